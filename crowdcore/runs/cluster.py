@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crowdcore.core.errors import DataError, SettingError
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from crowdcore.runs.workspace import Workspace
 
+SLOT, CONCLUDING = "slot", "concluding"
+"""Dask resources: runs that train at once, and cancelled ones whose checkpoint becomes a result, which is soon done."""
 JOIN = "CROWDCORE_SCHEDULER"
 """Address of the scheduler that the engine and workers join."""
 KEY = "CROWDCORE_CLUSTER_KEY"
@@ -49,10 +51,9 @@ def cluster_security(workspace: Workspace, address: str) -> Security | None:
     check_scheduler(address)
     if not address.startswith("tls://"):
         return None
-    configured: Any = distributed.Security
-    if not os.environ.get(KEY) and (own := configured(require_encryption=True)).tls_ca_file:
-        found: Security = own
-        return found
+    own = distributed.Security(require_encryption=True)
+    if not os.environ.get(KEY) and own.tls_ca_file:  # type: ignore[attr-defined]
+        return own
     pem = key_file(workspace)
     if not pem.is_file():
         raise DataError(
@@ -71,8 +72,7 @@ def make_key(pem: Path) -> None:
     """Write a private key and its certificate, valid for a year, that only their owner may read."""
     from distributed import Security
 
-    make: Any = Security.temporary
-    made = make()
+    made = Security.temporary()
     pem.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     pem.unlink(missing_ok=True)
     with os.fdopen(os.open(pem, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as written:
@@ -83,7 +83,5 @@ def tls(pem: Path) -> Security:
     """TLS in which both sides must hold the key."""
     import distributed
 
-    make: Any = distributed.Security
     ends = {f"tls_{role}_{part}": str(pem) for role in ("client", "scheduler", "worker") for part in ("cert", "key")}
-    found: Security = make(require_encryption=True, tls_ca_file=str(pem), **ends)
-    return found
+    return distributed.Security(require_encryption=True, tls_ca_file=str(pem), **ends)

@@ -1,4 +1,4 @@
-"""A short trial of a run, for its estimate: ``python -m crowdcore.runs.dry_run`` reads an order from standard input.
+"""A short trial of a run, for its estimate: ``python -m crowdcore.runs.dry_run PARENT`` reads its `RunSpec`.
 
 It trains two epochs on growing parts of the tasks until some seconds have passed, and prints one line of JSON.
 """
@@ -28,6 +28,7 @@ from crowdcore.learning.trials import FOLDS, REPLICAS
 from crowdcore.runs.datasets import open_labels
 from crowdcore.runs.forkserver import give_way
 from crowdcore.runs.processes import end_with
+from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.usage import Processors, peak_bytes, process_age
 from crowdcore.runs.workspace import Workspace
 
@@ -134,16 +135,16 @@ def _part(dataset: Labelled, size: int) -> Labelled:
 
 
 def main() -> None:
-    """Read an order, measure, print; whoever waits for the app goes first, and nothing goes on without the app."""
+    """Read, measure, print; whoever waits for the app goes first, and nothing goes on without the app."""
     give_way()
     processors = Processors()
-    order = json.load(sys.stdin)
-    end_with(order.pop("parent"))
+    end_with(int(sys.argv[1]))
+    spec = RunSpec.model_validate_json(sys.stdin.read())
     try:
-        opened = open_labels(order.pop("dataset"), Workspace.open())
+        opened = open_labels(spec.dataset, Workspace.open())
         dataset = with_inputs(opened, accept=True) if isinstance(opened, CrowdDataset) else opened
         startup = process_age() * processors.share()
-        found = measure(dataset, **order)
+        found = measure(dataset, spec.method, spec.settings, len(spec.seeds), spec.device)
     except CrowdError as error:
         print(error, file=sys.stderr)
         sys.exit(2)

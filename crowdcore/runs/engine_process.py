@@ -18,13 +18,14 @@ import socket
 import threading
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import crowdcore.core.garbage  # noqa: F401
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.json_files import write_json
-from crowdcore.runs.cluster import JOIN, cluster_security, tls
+from crowdcore.runs.cluster import CONCLUDING, JOIN, SLOT, cluster_security, tls
+from crowdcore.runs.engine import EngineState, WorkerState
 from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.locks import is_in_place, locked
 from crowdcore.runs.patience import disk_problem, lock_problem
@@ -115,8 +116,6 @@ class Engine:
 
     def _step(self) -> str:
         """One round; returns what stands in the way, "" if nothing does."""
-        from crowdcore.runs.worker_process import SLOT
-
         self._workers = {}
         try:
             self._workers = workers = self._find_workers()
@@ -138,14 +137,11 @@ class Engine:
         """Address -> what the scheduler says of a worker that takes runs."""
         from distributed import Client
 
-        from crowdcore.runs.worker_process import SLOT
-
         if self._client and self._client.status != "running":
             self._disconnect()
         if self._client is None:
-            connect: Any = Client
             security = cluster_security(self._workspace, self._join) if self._join else tls(self._files.key)
-            self._client = connect(self._cluster or self._join, timeout=5, set_as_default=False, security=security)
+            self._client = Client(self._cluster or self._join, timeout=5, set_as_default=False, security=security)
         found = self._client.scheduler_info(n_workers=-1)["workers"]
         return {at: w for at, w in found.items() if SLOT in w["resources"] and w.get("status") == "running"}
 
@@ -175,8 +171,6 @@ class Engine:
                 self._searches[run_id] = search
 
     def _hand_over(self, waiting: list[Run], workers: dict[str, dict[str, Any]]) -> None:
-        from crowdcore.runs.worker_process import CONCLUDING, SLOT
-
         if not waiting or self._client is None:
             return
         free = {at: dict(w["resources"]) for at, w in workers.items()}
@@ -213,31 +207,26 @@ class Engine:
             workers=[worker],
             resources={resource: 1},
         )
-        distributed.fire_and_forget(future)  # type: ignore[no-untyped-call]
+        distributed.fire_and_forget(future)
         future.add_done_callback(lambda _: self._wake.set())
         self._handed[run.id] = _Handed(future, worker, resource)
         _log.info("gave %s to %s", run.id, worker)
 
     def _report(self, problem: str) -> None:
         """Write what `engine_state` says, and whether it is wanted."""
-        from crowdcore.runs.worker_process import SLOT
-
         busy = [h.worker for h in self._handed.values() if h.resource == SLOT]
-        state = {
-            "address": self._client.scheduler.address if self._client else None,
-            "problem": problem,
-            "workers": [
-                {
-                    "name": str(w["name"]),
-                    "device": next((r for r in w["resources"] if r.startswith("cuda:")), "cpu"),
-                    "slots": int(w["resources"][SLOT]),
-                    "busy": busy.count(at),
-                }
-                for at, w in self._workers.items()
-            ],
-        }
+        workers = tuple(
+            WorkerState(
+                name=str(w["name"]),
+                device=next((r for r in w["resources"] if r.startswith("cuda:")), "cpu"),
+                slots=int(w["resources"][SLOT]),
+                busy=busy.count(at),
+            )
+            for at, w in self._workers.items()
+        )
+        state = EngineState(self._client.scheduler.address if self._client else None, workers, problem)
         with contextlib.suppress(OSError):  # of a full disk, `engine_state` knows by itself
-            write_json(self._files.note, _me() | state)
+            write_json(self._files.note, _me() | asdict(state))
             if self._reconciler.unfinished and not self.answered:
                 self._files.ask()
             elif not self._reconciler.unfinished and self._files.asked() == self.answered:

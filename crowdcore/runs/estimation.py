@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -101,15 +100,14 @@ def _from_runs(runs: list[Run], spec: RunSpec) -> Estimate:
 
 
 def _from_trial(spec: RunSpec, dataset: Labelled, workspace: Workspace) -> Estimate:
-    asked = {k: v for k, v in spec.settings.items() if k != "epochs"}
-    order = {
-        "dataset": spelled(spec.dataset),
-        "method": spec.method,
-        "settings": asked,
-        "seeds": len(spec.seeds),
-        "device": spec.device,
-    }
-    key = json.dumps([crowdcore.__version__, dataset.fingerprint, order], sort_keys=True)
+    order = RunSpec(
+        dataset=spelled(spec.dataset),
+        method=spec.method,
+        settings={k: v for k, v in spec.settings.items() if k != "epochs"},
+        seeds=tuple(range(len(spec.seeds))),
+        device=spec.device,
+    )
+    key = json.dumps([crowdcore.__version__, dataset.fingerprint, order.model_dump(mode="json")], sort_keys=True)
     kept = workspace.folder / "estimates" / f"{hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}.json"
     found = read_json(kept)
     if not found:
@@ -124,11 +122,11 @@ def _from_trial(spec: RunSpec, dataset: Labelled, workspace: Workspace) -> Estim
     )
 
 
-def _measure(order: Mapping[str, Any], workspace: Workspace) -> dict[str, float]:
+def _measure(order: RunSpec, workspace: Workspace) -> dict[str, float]:
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "crowdcore.runs.dry_run"],
-            input=json.dumps({**order, "parent": os.getpid()}),
+            [sys.executable, "-m", "crowdcore.runs.dry_run", str(os.getpid())],
+            input=order.model_dump_json(),
             capture_output=True,
             text=True,
             timeout=_PATIENCE,

@@ -12,10 +12,8 @@ import multiprocessing.forkserver
 import os
 import threading
 from collections.abc import Mapping
-from multiprocessing.connection import wait
-from multiprocessing.reduction import DupFd
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
 
 NICE = 2
 """How much training gives way to other programs: beside two that never rest, it gets 0.3 of two cores."""
@@ -37,20 +35,6 @@ _OUT_OF_MEMORY = 500  # added to the score by which the system chooses what to k
 _LOST = 255  # exit code in the place of one that the forkserver could not tell
 _context = multiprocessing.get_context("forkserver")
 _one_at_a_time = threading.Lock()  # starting a process also collects the exit codes of others
-
-
-class _Inherited:
-    """A file descriptor that reaches the child when it is pickled for it."""
-
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
-
-    def __reduce__(self) -> Any:
-        return _detach, (DupFd(self._handle),)
-
-
-def _detach(handle: Any) -> int:
-    return int(handle.detach())
 
 
 def preload(log: Path) -> None:
@@ -86,9 +70,10 @@ class Forked:
 
     def __init__(self, run_id: str, environment: Mapping[str, str], log: Path, handle: int) -> None:
         preload(log)
-        arguments = (run_id, dict(environment), str(log), _Inherited(handle))
+        inherited = Connection(os.dup(handle))  # the kind of descriptor that multiprocessing hands to a child
+        arguments = (run_id, dict(environment), str(log), inherited)
         self._process = _context.Process(target=_run, args=arguments)
-        with _one_at_a_time:
+        with _one_at_a_time, inherited:
             self._process.start()
         self.pid = self._process.pid or 0
 
@@ -111,8 +96,8 @@ def give_way() -> None:
         Path("/proc/self/oom_score_adj").write_text(str(_OUT_OF_MEMORY))
 
 
-def _run(run_id: str, environment: Mapping[str, str], log: str, handle: int) -> None:
-    """What a forked process does; ``handle`` stays open until it ends."""
+def _run(run_id: str, environment: Mapping[str, str], log: str, inherited: Connection) -> None:
+    """What a forked process does; what it has ``inherited`` stays open until it ends."""
     os.setsid()
     give_way()
     os.environ.update(environment)

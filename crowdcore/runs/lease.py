@@ -10,16 +10,42 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Literal
 
 from crowdcore.core.json_files import read_json, write_json
 from crowdcore.runs.locks import is_locked, locked
+from crowdcore.runs.run import State
 
-FINISHED, FAILED, CANCELLED, ORPHANED, TAKEN = 0, 1, 3, 4, 5
-"""Exit codes of a training process: 1 = its message says why; 3 = by request; 4 = its supervisor is gone, the run waits
-for another one; 5 = another process trains it."""
-Outcome = Literal["", "ended", "failed", "cancelled", "stopped"]
+
+class Ending(StrEnum):
+    """How the training of a run ended; its value is the word in the run's note.
+
+    Attributes:
+        state: what the record is to say of the run; see `run.STATUS` for what MLflow calls that.
+        code: exit code of a training process that tells it.
+    """
+
+    state: State
+    code: int
+
+    def __new__(cls, word: str, state: State, code: int) -> Ending:
+        """With its two attributes."""
+        made = str.__new__(cls, word)
+        made._value_, made.state, made.code = word, state, code
+        return made
+
+    FINISHED = "ended", "finished", 0
+    FAILED = "failed", "failed", 1  # its message says why
+    CANCELLED = "cancelled", "cancelled", 3  # by request
+    LOST = "", "queued", 4  # without a word, or not yet: its supervisor is gone, another process trains it
+    STOPPED = "stopped", "queued", 5  # by the engine, to go on later; no process tells it
+
+    @classmethod
+    def of(cls, code: int | None) -> Ending:
+        """What an exit code tells; None and minus a signal are those of a process that was lost."""
+        lost = code is None or code < 0
+        return cls.LOST if lost else next((one for one in cls if one.code == code), cls.FAILED)
 
 
 @dataclass(frozen=True)
@@ -32,8 +58,7 @@ class Note:
         supervisor: its process.
         child: the process that trains; also its process group.
         host: where both are.
-        outcome: "" while it goes on; "ended" when the child came to an end by itself and recorded it, "failed" and
-            "cancelled" when it could not record that, "stopped" when the engine ended it to go on later.
+        outcome: how it ended; `Ending.LOST` while it goes on. A child that came to an end by itself has recorded it.
         message: why; of a process that was lost, one line, and then the last ones of its log.
     """
 
@@ -42,7 +67,7 @@ class Note:
     supervisor: int = 0
     child: int = 0
     host: str = ""
-    outcome: Outcome = ""
+    outcome: Ending = Ending.LOST
     message: str = ""
 
 
@@ -99,8 +124,9 @@ def progress_of(folder: Path) -> str:
 def read_note(folder: Path) -> Note:
     """What the last supervisor left; an empty note when there was none."""
     try:
-        return Note(**read_json(folder / "note.json"))
-    except TypeError:  # what another version left
+        said = read_json(folder / "note.json")
+        return Note(**said | {"outcome": Ending(said.get("outcome", ""))})  # type: ignore[call-arg]
+    except (TypeError, ValueError):  # what another version left
         return Note()
 
 

@@ -7,6 +7,7 @@ filelock unlocks the file itself when one of its holders lets go, and keeps the 
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -17,26 +18,26 @@ _TICK = 0.05  # seconds
 
 
 @contextmanager
-def locked(path: Path, wait: float | None = None) -> Iterator[int]:
+def locked(path: Path, wait: float = math.inf) -> Iterator[int]:
     """Within: no other process holds the lock. Yields the file descriptor, which a child may inherit.
 
     Args:
         path: a file, which is created and left there; its folder, too, but not the one around that.
-        wait: seconds for its holder to let go; None: as long as it takes.
+        wait: seconds for its holder to let go.
 
     Raises:
         BlockingIOError: another process still holds it.
     """
     path.parent.mkdir(mode=0o700, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    end = None if wait is None else time.monotonic() + wait
+    end = time.monotonic() + wait
     try:
         while True:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | (0 if end is None else fcntl.LOCK_NB))
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                if end is not None and time.monotonic() >= end:
+                if time.monotonic() >= end:
                     raise
                 time.sleep(_TICK)
         yield handle

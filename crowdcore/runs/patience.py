@@ -17,7 +17,6 @@ from crowdcore.runs.workspace import Workspace
 _T = TypeVar("_T")
 _ROOM = 1 << 19  # bytes below which a disk is full: a record of SQLite grows by less at once
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
-_OF_MLFLOW = {"TEMPORARILY_UNAVAILABLE", "REQUEST_LIMIT_EXCEEDED", "INTERNAL_ERROR"}  # its database, its server
 _PAUSE = 0.5  # seconds between two attempts
 _LOCKED = 2.0  # seconds of a locked record that are worth a word
 _DAY = 86_400.0
@@ -56,7 +55,7 @@ def may_pass(error: BaseException) -> bool:
     """Whether the same may work later: a full or read-only disk, a record that is locked or out of reach."""
     if getattr(error, "errno", None) in _DISK or any(f"(os error {number})" in str(error) for number in _DISK):
         return True  # the latter from safetensors
-    return bool(getattr(error, "passes", getattr(error, "error_code", "") in _OF_MLFLOW))
+    return bool(getattr(error, "passes", False))  # of a `RecordError`
 
 
 def _say(error: Exception) -> None:

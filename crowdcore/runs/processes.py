@@ -53,22 +53,18 @@ def end_with(parent: int) -> None:
 
 def is_alive(pid: int) -> bool:
     """Whether a process of this machine lives; zombies do not count."""
-    if pid <= 0:
-        return False
+    import psutil  # type: ignore[import-untyped]
+
     try:
-        os.kill(pid, 0)
-        stat = Path(f"/proc/{pid}/stat")  # where there is no /proc, the dead count until they are buried
-        return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
-    except PermissionError:
-        return True
-    except (ProcessLookupError, FileNotFoundError):
+        return pid > 0 and bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
         return False
 
 
-def kill_group(leader: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Send a signal to a process and everything it started."""
+def kill_group(leader: int) -> None:
+    """End a process and everything it started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, number)
+        os.killpg(leader, signal.SIGKILL)
 
 
 def _path() -> list[str]:

@@ -79,7 +79,8 @@ def resume(run_id: str, *, workspace: Workspace | None = None) -> Run:
                 raise DataError(f"Run {run_id} is {run.state}", "Only failed and cancelled runs can be resumed.")
             workspace.forget_cancel(run_id)
             forget_note(folder)
-            store.set_state(run_id, "queued", _resumed(run), workspace=workspace)
+            message = f"Resumed after epoch {run.epoch}." if run.epoch else "Started again."
+            store.set_state(run_id, "queued", message, workspace=workspace)
     except BlockingIOError:
         raise DataError(f"The process of run {run_id} is still ending", "Try again in some seconds.") from None
     ensure_engine(workspace=workspace)
@@ -108,7 +109,3 @@ def set_priority(run_id: str, priority: int, *, workspace: Workspace | None = No
     workspace = workspace or Workspace.open()
     store.set_priority(run_id, priority, workspace=workspace)
     ensure_engine(workspace=workspace)
-
-
-def _resumed(run: Run) -> str:
-    return f"Resumed after epoch {run.epoch}." if run.epoch else "Started again."

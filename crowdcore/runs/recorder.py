@@ -16,7 +16,7 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray
 from crowdcore.learning.training.events import Event, NoteEvent
-from crowdcore.runs.lease import ORPHANED
+from crowdcore.runs.lease import Ending
 from crowdcore.runs.schema import client_of
 from crowdcore.runs.store import log_progress
 from crowdcore.runs.usage import Processors
@@ -139,7 +139,7 @@ class Recorder:
         if self._orphaned_since is None and worker_is_gone():
             self._orphaned_since = time.monotonic()
         if self._orphaned_since is not None and time.monotonic() - self._orphaned_since > _GRACE:
-            os._exit(ORPHANED)  # the last checkpoint stays
+            os._exit(Ending.LOST.code)  # the last checkpoint stays
 
 
 def worker_is_gone() -> bool:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.runs import store
-from crowdcore.runs.lease import Note, is_leased, leased, read_note
+from crowdcore.runs.lease import Ending, Note, is_leased, leased, read_note
 from crowdcore.runs.processes import is_alive, kill_group
 from crowdcore.runs.run import TAG, Run, State, read_run
 from crowdcore.runs.schema import client_of
@@ -47,10 +47,8 @@ class Reconciler:
             if self._workspace.run_folder(run.id).is_dir()
         ]
         self.unfinished = {run.id for run in live}
-        over = {search for search in {run.spec.parent for run in live} if search and self._is_over(search)}
         free = [run for run in live if run.id not in handed and self._is_free(run)]
-        queued = [run for run in free if not self._is_wrong(run, over) or self._put_right(run)]
-        return sorted(queued, key=self._turn)
+        return sorted((run for run in free if self._is_queued(run)), key=self._turn)
 
     def _finish_creating(self) -> None:
         """Queue the runs whose creation was cut short after MLflow had recorded them; forget the others."""
@@ -76,7 +74,7 @@ class Reconciler:
         with contextlib.suppress(CrowdError):
             run = store.get_run(run_id, workspace=self._workspace)
             if not run.has_ended and not is_leased(self._workspace.run_folder(run_id)):
-                self._put_right(run)
+                self._is_queued(run)
 
     def _is_free(self, run: Run) -> bool:
         """Whether nobody works on the run; a child without a supervisor that does not end is ended."""
@@ -91,56 +89,41 @@ class Reconciler:
                 kill_group(note.child)
         return False
 
-    def _is_wrong(self, run: Run, over: set[str]) -> bool:
-        """Whether the record of a run that nobody works on says something else than that it waits, or should."""
-        if run.state != "queued" or run.spec.parent in over or self._workspace.cancel_requested(run.id):
-            return True
-        return read_note(self._workspace.run_folder(run.id)).outcome in {"failed", "cancelled", "ended"}
-
-    def _put_right(self, run: Run) -> bool:
-        """Let the record say what the note says; True when the run is queued afterwards."""
+    def _is_queued(self, run: Run) -> bool:
+        """Whether a run that nobody works on waits, once the record says what its note says."""
         folder = self._workspace.run_folder(run.id)
+        if run.state == "queued" and self._due(run, read_note(folder))[0] == "queued":
+            return True
         try:
             with leased(folder, wait=0):
-                note = read_note(folder)
                 run = store.get_run(run.id, workspace=self._workspace)
                 if run.has_ended:
                     return False
-                return self._judge(run, note)
+                state, message = self._due(run, read_note(folder))
+                if state != run.state:
+                    store.set_state(run.id, state, message, workspace=self._workspace)
+                return state == "queued"
         except BlockingIOError:  # somebody has just begun
             return False
 
-    def _judge(self, run: Run, note: Note) -> bool:
-        asked = self._workspace.cancel_requested(run.id)
-        if asked and note.outcome in {"", "stopped"} and self._workspace.has_checkpoint(run.id):
-            if run.state != "queued":
-                self._set(run, "queued", KEEPING)
-            return True
-        if asked or note.outcome == "cancelled":
-            self._set(run, "cancelled", note.message if note.outcome == "cancelled" else "Cancelled while it waited.")
-        elif run.spec.parent and self._is_over(run.spec.parent):
-            self._set(run, "cancelled", "Its search was ended.")
-        elif note.outcome == "failed":
-            self._set(run, "failed", note.message)
-        elif note.outcome == "ended":
-            self._set(run, "failed", "It ended without recording its result. Resume continues from its checkpoint.")
-        elif run.state == "running" and not note.supervisor:
-            self._set(run, "queued", "")
-            return True
-        elif run.state == "running":
-            why = note.message.partition("\n")[0] or "Its worker was lost."
-            self._set(run, "queued", f"{why} {_goes_on(run)}")
-            return True
-        else:
-            return True
-        return False
-
-    def _set(self, run: Run, state: State, message: str) -> None:
-        store.set_state(run.id, state, message, workspace=self._workspace)
+    def _due(self, run: Run, note: Note) -> tuple[State, str]:
+        """The state that a run should be in on which nobody works, and why."""
+        asked, ending = self._workspace.cancel_requested(run.id), note.outcome
+        if asked and ending.state == "queued" and self._workspace.has_checkpoint(run.id):
+            return "queued", KEEPING
+        if ending is not Ending.CANCELLED and (asked or self._is_over(run.spec.parent)):
+            return "cancelled", "Cancelled while it waited." if asked else "Its search was ended."
+        if ending is Ending.FINISHED:
+            return "failed", "It ended without recording its result. Resume continues from its checkpoint."
+        if ending.state != "queued":
+            return ending.state, note.message
+        why = note.message.partition("\n")[0] or "Its worker was lost."
+        return "queued", f"{why} {_goes_on(run)}" if note.supervisor else ""
 
     def _is_over(self, search: str) -> bool:
+        """Whether the search of a trial has ended, or is gone; "" is that of a run that is none."""
         try:
-            return store.get_run(search, workspace=self._workspace).has_ended
+            return bool(search) and store.get_run(search, workspace=self._workspace).has_ended
         except CrowdError:
             return True
 

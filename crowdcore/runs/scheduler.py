@@ -8,7 +8,6 @@ import signal
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from distributed import Scheduler
 
@@ -58,8 +57,7 @@ async def _schedule(pem: Path, host: str | None, port: int, say: Callable[[str],
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     logging.getLogger("distributed").setLevel(logging.WARNING)
-    make: Any = QuietScheduler
-    scheduler = make(host=host, port=port, protocol="tls", security=tls(pem), dashboard=False)
+    scheduler = QuietScheduler(host=host, port=port, protocol="tls", security=tls(pem), dashboard=False)
     try:
         await scheduler
     except OSError as error:

@@ -163,7 +163,7 @@ def _make(database: Path) -> None:
     draft.touch(mode=0o600)
     event.listen(Engine, "connect", hasten)
     try:
-        store: Any = SqlAlchemyStore(f"sqlite:///{draft}", str(database.parent / "artifacts"))  # type: ignore[no-untyped-call]
+        store = SqlAlchemyStore(f"sqlite:///{draft}", str(database.parent / "artifacts"))
     finally:
         event.remove(Engine, "connect", hasten)
     store.engine.dispose()

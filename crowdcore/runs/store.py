@@ -272,7 +272,7 @@ def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> Non
         client.delete_run(run.id)
         local = workspace.artefact_folder(run.id) if workspace.owns_record else local_folder(uri)
         if local is None:
-            repository: Any = get_artifact_repository(uri, tracking_uri=workspace.tracking_uri)
+            repository = get_artifact_repository(uri, tracking_uri=workspace.tracking_uri)
             repository.delete_artifacts()
         else:
             shutil.rmtree(local.parent if local.parent.name == run.id else local, ignore_errors=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crowdcore.runs.forkserver import Forked
-from crowdcore.runs.lease import CANCELLED, FINISHED, ORPHANED, TAKEN, Lease, Note, Outcome, leased, read_note
+from crowdcore.runs.lease import Ending, Lease, Note, leased, read_note
 from crowdcore.runs.patience import insist
 from crowdcore.runs.processes import kill_group
 from crowdcore.runs.workspace import Workspace
@@ -42,7 +42,7 @@ def idle() -> bool:
     return not _active
 
 
-def supervise(folder: str, tracking_uri: str, run_id: str, device: str) -> Outcome:
+def supervise(folder: str, tracking_uri: str, run_id: str, device: str) -> Ending:
     """Train a run in a process of its own, until that ends.
 
     Args:
@@ -51,8 +51,7 @@ def supervise(folder: str, tracking_uri: str, run_id: str, device: str) -> Outco
         device: what the run asks for.
 
     Returns:
-        What became of it, also noted in the run's folder; "" when its process was lost and the run is to go on, or
-        when somebody else supervises it.
+        What became of it, also noted in the run's folder; lost, too, when somebody else supervises it.
     """
     workspace = Workspace(Path(folder), tracking_uri)
     _active.add(threading.get_ident())
@@ -62,7 +61,7 @@ def supervise(folder: str, tracking_uri: str, run_id: str, device: str) -> Outco
             insist(lambda: lease.write(ended), _stopping.is_set)
             return ended.outcome
     except BlockingIOError:
-        return ""
+        return Ending.LOST
     finally:
         _active.discard(threading.get_ident())
 
@@ -82,25 +81,24 @@ class _Supervisor:
         note = insist(self.lease.begin, _stopping.is_set)
         concludes = self._is_cancelled()  # the child turns the last checkpoint into the result
         if concludes and not self._has_checkpoint():
-            return replace(note, outcome="cancelled", message="Cancelled before it started.")
+            return replace(note, outcome=Ending.CANCELLED, message="Cancelled before it started.")
         if note.lost > _LOST and not concludes:
             often = f"That happened {note.lost} times before it got on."
             return self._failed(note, f"{why or 'Its worker was lost.'} {often}", tail)
         start = self._log.stat().st_size if self._log.exists() else 0
         note, code = self._run_child(note, concludes)
-        if _stopping.is_set() and (code is None or code < 0):
-            return replace(note, outcome="stopped", message=_reasons[0])
-        if code is None or code in {ORPHANED, TAKEN}:
-            return note  # without an outcome: it counts as lost
-        if code in {FINISHED, CANCELLED}:
-            return replace(note, outcome="ended")
-        if code > 0:
+        ending = Ending.of(code)
+        if ending is Ending.LOST and _stopping.is_set():
+            return replace(note, outcome=Ending.STOPPED, message=_reasons[0])
+        if code is None or ending in {Ending.FINISHED, Ending.CANCELLED}:
+            return replace(note, outcome=ending, message="Cancelled." if ending is Ending.CANCELLED else "")
+        if ending is Ending.FAILED:
             return self._failed(note, _why(code), _tail(self._log, start))
         if not self._is_cancelled():
-            return replace(note, message=f"{_why(code)}\n{_tail(self._log, start)}")  # lost, too
+            return replace(note, message=f"{_why(code)}\n{_tail(self._log, start)}")
         if self._has_checkpoint() and not concludes:
-            return replace(note, outcome="stopped", message=KEEPING)
-        return replace(note, outcome="cancelled", message=self._cut_short())
+            return replace(note, outcome=Ending.STOPPED, message=KEEPING)
+        return replace(note, outcome=Ending.CANCELLED, message=self._cut_short())
 
     def _run_child(self, note: Note, concludes: bool) -> tuple[Note, int | None]:
         """Start a child and wait for it; its checkpoint is whole at any time.
@@ -123,7 +121,7 @@ class _Supervisor:
 
     def _failed(self, note: Note, why: str, tail: str) -> Note:
         resume = " Resume continues from its last checkpoint." if self._has_checkpoint() else ""
-        return replace(note, outcome="failed", message=f"{why}{resume}\n{tail}".strip())
+        return replace(note, outcome=Ending.FAILED, message=f"{why}{resume}\n{tail}".strip())
 
     @property
     def _log(self) -> Path:

@@ -6,6 +6,7 @@ Where the run has been cancelled, it turns the last checkpoint into the run's re
 from __future__ import annotations
 
 import contextlib
+import io
 import multiprocessing
 import os
 import shutil
@@ -23,11 +24,11 @@ from crowdcore.runs import store
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.datasets import open_labels
 from crowdcore.runs.environment import environment
-from crowdcore.runs.lease import CANCELLED, FAILED, FINISHED, ORPHANED, TAKEN, leased
+from crowdcore.runs.lease import Ending, leased
 from crowdcore.runs.patience import insist
 from crowdcore.runs.recorder import Recorder, checkpointed
 from crowdcore.runs.redaction import redact
-from crowdcore.runs.run import TAG, Run, State
+from crowdcore.runs.run import TAG, Run
 from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.schema import client_of
 from crowdcore.runs.scores import result_scores
@@ -37,7 +38,6 @@ from crowdcore.runs.workspace import Workspace
 if TYPE_CHECKING:
     from crowdcore.learning.labels import Learnt
 
-_STATE_AFTER: dict[int, State] = {FINISHED: "finished", CANCELLED: "cancelled"}
 _CHECKPOINT_EVERY = 5  # epochs
 
 
@@ -53,7 +53,7 @@ def main(run_id: str) -> int:
             return work(workspace, run_id)
     except BlockingIOError:
         print(f"Run {run_id} is being trained by another process.", file=sys.stderr)
-        return TAKEN
+        return Ending.LOST.code
 
 
 def work(workspace: Workspace, run_id: str) -> int:
@@ -70,24 +70,22 @@ def work(workspace: Workspace, run_id: str) -> int:
         if run.state in {"finished", "cancelled"} or (is_cancelled() and not kept):
             if not run.has_ended:
                 store.set_state(run_id, "cancelled", "Cancelled before it began.", workspace=workspace)
-            return CANCELLED if run.state != "finished" else FINISHED
+            return (Ending.FINISHED if run.state == "finished" else Ending.CANCELLED).code
         insist(lambda: store.set_state(run_id, "running", workspace=workspace))
-        code, message = _train(workspace, run, is_cancelled)
+        ending, message = _train(workspace, run, is_cancelled)
     except BaseException as error:
         if not isinstance(error, CrowdError):
             traceback.print_exc()
-        code, message = FAILED, _explain(error)
+        ending, message = Ending.FAILED, _explain(error)
     print(message or "Finished.", flush=True)
-    if code == ORPHANED:
-        return code
-    state: State = _STATE_AFTER.get(code, "failed")
-    insist(lambda: _end(workspace, run_id, state, message), lambda: not workspace.run_folder(run_id).exists())
-    if code == FINISHED:
+    if ending is not Ending.LOST:
+        insist(lambda: _end(workspace, run_id, ending, message), lambda: not workspace.run_folder(run_id).exists())
+    if ending is Ending.FINISHED:
         shutil.rmtree(workspace.run_folder(run_id) / "checkpoint", ignore_errors=True)
-    return code
+    return ending.code
 
 
-def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> tuple[int, str]:
+def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> tuple[Ending, str]:
     from crowdcore import learning
     from crowdcore.learning.labels import fit, method_for, usual
 
@@ -118,32 +116,32 @@ def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> 
             **spec.settings,
         )
         if recorder.orphaned:
-            return ORPHANED, "The process that supervised this run is gone; the run continues with another one."
+            return Ending.LOST, "The process that supervised this run is gone; the run continues with another one."
         if recorder.deleted:
-            return CANCELLED, "The run was deleted."
+            return Ending.CANCELLED, "The run was deleted."
         if getattr(result, "start_loss", None):  # of two starts, the curves of the one that was kept
             recorder.restore(result.seeds, result.curves)
         insist(lambda: keep_result(run.id, result, dataset, workspace), lambda: recorder.orphaned or recorder.deleted)
     insist(lambda: _log_scores(workspace, run.id, result, startup))
     if is_cancelled():
         when = f"after epoch {int(result.last_epoch.max())}" if result.seconds else "in its first stage"
-        return CANCELLED, f"Cancelled {when}; what was learnt by then is kept."
-    return FINISHED, result.notes[0] if getattr(result, "tried", ()) else ""
+        return Ending.CANCELLED, f"Cancelled {when}; what was learnt by then is kept."
+    return Ending.FINISHED, result.notes[0] if getattr(result, "tried", ()) else ""
 
 
 def _describe(workspace: Workspace, run: Run, spec: RunSpec, settings: dict[str, Any]) -> None:
     """Specification with the data's fingerprint, settings as used, the environment, the device."""
-    from mlflow.entities import Param
+    from mlflow.entities import Param, RunTag
 
     from crowdcore.learning.training.device import resolve_device
 
     client = client_of(workspace)
-    parameters = {"fingerprint": spec.fingerprint, **settings}
-    client.set_tag(run.id, f"{TAG}spec", spec.model_dump_json())
-    client.log_batch(run.id, params=[Param(name, str(value)[:6000]) for name, value in parameters.items()])
+    parameters = [
+        Param(name, str(value)[:6000]) for name, value in {"fingerprint": spec.fingerprint, **settings}.items()
+    ]
+    told = {"spec": spec.model_dump_json(), "device": str(resolve_device(run.spec.device)), "result": ""}
+    client.log_batch(run.id, params=parameters, tags=[RunTag(TAG + name, value) for name, value in told.items()])
     client.log_dict(run.id, environment(), "environment.json")
-    client.set_tag(run.id, f"{TAG}device", str(resolve_device(run.spec.device)))
-    client.set_tag(run.id, f"{TAG}result", "")
 
 
 def _log_scores(workspace: Workspace, run_id: str, result: Learnt, startup: float) -> None:
@@ -160,11 +158,11 @@ def _log_scores(workspace: Workspace, run_id: str, result: Learnt, startup: floa
     client_of(workspace).log_batch(run_id, [Metric(name, value, at, 0) for name, value in scores.items()])
 
 
-def _end(workspace: Workspace, run_id: str, state: State, message: str) -> None:
+def _end(workspace: Workspace, run_id: str, ending: Ending, message: str) -> None:
     client = client_of(workspace)
     with contextlib.suppress(OSError):  # the log stays where it is when there is no room for a second one
         client.log_artifact(run_id, str(workspace.run_folder(run_id) / "log.txt"))
-    store.set_state(run_id, state, message, workspace=workspace)
+    store.set_state(run_id, ending.state, message, workspace=workspace)
 
 
 def _explain(error: BaseException) -> str:
@@ -190,7 +188,7 @@ def _log_to(path: Path) -> None:
     sys.stdout = sys.stderr = _Redacted()
 
 
-class _Redacted:
+class _Redacted(io.TextIOBase):
     """A text stream onto standard output that takes secrets out."""
 
     encoding = "utf-8"
@@ -199,12 +197,6 @@ class _Redacted:
         with contextlib.suppress(OSError):  # a full disk ends the log, not the run
             os.write(1, redact(text).encode("utf-8", "replace"))
         return len(text)
-
-    def flush(self) -> None:
-        pass
-
-    def isatty(self) -> bool:
-        return False
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def peak_bytes(device: str) -> int:
     """Peak of the GPU's memory where this process has trained on one, else of its own."""
     import torch
 
-    if device != "cpu" and torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+    if device != "cpu" and torch.cuda.is_available() and torch.cuda.is_initialized():
         return int(torch.cuda.max_memory_reserved())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak

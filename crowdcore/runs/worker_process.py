@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from distributed import Nanny, Security, SpecCluster, Status, Worker
 
@@ -18,13 +19,11 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.core.json_files import read_json
 from crowdcore.core.parallel import cores
 from crowdcore.runs import forkserver, supervise
-from crowdcore.runs.cluster import cluster_security, make_key, tls
+from crowdcore.runs.cluster import CONCLUDING, SLOT, cluster_security, make_key, tls
 from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.scheduler import QuietScheduler
 from crowdcore.runs.workspace import Workspace
 
-SLOT, CONCLUDING = "slot", "concluding"
-"""Dask resources: runs that train at once, and cancelled ones whose checkpoint becomes a result, which is soon done."""
 _N_CONCLUDING = 8  # at once on a worker
 _STOPPED, _LOST = "The engine was stopped.", "Its worker lost the scheduler."
 _TICK, _PATIENCE = 0.2, 4.0  # seconds between looks, and that training processes have to be gone
@@ -94,8 +93,7 @@ def local_cluster(workspace: Workspace, slots: int) -> SpecCluster:
     security = tls(files.key)
     shared = {"host": "127.0.0.1", "protocol": "tls", "security": security}
     scheduler = {"port": 0, "dashboard": False, **shared}
-    make: Any = SpecCluster
-    cluster: SpecCluster = make(
+    return SpecCluster(
         scheduler={"cls": QuietScheduler, "options": scheduler},
         workers={
             device: {
@@ -107,7 +105,6 @@ def local_cluster(workspace: Workspace, slots: int) -> SpecCluster:
         security=security,
         silence_logs=False,
     )
-    return cluster
 
 
 def run_worker(
@@ -147,7 +144,7 @@ async def _work(
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     worker = RunWorker(
         address,
-        host="127.0.0.1" if _is_here(address) else None,
+        host="127.0.0.1" if urlsplit(address).hostname in {"127.0.0.1", "localhost"} else None,
         security=security,
         **_worker_options(workspace, slots, device),
     )
@@ -160,7 +157,3 @@ async def _work(
         await asyncio.sleep(_TICK)
     say(_STOPPED if stop.is_set() else _LOST)
     await worker.close(timeout=2, executor_wait=False, reason="crowdcore-stop")
-
-
-def _is_here(address: str) -> bool:
-    return address.partition("://")[2].rpartition(":")[0] in {"127.0.0.1", "localhost"}

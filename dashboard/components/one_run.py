@@ -83,7 +83,7 @@ def _delete(run: Run) -> None:
         st.markdown("Delete this run with its curves, model and log? This cannot be undone.")
         if st.button("Delete for good", type="primary", key=f"delete-{run.id}"):
             with refusals():
-                run_actions.delete([run.id])
+                run_actions.act(runs.delete, [run.id])
                 state.put(runs=[name for name in state.get_many("runs") if name != run.id])
                 st.rerun()
 

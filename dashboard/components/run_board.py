@@ -191,21 +191,21 @@ def _buttons(run: Run) -> None:
     if not run.has_ended:
         if not run_actions.is_stopping(run.id):
             about = "Stop it after its epoch, and keep what it has learnt by then"
-            _button("Cancel", ":material/stop_circle:", run, run_actions.cancel, about)
+            _button("Cancel", ":material/stop_circle:", run, runs.cancel, about)
         elif run.state == "running" and run.spec.search is None:
             about = "Stop it at once, and keep what its last checkpoint holds"
-            _button("Stop now", ":material/cancel:", run, partial(run_actions.cancel, now=True), about)
+            _button("Stop now", ":material/cancel:", run, partial(runs.cancel, now=True), about)
     elif run.state != "finished":
-        _button("Resume", ":material/resume:", run, run_actions.resume, "Continue from its last checkpoint")
+        _button("Resume", ":material/resume:", run, runs.resume, "Continue from its last checkpoint")
 
 
-def _button(label: str, icon: str, run: Run, act: Callable[[str], None], about: str) -> None:
+def _button(label: str, icon: str, run: Run, action: Callable[[str], object], about: str) -> None:
     st.button(
         label,
         key=f"{label}-{run.id}",
         icon=icon,
         help=about,
         on_click=attempt,
-        args=(act, run.id),
+        args=(run_actions.act, action, run.id),
         type="tertiary",
     )

@@ -97,7 +97,7 @@ def _cancel(chosen: Sequence[Run]) -> None:
 
 def _cancel_all(run_ids: Sequence[str]) -> None:
     for run_id in run_ids:
-        run_actions.cancel(run_id)
+        run_actions.act(runs.cancel, run_id)
 
 
 def _delete(chosen: Sequence[Run], names: dict[str, str]) -> None:
@@ -117,7 +117,9 @@ def _delete(chosen: Sequence[Run], names: dict[str, str]) -> None:
         if trials:
             st.caption(f"{count(trials, 'trial')} of these searches stay; “Trials of searches” lists them.")
         label = f"Delete {count(len(ids), 'run')} for good"
-        st.button(label, type="primary", key="delete-chosen", on_click=attempt, args=(run_actions.delete, ids))
+        st.button(
+            label, type="primary", key="delete-chosen", on_click=attempt, args=(run_actions.act, runs.delete, ids)
+        )
 
 
 def _differences(chosen: Sequence[Run]) -> None:
@@ -153,9 +155,10 @@ def _known_tags() -> list[str]:
 
 def _save(run: Run, keys: dict[str, str]) -> None:
     values = {what: st.session_state[key] for what, key in keys.items()}
-    run_actions.rename(run.id, values["name"])
-    run_actions.set_note(run.id, values["note"])
-    run_actions.change_tags([run.id], values["tags"], [tag for tag in run.tags if tag not in values["tags"]])
+    run_actions.act(runs.rename, run.id, values["name"])
+    run_actions.act(runs.set_note, run.id, values["note"])
+    gone = [tag for tag in run.tags if tag not in values["tags"]]
+    run_actions.act(runs.change_tags, [run.id], values["tags"], gone)
     st.session_state["runs-saved"] = True
 
 
@@ -170,4 +173,4 @@ def _tags(chosen: Sequence[Run]) -> None:
 
 def _tag(run_ids: Sequence[str], on: bool) -> None:
     words = st.session_state["tags-chosen"]
-    run_actions.change_tags(run_ids, *((words, []) if on else ([], words)))
+    run_actions.act(runs.change_tags, run_ids, *((words, []) if on else ([], words)))

@@ -46,7 +46,10 @@ def references(name: str, asked: str = "") -> list[str]:
         return [*(["gold"] if opened.has_gold else []), *aggregation.ratings.names()]
     found = available_references(opened)
     found.sort(key=lambda which: FIRST.index(which) if which in FIRST else len(FIRST))
-    more = [*st.session_state.get("offered", {}).get(name, ()), *([asked] if is_fit(asked) or is_run(asked) else [])]
+    more = [
+        *st.session_state.get("offered", {}).get(name, ()),
+        *([asked] if is_fit(asked) or asked.startswith(RUN) else []),
+    ]
     return [*found, *(fit for fit in dict.fromkeys(more) if fit not in found)]
 
 
@@ -62,15 +65,10 @@ def other_names(name: str, hidden: bool) -> dict[str, str]:
     return {other: now for other, now in zip(there, here, strict=True) if other not in known}
 
 
-def is_run(name: str) -> bool:
-    """Whether this names what a run has learnt: ``run:<id>``."""
-    return name.startswith(RUN)
-
-
 def reference(of: str | CrowdDataset, which: str) -> Reference:
     """A reference, fitted once; of a run, what it has come to by now."""
     opened = dataset(of) if isinstance(of, str) else of
-    if is_run(which):
+    if which.startswith(RUN):
         run_id = which.removeprefix(RUN)
         return _learnt(opened, run_id, version(run_id))
     return named(opened, which)

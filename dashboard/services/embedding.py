@@ -11,18 +11,9 @@ from typing import Any
 import streamlit as st
 
 from crowdcore.core.json_files import write_json
-from crowdcore.core.places import workspace
 from crowdcore.core.printed import printed
 from dashboard.services.kept_uploads import free_title, note_dataset, title
-from dashboard.services.opening import (
-    NOTE,
-    close_to_others,
-    dataset,
-    forget_dataset,
-    note_of,
-    private_folder,
-    upload_folder,
-)
+from dashboard.services.opening import NOTE, dataset, datasets_folder, forget_dataset, note_of, upload_folder
 
 KIND_TITLES = {
     "tfidf": "TF-IDF of the texts",
@@ -67,7 +58,7 @@ def embed(name: str, kind: str, accept: bool, model: str = "") -> str:
     Raises:
         CrowdError: tasks would be left out and that was not accepted, or there is nothing to make features from.
     """
-    folder, home = upload_folder(name), private_folder(workspace() / "datasets")
+    folder, home = upload_folder(name), datasets_folder()
     slug = re.sub(r"[^\w-]+", "-", name)
     by = Path(model).name or kind
     called = name if folder else f"{slug}-{by}"
@@ -85,7 +76,6 @@ def embed(name: str, kind: str, accept: bool, model: str = "") -> str:
             (home / called).rename(gone)
     made.rename(home / called)
     shutil.rmtree(gone, ignore_errors=True)
-    close_to_others(home / called)
     forget_dataset()
     return called
 

@@ -36,17 +36,11 @@ def upload_folder(name: str) -> Path | None:
     return folder if Path(name).name == name and name not in {"", ".", ".."} and folder.is_dir() else None
 
 
-def private_folder(path: Path) -> Path:
-    """A folder, made if need be, that nobody but the app's user can look into."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.chmod(0o700)
-    return path
-
-
-def close_to_others(folder: Path) -> None:
-    """Let nobody but the app's user read a folder and all that is in it."""
-    for path in (folder, *folder.rglob("*")):
-        path.chmod(0o700 if path.is_dir() else 0o600)
+def datasets_folder() -> Path:
+    """Where the datasets of the workspace lie; made if need be."""
+    folder = workspace() / "datasets"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @cached
@@ -55,13 +49,7 @@ def _opened(name: str, folder: str, stamp: int, ours: bool) -> Labelled:
 
     if not folder:
         return load_labels(name) if ours else fitting(run_confined(load_labels, name, accept=True))
-    return as_uploaded(fitting(run_confined(read_labels, folder, accept=True)), name)
-
-
-def as_uploaded(dataset: T, name: str) -> T:
-    """A dataset with the title of its upload, and what was noticed when it was taken in; others get the name alone."""
-    folder = upload_folder(name)
-    note = note_of(folder) if folder else {}
+    dataset, note = fitting(run_confined(read_labels, folder, accept=True)), note_of(Path(folder))
     return replace(dataset, name=note.get("name", name), notes=tuple(note.get("notes", dataset.notes)))
 
 

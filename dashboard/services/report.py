@@ -32,27 +32,6 @@ def parts(name: str, with_runs: bool) -> dict[str, str]:
     return {part: title for part, (title, _) in found.items() if known or part != "recovery"}
 
 
-@cached
-def _report(
-    opened: Labelled,
-    truth: Reference | str,
-    name: str,
-    runs: Names,
-    titles: Names,
-    results: tuple[Learnt, ...],
-    chosen: Names,
-    which: str,
-    show_names: bool,
-) -> Report:
-    """A report of runs as far as they were with these results."""
-    from crowdcore.runs.report import Trained, build
-
-    commands = [recorded.command_line(recorded.get_run(one).spec) for one in runs]
-    trained = list(map(Trained, runs, results, commands, titles))
-    again = command_line(name, runs, chosen, which, show_names)
-    return build(opened, trained, chosen, reference=truth, show_names=show_names, command=again)
-
-
 def report(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> Report:
     """Put a report together; it is kept.
 
@@ -63,9 +42,25 @@ def report(name: str, runs: Names, chosen: Names, which: str, show_names: bool) 
         which: the reference of the dataset's own figures.
         show_names: show the workers' ids instead of pseudonyms.
     """
-    opened, titles = labelled(name), tuple(recorded.get_run(one).name for one in runs)
+    opened, asked = labelled(name), map(recorded.get_run, runs)
     truth = reference(opened, which) if isinstance(opened, CrowdDataset) else which
-    return _report(opened, truth, name, runs, titles, tuple(map(learnt, runs)), chosen, which, show_names)
+    trained = tuple((run.id, learnt(run.id), recorded.command_line(run.spec), run.name) for run in asked)
+    return _report(opened, truth, trained, chosen, show_names, command_line(name, runs, chosen, which, show_names))
+
+
+@cached
+def _report(
+    opened: Labelled,
+    truth: Reference | str,
+    trained: tuple[tuple[str, Learnt, str, str], ...],
+    chosen: Names,
+    show_names: bool,
+    again: str,
+) -> Report:
+    from crowdcore.runs.report import Trained, build
+
+    found = [Trained(*run) for run in trained]
+    return build(opened, found, chosen, reference=truth, show_names=show_names, command=again)
 
 
 @dataclass

@@ -17,23 +17,10 @@ from dashboard.services.runs import forget, live_runs
 P = ParamSpec("P")
 
 
-def _then_forget(action: Callable[[], Callable[P, object]]) -> Callable[P, None]:
-    """An action of `crowdcore.runs`, which is loaded when it is called; after it, pages look at the record anew."""
-
-    def act(*arguments: P.args, **named: P.kwargs) -> None:
-        action()(*arguments, **named)
-        forget()
-
-    return act
-
-
-cancel = _then_forget(lambda: runs.cancel)
-resume = _then_forget(lambda: runs.resume)
-delete = _then_forget(lambda: runs.delete)
-rename = _then_forget(lambda: runs.rename)
-set_note = _then_forget(lambda: runs.set_note)
-change_tags = _then_forget(lambda: runs.change_tags)
-set_priority = _then_forget(lambda: runs.set_priority)
+def act(action: Callable[P, object], *arguments: P.args, **named: P.kwargs) -> None:
+    """Do something to runs; pages look at the record anew after it."""
+    action(*arguments, **named)
+    forget()
 
 
 def is_stopping(run_id: str) -> bool:
@@ -43,12 +30,12 @@ def is_stopping(run_id: str) -> bool:
 
 def put_first(run_id: str) -> None:
     """Let a queued run go before all others."""
-    set_priority(run_id, max(_priorities(), default=0) + 1)
+    runs.set_priority(run_id, max(_priorities(), default=0) + 1)
 
 
 def put_last(run_id: str) -> None:
     """Let all others go before a queued run."""
-    set_priority(run_id, min(_priorities(), default=0) - 1)
+    runs.set_priority(run_id, min(_priorities(), default=0) - 1)
 
 
 def _priorities() -> list[int]:

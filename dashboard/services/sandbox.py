@@ -14,7 +14,7 @@ from crowdcore.data.unpack import pack_zip
 from crowdcore.exhibits.view import cached
 from crowdcore.learning.recovery import lines, plan as recovery
 from crowdcore.learning.recovery.plan import RecoveryPlan
-from dashboard.services.opening import dataset, labelled, upload_folder
+from dashboard.services.opening import dataset, datasets_folder, labelled, upload_folder
 
 MOST = 5_000_000  # labels, or numbers of an array
 
@@ -76,8 +76,7 @@ def plant(name: str, found: RecoveryPlan) -> list[str]:
     from crowdcore.data.writers import write_folder
 
     source = dataset(name) if found.dataset else None
-    names, folder = [], workspace() / "datasets"
-    folder.mkdir(parents=True, exist_ok=True)
+    names, folder = [], datasets_folder()
     for point in found.points():
         for k in range(found.crowds):
             crowd = recovery.plant(found, point, k, source)

@@ -21,7 +21,7 @@ from crowdcore.core.places import workspace
 from crowdcore.data.readers.folder import is_dataset_folder
 from crowdcore.data.unpack import unpack_zip
 from dashboard.services.kept_uploads import digest_of, free_title, kept_file, note_dataset, note_file
-from dashboard.services.opening import close_to_others, fitting, private_folder
+from dashboard.services.opening import datasets_folder, fitting
 
 if TYPE_CHECKING:
     from crowdcore.data import Import, RatingImport
@@ -52,19 +52,17 @@ def receive(name: str, content: BinaryIO) -> str:
     content.seek(0)
     while chunk := content.read(_CHUNK):
         digest.update(chunk)
-    home = private_folder(workspace() / "uploads") / digest.hexdigest()
+    home = workspace() / "uploads" / digest.hexdigest()
     file = home / (re.sub(r"[^\w. -]", "_", Path(name).name).strip(". ") or "upload")
     if not file.exists():
-        private_folder(home)
+        home.mkdir(parents=True, exist_ok=True)
         content.seek(0)
         partial = file.with_name(file.name + ".part")
         with partial.open("wb") as out:
             shutil.copyfileobj(content, out, _CHUNK)
         partial.rename(file)
     note_file(home, file, Path(name).name)
-    path = _to_read(file)
-    close_to_others(home)
-    return path
+    return _to_read(file)
 
 
 def receive_again(digest: str) -> str:
@@ -158,9 +156,8 @@ def accept(examined: Import | RatingImport, path: str = "", mapping: Mapped = ()
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "upload"
     said = json.dumps([dataset.fingerprint, digest_of(path), mapping])
     name = f"{slug}-{hashlib.blake2b(said.encode(), digest_size=5).hexdigest()}"
-    folder = private_folder(workspace() / "datasets") / name
+    folder = datasets_folder() / name
     if not folder.exists():
         write_folder(dataset, folder)
         note_dataset(folder, free_title(title), digest_of(path), dict(mapping), dataset.notes)
-        close_to_others(folder)
     return name

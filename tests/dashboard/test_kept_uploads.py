@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,11 @@ def test_deleting_takes_the_file_along_unless_another_dataset_came_from_it(works
 
 
 def test_nobody_else_reads_the_files(workspace: Path) -> None:
-    take_in()
+    before = os.umask(0o077)  # as the app's server does
+    try:
+        take_in()
+    finally:
+        os.umask(before)
     for folder in ("uploads", "datasets"):
         for path in (workspace / folder, *(workspace / folder).rglob("*")):
             assert path.stat().st_mode & 0o077 == 0, path

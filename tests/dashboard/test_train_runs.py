@@ -36,19 +36,23 @@ def test_a_failed_run_says_why_and_can_go_on(monkeypatch: pytest.MonkeyPatch, wo
     run = asked()
     store.set_state(run.id, "failed", "The disk is **full**.")
     (Workspace.open().run_folder(run.id) / "log.txt").write_text("line one\n<b>line</b> two\n")
+    resumed: list[str] = []
+    monkeypatch.setattr(runs, "resume", resumed.append, raising=False)
     test = page()
     assert "The disk is **full**." in test.error[0].value.replace("\\", "")
     assert r"\*\*full" in test.error[0].value
     assert "line one\n<b>line</b> two" in words(test)
-    resumed: list[str] = []
-    monkeypatch.setattr(runs, "resume", resumed.append, raising=False)
     test.button(key=f"Resume-{run.id}").click()
     test.run()
     assert resumed == [run.id]
 
 
 def test_a_queue_can_be_put_in_order_and_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(run_id: str) -> None:
+        raise DataError(f"Run {run_id[:3]} has just ended")
+
     first, second = asked(method="trace", group="a"), asked(method="conal", group="a")
+    monkeypatch.setattr(runs, "cancel", refused, raising=False)
     monkeypatch.setattr(runs, "set_priority", store.set_priority, raising=False)
     test = page()
     test.button(key=f"First-{second.id}").click()
@@ -57,11 +61,6 @@ def test_a_queue_can_be_put_in_order_and_cancelled(monkeypatch: pytest.MonkeyPat
     test.button(key=f"Last-{second.id}").click()
     test.run()
     assert runs.get_run(second.id).spec.priority < runs.get_run(first.id).spec.priority
-
-    def refused(run_id: str) -> None:
-        raise DataError(f"Run {run_id[:3]} has just ended")
-
-    monkeypatch.setattr(runs, "cancel", refused, raising=False)
     test.button(key=f"Cancel-{first.id}").click()
     test.run()
     assert f"Run {first.id[:3]} has just ended" in words(test)
@@ -71,11 +70,11 @@ def test_a_run_that_stops_is_waited_for_or_stopped_now(monkeypatch: pytest.Monke
     run = asked()
     store.set_state(run.id, "running")
     Workspace.open().request_cancel(run.id)
+    told: list[tuple[str, bool]] = []
+    monkeypatch.setattr(runs, "cancel", lambda name, now: told.append((name, now)), raising=False)
     test = page()
     assert "stopping after this epoch" in next(part.proto.text for part in test.get("progress"))
     assert not [b for b in test.button if b.key == f"Cancel-{run.id}"]
-    told: list[tuple[str, bool]] = []
-    monkeypatch.setattr(runs, "cancel", lambda name, now: told.append((name, now)), raising=False)
     test.button(key=f"Stop now-{run.id}").click()
     test.run()
     assert told == [(run.id, True)]

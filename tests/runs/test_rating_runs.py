@@ -24,9 +24,11 @@ from crowdcore.runs import (
     store,
 )
 from crowdcore.runs.datasets import open_dataset
-from crowdcore.runs.lease import CANCELLED, FAILED, FINISHED
+from crowdcore.runs.lease import Ending
 from crowdcore.runs.recorder import Recorder
 from tests.rated_crowd import rated_folder
+
+CANCELLED, FAILED, FINISHED = Ending.CANCELLED.code, Ending.FAILED.code, Ending.FINISHED.code
 
 FAST = {"epochs": 4, "backbone_settings": {"hidden": 8}, "connection": "b"}
 Train = Callable[[Run], int]

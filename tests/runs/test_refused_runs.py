@@ -8,9 +8,10 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.runs import Run, get_run, result
-from crowdcore.runs.train_process import FAILED
+from crowdcore.runs.lease import Ending
 
 Make, Train = Callable[..., Run], Callable[[Run], int]
+FAILED = Ending.FAILED.code
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,25 @@ from safetensors import SafetensorError
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError
 from crowdcore.runs import patience, store
-from crowdcore.runs.lease import leased, read_note
+from crowdcore.runs.lease import Ending, leased, read_note
 from crowdcore.runs.recovery import Reconciler
+from crowdcore.runs.run import STATUS
 from crowdcore.runs.supervise import supervise
 from tests.runs.on_engine import leave, spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy")  # MLflow's own use of SQLAlchemy
+
+
+def test_an_ending_has_one_word_for_its_note_one_exit_code_and_one_state():
+    assert all(Ending.of(ending.code) is ending is Ending(ending.value) for ending in Ending)
+    assert [Ending.of(code) for code in (None, -9, 77)] == [Ending.LOST, Ending.LOST, Ending.FAILED]
+    assert {ending.name: STATUS[ending.state] for ending in Ending} == {
+        "FINISHED": "FINISHED",
+        "FAILED": "FAILED",
+        "CANCELLED": "KILLED",
+        "LOST": "SCHEDULED",
+        "STOPPED": "SCHEDULED",
+    }
 
 
 def test_runs_are_not_started_for_ever(workspace):

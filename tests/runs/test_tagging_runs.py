@@ -13,7 +13,9 @@ from crowdcore.data.simulate import tags
 from crowdcore.data.writers import write_folder
 from crowdcore.learning import tagged_spans
 from crowdcore.runs import Run, RunSpec, Workspace, curves, dry_run, get_run, predictions, result, store
-from crowdcore.runs.lease import FINISHED
+from crowdcore.runs.lease import Ending
+
+FINISHED = Ending.FINISHED.code
 
 SMALL = {"embedding": 8, "filters": 8, "hidden": 8}
 FAST = {"epochs": 2, "batch_size": 8, "lr": 1e-2, "backbone_settings": SMALL}

@@ -20,12 +20,14 @@ from crowdcore.data.writers import write_folder
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training.events import EpochEvent, Event
 from crowdcore.runs import Run, Workspace, curves, get_run, log_lines, predictions, recorder, result, store
-from crowdcore.runs.lease import CANCELLED, FAILED, FINISHED, ORPHANED, TAKEN, is_leased, leased
+from crowdcore.runs.lease import Ending, is_leased, leased
 from crowdcore.runs.recorder import Recorder
 from crowdcore.runs.schema import client_of
 from crowdcore.runs.train_process import main
 
 Make, Train = Callable[..., Run], Callable[[Run], int]
+FINISHED, FAILED, CANCELLED = Ending.FINISHED.code, Ending.FAILED.code, Ending.CANCELLED.code
+ORPHANED = TAKEN = Ending.LOST.code
 
 
 def uninterrupted(run: Run) -> TrainingResult:

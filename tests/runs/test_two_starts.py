@@ -8,7 +8,9 @@ import numpy as np
 
 import crowdcore as cc
 from crowdcore.runs import Run, curves, get_run, result
-from crowdcore.runs.lease import FINISHED
+from crowdcore.runs.lease import Ending
+
+FINISHED = Ending.FINISHED.code
 
 Make, Train = Callable[..., Run], Callable[[Run], int]
 

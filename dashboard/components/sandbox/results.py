@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from crowdcore import exhibits
+from crowdcore import exhibits, runs
 from crowdcore.learning.recovery.usual import usual_simulator
 from dashboard import state
 from dashboard.components.exhibit import show
@@ -82,13 +82,13 @@ def _row(run: Run, crowd: str) -> None:
         if run.state in ("failed", "cancelled"):
             st.button(
                 "Resume", key=f"resume-{run.id}", icon=":material/resume:", type="tertiary",
-                on_click=attempt, args=(run_actions.resume, run.id),
+                on_click=attempt, args=(run_actions.act, runs.resume, run.id),
             )  # fmt: skip
 
 
 def _cancel(ids: list[str]) -> None:
     for name in ids:
-        attempt(run_actions.cancel, name)
+        attempt(run_actions.act, runs.cancel, name)
 
 
 @fragment
