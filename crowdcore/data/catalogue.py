@@ -186,6 +186,8 @@ def _folder(name: str, folders: dict[str, Path]) -> Path:
     if name not in folders:
         near = difflib.get_close_matches(str(name), folders, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
+        if str(name) not in ("", ".", "..") and Path(name).exists():  # a path is told from a name by its slash
+            hint = f"A file or folder here is named by its path: {f'./{name}'!r}. "
         raise SettingError(
             "name",
             "be an available dataset",

@@ -68,6 +68,13 @@ def test_no_such_dataset(shelf, crowd):
         cc.load_dataset("mime")
 
 
+def test_a_folder_here_is_named_by_its_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two").mkdir()
+    with pytest.raises(SettingError, match=r"A file or folder here is named by its path: '\./two'\."):
+        cc.load_dataset("two")
+
+
 def test_a_folder_with_losses_says_so_and_is_loaded_on_acceptance(shelf):
     (shelf / "mine").mkdir()
     (shelf / "mine" / "annotations.csv").write_text("task,worker,label\nt1,w1,a\nt1,w2,\n", encoding="utf-8")
