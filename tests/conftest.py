@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
 import sys
 import time
 from collections.abc import Generator, Iterator
@@ -101,6 +102,25 @@ def nothing_is_left_running(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     while (left := running_in(tmp_path_factory.getbasetemp())) and time.monotonic() < end:
         time.sleep(0.2)
     assert not left
+
+
+@pytest.fixture(scope="session", autouse=True)
+def copied_records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """New workspaces get a copy of an empty record: MLflow takes a second to make one, in each process once."""
+    from crowdcore.runs import schema
+
+    template, make = tmp_path_factory.mktemp("record") / "mlflow.db", schema._make
+
+    def copy(database: Path) -> None:
+        if not template.exists():
+            make(template)
+        draft = database.with_name(f".{database.name}.{os.getpid()}")
+        shutil.copy(template, draft)
+        draft.replace(database)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schema, "_make", copy)
+        yield
 
 
 @pytest.fixture(scope="session")

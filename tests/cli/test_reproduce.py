@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.runs.conftest import record_template, workspace  # noqa: F401
+from tests.runs.conftest import workspace  # noqa: F401
 
 
 def test_list_and_an_entry(workspace, crowdcore, refused):  # noqa: F811

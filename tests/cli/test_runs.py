@@ -14,7 +14,7 @@ import pytest
 import crowdcore as cc
 from crowdcore.runs import Range, Run, Workspace, get_run, list_runs, store
 from crowdcore.runs.searchable import usually_searched
-from tests.runs.conftest import crowd_folder, make, record_template, train, workspace  # noqa: F401
+from tests.runs.conftest import crowd_folder, make, train, workspace  # noqa: F401
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from crowdcore.data.writers import write_folder
 from crowdcore.learning import presets, trials
 from tests.learning.helpers import featured_crowd
 from tests.rated_crowd import rated_folder
-from tests.runs.conftest import crowd_folder, make, record_template, workspace  # noqa: F401
+from tests.runs.conftest import crowd_folder, make, workspace  # noqa: F401
 
 SHORT = ("--epochs", 1, "--device", "cpu", "--set", 'backbone_settings={"hidden": 8}')
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -18,8 +17,7 @@ from streamlit.components.v2 import manifest_scanner
 from crowdcore import runs
 from crowdcore.data.rows import Rows
 from crowdcore.data.writers import write_folder
-from crowdcore.runs import Estimate, Workspace, store
-from crowdcore.runs.schema import client_of
+from crowdcore.runs import Estimate, store
 from dashboard.services import estimates
 from tests.conftest import simulate_crowd
 
@@ -46,20 +44,9 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "workspace"
 
 
-@pytest.fixture(scope="session")
-def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty record, made once: making one takes seconds."""
-    workspace = Workspace.open(tmp_path_factory.mktemp("record"))
-    client_of(workspace)
-    assert workspace.database is not None
-    return workspace.database
-
-
 @pytest.fixture
-def trainable_crowd(record: Path, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def trainable_crowd(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A crowd with features and one without; runs are recorded, but no engine takes them."""
-    workspace.mkdir()
-    shutil.copy(record, workspace / record.name)
     folder = tmp_path / "found"
     folder.mkdir()
     monkeypatch.setenv("CROWDCORE_DATA", str(folder))

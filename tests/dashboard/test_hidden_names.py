@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +26,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def runs(home: Path, record: Path) -> list[str]:
+def runs(home: Path) -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
         (home / "found").mkdir()
         (home / "workspace").mkdir()
-        shutil.copy(record, home / "workspace" / record.name)
         return record_named_crowd(home / "found", home / "workspace")
 
 

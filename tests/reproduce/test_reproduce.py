@@ -22,7 +22,6 @@ from crowdcore.runs import Workspace
 from tests.runs.conftest import (  # noqa: F401
     crowd_folder,
     no_engine,
-    record_template,
     train,
     workspace,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,28 +11,17 @@ import pytest
 
 from crowdcore.data.writers import write_folder
 from crowdcore.runs import Run, RunSpec, Workspace, queue, store, train_process
-from crowdcore.runs.schema import client_of
+from crowdcore.runs.schema import make_database
 from tests.learning.helpers import featured_crowd
 
 
-@pytest.fixture(scope="session")
-def record_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty record; MLflow takes seconds to make one."""
-    folder = tmp_path_factory.mktemp("template")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        client_of(Workspace.open(folder))
-    return folder / "mlflow.db"
-
-
 @pytest.fixture
-def workspace(tmp_path: Path, record_template: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    folder = tmp_path / "workspace"
-    folder.mkdir()
-    shutil.copy(record_template, folder / "mlflow.db")
-    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(folder))
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    return Workspace.open()
+    opened = Workspace.open()
+    make_database(opened)
+    return opened
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import shutil
 import sqlite3
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -64,9 +65,9 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
         client_of(Workspace(tmp_path, f"sqlite:///{tmp_path / 'mlflow.db'}"))
 
 
-def test_another_sqlite_record(tmp_path: Path, workspace: Workspace, record_template: Path, monkeypatch) -> None:
+def test_another_sqlite_record(tmp_path: Path, workspace: Workspace, monkeypatch) -> None:
     other = tmp_path / "elsewhere.db"
-    other.write_bytes(record_template.read_bytes())
+    shutil.copy(workspace.folder / "mlflow.db", other)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{other}")
     run = store.create(RunSpec(dataset="demo", method="conal"))
     assert [r.id for r in list_runs()] == [run.id]

@@ -28,7 +28,6 @@ from crowdcore.runs import (
     rename,
     restore_workspace,
     result,
-    schema,
     set_note,
     store,
 )
@@ -53,8 +52,7 @@ class Filled:
 
 
 @pytest.fixture
-def filled(workspace: Workspace, record_template: Path, monkeypatch: pytest.MonkeyPatch) -> Filled:
-    monkeypatch.setattr(schema, "_make", lambda database: shutil.copy(record_template, database))  # it takes seconds
+def filled(workspace: Workspace) -> Filled:
     crowd = featured_crowd(60)
     finished = record(workspace, made_up(crowd), crowd, regularisation=0.5)
     rename(finished, "The best")

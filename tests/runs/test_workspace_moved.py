@@ -123,12 +123,12 @@ def test_a_deleted_workspace_is_said_and_does_not_come_back(workspace: Workspace
     assert not workspace.folder.exists()
 
 
-def test_a_record_that_was_replaced_is_read_anew(workspace: Workspace, record_template: Path) -> None:
+def test_a_record_that_was_replaced_is_read_anew(workspace: Workspace) -> None:
+    shutil.copy(workspace.folder / "mlflow.db", workspace.folder / "new.db")
     store.create(RunSpec(dataset="demo", method="conal"))
     assert len(list_runs()) == 1
     for path in workspace.folder.glob("mlflow.db*"):
         path.unlink()
-    shutil.copy(record_template, workspace.folder / "new.db")
     (workspace.folder / "new.db").rename(workspace.folder / "mlflow.db")
     assert list_runs() == []
 
