@@ -18,9 +18,10 @@ from scipy.special import gammaln, psi
 from crowdcore.aggregation._confusion_em import ENOUGH, NO_EVIDENCE
 from crowdcore.aggregation._em import EMAggregator, start_posterior
 from crowdcore.aggregation._votes import too_few_labels
-from crowdcore.aggregation.base import AggregationResult
+from crowdcore.aggregation.base import LARGE, AggregationResult
 from crowdcore.core.chains import Chains, ChainSums
 from crowdcore.core.kernels import cell_counts, cells
+from crowdcore.core.memory import release_memory
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.encoder import encode
@@ -143,6 +144,8 @@ class ChainEM(EMAggregator):
             sums = chains.update(belief, log_emission, *path)
             return sums.log_likelihood + objective
 
+        if posterior.nbytes >= LARGE:
+            release_memory()  # what looking up the words took
         trace = self.iterate(step, dataset.n_annotations)
         counts = np.zeros((dataset.n_workers, n_classes, n_classes))
         np.add.at(counts, experts.worker, confused())

@@ -22,7 +22,7 @@ from crowdcore.data.unlabelled import refuse_unlabelled
 if TYPE_CHECKING:
     from crowdcore.aggregation._crf_tagger import CrfTagger
 
-_LARGE = 16 << 20  # bytes of a posterior after whose fit memory is handed back, which takes some milliseconds
+LARGE = 16 << 20  # bytes of a posterior after whose fit memory is handed back, which takes some milliseconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class Aggregator(Settings):
             )
         began = time.perf_counter()
         result = self._fit(dataset, known, start)
-        large = result.posterior.nbytes >= _LARGE
+        large = result.posterior.nbytes >= LARGE
         if large:
             release_memory()
         probabilistic = len(result.log_likelihood) > 0 or result.confusion is not None
