@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 import scipy.sparse
 from pydantic import Field
 from scipy.special import gammaln, psi
@@ -18,11 +18,13 @@ from scipy.special import gammaln, psi
 from crowdcore.aggregation._confusion_em import ENOUGH, NO_EVIDENCE
 from crowdcore.aggregation._em import EMAggregator, start_posterior
 from crowdcore.aggregation._votes import too_few_labels
-from crowdcore.aggregation.base import AggregationResult
+from crowdcore.aggregation.base import LARGE, AggregationResult
 from crowdcore.core.chains import Chains, ChainSums
-from crowdcore.core.kernels import cell_counts
+from crowdcore.core.kernels import cell_counts, cells
+from crowdcore.core.memory import release_memory
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.encoder import encode
 from crowdcore.data.sentences import rows_of
 from crowdcore.data.tags import TagScheme
 
@@ -99,9 +101,7 @@ class ChainEM(EMAggregator):
         kept = np.flatnonzero(np.add.reduceat(evident, cut[:-1]))
         tasks = slice(None) if len(kept) == len(cut) - 1 else rows_of(cut, kept)
         chains = Chains(np.concatenate([[0], np.cumsum(cut[kept + 1] - cut[kept])]))
-        cell = experts.of.astype(np.int32)
-        cell *= n_classes
-        cell += dataset.label
+        cell = cells(experts.of, dataset.label, n_classes)
         n_cells = len(experts.worker) * n_classes
         word, n_words = self._words(dataset, tasks)
         moves = self._move_prior(dataset)
@@ -121,7 +121,8 @@ class ChainEM(EMAggregator):
             return given.reshape(-1, n_classes, n_classes).transpose(0, 2, 1)
 
         def log_emission(at: slice) -> FloatArray:
-            total = _summed(begin[at.start : at.stop + 1], cell, log)
+            edge = begin[at.start : at.stop + 1]
+            total = _summed(edge - edge[0], cell(slice(int(edge[0]), int(edge[-1]))), log)
             if n_words:
                 total += log_word[word[at]]
             _clamp(total, None if clamped is None else clamped[at])
@@ -143,6 +144,8 @@ class ChainEM(EMAggregator):
             sums = chains.update(belief, log_emission, *path)
             return sums.log_likelihood + objective
 
+        if posterior.nbytes >= LARGE:
+            release_memory()  # what looking up the words took
         trace = self.iterate(step, dataset.n_annotations)
         counts = np.zeros((dataset.n_workers, n_classes, n_classes))
         np.add.at(counts, experts.worker, confused())
@@ -166,8 +169,8 @@ class ChainEM(EMAggregator):
         """(n,) number of each token's word, and how many words there are; none without sentences."""
         if dataset.sentences is None or not self.words:
             return np.empty(0, np.int32), 0
-        codes, words = pd.factorize(dataset.sentences.words[tasks])
-        return np.asarray(codes, np.int32), len(words)
+        words = encode(pa.array(dataset.sentences.words[tasks].astype("str"), pa.large_string()))
+        return words.codes, len(words.values)
 
     def _move_prior(self, dataset: CrowdDataset) -> FloatArray:
         """(C + 1, C) prior count of each move; the last row is that of the first tag."""
@@ -180,8 +183,7 @@ class ChainEM(EMAggregator):
 
 def _summed(edge: IntArray, cell: IntArray, log: FloatArray) -> FloatArray:
     """(n, C) sum of ``log[cell]`` over the annotations ``edge[i]:edge[i + 1]`` of each of n tasks."""
-    own = cell[edge[0] : edge[-1]]
-    return np.asarray(scipy.sparse.csr_array((np.ones(len(own)), own, edge - edge[0]), (len(edge) - 1, len(log))) @ log)
+    return np.asarray(scipy.sparse.csr_array((np.ones(len(cell)), cell, edge), (len(edge) - 1, len(log))) @ log)
 
 
 def _of_words(word: IntArray, belief: FloatArray, n_words: int) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crowdcore.aggregation._pooling import pooled_confusion
-from crowdcore.core.kernels import cell_counts
+from crowdcore.core.kernels import cell_counts, cells
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -65,9 +65,8 @@ def measure(dataset: CrowdDataset, posterior: FloatArray) -> Dependence:
     from q (`pooled_confusion`); evenly spaced tasks are enough. Under a right model its expectation is 0.
     """
     n_classes, q = dataset.n_classes, posterior  # rows are NaN where there are no labels, which add nothing
-    counts = cell_counts(
-        dataset.task_start, dataset.worker * n_classes + dataset.label, q, dataset.n_workers * n_classes
-    )
+    cell = cells(dataset.worker, dataset.label, n_classes)
+    counts = cell_counts(dataset.task_start, cell, q, dataset.n_workers * n_classes)
     confusion = pooled_confusion(counts.reshape(dataset.n_workers, n_classes, n_classes), _POOLING)
     confusion = np.ascontiguousarray(confusion.transpose(0, 2, 1))
     likely = min(_LIKELY, n_classes)

@@ -12,6 +12,7 @@ import numpy as np
 from crowdcore.aggregation._guards import guard
 from crowdcore.core.errors import SettingError
 from crowdcore.core.kernels import most_probable
+from crowdcore.core.memory import release_memory
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -20,6 +21,8 @@ from crowdcore.data.unlabelled import refuse_unlabelled
 
 if TYPE_CHECKING:
     from crowdcore.aggregation._crf_tagger import CrfTagger
+
+LARGE = 16 << 20  # bytes of a posterior after whose fit memory is handed back, which takes some milliseconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +121,16 @@ class Aggregator(Settings):
             )
         began = time.perf_counter()
         result = self._fit(dataset, known, start)
+        large = result.posterior.nbytes >= LARGE
+        if large:
+            release_memory()
         probabilistic = len(result.log_likelihood) > 0 or result.confusion is not None
         notes = (*result.notes, *guard(dataset, result.posterior, known, probabilistic))
         labels = repaired(dataset, result.labels)
         if changed := int((labels != result.labels).sum()):
             notes += (f"{changed:,} invalid tags I- became B- in the labels.",)
+        if large:
+            release_memory()
         return replace(result, labels=labels, notes=notes, seconds=time.perf_counter() - began)
 
     @abstractmethod

@@ -13,6 +13,8 @@ from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
+_BLOCK = 1 << 16  # tasks that are looked at at once
+
 
 class MajorityVote(Aggregator):
     """Vote shares, ``q_i(c) = #{r : y_i^r = c} / #{r : y_i^r}``, or (hard) all mass on the most voted class.
@@ -61,8 +63,12 @@ class MajorityVote(Aggregator):
 
     def _ties(self, votes: FloatArray) -> tuple[str, ...]:
         """How many tasks with labels are tied, and who wins them."""
-        top = votes.max(1)
-        tied = int(((votes == top[:, None]).sum(1)[top > 0] > 1).sum())
+        tied = n = 0
+        for first in range(0, len(votes), _BLOCK):
+            some = votes[first : first + _BLOCK]
+            top = some.max(1)
+            tied += int(((some == top[:, None]).sum(1)[top > 0] > 1).sum())
+            n += int((top > 0).sum())
         to = "to the lowest class" if self.ties == "lowest" else f"by a draw with seed {self.seed}"
         other = ': the order of the classes decides; `ties="random"` draws them' if self.ties == "lowest" else ""
-        return (f"{tied:,} of {int((top > 0).sum()):,} tasks are tied and go {to}{other}.",) if tied else ()
+        return (f"{tied:,} of {n:,} tasks are tied and go {to}{other}.",) if tied else ()

@@ -67,7 +67,9 @@ class _Batch:
         weight: FloatArray | None,
     ) -> ChainSums:
         first, move = np.exp(log_first), np.exp(log_move)
-        emission, alpha, scale, log_scale = self._forward(log_emission, first, move)
+        emission, top = self._emission(log_emission)
+        del log_emission  # each of these is as large as what is worked on at once
+        alpha, scale, log_scale = self._forward(emission, top, first, move)
         heavy = np.ones(len(self.longest_first)) if weight is None else weight[self.longest_first]
         e, a, c = self._blocks(emission), self._blocks(alpha), self._blocks(scale)
         beta = np.ones_like(emission)
@@ -78,30 +80,35 @@ class _Batch:
             before = slice(len(e[t]))
             pairs += a[t - 1][before].T @ (coming * heavy[before, None])
             b[t - 1][before] = coming @ move.T
-        posterior = alpha * beta
+        posterior = np.multiply(alpha, beta, out=alpha)
         posterior /= posterior.sum(1, keepdims=True)
         begun = heavy @ self._blocks(posterior)[0]
         return ChainSums(self._unordered(posterior), begun, pairs * move, float(log_scale.sum()))
 
     def log_partition(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> FloatArray:
-        log_scale = self._forward(log_emission, np.exp(log_first), np.exp(log_move))[3]
+        log_scale = self._forward(*self._emission(log_emission), np.exp(log_first), np.exp(log_move))[2]
         sums: FloatArray = np.add.reduceat(self._unordered(log_scale), self.start[:-1])
         return sums
 
-    def _forward(
-        self, log_emission: FloatArray, first: FloatArray, move: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """By position: emissions, P(state | elements up to here), their scale, and its logarithm."""
+    def _emission(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """By position: the emissions beside the likeliest state's, and the logarithm of that (n, 1)."""
         emission = log_emission[self.order]
         top = emission.max(1, keepdims=True)
-        emission = np.exp(np.maximum(emission - top, LOWEST))
+        emission -= top
+        np.maximum(emission, LOWEST, out=emission)
+        return np.exp(emission, out=emission), top
+
+    def _forward(
+        self, emission: FloatArray, top: FloatArray, first: FloatArray, move: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """By position: P(state | elements up to here), their scale, and its logarithm."""
         alpha, scale = np.empty_like(emission), np.empty(len(emission))
         e, a, c = self._blocks(emission), self._blocks(alpha), self._blocks(scale)
         for t in range(len(e)):
             a[t][:] = e[t] * (first if t == 0 else a[t - 1][: len(e[t])] @ move)
             c[t][:] = a[t].sum(1)
             a[t] /= c[t][:, None]
-        return emission, alpha, scale, np.log(scale) + top[:, 0]
+        return alpha, scale, np.log(scale) + top[:, 0]
 
     def most_probable(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> IntArray:
         score = log_emission[self.order]

@@ -6,9 +6,10 @@ where Numba is installed, in compiled loops (`kernels_numba`), which are importe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
@@ -18,6 +19,12 @@ from crowdcore.core.types import FloatArray, IntArray
 
 LARGE = 5_000_000
 """Annotations x classes from which the compiled loops pay for loading them (half a second, measured)."""
+
+Cells: TypeAlias = Callable[[slice], IntArray]
+"""What makes the cells (m,) int32 of some annotations, see `cells`."""
+
+TASKS = 1 << 16
+"""Tasks whose annotations are counted at once."""
 
 
 @cache
@@ -64,8 +71,7 @@ def soft_confusion_counts(
     """(n_workers, C, C) expected counts: each annotation adds ``posterior[task]`` to its column (NaN rows: none)."""
     n_tasks, n_classes = posterior.shape
     task_start = np.searchsorted(task, np.arange(n_tasks + 1))
-    cell = worker.astype(np.int32) * np.int32(n_classes) + label
-    counts = cell_counts(task_start, cell, posterior, n_workers * n_classes)
+    counts = cell_counts(task_start, cells(worker, label, n_classes), posterior, n_workers * n_classes)
     return counts.reshape(n_workers, n_classes, n_classes).transpose(0, 2, 1).copy()
 
 
@@ -82,12 +88,30 @@ def most_probable(posterior: FloatArray) -> IntArray:
     return np.asarray(posterior.argmax(1), np.int32)
 
 
-def cell_counts(task_start: IntArray, cell: IntArray, posterior: FloatArray, n_cells: int) -> FloatArray:
+def cells(worker: IntArray, label: IntArray, n_classes: int) -> Cells:
+    """``worker * C + label`` of some annotations as they are asked for: of all it would take as much as the labels.
+
+    Args:
+        worker: (A,) worker, or whoever else has a table of his own.
+        label: (A,) int32.
+        n_classes: C.
+    """
+
+    def made(at: slice) -> IntArray:
+        cell = worker[at].astype(np.int32)  # of this type whatever that of the workers is
+        cell *= np.int32(n_classes)
+        cell += label[at]
+        return cell
+
+    return made
+
+
+def cell_counts(task_start: IntArray, cell: IntArray | Cells, posterior: FloatArray, n_cells: int) -> FloatArray:
     """Sum the posterior of each annotation's task into the annotation's cell.
 
     Args:
         task_start: (n_tasks + 1,) int64, task i's annotations are ``task_start[i]:task_start[i + 1]``.
-        cell: (A,) int32 row of the counts, e.g. ``worker * C + label``.
+        cell: (A,) int32 row of the counts, e.g. ``worker * C + label``, or what makes them (`cells`).
         posterior: (n_tasks, C) float64; NaN rows add nothing.
         n_cells: number of cells.
 
@@ -95,16 +119,23 @@ def cell_counts(task_start: IntArray, cell: IntArray, posterior: FloatArray, n_c
         (n_cells, C) float64.
     """
     n_tasks, n_classes = posterior.shape
-    if loops := compiled(len(cell) * n_classes):
-        parts = n_ranges(len(cell), n_cells * n_classes)
+    begin, end = int(task_start[0]), int(task_start[-1])
+    some = cell if callable(cell) else cell.__getitem__
+    if loops := compiled((end - begin) * n_classes):
+        parts = n_ranges(end - begin, n_cells * n_classes)
         private = np.zeros((parts, n_cells, n_classes))
 
         def run(part: int, first: int, last: int) -> None:
-            loops.cell_counts_range(first, last, task_start, cell, posterior, private[part])
+            for at in range(first, last, TASKS):  # the same sums in the same order, however many are made at once
+                own = slice(at, min(at + TASKS, last))
+                edge = task_start[at : own.stop + 1]
+                made = some(slice(int(edge[0]), int(edge[-1])))
+                loops.cell_counts_range(0, len(edge) - 1, edge - edge[0], made, posterior[own], private[part])
 
         run_ranges(n_tasks, parts, run)
         return np.asarray(private.sum(0))
-    matrix = scipy.sparse.csr_array((np.ones(len(cell)), cell, task_start), shape=(n_tasks, n_cells))
+    made = some(slice(begin, end))
+    matrix = scipy.sparse.csr_array((np.ones(len(made)), made, task_start), shape=(n_tasks, n_cells))
     return np.asarray(matrix.T @ np.nan_to_num(posterior))
 
 

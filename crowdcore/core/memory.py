@@ -40,6 +40,7 @@ def frugal_memory() -> Iterator[None]:
 
 def release_memory() -> None:
     """Hand freed memory back to the system, which Arrow's pool and the C library else keep for later."""
-    pa.default_memory_pool().release_unused()
+    for pool in (pa.default_memory_pool(), _USUAL):  # inside Arrow some work takes the usual one at all times
+        pool.release_unused()
     with contextlib.suppress(AttributeError, OSError):  # glibc has it
         ctypes.CDLL(None).malloc_trim(0)

@@ -83,20 +83,24 @@ class NumberColumn(Codes):
     kind: Arrow
 
     @cached_property
-    def _named(self) -> Codes:
-        numbers, codes = numbered(self.numbers)
-        values = pa.array(numbers)
-        return Codes(as_text(values if pa.types.is_floating(self.kind) else values.cast(self.kind)), codes)
+    def _numbered(self) -> tuple[FloatArray, IntArray]:
+        return numbered(self.numbers)
 
     @property
+    def distinct(self) -> FloatArray:
+        """The distinct numbers, in order of first appearance."""
+        return self._numbered[0]
+
+    @cached_property
     def values(self) -> Arrow:
-        """Names of the distinct numbers, in order of first appearance."""
-        return self._named.values
+        """Names of the distinct numbers."""
+        values = pa.array(self.distinct)
+        return as_text(values if pa.types.is_floating(self.kind) else values.cast(self.kind))
 
     @property
     def codes(self) -> IntArray:
         """(n,) int32 index into ``values``."""
-        return self._named.codes
+        return self._numbered[1]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -202,7 +206,7 @@ def _needs_trimming(values: Arrow) -> bool:
     if data is None:
         return False
     raw = np.frombuffer(data, np.uint8)
-    return bool(((raw <= 32) | (raw >= 127)).any())
+    return bool(len(raw)) and bool(raw.min() <= 32 or raw.max() >= 127)
 
 
 def _compose(values: Arrow) -> Arrow:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes, NumberColumn, compact, distinct, strings
 from crowdcore.data.lookups import renumber
 from crowdcore.data.numerals import as_numbers, as_text
@@ -17,6 +17,7 @@ from crowdcore.data.numerals import as_numbers, as_text
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 
 
+_AGAIN = 1 << 17  # numbers that become texts again at once
 NEAR = 1 << 12  # further names of a list among which those of a piece are looked up
 
 
@@ -35,7 +36,7 @@ class Encoder:
         self._codes = bytearray()  # int32, grows in place: of each row the place among the values of its piece
         self._ends: list[int] = []  # of the pieces
         self._values: list[Arrow] = []  # of the pieces
-        self._numbers: list[FloatArray] = []
+        self._numbers = bytearray()  # float64, grows in place
         self._kind: Arrow = None  # of the column that the numbers are from
 
     def add(self, column: Arrow) -> None:
@@ -46,12 +47,12 @@ class Encoder:
         if not self._values and self._kind in (None, kind):
             numbers = as_numbers(column, known=bool(self._numbers))
             if numbers is not None:
-                self._numbers.append(numbers)
+                self._numbers += numbers.data
                 self._kind = kind
                 return
-        before, self._numbers = self._numbers, []
-        for numbers in before:
-            self._encode(pa.array(numbers).cast(self._kind))
+        before, self._numbers = np.frombuffer(self._numbers), bytearray()
+        for at in range(0, len(before), _AGAIN):
+            self._encode(pa.array(before[at : at + _AGAIN]).cast(self._kind))
         self._encode(column)
 
     def _encode(self, column: Arrow) -> None:
@@ -111,7 +112,7 @@ class Encoder:
             DataError: text that is not UTF-8, or more of it than can be held.
         """
         if self._numbers:
-            numbers, self._numbers = np.concatenate(self._numbers), []
+            numbers, self._numbers = np.frombuffer(self._numbers), bytearray()
             return NumberColumn(numbers, self._kind)
         codes, self._codes = np.frombuffer(self._codes, np.int32), bytearray()
         if self._listed is not None:

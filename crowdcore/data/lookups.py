@@ -36,9 +36,9 @@ def counted_sorted(codes: IntArray, size: int) -> IntArray:
     return counts
 
 
-def gather(table: AnyArray, codes: IntArray) -> AnyArray:
-    """``table[codes]``."""
-    found = np.empty(len(codes), table.dtype)
+def gather(table: AnyArray, codes: IntArray, out: AnyArray | None = None) -> AnyArray:
+    """``table[codes]``, put into ``out``, which may be ``codes``, if that is given."""
+    found = np.empty(len(codes), table.dtype) if out is None else out
     for begin in range(0, len(codes), BLOCK):
         found[begin : begin + BLOCK] = table[codes[begin : begin + BLOCK]]
     return found

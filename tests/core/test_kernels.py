@@ -112,3 +112,28 @@ def test_softmax_rows(scores):
     found = kernels.softmax_rows(scores)
     np.testing.assert_allclose(scores, expected, atol=1e-15)
     np.testing.assert_allclose(found, total, rtol=1e-14, atol=1e-12)
+
+
+@given(st.integers(1, 300), st.integers(2, 400), st.sampled_from([np.int8, np.int16, np.int32, np.int64]), st.data())
+def test_cells_hold_their_products_whatever_the_types_of_workers(n_workers, n_classes, kind, data):
+    n_workers = min(n_workers, np.iinfo(kind).max)
+    worker = np.array(data.draw(st.lists(st.integers(0, n_workers - 1), min_size=1, max_size=20)), kind)
+    label = np.array([data.draw(st.integers(0, n_classes - 1)) for _ in worker], np.int32)
+    made = kernels.cells(worker, label, n_classes)
+    want = [int(w) * n_classes + int(k) for w, k in zip(worker, label, strict=True)]
+    assert made(slice(0, None)).tolist() == want and made(slice(1, 3)).tolist() == want[1:3]
+    assert made(slice(0, 1)).dtype == np.int32
+
+
+@pytest.mark.parametrize("large", [0, 10**9])
+def test_counts_of_cells_are_the_same_however_many_tasks_are_counted_at_once(monkeypatch, large):
+    rng = np.random.default_rng(0)
+    start = np.concatenate([[0], np.cumsum(rng.integers(0, 5, 500))])
+    worker, label = rng.integers(0, 7, (2, start[-1])).astype(np.int32)
+    posterior = rng.dirichlet(np.ones(7), 500)
+    posterior[::9] = np.nan
+    monkeypatch.setattr(kernels, "LARGE", large)
+    whole = kernels.cell_counts(start, worker * 7 + label, posterior, 49)
+    for size in (1, 13, 500):
+        monkeypatch.setattr(kernels, "TASKS", size)
+        assert np.array_equal(kernels.cell_counts(start, kernels.cells(worker, label, 7), posterior, 49), whole)

@@ -12,9 +12,10 @@ import pandas as pd
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError
+from crowdcore.core.memory import release_memory
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes, compact, strings
-from crowdcore.data.lookups import gather
+from crowdcore.data.lookups import BLOCK, gather
 from crowdcore.data.readers._answers import Answers, left_out, text_of, without_labels
 from crowdcore.data.readers._sentences import token_ids
 from crowdcore.data.readers._spans import Marked, Span, Text, tag
@@ -143,7 +144,8 @@ class MarkedTexts(Answers):
                 for at in range(0, len(known), _TEXTS)
             ]
         )
-        n_texts, self.texts = len(self.texts), []  # they go before the arrays come
+        n_texts, self.texts = len(self.texts), []
+        release_memory()  # they go before the arrays come
         start = np.concatenate([[0], np.cumsum(lengths)])
         place = np.full(n_texts, -1)
         place[known] = np.arange(len(known))
@@ -157,16 +159,14 @@ class MarkedTexts(Answers):
         for rank, kind in enumerate(kinds):
             code[1 + 2 * self.types[kind] : 3 + 2 * self.types[kind]] = 1 + 2 * rank, 2 + 2 * rank
         code[-1] = -1
-        token, row, at = _by_token(start, place[of_text])
-        tags, self.tags = gather(np.frombuffer(self.tags, np.int32), at), array("i")
-        del at
-        tags = gather(code, tags)
+        small = code.astype(np.min_scalar_type(-len(code)))  # only looked up, never reckoned with
+        tags, self.tags = gather(small, np.frombuffer(self.tags, np.int32)), array("i")
+        token, row, tags = _by_token(start, place[of_text], tags)
         given = tags >= 0
         if not given.all():
             token, row, tags = token[given], row[given], tags[given]
         workers = compact(strings(self.workers), gather(np.frombuffer(self.of_worker, np.int32), row))
-        rows = gather(self._file_rows(self.row).astype(np.int32), row)
-        del row
+        rows = gather(self._file_rows(self.row).astype(np.int32), row, out=row)
         gold = self._gold(code, start, place) if self.true_tags else None
         table = self.source.table
         noticed = (*table.findings, *table.repeated_headers(per_row=0)) if table else ()
@@ -232,22 +232,25 @@ class MarkedTexts(Answers):
         return findings
 
 
-def _by_token(start: IntArray, text: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _by_token(start: IntArray, text: IntArray, tags: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """The tags of texts in the order of the tokens, those of a token in the order of the answers that hold them.
 
     Args:
         start: (n_texts + 1,) first token of each text.
-        text: (n_answers,) which text an answer tags; the answers' tags stand one after another.
+        text: (n_answers,) which text an answer tags.
+        tags: (n,) the answers' tags, one answer after another.
 
     Returns:
-        Token, answer and place of each tag.
+        (n,) int32 token, answer and tag.
     """
     lengths, order = np.diff(start), np.argsort(text, kind="stable").astype(np.int32)
     answers = np.bincount(text, minlength=len(lengths))
-    turn = rows_of(np.append(0, np.cumsum(answers)), np.repeat(np.arange(len(lengths)), lengths), np.int32)
-    row = gather(order, turn)
-    del turn
+    row = rows_of(np.append(0, np.cumsum(answers)), np.repeat(np.arange(len(lengths)), lengths), np.int32)
+    gather(order, row, out=row)
     token = np.repeat(np.arange(start[-1], dtype=np.int32), np.repeat(answers, lengths))
-    place = gather((np.cumsum(lengths[text]) - lengths[text] - start[text]).astype(np.int32), row)
-    place += token
-    return token, row, place
+    first = (np.cumsum(lengths[text]) - lengths[text] - start[text]).astype(np.int32)
+    given = np.empty(len(row), np.int32)
+    for at in range(0, len(row), BLOCK):
+        own = slice(at, at + BLOCK)
+        given[own] = tags[first[row[own]] + token[own]]
+    return token, row, given

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
+from crowdcore.core.memory import release_memory
 from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.lookups import gather
@@ -158,6 +159,7 @@ class _Read:
         """All of it as the validation takes it; what was read is not kept a second time."""
         if not self.n_tokens:
             raise DataError("There are columns, but no tokens", file=self.source.path)
+        release_memory()
         number, token = np.frombuffer(self.lines, np.int32), np.frombuffer(self.token, np.int32)
         begins: BoolArray = np.diff(number, prepend=number[0] - 2) > 1  # a blank line before
         start = np.append(np.flatnonzero(begins), len(number))

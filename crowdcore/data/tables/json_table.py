@@ -133,7 +133,7 @@ def _parsed(line: str) -> Any:
         ValueError, RecursionError: it is not JSON, or some name does.
     """
     try:
-        value = from_json(line)  # at least twice as fast as `json`
+        value = from_json(line, cache_strings="keys")  # at least twice as fast as `json`
     except ValueError:  # among others of half a surrogate pair, which `json` reads
         value = json.loads(line)
     if isinstance(value, dict) and line.count(":") == len(value):

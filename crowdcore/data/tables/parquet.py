@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,10 +12,12 @@ import pyarrow.parquet as pq
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.memory import available_memory
+from crowdcore.data.dictionary import Codes
 from crowdcore.data.tables import base
 from crowdcore.data.tables.base import Arrow, Table
 
 BATCH_CELLS = 3 << 17
+BATCH_ROWS = 1 << 17
 PAGES = 1 << 16  # bytes of a column that are read at once
 CELL = 24  # bytes that reading takes for every cell, names included: measured on five labels a task
 MAX_TEXT = 512 << 20  # bytes of text that a column of a batch may expand to
@@ -39,7 +42,7 @@ class ParquetTable(Table):
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """Batches of 131,072 rows of three columns, fewer where there are many columns."""
-        size = max(BATCH_CELLS // max(len(columns), 1), 1)
+        size = min(max(BATCH_CELLS // max(len(columns), 1), 1), BATCH_ROWS)
         try:
             self._check_expansion(columns, size)
             for batch in self._file.iter_batches(size, columns=list(columns), use_threads=False):
@@ -52,11 +55,21 @@ class ParquetTable(Table):
         except _FAULTS as error:
             raise self._broken(error) from None
 
-    def slabs(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
-        """Like `Table.slabs`, after a look at how many cells the footer promises.
+    def encode(
+        self, columns: tuple[str, ...], keep: tuple[str, ...] = (), listed: Mapping[str, Arrow] = MappingProxyType({})
+    ) -> tuple[dict[str, Codes], Arrow | None]:
+        """Like `Table.encode`, column by column: what the file's reader keeps of one is gone before the next."""
+        self._check_size((*columns, *keep))
+        codes: dict[str, Codes] = {}
+        for name in columns:
+            codes |= super().encode((name,), (), listed)[0]
+        return codes, super().encode((), keep)[1] if keep else None
+
+    def _check_size(self, columns: tuple[str, ...]) -> None:
+        """Look at how many cells the footer promises.
 
         Raises:
-            DataError: they would not fit into memory, or are damaged.
+            DataError: they would not fit into memory.
         """
         needed = self.n_rows * len(columns) * CELL
         if needed > available_memory():
@@ -66,19 +79,19 @@ class ParquetTable(Table):
                 "Split the file, or leave columns out.",
                 file=self.path,
             )
-        return super().slabs(columns)
 
     def _check_expansion(self, columns: tuple[str, ...], size: int) -> None:
         """A file of some kilobytes can say a long text a billion times: look at what its dictionaries hold."""
         kinds = {field.name: field.type for field in self._file.schema_arrow}
         text = [n for n in columns if pa.types.is_string(kinds[n]) or pa.types.is_large_string(kinds[n])]
-        packed = pq.ParquetFile(self.path, read_dictionary=text)
+        packed = pq.ParquetFile(self.path, read_dictionary=text, buffer_size=PAGES, pre_buffer=False)
         for g in range(self._file.num_row_groups):
             group = self._file.metadata.row_group(g)
             rows = min(size, group.num_rows)
             chunks = {chunk.path_in_schema: chunk for chunk in map(group.column, range(group.num_columns))}
             suspect = [n for n in text if n in chunks and rows * chunks[n].total_uncompressed_size > MAX_TEXT]
-            first = next(packed.iter_batches(1, row_groups=[g], columns=suspect), None) if suspect else None
+            rows_of = packed.iter_batches(1, row_groups=[g], columns=suspect, use_threads=False)
+            first = next(rows_of, None) if suspect else None
             for name, column in zip(suspect, first.columns if first else (), strict=False):
                 longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
                 if rows * longest > MAX_TEXT:

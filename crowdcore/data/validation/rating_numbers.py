@@ -50,7 +50,7 @@ def numbers_by_value(column: Codes, settings: RatingSettings, low: float, high: 
         place = np.asarray(pc.index_in(column.values, value_set=strings(settings.levels)).fill_null(-1))
         values = np.append(np.linspace(low, high, len(settings.levels)), np.nan)[place]
     else:
-        values = _as_numbers(column.values)
+        values = column.distinct if isinstance(column, NumberColumn) else _as_numbers(column.values)
     return np.append(values, np.nan)
 
 

@@ -84,8 +84,7 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
     """Clean, number, check and sort the ratings that a reader found."""
     low, high = rating_range(raw, settings)
     findings = list(raw.findings)
-    as_read = isinstance(raw.label, NumberColumn) and not raw.label.holds(raw.missing)
-    names = {"label": raw.label if as_read else clean(raw.label, raw.missing, raw.escaped).codes}
+    names = {"label": _clean(raw.label, raw, raw.escaped)}
     for role, column in (("task", raw.task), ("worker", raw.worker)):
         names[role], noticed = clean_names(column, role, raw, whole="all")
         findings += noticed
@@ -128,6 +127,12 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
     )
     about = {"classes": (), "classes_from": "", "n_gold": int((~np.isnan(gold)).sum()), "rating_range": (low, high)}
     return make_report(raw, name, dataset, repeats, findings, **about), dataset
+
+
+def _clean(column: Codes, raw: Raw, escaped: bool) -> Codes:
+    """A cleaned column of ratings; numbers are clean, and get no names."""
+    as_read = isinstance(column, NumberColumn) and not column.holds(raw.missing)
+    return column if as_read else clean(column, raw.missing, escaped).codes
 
 
 def _outside(
@@ -185,7 +190,7 @@ def _about_tasks(
     split: IntArray = np.full(n, -1, np.int8)
     findings: list[Finding] = []
     if about is not None and about.gold is not None:
-        column = clean(about.gold, raw.missing, about.escaped).codes
+        column = _clean(about.gold, raw, about.escaped)
         numbers = rating_numbers(column, settings, *bounds)
         findings += _outside(numbers, column, "gold", bounds, raw, about, settings)
         values, code = np.unique(numbers_by_value(column, settings, *bounds), return_inverse=True)

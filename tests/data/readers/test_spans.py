@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import random
 
+import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import examine, read_dataset
+from crowdcore.data.readers import _marked_texts
 from tests.data.readers import exports
 from tests.data.readers.test_exports import examined, mutate_document, mutate_text
 
@@ -239,3 +242,21 @@ def test_damaged_exports(tool, tmp_path):
         path.write_text(written, encoding="utf-8")
         read += examined(path, format=chance.choice((form, None))) is not None
     assert read > 10
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.integers(0, 2**32 - 1), st.sampled_from([3, 127, 300]))
+def test_tags_come_in_the_order_of_the_tokens_whatever_their_type(lengths, seed, n_classes):
+    rng = np.random.default_rng(seed)
+    start = np.append(0, np.cumsum(lengths))
+    text = rng.integers(0, len(lengths), 8)
+    code = np.append(np.arange(n_classes), -1).astype(np.min_scalar_type(-n_classes - 1))
+    given_tags = [rng.integers(-1, n_classes, lengths[k]) for k in text]
+    tags = code[np.concatenate(given_tags)]
+    token, row, found = _marked_texts._by_token(start, text, tags)
+    want = sorted(
+        (int(start[k] + place), answer, int(tag))
+        for answer, (k, own) in enumerate(zip(text, given_tags, strict=True))
+        for place, tag in enumerate(own)
+    )
+    assert [*zip(token.tolist(), row.tolist(), found.tolist(), strict=True)] == want
+    assert {part.dtype for part in (token, row, found)} == {np.dtype(np.int32)}
