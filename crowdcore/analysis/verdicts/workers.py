@@ -163,8 +163,7 @@ class WorkerEvidence:
         cells = confused_cells(self.peers, n, confused, level)
         train = cells.q_value <= level
         drifts = np.zeros(n, bool) if changes is None else changes.adjusted <= DRIFTING * level
-        group = group_of(self.groups, n)
-        flagged = (group >= 0) | drifts
+        flagged = (group_of(self.groups, n) >= 0) | drifts
         reached = remove_below > 0
         verdict = np.select(
             [removed, flagged, train, reached & (low > trust_above), reached & (high < trust_above)],
@@ -192,7 +191,7 @@ class WorkerEvidence:
             np.where(verdict == "underpowered", enough, np.nan),
             cells,
             train,
-            copies(self.pairs, group, PAIRS * TOGETHER * level),
+            copies(self.pairs, self.groups, PAIRS * TOGETHER * level),
             self.groups,
             changes,
             drifts,
