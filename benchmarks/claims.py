@@ -19,17 +19,14 @@ import numpy as np
 from benchmarks.rounds import two_rounds
 from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import analysis, exhibits
+from crowdcore.analysis.checks.rules import recommended, rules_of
 from crowdcore.exhibits import check, coordinated, verdicts, worker_page, workers
 from crowdcore.exhibits.view import View
 
 LEVEL = 0.05
-RULES = (
-    "max_dependent_workers_percent",
-    "max_shared_mistakes",
-    "max_drifting_workers_percent",
-    "max_spamming_workers_percent",
-)
-"""Those that no honest crowd fails; the others are about its tasks and its (made) times."""
+_NAMES = ("dependent_workers_percent", "shared_mistakes", "drifting_workers_percent", "spamming_workers_percent")
+RULES = rules_of({f"max_{name}": recommended()[f"max_{name}"] for name in _NAMES})
+"""The rules that no honest crowd fails, as recommended; the others are about its tasks and its (made) times."""
 
 
 def removed(view: View) -> bool:
@@ -83,8 +80,7 @@ def set_apart(view: View) -> bool:
 
 def rules_failed(view: View) -> bool:
     """Check: a rule about what workers do has failed."""
-    table = check.check(view).table
-    return bool((table["rule"].isin(RULES) & (table["verdict"] == "fail")).any())
+    return bool(check.checked(view, RULES).failed())
 
 
 CLAIMS: tuple[Callable[[View], bool], ...] = (
