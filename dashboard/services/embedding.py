@@ -13,15 +13,14 @@ import streamlit as st
 from crowdcore.core.json_files import write_json
 from crowdcore.core.places import workspace
 from crowdcore.core.printed import printed
+from crowdcore.data.uploads import NOTE, upload_folder
 from dashboard.services.kept_uploads import free_title, note_dataset, title
 from dashboard.services.opening import (
-    NOTE,
     close_to_others,
     dataset,
     forget_dataset,
     note_of,
     private_folder,
-    upload_folder,
 )
 
 KIND_TITLES = {
