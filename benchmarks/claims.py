@@ -5,8 +5,8 @@ labels fall on the wrong classes at random or on a foil of the task's own. So ev
 cell, pair, group, change and failed rule below is false. Aim: at most 5 % of crowds (two standard errors granted) for
 each claim, whatever the reference.
 
-``python -m benchmarks.claims [CROWDS] [FIRST SEED] [REFERENCE …] [KIND …]``; 50 crowds of each kind by default, with
-`auto`, the default without gold.
+``python -m benchmarks.claims [CROWDS] [FIRST SEED] [REFERENCE …] [KIND …] [CLAIM …]``; 50 crowds of each kind by
+default, with `auto`, the default without gold, and all claims (``trained`` measures one of them).
 """
 
 from __future__ import annotations
@@ -19,17 +19,14 @@ import numpy as np
 from benchmarks.rounds import two_rounds
 from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import analysis, exhibits
+from crowdcore.analysis.checks.rules import recommended, rules_of
 from crowdcore.exhibits import check, coordinated, verdicts, worker_page, workers
 from crowdcore.exhibits.view import View
 
 LEVEL = 0.05
-RULES = (
-    "max_dependent_workers_percent",
-    "max_shared_mistakes",
-    "max_drifting_workers_percent",
-    "max_spamming_workers_percent",
-)
-"""Those that no honest crowd fails; the others are about its tasks and its (made) times."""
+_NAMES = ("dependent_workers_percent", "shared_mistakes", "drifting_workers_percent", "spamming_workers_percent")
+RULES = rules_of({f"max_{name}": recommended()[f"max_{name}"] for name in _NAMES})
+"""The rules that no honest crowd fails, as recommended; the others are about its tasks and its (made) times."""
 
 
 def removed(view: View) -> bool:
@@ -83,44 +80,42 @@ def set_apart(view: View) -> bool:
 
 def rules_failed(view: View) -> bool:
     """Check: a rule about what workers do has failed."""
-    table = check.check(view).table
-    return bool((table["rule"].isin(RULES) & (table["verdict"] == "fail")).any())
+    return bool(check.checked(view, RULES).failed())
 
 
-CLAIMS: tuple[Callable[[View], bool], ...] = (
-    removed,
-    together,
-    drifts,
-    trained,
-    shared,
-    pairs,
-    in_groups,
-    told_of_one,
-    set_apart,
-    rules_failed,
-)
+CLAIMS: dict[str, Callable[[View], bool]] = {
+    claim.__name__.replace("_", " "): claim
+    for claim in (
+        *(removed, together, drifts, trained, shared, pairs),
+        *(in_groups, told_of_one, set_apart, rules_failed),
+    )
+}
+ROUNDS = "two rounds"
 
 
-def claims(kind: str, seed: int, reference: str) -> list[bool]:
-    """Whether each claim is made of one crowd, and last, whether its two rounds differ."""
+def claims(kind: str, seed: int, reference: str, asked: tuple[str, ...]) -> list[bool]:
+    """Whether each claim is made of one crowd; the last one, whether its two rounds differ."""
     settings = HONEST[kind]
     view = exhibits.view(honest_crowd(seed, **settings), reference)
-    rounds = analysis.rounds(two_rounds(seed, "tasks", settings), reference, by="round")
-    return [*(claim(view) for claim in CLAIMS), bool(rounds.alarm)]
+    made = [CLAIMS[name](view) for name in asked if name in CLAIMS]
+    if ROUNDS in asked:
+        made.append(bool(analysis.rounds(two_rounds(seed, "tasks", settings), reference, by="round").alarm))
+    return made
 
 
 def main() -> int:
     numbers = [int(word) for word in sys.argv[1:3]]
     crowds, first = [*numbers, *(50, 0)[len(numbers) :]]
+    every = (*CLAIMS, ROUNDS)
     kinds = [word for word in sys.argv[3:] if word in HONEST] or [*HONEST]
-    references = [word for word in sys.argv[3:] if word not in HONEST] or ["auto"]
-    names = [claim.__name__.replace("_", " ") for claim in CLAIMS] + ["two rounds"]
-    print(f"| {crowds} honest crowds of each kind | reference | " + " | ".join(names) + " |")
-    print("|---|---|" + "--:|" * len(names))
+    asked = tuple(name for name in every if name in sys.argv[3:]) or every
+    references = [word for word in sys.argv[3:] if word not in (*HONEST, *every)] or ["auto"]
+    print(f"| {crowds} honest crowds of each kind | reference | " + " | ".join(asked) + " |")
+    print("|---|---|" + "--:|" * len(asked))
     worst, bound = 0.0, LEVEL + 2 * np.sqrt(LEVEL * (1 - LEVEL) / crowds)
     for kind in kinds:
         for reference in references:
-            shares = np.mean([claims(kind, seed, reference) for seed in range(first, first + crowds)], 0)
+            shares = np.mean([claims(kind, seed, reference, asked) for seed in range(first, first + crowds)], 0)
             worst = max(worst, shares.max())
             print(f"| {kind} | {reference} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
     print(f"Worst share: {worst:.2f} (at most {bound:.2f})")

@@ -70,5 +70,6 @@ class MajorityVote(Aggregator):
             tied += int(((some == top[:, None]).sum(1)[top > 0] > 1).sum())
             n += int((top > 0).sum())
         to = "to the lowest class" if self.ties == "lowest" else f"by a draw with seed {self.seed}"
-        other = ': the order of the classes decides; `ties="random"` draws them' if self.ties == "lowest" else ""
-        return (f"{tied:,} of {n:,} tasks are tied and go {to}{other}.",) if tied else ()
+        other = ": the order of the classes decides. The setting “ties” can draw them instead."
+        end = other if self.ties == "lowest" else "."
+        return (f"{tied:,} of {n:,} tasks are tied and go {to}{end}",) if tied else ()

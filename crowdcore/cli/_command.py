@@ -20,7 +20,7 @@ from crowdcore.cli._options import (
     Out,
     Read,
     ReferenceName,
-    is_path,
+    find_path,
     open_dataset,
     settings,
 )
@@ -50,8 +50,10 @@ def open_view(
 
 def open_ratings(dataset: RatingsName, read: Read = None, accept: Accept = False) -> RatingDataset:
     """Ratings by name, or by path when the name is one."""
-    by = read_ratings if is_path(dataset) else load_ratings
-    return by(dataset, accept=accept, **settings(read, "--read"))
+    folder, given = find_path(dataset), settings(read, "--read")
+    if folder is None:
+        return load_ratings(dataset, accept=accept, **given)
+    return read_ratings(folder, accept=accept, **given)
 
 
 def open_rating_view(

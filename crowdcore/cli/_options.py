@@ -12,6 +12,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.data import CrowdDataset, load_dataset, read_dataset, read_ratings
 from crowdcore.data.catalogue import dataset_folders, holds_ratings
 from crowdcore.data.ratings import Labelled
+from crowdcore.data.uploads import find_upload
 from crowdcore.learning.settings import SEEDS
 
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`) or a path to one.")]
@@ -62,14 +63,17 @@ Settings = Annotated[
 
 
 def open_dataset(dataset: DatasetName, read: Read = None, accept: Accept = False) -> CrowdDataset:
-    """A dataset by name, or by path when the name is one."""
-    by = read_dataset if is_path(dataset) else load_dataset
-    return by(dataset, accept=accept, **settings(read, "--read"))
+    """A dataset by name, by path when the name is one, or by what the app calls an upload to the workspace."""
+    folder = find_path(dataset)
+    given = settings(read, "--read")
+    if folder is None:
+        return load_dataset(dataset, accept=accept, **given)
+    return read_dataset(folder, accept=accept, **given)
 
 
 def open_labels(dataset: str, read: list[str] | None = None, accept: bool = False) -> Labelled:
     """`open_dataset`, or ratings where the labels of the folder are numbers."""
-    folder = Path(dataset) if is_path(dataset) else dataset_folders().get(dataset)
+    folder = find_path(dataset) or dataset_folders().get(dataset)
     if folder is None or not holds_ratings(folder):
         return open_dataset(dataset, read, accept)
     return read_ratings(folder, accept=accept, **settings(read, "--read"))
@@ -79,6 +83,13 @@ def is_path(name: str) -> bool:
     """Whether a dataset argument means a file or folder rather than a name."""
     path = Path(name)
     return bool(path.suffix) or path.is_absolute() or "/" in name or "\\" in name
+
+
+def find_path(dataset: str) -> Path | None:
+    """The file or folder that a dataset argument means; None for the name of a dataset of `crowdcore datasets`."""
+    path = Path(dataset) if is_path(dataset) else None
+    found = dataset in dataset_folders() or (path is not None and path.exists())
+    return path if found else find_upload(dataset) or path
 
 
 def with_epochs(pairs: list[str] | None, epochs: int | None) -> dict[str, Any]:

@@ -13,14 +13,18 @@ from crowdcore.cli._output import print_json, print_table
 from crowdcore.data import CrowdDataset, RatingDataset, load_dataset, sources
 from crowdcore.data.catalogue import dataset_folders
 from crowdcore.data.images import SIDE
+from crowdcore.data.uploads import uploaded_datasets
 
 AnyPath = Annotated[Path, typer.Argument(help="A file or a dataset folder.")]
 
 
 def datasets(json: Json = False) -> None:
-    """List the datasets found in CROWDCORE_DATA, the embedded data and the cache."""
+    """List the datasets found in CROWDCORE_DATA, the embedded data, the cache and the workspace (uploads)."""
     frame = pd.DataFrame(
-        [{"name": name, "folder": str(folder)} for name, folder in dataset_folders().items()],
+        [
+            {"name": name, "folder": str(folder)}
+            for name, folder in {**uploaded_datasets(), **dataset_folders()}.items()
+        ],
         columns=["name", "folder"],
     )
     print_json(frame) if json else print_table(frame, "Datasets")

@@ -26,6 +26,8 @@ from crowdcore.data.rows import Rows
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # that Pillow reads by itself
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+ENDING = f"(?i)(?:{'|'.join(map(re.escape, SUFFIXES))})$"
+"""What the name of an image file matches."""
 SIDE = 64
 """Pixels of a side at most, unless another number is asked for."""
 _SIDES = (8, 1024)

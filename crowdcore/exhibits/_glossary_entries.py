@@ -103,7 +103,7 @@ _MISTAKES = {
     "q_value": "The p-value after Benjamini–Hochberg: the share of false findings among all with a q this small.",
     "p_beyond": "Probability of this much agreement given both workers' skills and the tasks' difficulty.",
     "q_beyond": "The same after Benjamini–Hochberg: a small value suggests copying.",
-    "named": "By gold or marks, q_beyond is at most 0.05; without, both act together by the tests of Coordinated.",
+    "named": "Whether both are in one group of workers who act together, by the tests of Coordinated.",
     "expected_beyond": "Expected number of tasks wrong alike, given skills, difficulty and misleading tasks.",
     "expected_agreed": "Expected number of tasks with the same label, given skills, difficulty and misleading tasks.",
     "share": "Share of the labels that the row counts.",

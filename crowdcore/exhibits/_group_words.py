@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.stats import hypergeom, norm
 
 from crowdcore import analysis
 from crowdcore.analysis import WorkerConfusion, WorkerOrder
@@ -16,7 +17,7 @@ _NOTHING = "No mistake sets one of these groups apart."
 _NO_GOLD = "Without gold, group differences are not shown: the same labels would also decide what is a mistake."
 _DRAWS = 19  # crowds of equal workers, whose widest class is exceeded by chance once in 20
 _FEWEST = 20  # wrong labels, in the group and outside, below which nothing is told
-_CLEAR = 5.0  # standard errors: groups formed by chance differ by up to four
+_CLEAR = 5.0  # standard errors, for its probability: groups formed by chance differ by up to four
 
 
 def beyond_chance(confusion: WorkerConfusion, gold: bool) -> str:
@@ -47,7 +48,7 @@ def _by_chance(confusion: WorkerConfusion) -> float:
 
 
 def set_apart(confusion: WorkerConfusion, order: WorkerOrder, *, gold: bool) -> tuple[str, ...]:
-    """For each group, the mistake that is more of its wrong labels than of the others', by the most standard errors.
+    """For each group, the mistake that is more of its wrong labels than of the others', the least probable by chance.
 
     Shares of wrong labels, not of all: groups of weak workers make most mistakes more often, whichever they are.
 
@@ -66,11 +67,10 @@ def set_apart(confusion: WorkerConfusion, order: WorkerOrder, *, gold: bool) -> 
         n, m = own.sum(), others.sum()
         if min(n, m) < _FEWEST:
             continue
-        share, theirs, pooled = own / n, others / m, every / (n + m)
-        error = np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
-        excess = (share - theirs) / np.where(error > 0, error, np.inf)
-        true, given = np.unravel_index(excess.argmax(), excess.shape)
-        if excess[true, given] >= _CLEAR:
+        share, theirs = own / n, others / m
+        log_p = hypergeom.logsf(own - 1, n + m, every, n)
+        true, given = np.unravel_index(log_p.argmin(), log_p.shape)
+        if log_p[true, given] <= norm.logsf(_CLEAR):
             words.append(
                 f"“{confusion.classes[true]}” called “{confusion.classes[given]}” is {100 * share[true, given]:.0f} % "
                 f"of the wrong labels of group {group + 1}, and {100 * theirs[true, given]:.0f} % of the others'."

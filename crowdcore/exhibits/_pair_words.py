@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from crowdcore.analysis.coordinated.groups import group_of
+from crowdcore.analysis.coordinated.groups import in_one_group
+from crowdcore.analysis.verdicts.workers import TOGETHER
 from crowdcore.data.report import plural
 from crowdcore.exhibits.verdicts import LEVEL, workers_judged
 
@@ -17,10 +16,13 @@ if TYPE_CHECKING:
     from crowdcore.core.types import BoolArray
     from crowdcore.exhibits.view import View
 
+NAMED = (
+    f"Named are pairs in one group of Coordinated, as on Overview: the probability of naming any in an honest crowd is "
+    f"at most {100 * TOGETHER * LEVEL:.1f} %. Groups of more than half of the crowd are not named."
+)
 VOTED = (
-    "Without gold, pairs in a group of Coordinated are named, as on Overview: they must also agree with each other "
-    "more than with the others, or push the same mistake, and workers outside of a group are judged again by the vote "
-    "without the group."
+    "Without gold they must also agree with each other more than with the others, or push the same mistake, and "
+    "workers outside of a group are judged again by the vote without the group."
 )
 _OF_TOKENS = (
     "Agreement beyond chance is not tested here: the tokens of a sentence are not independent tasks, so all q values "
@@ -29,13 +31,8 @@ _OF_TOKENS = (
 
 
 def named_pairs(view: View, found: PairMistakes) -> BoolArray:
-    """(n_pairs,) of `copy_evidence`: by gold or marks q_beyond <= 0.05; without, both in one group of `Overview`."""
-    if view.dataset.sentences is not None:
-        return np.zeros(len(found.q_beyond), bool)
-    if view.truth.checked:
-        return np.asarray(found.q_beyond <= LEVEL)
-    group = group_of(workers_judged(view).groups, view.dataset.n_workers)
-    return np.asarray((group[found.worker_a] >= 0) & (group[found.worker_a] == group[found.worker_b]))
+    """(n_pairs,) of `copy_evidence`: both in one group of `Overview`; of a crowd that tags tokens none."""
+    return in_one_group(found, workers_judged(view).groups)
 
 
 def in_words(view: View, table: pd.DataFrame, worker: str = "") -> str:
@@ -48,12 +45,14 @@ def in_words(view: View, table: pd.DataFrame, worker: str = "") -> str:
     said = f"No pair {whose} stands out."
     if named:
         one = "s" * (named == 1)
-        verb = f"agree{one} more than skills and tasks explain" if view.truth.checked else f"seem{one} to act together"
-        said = f"{plural(named, 'pair')} {whose} {verb}. They may copy, have shared a teacher, or be one person."
+        act = f"seem{one} to act together"
+        said = f"{plural(named, 'pair')} {whose} {act}. They may copy, have shared a teacher, or be one person."
     if others:
+        why = f"of pairs with such a q, up to {LEVEL:.0%} are honest on average"
+        if not view.truth.checked:
+            why = "where a misleading task wins the vote, honest workers are wrong alike"
         said += (
             f" {plural(others, 'further pair')} {'has' if others == 1 else 'have'} q ≤ {LEVEL:g} but "
-            f"{'is' if others == 1 else 'are'} not named: where a misleading task wins the vote, honest workers are "
-            "wrong alike."
+            f"{'is' if others == 1 else 'are'} not named: {why}."
         )
     return said

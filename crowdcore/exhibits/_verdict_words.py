@@ -82,7 +82,12 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
         more = found.needed[r] - found.judged[r]
         enough = f" About {plural(max(round(more), 1), 'more label')} would decide." if np.isfinite(more) else ""
         told = "Too few labels to estimate a skill."
-        if np.isfinite(found.low[r]):
+        if found.only_peer[r] >= 0 and len(found.classes) > 1:
+            told = (
+                f"Only {found.worker_ids[found.only_peer[r]]} labelled the same tasks. Where the two differ, labels do "
+                "not tell who is wrong: gold would, or a third worker."
+            )
+        elif np.isfinite(found.low[r]):
             told = f"Too few labels to decide: {between}."
         elif len(found.classes) == 1:
             told = "With only one class, no label can be wrong."
@@ -169,4 +174,6 @@ def message(found: WorkerVerdicts, r: int, common: SharedConfusion | None = None
         )
     if verdict == "trust":
         return f"{thanks} They agree well with what we know. Please go on."
+    if found.only_peer[r] >= 0:
+        return f"{thanks} To tell you how well they fit, we need a third opinion on your tasks."
     return f"{thanks} A few more would help us to tell you how well they fit."

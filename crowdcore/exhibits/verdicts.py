@@ -78,6 +78,11 @@ def verdicts(
 
 def _typical(found: WorkerVerdicts) -> str:
     """The typical worker's skill and the limits that follow from it, in words."""
+    if (found.only_peer >= 0).any() and (found.only_peer[found.n_annotations > 0] >= 0).all():
+        return (
+            "Nobody can be accused: every worker shares tasks with one other worker only, and where the two differ, "
+            "labels do not tell who is wrong. Gold would, or a third worker."
+        )
     if np.isnan(found.typical):
         return "No worker can be judged: no gold and no other worker's label could contradict theirs."
     if found.remove_below <= 0:

@@ -11,7 +11,7 @@ import pandas as pd
 from crowdcore import analysis, figures
 from crowdcore.analysis.workers.answer_times import BY_GAPS
 from crowdcore.analysis.workers.confusion import row_shares
-from crowdcore.analysis.workers.speed import RULE
+from crowdcore.analysis.workers.speed import CHANGED, RULE
 from crowdcore.exhibits._intervals import in_words, sampled
 from crowdcore.exhibits._pair_words import in_words as pairs_in_words
 from crowdcore.exhibits._verdict_words import SharedConfusion, changes_without, message, reasons
@@ -164,7 +164,7 @@ def worker_speed_over_time(view: View, worker: str) -> Exhibit:
             "others' on the same tasks."
         )
     figure = figures.worker_speed_over_time(view.drawable(found))
-    level = "Tested at 0.05 over all workers (Holm), a level of its own, beside that of the verdicts."
+    level = f"Tested at {CHANGED:g} over all workers (Holm), a level of its own, beside that of the verdicts."
     notes = (f"{said} {level}",)
     return Exhibit("worker-speed-over-time", title, figure, found.frame(), notes, f"Speed of {worker} over time")
 

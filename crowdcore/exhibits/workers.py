@@ -15,7 +15,7 @@ from crowdcore.core.drawable import escaped
 from crowdcore.data.report import plural
 from crowdcore.exhibits._copy_evidence import copy_evidence
 from crowdcore.exhibits._group_words import beyond_chance, set_apart
-from crowdcore.exhibits._pair_words import VOTED, in_words, named_pairs
+from crowdcore.exhibits._pair_words import NAMED, VOTED, in_words, named_pairs
 from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.verdicts import LEVEL, workers_judged
 from crowdcore.exhibits.view import View, cached
@@ -238,8 +238,8 @@ def worker_pairs(view: View) -> Exhibit:
     def click(row: int) -> dict[str, str]:
         return {"worker": str(table["worker_a"][row]), "other": str(table["worker_b"][row]), "view": "Distances"}
 
-    voted = not view.truth.checked and view.dataset.sentences is None
-    notes = (in_words(view, table), found.null_beyond, found.null, *found.notes, *([VOTED] if voted else []))
+    said = () if view.dataset.sentences is not None else (NAMED,) if view.truth.checked else (NAMED, VOTED)
+    notes = (in_words(view, table), found.null_beyond, found.null, *found.notes, *said)
     return Exhibit("pairs", "Pairs of workers who agree", None, table, notes, click=click)
 
 

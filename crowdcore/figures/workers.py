@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 import plotly.graph_objects as go
 
+from crowdcore.analysis.coordinated.groups import Group, in_one_group
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
 from crowdcore.analysis.workers.quality import WorkerQuality
 from crowdcore.core.errors import SettingError
@@ -110,6 +111,7 @@ def worker_ranking(
 def pair_mistakes(
     pairs: PairMistakes,
     *,
+    groups: tuple[Group, ...] = (),
     names: Sequence[str] | None = None,
     level: float = 0.05,
     most: int = 2000,
@@ -119,8 +121,10 @@ def pair_mistakes(
 
     Args:
         pairs: from `analysis.pair_mistakes`.
+        groups: who acts together, from `analysis.worker_verdicts(…).groups`: their pairs are marked, as on the page
+            *Pairs*.
         names: (n_workers,) what the workers are called; default their ids.
-        level: q-value up to which a pair counts as conspicuous.
+        level: ``q_value`` up to which a pair is wrong alike more often than independent workers on equally hard tasks.
         most: most pairs drawn, the least probable ones; those never wrong alike are left out.
     """
     called = np.asarray(pairs.worker_ids if names is None else names, object)
@@ -131,11 +135,11 @@ def pair_mistakes(
     words += [f"the {most:,} least probable are drawn"] if len(p) > most else []
     subtitle = " · ".join([*words, f"reference: {pairs.reference}"])
     fig = theme.figure(title=title, subtitle=subtitle, height=480, margin_t=64)
-    beyond, chance = pairs.q_beyond <= level, pairs.q_value <= level
+    together, chance = in_one_group(pairs, groups), pairs.q_value <= level
     for name, color, which, size in (
-        ("as often as chance has it", theme.INK, ~chance & ~beyond, 5),
-        ("more often than independent workers", theme.ACCENT, chance & ~beyond, 8),
-        ("agree beyond skills and tasks", theme.WARN, beyond, 9),
+        ("as often as chance has it", theme.INK, ~chance & ~together, 5),
+        ("more often than independent workers", theme.ACCENT, chance & ~together, 8),
+        ("act together", theme.WARN, together, 9),
     ):
         of = shown[which[shown]]
         fig.add_trace(

@@ -107,7 +107,7 @@ _TITLES = {"labelme": "LabelMe", "music": "Music"}
 _HELD_OUT = {
     "labelme": "",
     "music": "All seeds share the 70 songs held out for validation; the documented table holds out other 70 for "
-    "every seed, as `python -m benchmarks.learning_labelme music` does.",
+    "every seed, as the command “python -m benchmarks.learning_labelme music” does.",
 }
 
 

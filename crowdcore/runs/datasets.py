@@ -8,6 +8,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.data import CrowdDataset, RatingDataset
 from crowdcore.data.catalogue import load_labels, read_labels
 from crowdcore.data.ratings import Labelled
+from crowdcore.data.uploads import upload_folder
 from crowdcore.runs.workspace import Workspace
 
 
@@ -39,7 +40,5 @@ def open_labels(name: str, workspace: Workspace) -> Labelled:
     """
     if Path(name).is_absolute():
         return read_labels(name, accept=True)
-    uploaded = workspace.folder / "datasets" / name
-    if name not in {"", ".", ".."} and uploaded.is_dir():
-        return read_labels(uploaded, accept=True)
-    return load_labels(name, accept=True)
+    uploaded = upload_folder(name, workspace.folder)
+    return load_labels(name, accept=True) if uploaded is None else read_labels(uploaded, accept=True)

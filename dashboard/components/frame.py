@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from crowdcore.data import CrowdDataset
 from crowdcore.data.ratings import Labelled
+from crowdcore.data.uploads import upload_folder
 from dashboard import state
 from dashboard.components.collector import spare
 from dashboard.components.guard import refusals
@@ -99,7 +100,7 @@ def hidden_names() -> bool:
     if names:
         return names == "hidden"
     simulated = getattr(opening.labelled(dataset), "truth", None) is not None
-    return state.page() == "report" or (opening.upload_folder(dataset) is not None and not simulated)
+    return state.page() == "report" or (upload_folder(dataset) is not None and not simulated)
 
 
 def _left_out() -> None:

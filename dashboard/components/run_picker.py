@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard import state
 from dashboard.components.link import link
+from dashboard.components.methods import look_up_methods
 from dashboard.components.run_words import run_labels
 from dashboard.components.text import as_text, count
 from dashboard.services import kept_uploads
@@ -55,6 +56,7 @@ def pick_runs(
     if len(chosen) < len(asked):
         gone = len(asked) - len(chosen)
         st.caption(f"{count(gone, 'run')} in this link cannot be shown: unfinished, deleted, or on other data.")
+    look_up_methods()
     labels = run_labels(runs_of(dataset))
     names = {name: labels[name] for name in offered}
     if not chosen:

@@ -16,6 +16,7 @@ from crowdcore.runs import Run
 from crowdcore.runs.listing import REACHED
 from dashboard import state
 from dashboard.components.download import download
+from dashboard.components.methods import look_up_methods
 from dashboard.components.run_choice import about_chosen
 from dashboard.components.run_words import viewer_zone
 from dashboard.components.text import as_text, count
@@ -42,6 +43,7 @@ def board() -> None:
         )
         st.page_link("views/train.py", label="Train", icon=":material/model_training:")
         return
+    look_up_methods()
     found = _filtered(listed)
     if not found:
         st.info(f"None of the {count(len(listed), 'run')} matches these filters.", icon=":material/filter_alt_off:")

@@ -12,8 +12,9 @@ import streamlit as st
 
 from crowdcore.core.json_files import write_json
 from crowdcore.core.printed import printed
+from crowdcore.data.uploads import NOTE, upload_folder
 from dashboard.services.kept_uploads import free_title, note_dataset, title
-from dashboard.services.opening import NOTE, dataset, datasets_folder, forget_dataset, note_of, upload_folder
+from dashboard.services.opening import dataset, datasets_folder, forget_dataset, note_of
 
 KIND_TITLES = {
     "tfidf": "TF-IDF of the texts",

@@ -15,7 +15,8 @@ import streamlit as st
 from crowdcore.core.errors import SettingError
 from crowdcore.core.json_files import write_json
 from crowdcore.core.places import workspace
-from dashboard.services.opening import NOTE, note_of, upload_folder
+from crowdcore.data.uploads import NOTE, upload_folder
+from dashboard.services.opening import note_of
 
 LONGEST = 100  # characters of a title
 

@@ -16,6 +16,7 @@ from crowdcore.core.json_files import read_json
 from crowdcore.core.memory import available_memory
 from crowdcore.core.places import workspace
 from crowdcore.data import CrowdDataset
+from crowdcore.data.uploads import NOTE, upload_folder
 from crowdcore.exhibits.view import cached
 from crowdcore.learning.learners import Kind, kind_of
 
@@ -23,17 +24,9 @@ if TYPE_CHECKING:
     from crowdcore.data import RatingDataset
     from crowdcore.data.ratings import Labelled
 
-NOTE = "upload.json"
-"""File of an upload, and of a dataset that came of one, with its name and how it was read."""
 T = TypeVar("T", bound="Labelled")
 _FRESH = 1.0  # seconds
 _recent: dict[str, tuple[float, Labelled]] = {}
-
-
-def upload_folder(name: str) -> Path | None:
-    """The folder of an uploaded dataset, or None; a name never leads out of the workspace."""
-    folder = workspace() / "datasets" / name
-    return folder if Path(name).name == name and name not in {"", ".", ".."} and folder.is_dir() else None
 
 
 def datasets_folder() -> Path:

@@ -8,8 +8,9 @@ import streamlit as st
 
 from crowdcore import runs
 from crowdcore.core.errors import SystemNotSupportedError, missing_extra, need_posix
+from crowdcore.data.uploads import upload_folder
 from crowdcore.exhibits.view import cached
-from dashboard.services.opening import labelled, upload_folder, version
+from dashboard.services.opening import labelled, version
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -11,10 +11,11 @@ from crowdcore.data import CrowdDataset, simulate
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.simulate import Simulation
 from crowdcore.data.unpack import pack_zip
+from crowdcore.data.uploads import upload_folder
 from crowdcore.exhibits.view import cached
 from crowdcore.learning.recovery import lines, plan as recovery
 from crowdcore.learning.recovery.plan import RecoveryPlan
-from dashboard.services.opening import dataset, datasets_folder, labelled, upload_folder
+from dashboard.services.opening import dataset, datasets_folder, labelled
 
 MOST = 5_000_000  # labels, or numbers of an array
 

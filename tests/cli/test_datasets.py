@@ -4,6 +4,8 @@ import subprocess
 import sys
 
 import crowdcore as cc
+from crowdcore.core.json_files import write_json
+from crowdcore.data.uploads import NOTE
 
 
 def test_datasets_lists_what_the_library_finds(crowdcore) -> None:
@@ -59,3 +61,21 @@ def test_a_file_that_is_not_there_is_one_clear_line(refused, tmp_path) -> None:
 def test_an_unknown_way_to_read_is_refused(refused, tmp_path) -> None:
     (tmp_path / "v.csv").write_text("task,worker,label\na,w1,x\n", encoding="utf-8")
     assert "lable" in refused("info", tmp_path / "v.csv", "--read", "lable=x")
+
+
+def test_an_upload_is_opened_by_its_name_in_addresses_and_by_what_the_app_calls_it(
+    crowdcore, refused, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
+    kept = tmp_path / "workspace" / "datasets"
+    assert "be an available dataset" in refused("overview", "votes-1")
+    kept.mkdir(parents=True)
+    titles = {"votes-1": "my votes", "votes-2": "votes.csv", "votes-3": "twice", "votes-4": "twice"}
+    for address, title in titles.items():
+        crowdcore("export", "demo", kept / address)
+        write_json(kept / address / NOTE, {"name": title})
+    of_demo = crowdcore("overview", "demo")["verdicts"]
+    for name in ("votes-1", "my votes", "votes.csv"):
+        assert crowdcore("overview", name)["verdicts"] == of_demo
+    assert "Pass one of votes-3, votes-4." in refused("overview", "twice")
+    assert {"votes-1", "votes-2", "demo"} <= {row["name"] for row in crowdcore("datasets")}

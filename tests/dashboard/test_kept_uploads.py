@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from crowdcore.core.errors import CrowdError
+from crowdcore.data.uploads import upload_folder
 from dashboard.services import datasets, kept_uploads, opening, uploads
 from tests.dashboard.app_page import open_page, words
 
@@ -82,7 +83,7 @@ def test_renaming_keeps_the_address() -> None:
 def test_deleting_takes_the_file_along_unless_another_dataset_came_from_it(workspace: Path) -> None:
     first, merged = take_in(), take_in(merge_classes="variants")
     kept_uploads.delete_upload(first)
-    assert opening.upload_folder(first.dataset) is None
+    assert upload_folder(first.dataset) is None
     assert Path(uploads.receive_again(first.file)).is_file()
     kept_uploads.delete_upload(merged)
     assert kept_uploads.list_uploads() == []

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.core.places import workspace
+from crowdcore.data.uploads import upload_folder
 from dashboard.services import datasets, opening, uploads
 from tests.conftest import simulate_crowd
 from tests.data import bombs
@@ -46,7 +47,7 @@ def test_a_file_is_examined_accepted_and_opened(workspace: Path) -> None:
     assert found.report.n_annotations == 3
     name = uploads.accept(found)
     assert name.startswith("my-crowd-")
-    assert opening.upload_folder(name) is not None
+    assert upload_folder(name) is not None
     assert name in datasets.names()
     opened = opening.dataset(name)
     assert (opened.n_tasks, opened.n_workers, opened.n_annotations) == (3, 2, 3)
@@ -116,7 +117,7 @@ def test_a_damaged_zip_is_refused() -> None:
 @pytest.mark.parametrize("name", ["..", ".", "", "../uploads", "a/b", "nothing-here"])
 def test_a_name_never_leads_out_of_the_workspace(name: str, workspace: Path) -> None:
     (workspace / "datasets").mkdir(parents=True)
-    assert opening.upload_folder(name) is None
+    assert upload_folder(name) is None
 
 
 def ask_for_columns() -> None:

@@ -165,7 +165,9 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "worker_speed_over_time": lambda: figures.worker_speed_over_time(hurried()),
     "round_workers": lambda: figures.round_workers(changed()),
     "coordinated_workers": lambda: figures.coordinated_workers(coordinated()),
-    "pair_mistakes": lambda: figures.pair_mistakes(analysis.pair_mistakes(dataset())),
+    "pair_mistakes": lambda: figures.pair_mistakes(
+        analysis.pair_mistakes(dataset()), groups=analysis.worker_verdicts(dataset()).groups
+    ),
     "rating_bias": lambda: figures.rating_bias(analysis.rating_workers(rated(), analysis.rating_truth(rated()))),
     "rating_shared_bias": lambda: figures.rating_shared_bias(
         analysis.shared_bias(rated(), analysis.rating_truth(rated()))

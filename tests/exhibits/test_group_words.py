@@ -65,3 +65,9 @@ def test_equal_workers_are_not_said_to_differ():
         "Without gold, differences beyond chance are not shown"
         in worker_distances(view(seen.dataset, "majority-vote")).notes[0]
     )
+
+
+@pytest.mark.parametrize("seed", [91007, 91012, 91013])
+def test_three_of_twenty_wrong_labels_set_no_group_apart(seed):
+    seen = view(honest_crowd(seed, **HONEST["10 classes, 3 labels a task"]), "gold")
+    assert not any(note.startswith("“") for note in worker_groups(seen).notes)

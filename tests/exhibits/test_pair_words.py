@@ -12,6 +12,8 @@ from crowdcore.exhibits.workers import worker_pairs
 
 MISLED = 90021
 """Seed of an honest crowd whose tasks have foils that win the vote: two pairs have q <= 0.05."""
+BY_CHANCE = 90009, 90034
+"""Seeds of honest crowds by gold with one pair of q <= 0.05: such a share of the pairs with q <= 0.05 may be honest."""
 
 
 def test_honest_workers_whom_a_wrong_vote_makes_look_alike_are_not_named() -> None:
@@ -25,6 +27,19 @@ def test_honest_workers_whom_a_wrong_vote_makes_look_alike_are_not_named() -> No
     assert one.notes[0].startswith("No pair with w03 stands out. 1 further pair has q ≤ 0.05 but is not")
 
 
+@pytest.mark.parametrize("seed", BY_CHANCE)
+def test_honest_workers_with_a_small_q_by_gold_are_not_named(seed: int) -> None:
+    of = view(honest_crowd(seed, **HONEST["4 classes, hard, own foils"]), "gold")
+    assert not verdicts.workers_judged(of).together.any()
+    shown = worker_pairs(of)
+    assert (shown.table["q_beyond"] <= 0.05).sum() == 1
+    assert not shown.table["named"].any()
+    assert shown.notes[0].startswith("No pair of workers stands out. 1 further pair has q ≤ 0.05 but is not named")
+    assert "vote" not in shown.notes[0]
+    partner = worker_partners(of, str(shown.table["worker_a"][0]))
+    assert partner.notes[0].startswith(f"No pair with {shown.table['worker_a'][0]} stands out. ")
+
+
 @pytest.mark.parametrize("reference", ["gold", "majority-vote"])
 @pytest.mark.parametrize("copied", [1.0, 0.5])
 def test_who_copies_is_named(reference: str, copied: float) -> None:
@@ -32,10 +47,9 @@ def test_who_copies_is_named(reference: str, copied: float) -> None:
     shown = worker_pairs(of)
     named = shown.table[shown.table["named"]]
     assert named[["worker_a", "worker_b"]].to_numpy().tolist() == [[of.workers[COPIER], of.workers[COPIED]]]
-    verb = "agrees more than skills and tasks explain" if reference == "gold" else "seems to act together"
-    assert shown.notes[0].startswith(f"1 pair of workers {verb}. ")
+    assert shown.notes[0].startswith("1 pair of workers seems to act together. ")
     partner = worker_partners(of, of.workers[COPIER])
-    assert partner.notes[0].startswith(f"1 pair with {of.workers[COPIER]} {verb}. ")
+    assert partner.notes[0].startswith(f"1 pair with {of.workers[COPIER]} seems to act together. ")
 
 
 @pytest.mark.parametrize("reference", ["gold", "majority-vote"])

@@ -63,11 +63,12 @@ def crowd_with_copier(source: int):
 
 
 def test_conspicuous_pairs_stand_out():
-    pairs = analysis.pair_mistakes(crowd_with_copier(0))
-    fig = figures.pair_mistakes(pairs)
+    crowd = crowd_with_copier(0)
+    pairs = analysis.pair_mistakes(crowd)
+    fig = figures.pair_mistakes(pairs, groups=analysis.worker_verdicts(crowd).groups)
     chance, more, beyond = fig.data
     assert beyond.marker.color == theme.WARN
-    assert beyond.name.startswith("agree beyond skills and tasks (1)")
+    assert beyond.name.startswith("act together (1)")
     assert beyond.customdata[0].startswith("<b>w0</b> and <b>w23</b>")
     k = int(np.nanargmin(pairs.p_beyond))
     assert (beyond.x[0], beyond.y[0]) == (pairs.expected[k], pairs.wrong_alike[k])
@@ -77,11 +78,20 @@ def test_conspicuous_pairs_stand_out():
 
 
 def test_only_the_least_probable_of_many_pairs_are_drawn():
-    pairs = analysis.pair_mistakes(crowd_with_copier(0))
-    fig = figures.pair_mistakes(pairs, most=10)
+    crowd = crowd_with_copier(0)
+    pairs = analysis.pair_mistakes(crowd)
+    fig = figures.pair_mistakes(pairs, groups=analysis.worker_verdicts(crowd).groups, most=10)
     assert sum(len(trace.x) for trace in fig.data) == 10
     assert "the 10 least probable are drawn" in fig.layout.title.subtitle.text
     assert len(fig.data[2].x) == 1
+
+
+def test_a_small_q_marks_nobody_who_is_in_no_group():
+    pairs = analysis.pair_mistakes(crowd_with_copier(0))
+    chance, more, together = figures.pair_mistakes(pairs).data
+    assert (pairs.q_beyond <= 0.05).any()
+    assert len(together.x) == 0
+    assert len(chance.x) + len(more.x) == (pairs.wrong_alike > 0).sum()
 
 
 def test_no_pairs_at_all():

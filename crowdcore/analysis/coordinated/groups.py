@@ -45,6 +45,12 @@ def group_of(groups: tuple[Group, ...], n_workers: int) -> IntArray:
     return found
 
 
+def in_one_group(pairs: PairMistakes, groups: tuple[Group, ...]) -> BoolArray:
+    """(n_pairs,) which pairs are in one group: these are named, wherever pairs are told of."""
+    group = group_of(groups, len(pairs.worker_ids))
+    return np.asarray((group[pairs.worker_a] >= 0) & (group[pairs.worker_a] == group[pairs.worker_b]))
+
+
 def linked_groups(
     pairs: PairMistakes, named: BoolArray, p_value: FloatArray, adjusted: FloatArray, by: str
 ) -> list[Group]:

@@ -33,7 +33,7 @@ from crowdcore.data.dataset import CrowdDataset
 PAIRS, PUSHES = 0.2, 0.6
 """Shares of the level for each of the two tests of pairs, and for pushed mistakes: with few classes few coincide."""
 _VOTED_MARGIN = 0.5  # standard deviations granted to agreement that must support a vote's accusation
-_VOTED_AT = 0.001  # its p-value
+_SUPPORT = 0.001  # p-value of the other test of pairs that must support an accusation
 _TESTED = (
     "Tested: do workers agree beyond what their skills and the tasks explain; do they agree with each other more than "
     "with the others; do they push the same mistake more often than independent mistakes would coincide? The "
@@ -166,7 +166,8 @@ def coordinated_workers(
       Holm's correction and with twice the common mistakes expected; where a vote judges, they must agree with each
       other more than with the others, too (p ≤ 0.001, half a standard deviation granted);
     - pairs who agree with each other more than either agrees with the others (`agreement_beyond`), which needs no
-      reference, so that it finds those who outvote the others and become its truth;
+      reference, so that it finds those who outvote the others and become its truth; by gold or marks they must agree
+      beyond skills and tasks, too (p ≤ 0.001), as tasks of very unequal difficulty look the same;
     - workers who push the same mistake (`pushes`), more of them than own mistakes coincide by chance
       (`pushing_groups`); not with two classes, where there is only one mistake per class.
 
@@ -258,14 +259,20 @@ def _left_out(groups: list[Group]) -> IntArray:
 
 
 def _joined_groups(dataset: CrowdDataset, pairs: PairMistakes, peers: Peers, level: float) -> list[Group]:
-    """What the three tests find; whom only a vote accuses must also agree with each other more than with the others."""
-    named, adjusted = beyond(pairs, PAIRS * level)
+    """What the three tests find. Of the two tests of pairs, that which knows less must be supported by the other one.
+
+    By a vote, that is agreement beyond skill and tasks; by gold or marks, agreement more than with the others.
+    """
+    (named, adjusted), voted = beyond(pairs, PAIRS * level), pairs.reference == VOTE
     p_voted, p_rest = agreement_beyond(pairs, dataset, _VOTED_MARGIN, MARGIN)
-    if pairs.reference == VOTE:
-        named &= ~(p_voted > _VOTED_AT)
+    if voted:
+        named &= ~(p_voted > _SUPPORT)
     groups = linked_groups(pairs, named, pairs.p_beyond, adjusted / PAIRS, BEYOND)
     adjusted = holm(p_rest)
-    groups += linked_groups(pairs, adjusted <= PAIRS * level, p_rest, adjusted / PAIRS, REST)
+    closer = adjusted <= PAIRS * level
+    if not voted:
+        closer &= ~(pairs.p_beyond > _SUPPORT)
+    groups += linked_groups(pairs, closer, p_rest, adjusted / PAIRS, REST)
     pushing = PUSHES * level
     pushers = pushing_groups(pushes(peers, dataset.n_workers, pushing), dataset.n_classes, pushing)
     groups += [replace(group, adjusted=group.adjusted / PUSHES) for group in pushers]

@@ -78,9 +78,14 @@ def in_second(dataset: CrowdDataset, by: str = HALVES, at: str = "") -> tuple[Bo
         if at and not at.isdecimal():
             raise SettingError("at", "be a whole number, the seed that halves the crowd", at)
         active = np.flatnonzero(dataset.labels_per_worker)
+        if len(active) < 2:
+            raise DataError(
+                f"Halves of a crowd take two workers or more, but {dataset.name} has {len(active)}",
+                "Split it by a date or another column, or compare it with another dataset.",
+            )
         drawn: BoolArray = np.zeros(dataset.n_workers, bool)
         drawn[np.random.default_rng(int(at or 0)).permutation(active)[: len(active) // 2]] = True
-        return _checked(dataset, drawn[dataset.worker], by, ("one half of the workers", "the other half"))
+        return _checked(dataset, drawn[dataset.worker], ("one half of the workers", "the other half"))
     name = TIME if by == DATE else by
     if dataset.extra is None or name not in dataset.extra:
         known = [] if dataset.extra is None else list(map(str, dataset.extra))
@@ -96,7 +101,7 @@ def in_second(dataset: CrowdDataset, by: str = HALVES, at: str = "") -> tuple[Bo
         edge = float(at) if at else float(np.median(column.dropna()))
     except ValueError:
         raise SettingError("at", f"be a number, as {by} holds numbers", at) from None
-    return _checked(dataset, column.to_numpy(float) >= edge, by, (f"{by} below {edge:g}", f"{by} from {edge:g}"))
+    return _checked(dataset, column.to_numpy(float) >= edge, (f"{by} below {edge:g}", f"{by} from {edge:g}"))
 
 
 def _by_value(
@@ -109,7 +114,7 @@ def _by_value(
         raise SettingError("at", f"be a value of {by}: {', '.join(names[:8])}", at)
     at = at or names[1]
     other = next((name for name in names if name != at), "") if len(names) == 2 else f"not {at}"
-    return _checked(dataset, (column.astype("str") == at).to_numpy(bool), by, (f"{by} {other}", f"{by} {at}"))
+    return _checked(dataset, (column.astype("str") == at).to_numpy(bool), (f"{by} {other}", f"{by} {at}"))
 
 
 def _by_date(dataset: CrowdDataset, at: str) -> tuple[BoolArray, tuple[str, str]]:
@@ -126,13 +131,14 @@ def _by_date(dataset: CrowdDataset, at: str) -> tuple[BoolArray, tuple[str, str]
             raise SettingError("at", "be a time as the column has them, such as 2024-05-31", at) from None
     else:
         shown = f"{edge:g}" if numbers else pd.Timestamp(edge, unit="s").isoformat(sep=" ", timespec="minutes")
-    return _checked(dataset, moment >= edge, DATE, (f"before {shown}", f"from {shown}"))
+    return _checked(dataset, moment >= edge, (f"before {shown}", f"from {shown}"))
 
 
-def _checked(
-    dataset: CrowdDataset, second: BoolArray, by: str, names: tuple[str, str]
-) -> tuple[BoolArray, tuple[str, str]]:
+def _checked(dataset: CrowdDataset, second: BoolArray, names: tuple[str, str]) -> tuple[BoolArray, tuple[str, str]]:
     if second.all() or not second.any():
         empty = names[0] if second.all() else names[1]
-        raise DataError(f"No annotation of {dataset.name} falls into “{empty}”", f"Split {by} elsewhere.")
+        raise DataError(
+            f"No annotation of {dataset.name} falls into “{empty}”",
+            "Choose another value at which the second round begins.",
+        )
     return second, names

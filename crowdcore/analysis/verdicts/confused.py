@@ -9,7 +9,7 @@ from scipy.special import betainc, betaincinv
 
 from crowdcore.analysis.mistakes.significance import benjamini_hochberg
 from crowdcore.analysis.verdicts.peers import Peers
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
 _FLOOR = 0.02  # rate that is never worth training
 _TIMES = 2.5  # labels below which nobody speaks of "again and again"
@@ -46,10 +46,14 @@ class Confused:
 def confused_cells(peers: Peers, n_workers: int, least: float, level: float) -> Confused:
     """Test every cell (a, b) of every worker: is it one mistake, made again and again, and not everyone's?
 
-    With n_ab of n_a labels, ``p = P(Bin(n_a, p_0) >= n_ab)`` where p_0 is the largest of the others' rate in the same
-    cell, the worker's rate of mistakes on the other classes divided by C - 1, and 0.02; expected counts where the
-    truth is a belief. Cells that could not reach p <= 0.05 are not tested. A worker's cell is the least probable of
-    those with ``n_ab >= least · n_a``; ``level`` says which q-value makes the same the other way round sure.
+    Of n_a labels n_ab are b. The p-value is the larger one of two: ``P(Bin(n_a, p_0) >= n_ab)``, where p_0 is the
+    others' rate in the same cell, or 0.02 if that is larger; and ``P(Bin((n_ab + m) / v, s) >= n_ab / v)``, where m are
+    the worker's mistakes on the other classes (with three or more without those that mix up the same pair), and s is
+    the share of n_ab + m that would fall into the cell if the worker made all these mistakes equally often. That
+    compares two rates given their sum, so that m is not taken for more than was seen; v is 1 less their common rate, as
+    mistakes vary less the more frequent they are. Counts are expected ones where the truth is a belief. Cells that
+    could not reach p <= 0.05 are not tested. A worker's cell is the least probable of those with ``n_ab >= least ·
+    n_a``; ``level`` says which q-value makes the same the other way round sure.
     """
     known = ~np.isnan(peers.judge[:, 0])
     judge, n_classes = peers.judge[known], peers.judge.shape[1]
@@ -60,15 +64,22 @@ def confused_cells(peers: Peers, n_workers: int, least: float, level: float) -> 
     rest, rest_rows = counts.sum(0) - counts, rows.sum(0) - rows
     others = np.divide(rest, rest_rows, out=np.zeros_like(rest), where=rest_rows > 1e-9)
     wrong = ~np.eye(n_classes, dtype=bool)
-    mistakes = (counts * wrong).sum(2, keepdims=True)
-    elsewhere, elsewhere_rows = mistakes.sum(1, keepdims=True) - mistakes, rows.sum(1, keepdims=True) - rows
-    habit = np.divide(elsewhere, elsewhere_rows, out=np.zeros_like(rows), where=elsewhere_rows > 1e-9)
-    rate = np.clip(np.maximum(np.maximum(others, habit / max(n_classes - 1, 1)), _FLOOR), 0, 1 - 1e-9)
-    tested = wrong & (rate**rows <= 0.05) & (rows > 0)
+
+    def elsewhere(of: AnyArray) -> FloatArray:
+        """(R, C, C) the sum over a worker's mistakes on the classes other than a cell's."""
+        of = of * wrong
+        back = of.transpose(0, 2, 1) * (n_classes > 2)
+        return np.asarray(of.sum((1, 2), keepdims=True) - of.sum(2, keepdims=True) - back)
+
+    rate, n = np.clip(np.maximum(others, _FLOOR), 0, 1 - 1e-9), np.broadcast_to(rows, counts.shape)
+    m, of_m = elsewhere(counts), elsewhere(n)
+    share = n / np.maximum(n + of_m, 1e-9)
+    tested = wrong & (n > 0) & (rate**n <= 0.05) & (betainc(np.maximum(n, 1e-9), m + 1, share) <= 0.05)
+    some = np.nonzero(tested & (counts > rate * n))
     p_value = np.where(tested, 1.0, np.nan)
-    some = np.nonzero(tested & (counts > rate * rows))
-    k, n, p0 = counts[some], np.broadcast_to(rows, counts.shape)[some], rate[some]
-    p_value[some] = betainc(k, np.maximum(n - k, 0) + 1, p0)
+    k, n, m, of_m = counts[some], n[some], m[some], of_m[some]
+    v = 1 - np.minimum((k + m) / (n + of_m), 0.95)
+    p_value[some] = np.maximum(betainc(k, np.maximum(n - k, 0) + 1, rate[some]), betainc(k / v, m / v + 1, share[some]))
     q_value = benjamini_hochberg(p_value)
     large = tested & (counts >= least * rows) & (counts >= _TIMES)
     flat = np.where(large, p_value, np.inf).reshape(n_workers, -1).argmin(1)

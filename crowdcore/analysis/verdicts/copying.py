@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crowdcore.analysis.coordinated.groups import Group, in_one_group
 from crowdcore.analysis.evaluation.paired_tests import holm
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, pair_mistakes
 from crowdcore.analysis.reference import Reference, ReferenceLike
@@ -54,7 +55,7 @@ def copy_evidence(dataset: CrowdDataset, truth: Reference) -> PairMistakes:
     return pair_mistakes(dataset, copy_reference(truth))
 
 
-def copies(found: PairMistakes, group: IntArray, level: float = 0.05) -> Copies:
+def copies(found: PairMistakes, groups: tuple[Group, ...], level: float = 0.05) -> Copies:
     """Pairs who agree more often than their skills and the tasks explain (`pair_mistakes`), by Holm's correction.
 
     Holm keeps the chance that any pair of independent workers is named at ``level``; a named pair has besides at
@@ -63,11 +64,11 @@ def copies(found: PairMistakes, group: IntArray, level: float = 0.05) -> Copies:
 
     Args:
         found: the pairs.
-        group: (n_workers,) number of the group of coordinated workers that each is in, -1 for none.
+        groups: of coordinated workers.
         level: of the test.
     """
     named, adjusted = beyond(found, level)
-    named &= (group[found.worker_a] == group[found.worker_b]) & (group[found.worker_a] >= 0)
+    named &= in_one_group(found, groups)
     order = np.flatnonzero(named)[np.argsort(-found.p_beyond[named], kind="stable")]  # the surest is written last
     n = len(found.worker_ids)
     partner, both, alike, agreed = (np.full(n, -1) for _ in range(4))

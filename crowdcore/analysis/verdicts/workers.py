@@ -15,8 +15,10 @@ from crowdcore.analysis.evaluation.paired_tests import holm
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, no_pairs
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.verdicts.confused import Confused, confused_cells
+from crowdcore.analysis.verdicts.control import control_in_words
 from crowdcore.analysis.verdicts.copying import Copies, copies, copy_evidence
 from crowdcore.analysis.verdicts.drift import Drift, drift
+from crowdcore.analysis.verdicts.only_peers import only_peers
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.analysis.verdicts.skill import SkillEvidence, labels_needed, skill_evidence
 from crowdcore.analysis.workers.speed import WorkerSpeed, worker_speed
@@ -37,15 +39,6 @@ WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
 GUESSING, DRIFTING, TOGETHER = 2 / 9, 2 / 9, 5 / 9
 """Shares of the level for each of what a worker may be named for: guessing, drifting, acting with others."""
 _KNOWS = 0.01  # p-value of guessing below which a worker shows some knowledge, and is not removed
-CONTROL = (
-    "The probability that any honest worker is flagged as guessing, drifting, copying or acting with others is at "
-    "most {level:g} in total. Of the confusions to train on, at most a share of {level:g} is false on average "
-    "(Benjamini–Hochberg)."
-)
-OF_TOKENS = (
-    "The tests, at {level:g}, count tokens as independent, though those of a sentence are not: take verdicts and "
-    "intervals as hints. For the same reason, coordination is not tested."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +59,7 @@ class WorkerVerdicts:
         favourite: the label given most often, -1 without labels.
         favourite_share: its share of the worker's labels.
         needed: labels with which the interval would be narrow enough, about; NaN for all but the underpowered.
+        only_peer: without gold the only worker whose labels judge this one's, -1 where more do: neither is accused.
         confused: the surest confusion of each worker, and ``train`` (n_workers,) where it is one to train on.
         copies: the most suspicious partner of each worker.
         groups: workers who agree too much or push the same mistake (`coordinated_workers`).
@@ -92,6 +86,7 @@ class WorkerVerdicts:
     favourite: IntArray
     favourite_share: FloatArray
     needed: FloatArray
+    only_peer: IntArray
     confused: Confused
     train: BoolArray
     copies: Copies
@@ -125,6 +120,7 @@ class WorkerEvidence:
         dataset: the annotations.
         truth: what confusions are counted against.
         peers: what judges each label.
+        only_peer: as in `WorkerVerdicts`.
         skill: evidence of each worker's skill.
         pairs: agreement of every two workers.
         groups: workers who agree too much or push the same mistake (`coordinated_workers`).
@@ -137,6 +133,7 @@ class WorkerEvidence:
     dataset: CrowdDataset
     truth: Reference
     peers: Peers
+    only_peer: IntArray
     skill: SkillEvidence
     pairs: PairMistakes
     groups: tuple[Group, ...]
@@ -159,15 +156,15 @@ class WorkerEvidence:
         typical, (low, high) = evidence.typical(), evidence.interval()
         remove_below, trust_above = remove * max(typical, 0.0), trust * max(typical, 0.0)
         p_remove = holm(evidence.below(remove_below)) if remove_below > 0 else np.full(n, np.nan)
-        removed = (p_remove <= GUESSING * level) & (evidence.above_chance() > _KNOWS)
+        alone = self.only_peer >= 0
+        removed = ~alone & (p_remove <= GUESSING * level) & (evidence.above_chance() > _KNOWS)
         cells = confused_cells(self.peers, n, confused, level)
-        train = cells.q_value <= level
-        drifts = np.zeros(n, bool) if changes is None else changes.adjusted <= DRIFTING * level
-        group = group_of(self.groups, n)
-        flagged = (group >= 0) | drifts
-        reached = remove_below > 0
+        train = ~alone & (cells.q_value <= level)
+        drifts = np.zeros(n, bool) if changes is None else ~alone & (changes.adjusted <= DRIFTING * level)
+        flagged = (group_of(self.groups, n) >= 0) | drifts
+        good, weak = (remove_below > 0) & (low > trust_above), (remove_below > 0) & (high < trust_above)
         verdict = np.select(
-            [removed, flagged, train, reached & (low > trust_above), reached & (high < trust_above)],
+            [removed, flagged, train, good & (~alone | good[self.only_peer]), ~alone & weak],
             ["remove", "check", "train", "trust", "check"],
             "underpowered",
         )
@@ -189,10 +186,11 @@ class WorkerEvidence:
             p_remove,
             favourite,
             given.max(1) / np.maximum(total, 1),
-            np.where(verdict == "underpowered", enough, np.nan),
+            np.where(~alone & (verdict == "underpowered"), enough, np.nan),
+            self.only_peer,
             cells,
             train,
-            copies(self.pairs, group, PAIRS * TOGETHER * level),
+            copies(self.pairs, self.groups, PAIRS * TOGETHER * level),
             self.groups,
             changes,
             drifts,
@@ -202,7 +200,7 @@ class WorkerEvidence:
             dataset.classes,
             self.truth.name,
             self.peers.sentence,
-            (CONTROL if dataset.sentences is None else OF_TOKENS).format(level=level),
+            control_in_words(dataset, level),
         )
 
 
@@ -237,6 +235,7 @@ def worker_evidence(
         dataset,
         truth,
         peers,
+        np.full(dataset.n_workers, -1) if truth.checked else only_peers(dataset),
         skill_evidence(peers, dataset.n_workers),
         pairs,
         groups,
@@ -267,7 +266,8 @@ def worker_verdicts(
       and than the worker's other mistakes (`confused_cells`);
     - **trust**: the interval of κ lies above ``trust · κ*``;
     - **check**: it lies below, so that the worker is weak;
-    - **underpowered**: it holds ``trust · κ*``, so the labels do not tell.
+    - **underpowered**: it holds ``trust · κ*``, so the labels do not tell; or there is no gold, and only one other
+      worker could contradict: where two differ, nobody knows who is wrong. They are trusted both or neither.
 
     Args:
         reference: gold judges by gold; anything else by the other workers' labels, weighed by confusions that are

@@ -13,6 +13,8 @@ from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 _FAST, _OFTEN, _LEAST, _OTHERS = 0.2, 0.3, 10, 2
+CHANGED = 0.025
+"""Chance that a change of speed is told of any steady worker: half of the level of the verdicts, beside which it is."""
 RULE = (
     "An answer is too fast if it took less than a fifth of the median of all answers to its task (three or more); a "
     "worker answers too fast if at least 30 % of ten answers or more are."
@@ -42,11 +44,11 @@ class WorkerSpeed:
     worker_ids: pd.Index[str]
 
     def frame(self) -> pd.DataFrame:
-        """One row per worker; a change is given where it is surely one (5 % in all, Holm)."""
+        """One row per worker; a change is given where it is surely one (`CHANGED` in all, Holm)."""
         columns = {name: getattr(self, name) for name in ("seconds", "relative", "fast", "too_fast", "n")}
         frame = pd.DataFrame({"worker": self.worker_ids, **columns})
         if self.change is not None:
-            surely = self.change.adjusted <= 0.05
+            surely = self.change.adjusted <= CHANGED
             times_ = np.where(surely, np.exp(self.change.after - self.change.before), np.nan)
             frame = frame.assign(
                 **{"changed after": np.where(surely, self.change.at, np.nan), "seconds then ×": times_}

@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.verdicts.drift import change_points, times
-from crowdcore.analysis.workers.speed import beside_others, timed_answers
+from crowdcore.analysis.workers.speed import CHANGED, beside_others, timed_answers
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.times import TIME
 
 _LEAST = 5  # answers of a block
-_LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +28,7 @@ class WorkerSpeedOverTime:
         ratio: median of the answer's seconds over the geometric mean of the others' on the same task.
         low: first quartile of this ratio.
         high: third quartile.
-        change: answers before the change of speed; -1 where none is sure (5 % over all workers, Holm).
+        change: answers before the change of speed; -1 where none is sure (`CHANGED` over all workers, Holm).
         before: geometric mean of the ratio up to the change, NaN without one.
         after: the same from there on.
         name: the worker's name.
@@ -79,7 +78,7 @@ def worker_speed_over_time(dataset: CrowdDataset, *, worker: int, blocks: int = 
     last = np.cumsum([len(part) for part in parts])
     seconds = pd.Series(took, kept)[rows].to_numpy(np.float64)
     low, ratio, high = np.exp(np.array([np.quantile(log_ratio[part], (0.25, 0.5, 0.75)) for part in parts]).T)
-    sure = bool(found.adjusted[worker] <= _LEVEL)
+    sure = bool(found.adjusted[worker] <= CHANGED)
     before, after = (float(np.exp(level[worker])) if sure else np.nan for level in (found.before, found.after))
     return WorkerSpeedOverTime(
         np.concatenate([[0], last[:-1]]) + 1,

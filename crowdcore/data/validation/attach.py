@@ -43,11 +43,14 @@ def attach_rows(folder: Path | None, kind: str, split: IntArray, n_listed: int) 
     return Rows.from_splits(parts, listed) if parts else None
 
 
-def attach_media(path: Path | None, images: Rows | None, columns: pd.DataFrame | None) -> Media | None:
-    """Images and paths, where there are some; paths are relative to the folder read, or to that of the file."""
-    if images is None and columns is None:
-        return None
-    return Media(images, columns, path if path is None or path.is_dir() else path.parent)
+def media_folder(path: Path | None) -> Path | None:
+    """What the paths of media are relative to: the folder read, or that of the file."""
+    return path if path is None or path.is_dir() else path.parent
+
+
+def attach_media(folder: Path | None, images: Rows | None, columns: pd.DataFrame | None) -> Media | None:
+    """Images and paths, where there are some."""
+    return None if images is None and columns is None else Media(images, columns, folder)
 
 
 def attach_extra(extra: Arrow | None, rows: IntArray | None, escaped: bool) -> pd.DataFrame | None:

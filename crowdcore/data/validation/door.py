@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from crowdcore.data.images import ADDRESSES, image_faults, image_names, is_address
+from crowdcore.data.images import ADDRESSES, ENDING, image_faults, image_names, is_address
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.report import IMAGES, TEXTS, Finding, plural
 from crowdcore.data.texts import blank_texts
@@ -17,6 +17,13 @@ from crowdcore.data.validation.ratings import RatingImport, examine_rating_table
 Found = TypeVar("Found", bound=Examined[Any])
 _NAMED = 50
 _LATER = "The labels are imported; training on {} leaves these tasks out once you accept that."
+_NO_FILES = Finding(
+    "no-image-files",
+    "note",
+    "The tasks are called like image files, but none of these files is beside the table, so no images are shown",
+    0,
+    remedy="To see them, put the files there; in the app upload a ZIP of both.",
+)
 _NONE_THERE = "Put the files where the column says, seen from the folder of the table; in the app upload a ZIP of both."
 
 
@@ -65,7 +72,9 @@ def with_media_findings(found: Found) -> Found:
 def _about_images(dataset: Labelled) -> list[Finding]:
     names = image_names(dataset)
     if names is None:
-        return []
+        like_files = dataset.n_tasks and dataset.task_ids.astype(str).str.contains(ENDING).all()
+        pixels = dataset.media is not None and dataset.media.images is not None
+        return [_NO_FILES] if like_files and not pixels else []
     given = names.dropna().astype(str)
     if len(given) and given.map(is_address).all():
         what = f"Images of {plural(len(given), 'task')} are URLs"

@@ -15,7 +15,7 @@ from crowdcore.data.report import Finding, ImportReport, make_finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.times import SECONDS, TIME
 from crowdcore.data.validation.annotations import Annotations
-from crowdcore.data.validation.attach import attach_extra, attach_file_row, attach_media, attach_rows
+from crowdcore.data.validation.attach import attach_extra, attach_file_row, attach_media, attach_rows, media_folder
 from crowdcore.data.validation.names import row_numbers, string_index
 from crowdcore.data.validation.repeats import Repeats, find_repeats, reduce_repeats
 from crowdcore.data.validation.tasks import TaskList, media_columns, per_task
@@ -78,7 +78,7 @@ def one_gold(raw: Raw, tasks: TaskList, codes: IntArray) -> tuple[IntArray, list
 
 def dataset_parts(raw: Raw, tasks: TaskList, workers: list[str], given: Annotations, split: IntArray) -> dict[str, Any]:
     """The arguments that datasets of every kind of label take."""
-    images = attach_rows(raw.arrays, "images", split, tasks.n_listed)
+    images, folder = attach_rows(raw.arrays, "images", split, tasks.n_listed), media_folder(raw.path)
     return {
         "task_ids": string_index(tasks.ids),
         "worker_ids": string_index(strings(workers)),
@@ -86,7 +86,7 @@ def dataset_parts(raw: Raw, tasks: TaskList, workers: list[str], given: Annotati
         "worker": given.worker,
         "split": split,
         "features": attach_rows(raw.arrays, "features", split, tasks.n_listed),
-        "media": attach_media(raw.path, images, media_columns(raw.tasks, tasks)),
+        "media": attach_media(folder, images, media_columns(raw.tasks, tasks, folder)),
         "extra": attach_extra(raw.extra, given.rows, raw.escaped),
         "file_row": attach_file_row(raw, given.rows),
     }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import SPLITS
 from crowdcore.data.dictionary import Codes
 from crowdcore.data.formulas import unescape
-from crowdcore.data.images import SUFFIXES
+from crowdcore.data.images import ENDING, is_address
 from crowdcore.data.index_table import NO_SPLIT
 from crowdcore.data.lookups import first_rows, gather, renumber
 from crowdcore.data.readers.base import Raw, RawTasks
@@ -24,7 +24,7 @@ from crowdcore.data.tables.base import Arrow
 from crowdcore.data.validation.names import row_numbers
 
 _SPLIT_WORDS = {"train": 0, "training": 0, "valid": 1, "validation": 1, "val": 1, "dev": 1, "test": 2, "testing": 2}
-_IMAGE = f"(?i)({'|'.join(map(re.escape, SUFFIXES))})$"
+_LOOKED_FOR = 1000  # files of this many tasks at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +120,11 @@ def split_codes(split: Codes, raw: Raw, tasks: TaskList) -> tuple[IntArray, list
     return np.where(result < 0, NO_SPLIT, result).astype(np.int8), findings
 
 
-def media_columns(about: RawTasks | None, tasks: TaskList) -> pd.DataFrame | None:
+def media_columns(about: RawTasks | None, tasks: TaskList, folder: Path | None) -> pd.DataFrame | None:
     """Text, image and audio of each task, the first that is given; missing where there is none.
 
-    Where no image is given and all tasks are called like image files, those files are the images.
+    Where no image is given and all tasks are called like image files, those files are the images, if one of the first
+    thousand lies in the folder or on a server.
     """
     columns = {}
     for kind, codes in (about.media if about else {}).items():
@@ -132,6 +133,15 @@ def media_columns(about: RawTasks | None, tasks: TaskList) -> pd.DataFrame | Non
         numbers, _ = per_task(tasks, np.where(filled[codes.codes], codes.codes, -1), len(tasks.ids))
         if (numbers >= 0).any():
             columns[kind] = values.take(pa.array(numbers, mask=numbers < 0)).to_pandas()
-    if "image" not in columns and len(tasks.ids) and pc.all(pc.match_substring_regex(tasks.ids, _IMAGE)).as_py():
-        columns["image"] = tasks.ids.to_pandas()
+    if "image" not in columns and pc.all(pc.match_substring_regex(tasks.ids, ENDING)).as_py():
+        some = map(str, tasks.ids[:_LOOKED_FOR].to_pylist())
+        if any(is_address(name) or (folder is not None and _is_file(folder / name)) for name in some):
+            columns["image"] = tasks.ids.to_pandas()
     return pd.DataFrame(columns) if columns else None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # no path at all, such as a name that is too long
+        return False

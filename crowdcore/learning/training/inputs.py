@@ -104,7 +104,7 @@ def with_inputs(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:
     from crowdcore.learning.networks.texts import text_features
 
     made, _ = text_features(usable_texts(dataset, accept))
-    note = "Features were made of the texts (TF-IDF); `crowdcore embed` keeps what makes them of new texts."
+    note = "Features were made of the texts (TF-IDF); the command “crowdcore embed” keeps what makes them of new texts."
     return replace(made, notes=(*made.notes, note))
 
 

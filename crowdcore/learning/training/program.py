@@ -79,7 +79,7 @@ class _Recorder(TorchDispatchMode):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.graph, self.found = Graph(), dict[str, Tensor]()
         self._nodes: MutableMapping[Tensor, Node] = WeakTensorKeyDictionary()
         self._given: set[int] = set()  # addresses of the found tensors' memory

@@ -10,7 +10,7 @@ import pytest
 
 import crowdcore as cc
 from benchmarks.coordinated import ATTACKED, attacked_crowd
-from benchmarks.verdicts import CONFUSED, COPIED, COPIER, DRIFTING, SPAMMER, honest_crowd, planted_crowd
+from benchmarks.verdicts import CONFUSED, COPIED, COPIER, DRIFTING, HONEST, SPAMMER, honest_crowd, planted_crowd
 from crowdcore import analysis
 from crowdcore.analysis.verdicts.drift import change_points
 from crowdcore.analysis.verdicts.peers import peer_beliefs
@@ -26,6 +26,13 @@ def test_no_honest_worker_is_accused(reference: str) -> None:
     kinds = ({}, {"n_tasks": 120, "per_task": 20}, {"n_classes": 2, "n_tasks": 300, "skill": (0.6, 0.95)})
     found = [analysis.worker_verdicts(honest_crowd(seed, **kind), reference) for kind in kinds for seed in range(3)]
     assert sum(one.accused.any() for one in found) <= 1
+
+
+@pytest.mark.parametrize("reference", ["gold", "majority-vote"])
+def test_with_two_classes_weak_workers_are_not_told_that_they_make_one_mistake(reference: str) -> None:
+    crowds = [honest_crowd(seed, **HONEST["2 classes, dense"]) for seed in range(95_000, 95_020)]
+    found = [analysis.worker_verdicts(crowd, reference) for crowd in crowds]
+    assert sum(one.train.any() for one in found) <= 2  # by chance 1
 
 
 @pytest.mark.parametrize("reference", ["gold", "dawid-skene"])

@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from benchmarks.verdicts import honest_crowd
+from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import analysis
 from crowdcore.analysis.workers.answer_times import answer_times
 from crowdcore.data.dataset import CrowdDataset
 
 HASTY, TIRED = 0, 1
+FASTER_BY_CHANCE = 90048
+"""Seed of an honest crowd with a worker whose change of speed has p between 0.025 and 0.05 over all workers."""
 
 
 def timed(seed: int, planted: bool) -> CrowdDataset:
@@ -39,6 +41,15 @@ def test_honest_workers_are_not() -> None:
     named = [analysis.worker_speed(timed(seed, planted=False)) for seed in range(20)]
     assert not any(found.too_fast.any() for found in named)
     assert sum(bool((found.change.adjusted <= 0.05).any()) for found in named) <= 3
+
+
+def test_a_change_that_half_the_level_does_not_find_is_not_told() -> None:
+    crowd = honest_crowd(FASTER_BY_CHANCE, **HONEST["4 classes, dense"])
+    found = analysis.worker_speed(crowd)
+    worker = int(np.nanargmin(found.change.adjusted))
+    assert 0.025 < found.change.adjusted[worker] <= 0.05
+    assert found.frame()["changed after"].isna().all()
+    assert analysis.worker_speed_over_time(crowd, worker=worker).change == -1
 
 
 def in_sessions(seed: int, apart: float, planted: bool) -> CrowdDataset:

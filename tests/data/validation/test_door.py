@@ -48,6 +48,23 @@ def test_a_table_without_its_images_says_where_they_belong(tmp_path):
     assert "a ZIP of both" in told.remedy
 
 
+def test_task_ids_like_image_files_are_images_only_where_such_a_file_is(tmp_path):
+    path = votes(tmp_path, other=["u", "v"])
+    table = pd.read_csv(path).replace({"task": {"t00": "p000.png", "t01": "p001.png"}})
+    table.to_csv(path, index=False)
+    found = examine(path)
+    assert found.dataset().media is None
+    assert not found.report.unusable
+    assert "note: The tasks are called like image files, but none of these files is beside" in found.report.text()
+    assert any("no images are shown. To see them, put the files there" in note for note in found.dataset().notes)
+    write_pictures(tmp_path, [0])
+    found = examine(path)
+    assert found.dataset().media.columns["image"].tolist() == ["p000.png", "p001.png"]
+    assert "p001.png is missing" in found.report.text()
+    table.replace({"task": {"p000.png": "https://x.org/a.png"}}).to_csv(path, index=False)
+    assert read_dataset(path).media.columns["image"].tolist() == ["https://x.org/a.png", "p001.png"]
+
+
 def test_images_elsewhere_are_a_note(tmp_path):
     report = examine(votes(tmp_path, image=["https://x.org/a.png", "https://x.org/b.png"])).report
     assert not report.unusable
