@@ -48,7 +48,7 @@ def in_words(view: View, table: pd.DataFrame, worker: str = "") -> str:
         act = f"seem{one} to act together"
         said = f"{plural(named, 'pair')} {whose} {act}. They may copy, have shared a teacher, or be one person."
     if others:
-        why = f"of pairs with such a q, up to {LEVEL:.0%} are honest on average"
+        why = f"of pairs with such a q, up to {100 * LEVEL:.0f} % are honest on average"
         if not view.truth.checked:
             why = "where a misleading task wins the vote, honest workers are wrong alike"
         said += (

@@ -17,7 +17,8 @@ from streamlit.components.v2 import manifest_scanner
 from crowdcore import runs
 from crowdcore.data.rows import Rows
 from crowdcore.data.writers import write_folder
-from crowdcore.runs import Estimate, store
+from crowdcore.runs import Estimate, Workspace, store
+from crowdcore.runs.schema import make_database
 from dashboard.services import estimates
 from tests.conftest import simulate_crowd
 
@@ -51,6 +52,7 @@ def trainable_crowd(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     folder.mkdir()
     monkeypatch.setenv("CROWDCORE_DATA", str(folder))
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    make_database(Workspace.open())
     features = tmp_path / "features.npy"
     np.save(features, np.random.default_rng(0).normal(size=(300, 5)).astype(np.float32))
     crowd = simulate_crowd()

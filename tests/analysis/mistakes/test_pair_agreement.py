@@ -8,7 +8,7 @@ import pytest
 from benchmarks.mistakes import TASKS, unequal, with_copier
 from benchmarks.verdicts import honest_crowd
 from crowdcore.analysis import pair_mistakes
-from crowdcore.analysis.verdicts.copying import copies
+from crowdcore.analysis.verdicts.copying import beyond
 from tests.analysis.crowds import make_crowd
 
 DENSE, SPARSE = (150, 20, 5, 20), (600, 40, 5, 3)
@@ -57,4 +57,4 @@ def test_one_common_mistake_convicts_nobody_in_a_large_sparse_crowd():
     found = pair_mistakes(honest_crowd(1, n_tasks=12_000, n_workers=500, n_classes=6, per_task=5))
     assert len(found.p_beyond) > 50_000
     assert np.nanmin(found.q_beyond) > 0.05
-    assert (copies(found, np.zeros(len(found.worker_ids), int)).partner == -1).all()
+    assert not beyond(found)[0].any()
