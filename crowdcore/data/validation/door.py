@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from crowdcore.data.images import ADDRESSES, ENDING, image_faults, image_names, is_address
+from crowdcore.data.images import ADDRESSES, SUFFIXES, image_faults, image_names, is_address
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.report import IMAGES, TEXTS, Finding, plural
 from crowdcore.data.texts import blank_texts
@@ -72,7 +72,7 @@ def with_media_findings(found: Found) -> Found:
 def _about_images(dataset: Labelled) -> list[Finding]:
     names = image_names(dataset)
     if names is None:
-        like_files = dataset.n_tasks and dataset.task_ids.astype(str).str.contains(ENDING).all()
+        like_files = dataset.n_tasks > 0 and all(str(name).lower().endswith(SUFFIXES) for name in dataset.task_ids)
         pixels = dataset.media is not None and dataset.media.images is not None
         return [_NO_FILES] if like_files and not pixels else []
     given = names.dropna().astype(str)
