@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import shutil
 import socket
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from crowdcore.core.errors import CrowdError
@@ -48,7 +50,8 @@ class Reconciler:
         ]
         self.unfinished = {run.id for run in live}
         free = [run for run in live if run.id not in handed and self._is_free(run)]
-        return sorted((run for run in free if self._is_queued(run)), key=self._turn)
+        is_over = functools.cache(self._is_over)  # trials of one search wait together
+        return sorted((run for run in free if self._is_queued(run, is_over)), key=self._turn)
 
     def _finish_creating(self) -> None:
         """Queue the runs whose creation was cut short after MLflow had recorded them; forget the others."""
@@ -74,7 +77,7 @@ class Reconciler:
         with contextlib.suppress(CrowdError):
             run = store.get_run(run_id, workspace=self._workspace)
             if not run.has_ended and not is_leased(self._workspace.run_folder(run_id)):
-                self._is_queued(run)
+                self._is_queued(run, self._is_over)
 
     def _is_free(self, run: Run) -> bool:
         """Whether nobody works on the run; a child without a supervisor that does not end is ended."""
@@ -89,29 +92,29 @@ class Reconciler:
                 kill_group(note.child)
         return False
 
-    def _is_queued(self, run: Run) -> bool:
+    def _is_queued(self, run: Run, is_over: Callable[[str], bool]) -> bool:
         """Whether a run that nobody works on waits, once the record says what its note says."""
         folder = self._workspace.run_folder(run.id)
-        if run.state == "queued" and self._due(run, read_note(folder))[0] == "queued":
+        if run.state == "queued" and self._due(run, read_note(folder), is_over)[0] == "queued":
             return True
         try:
             with leased(folder, wait=0):
                 run = store.get_run(run.id, workspace=self._workspace)
                 if run.has_ended:
                     return False
-                state, message = self._due(run, read_note(folder))
+                state, message = self._due(run, read_note(folder), self._is_over)
                 if state != run.state:
                     store.set_state(run.id, state, message, workspace=self._workspace)
                 return state == "queued"
         except BlockingIOError:  # somebody has just begun
             return False
 
-    def _due(self, run: Run, note: Note) -> tuple[State, str]:
+    def _due(self, run: Run, note: Note, is_over: Callable[[str], bool]) -> tuple[State, str]:
         """The state that a run should be in on which nobody works, and why."""
         asked, ending = self._workspace.cancel_requested(run.id), note.outcome
         if asked and ending.state == "queued" and self._workspace.has_checkpoint(run.id):
             return "queued", KEEPING
-        if ending is not Ending.CANCELLED and (asked or self._is_over(run.spec.parent)):
+        if ending is not Ending.CANCELLED and (asked or is_over(run.spec.parent)):
             return "cancelled", "Cancelled while it waited." if asked else "Its search was ended."
         if ending is Ending.FINISHED:
             return "failed", "It ended without recording its result. Resume continues from its checkpoint."
