@@ -169,7 +169,7 @@ def test_cancel_of_a_stuck_and_of_a_waiting_run(workspace):
     run = ended(workspace, stuck.id)
     assert run.state == "cancelled" and run.message.startswith("Cancelled after epoch"), run.message
     assert runs.result(stuck.id, workspace=workspace).last_epoch.item() >= 5
-    assert not children(workspace, stuck.id)
+    until(lambda: not children(workspace, stuck.id), 60, "the child that made its checkpoint the result ends")
 
 
 def test_cancel_of_a_run_whose_epochs_are_long(workspace):
