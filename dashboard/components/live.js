@@ -2,6 +2,16 @@
 // menu are lists with a name: Streamlit puts them, with their headings, into one list, where only items may stand.
 // Tabs keep the focus: Streamlit disables them for a moment when a page is drawn anew, which takes it from them;
 // arrows that are pressed meanwhile count once they have it again.
+// An act of the user is one step of the browser's history: what a page adds to its own address without one, as when a
+// link has just opened it, replaces that step, or the back button would lead to the same page again.
+let acted = false;
+for (const kind of ["pointerdown", "keydown", "popstate"])
+  addEventListener(kind, ({ type }) => (acted = type !== "popstate"), { capture: true });
+history.pushState = (state, title, address) => {
+  const adds = !acted && new URL(address, location.href).pathname === location.pathname;
+  acted = false;
+  History.prototype[adds ? "replaceState" : "pushState"].call(history, state, title, address);
+};
 export default function () {
   const mark = () => {
     for (const region of document.querySelectorAll("[class*=st-key-live-]:not([role])")) region.setAttribute("role", "status");

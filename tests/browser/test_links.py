@@ -40,6 +40,23 @@ def test_back_goes_back(page: Page) -> None:
     expect(main(page).get_by_text("gave nine to a task that is three")).to_be_visible()
 
 
+def test_an_act_is_one_step_back(page: Page) -> None:
+    open_page(page, "/overview?dataset=demo&reference=gold")
+    page.get_by_role("link", name="Annotators").click()
+    expect(page).to_have_url(re.compile("annotators.*reference=gold"))  # which the page adds to what the menu opened
+    settled(page)
+    main(page).get_by_text("Ranking", exact=True).click()
+    expect(page).to_have_url(re.compile("view=Ranking"))
+    settled(page)
+    page.go_back()
+    expect(page).not_to_have_url(re.compile("view=Ranking"))
+    expect(page).to_have_url(re.compile("annotators"))
+    settled(page)
+    page.go_back()
+    expect(main(page).get_by_role("heading", name="Overview")).to_be_visible()
+    expect(page).to_have_url(re.compile("/overview"))
+
+
 def test_the_chosen_cell_is_outlined(page: Page) -> None:
     place = "(e => e && `${e.getAttribute('x')} ${e.getAttribute('y')}`)(document.querySelector('.chosen-cell'))"
     open_page(page, "/shared-mistakes?dataset=demo&reference=gold&true=one&given=seven")
