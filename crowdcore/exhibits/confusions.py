@@ -47,12 +47,12 @@ def confusion_grid(
     """
     sources = side_by_side(view, beside)
     found, n, called = [confusions(view, of) for of in sources], view.dataset.n_classes, who_names(view)[who]
-    n_labels = 0 if who < 0 else int(view.dataset.labels_per_worker[who])
+    n_labels = int(view.dataset.labels_per_worker[slice(None) if who < 0 else who].sum())
     columns = 2 if len(sources) in {2, 4} else 3
     figure = figures.confusion_grid(
         _stack(found, who, "common", "matrices", n),
         [escaped(c) for c in view.classes],
-        names=[escaped(_named(c, of, who, beside)) for c, of in zip(found, sources, strict=True)],
+        names=[escaped(_named(c, of, beside)) for c, of in zip(found, sources, strict=True)],
         below=[error_in_words(view, of, who) for of in sources],
         columns=columns,
         spread=_stack(found, who, "common_spread", "spread", n),
@@ -61,7 +61,7 @@ def confusion_grid(
         scale=scale,
         scale_max=1.0 if largest_mistake is None else largest_mistake,
         title=escaped(called),
-        subtitle="" if who < 0 else f"{n_labels:,} label{'' if n_labels == 1 else 's'}",
+        subtitle=f"{n_labels:,} label{'' if n_labels == 1 else 's'}" + (", of all workers" if who < 0 else ""),
     )
 
     def click(row: int, column: int) -> dict[str, str]:
@@ -95,7 +95,9 @@ def recovered_confusion(
     matrix = pick(shown, who)
     if matrix is None:
         return None
-    title = f"{called}: {_named(shown, source, who, beside)}"
+    title = f"{called}: {_named(shown, source, beside)}"
+    if source == "observed" and who < 0:
+        title += ", all workers"
     figure = figures.confusion(
         matrix,
         [escaped(c) for c in view.classes],
@@ -210,10 +212,8 @@ def _whose(called: str, who: int) -> str:
     return called if who < 0 else f"Confusion of {called}"
 
 
-def _named(of: Confusions, source: Source, who: int, beside: RunView | None) -> str:
-    """What a matrix is called; of the labels, the common one is that of all workers; two runs go by their names."""
-    if source == "observed" and who < 0:
-        return "observed, all workers"
+def _named(of: Confusions, source: Source, beside: RunView | None) -> str:
+    """What a matrix is called; two runs go by their names."""
     if beside is not None and isinstance(source, RunView):
         return source.run_name + ("" if of.name == "learnt" else f", {of.name}")
     return of.name

@@ -19,7 +19,7 @@ __all__ = ["confusion_grid", "grid_cell"]
 _ABOVE, _BELOW = 24, 20  # pixels of a matrix's name, and of the line beneath it
 _LINES = 12_000  # cells up to which each brings a line for the pointer
 _HIGH = 0.5  # largest value from which on the colours reach to 1
-_NAME = 26  # characters that fit above a matrix
+_NAME = 52  # characters that fit above the matrices of a row
 
 
 def confusion_grid(
@@ -184,8 +184,9 @@ def _label(
     """The name of each matrix above it, and a line beneath."""
     across, down = _strides(side)
     left = {"showarrow": False, "xanchor": "left", "xshift": -2}
+    room = _NAME // max(2, 1 + max(column for _, column in place))
     for k, (row, column) in enumerate(place):
         x, y = column * across - 0.5, row * down - 0.5
-        fig.add_annotation(x=x, y=y, text=f"<b>{theme.short(names[k], _NAME)}</b>", yanchor="bottom", **left)
+        fig.add_annotation(x=x, y=y, text=f"<b>{theme.short(names[k], room)}</b>", yanchor="bottom", **left)
         if below and below[k]:
             fig.add_annotation(x=x, y=y + side, text=below[k], yanchor="top", font={"size": 12}, **left)

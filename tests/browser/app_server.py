@@ -44,7 +44,7 @@ def chromium_path() -> str | None:
 
 def launch(playwright: Playwright, *flags: str) -> Browser:
     """Start the system's Chromium, headless; give a busy machine time."""
-    expect.set_options(timeout=30_000)
+    expect.set_options(timeout=60_000)
     return playwright.chromium.launch(executable_path=chromium_path(), args=[*FLAGS, *flags])
 
 

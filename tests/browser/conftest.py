@@ -90,7 +90,7 @@ def context(app: str, browser: Browser) -> Iterator[BrowserContext]:
     Without moving placeholders: painting them takes a third of the processor time.
     """
     context = browser.new_context(**SCREEN, base_url=app, reduced_motion="reduce")
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(60_000)
     context.add_init_script(LISTEN)
     yield context
     context.close()

@@ -20,6 +20,7 @@ LISTEN = """(() => {
 _IDLE = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
   && !(window.asked >= window.answered)"""
 
+_LONG = 60_000  # milliseconds: a busy machine, on which the app compiles its loops for the first time
 _OFTEN = 50  # milliseconds: asked at every frame, a page that waits would paint all of them
 
 
@@ -40,7 +41,7 @@ def listening(page: Page, listeners: dict[Any, Callable[[Any], None]]) -> Iterat
 def settled(page: Page) -> None:
     """Wait until the app has nothing left to do, and has begun to answer what it was asked last."""
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # to be asked at all
-    page.wait_for_function(_IDLE, polling=_OFTEN)
+    page.wait_for_function(_IDLE, polling=_OFTEN, timeout=_LONG)
 
 
 def open_page(page: Page, address: str) -> None:

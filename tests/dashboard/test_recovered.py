@@ -144,7 +144,8 @@ def test_a_worker_s_own_part_is_not_compared_with_the_labels(found: SimpleNamesp
 def test_seeds_one_by_one(found: SimpleNamespace) -> None:
     drawn = confusions.confusion_grid(seen(found, seed="each"), -1, scale="log").figure
     names = [note.text for note in drawn.layout.annotations if note.text.startswith("<b>")]
-    assert names == [f"<b>{name}</b>" for name in ("truth", "seed 0", "seed 1", "seed 2", "observed, all workers")]
+    assert names == [f"<b>{name}</b>" for name in ("truth", "seed 0", "seed 1", "seed 2", "observed")]
+    assert drawn.layout.title.subtitle.text == f"{found.crowd.n_annotations:,} labels, of all workers"
     test = open_page("confusions", dataset="crowd", runs=found.ids["conal"], seed="each", view="Workers")
     assert not test.error
     assert "Numbers: seed 0." in words(test)

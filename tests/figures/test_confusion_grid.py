@@ -33,6 +33,15 @@ def test_every_cell_lies_where_a_click_finds_it(columns):
         assert value == pytest.approx(GRID[place], rel=1e-6)
 
 
+@pytest.mark.parametrize(("columns", "room"), [(2, 26), (3, 17)])
+def test_a_long_name_ends_before_the_next_matrix(columns, room):
+    names = [f"crowd-layer with rather many settings {n}" for n in range(4)]
+    fig = figures.confusion_grid(GRID, CLASSES, names=names, columns=columns)
+    written = [note.text.removeprefix("<b>").removesuffix("</b>") for note in fig.layout.annotations]
+    assert len(written) == 4
+    assert all(text.startswith("crowd-layer") and len(text) <= room for text in written)
+
+
 def test_the_pointer_shows_the_numbers():
     spread, counts = np.full(GRID.shape, np.nan), np.full(GRID.shape, np.nan)
     spread[1] = 0.031
