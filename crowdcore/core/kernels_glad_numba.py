@@ -44,7 +44,8 @@ def workers_range(
         if begin == end and clamp < 0:
             q[:] = 0.0
             continue
-        q[:] = log_prior
+        for c in range(len(q)):
+            q[c] = log_prior[c]
         for j in range(begin, end):
             x = ability[worker[j]] * ease[i]
             size = abs(x)

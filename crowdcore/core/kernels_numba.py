@@ -138,5 +138,6 @@ def em_range(
             x = cell[j]
             for c in range(n_classes):
                 counts[x, c] += q[c]
-    classes[:] = mine
+    for c in range(n_classes):  # an assignment of arrays takes two seconds more to compile
+        classes[c] = mine[c]
     return likelihood + math.log(running)

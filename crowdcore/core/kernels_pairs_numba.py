@@ -107,7 +107,8 @@ def fill_pairs(
                         met_here[n_here] = s
                         n_here += 1
                         other[s] = row[k]
-                        ways[s] = _ways_alike(mine, row[k], row_start, row_true, row_label, row_count)
+                        one, two, three = _ways_alike(mine, row[k], row_start, row_true, row_label, row_count)
+                        ways[s, 0], ways[s, 1], ways[s, 2] = one, two, three
                         overlap[s] = _overlap(
                             ways[s, 0],
                             wrong_size[mine],
@@ -167,10 +168,10 @@ def fill_pairs(
         for q in range(n_met):
             s, to = met[q], pair_start[r] + q
             partner[to] = s
-            counts[to] = count[s]
-            moments[to] = moment[s]
-            count[s] = 0
-            moment[s] = 0
+            for c in range(4):
+                counts[to, c], count[s, c] = count[s, c], 0
+            for c in range(8):
+                moments[to, c], moment[s, c] = moment[s, c], 0.0
 
 
 @_compiled
@@ -267,7 +268,7 @@ def _add_moments(m: int, ways: FloatArray, size: int, other_size: int, moment: F
 
     The factorial moments of order J are ``(m)_J / ((n)_J (k)_J) * J!`` times `_ways_alike`.
     """
-    c1, c2, c3 = ways
+    c1, c2, c3 = ways[0], ways[1], ways[2]
     if c1 == 0:
         return
     n, k = float(size), float(other_size)

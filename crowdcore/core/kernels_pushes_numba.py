@@ -24,9 +24,10 @@ def expected_labels(
     counts = np.zeros((n_workers, n_classes, n_classes))
     shares = np.zeros((n_workers, n_classes, n_classes))
     seen = np.zeros((n_workers, n_classes))
-    total = votes.sum(1)
     for j in range(len(task)):
-        others = total[task[j]] - 1.0
+        others = -1.0
+        for b in range(n_classes):
+            others += votes[task[j], b]
         for a in range(n_classes):
             weight = judge[j, a]
             if not weight > _LEAST:
@@ -38,5 +39,6 @@ def expected_labels(
                     shares[worker[j], a, b] += weight * (votes[task[j], b] - (b == label[j])) / others
     for r in range(n_workers):
         for a in range(n_classes):
-            shares[r, a] /= max(seen[r, a], 1e-9)
+            for b in range(n_classes):
+                shares[r, a, b] /= max(seen[r, a], 1e-9)
     return counts, shares

@@ -35,38 +35,40 @@ def fit_step(
     expected labels at each difficulty (n_rows, D); and of its right labels the expected slopes (n_rows,).
     """
     n_rows, n_levels = chance.shape[1:]
-    free, misled = prior[:, 0].copy(), prior[:, 1].copy()
-    n_free, n_misled = np.zeros(n_levels), np.zeros(n_levels)
+    n_tasks = np.zeros((n_levels, 2))
     labels, right_slope = np.zeros((n_rows, n_levels)), np.zeros(n_rows)
     foil, likelihood, own = np.ones(n_classes), np.empty(n_levels), np.empty(n_levels)
     for i in range(start, stop):
         first, last = task_start[i], task_start[i + 1]
-        own[:] = 1.0
+        for d in range(n_levels):
+            own[d] = 1.0
         toward, foiled = float(n_classes - 1), 1.0 / max(n_classes - 1, 1)
         for j in range(first, last):
             of = chance[wrong[j], row[j]]
             for d in range(n_levels):
                 own[d] *= of[d]
             if (j - first) % _IN_ONE == _IN_ONE - 1:
-                own /= own.max()
+                largest = _largest(own)
+                for d in range(n_levels):
+                    own[d] /= largest
             if wrong[j]:
                 before = foil[label[j]]
                 foil[label[j]] = min(before * hint[j], _MOST)
                 toward += foil[label[j]] - before
                 foiled *= alone
         foiled *= toward
-        scale, total, mean_slope = 1.0 / own.max(), 0.0, 0.0
+        scale, total, mean_slope = 1.0 / _largest(own), 0.0, 0.0
         for d in range(n_levels):
             own[d] *= scale
             level[i, d] = own[d]
-            likelihood[d] = own[d] * (free[d] + misled[d] * foiled)
+            likelihood[d] = own[d] * (prior[d, 0] + prior[d, 1] * foiled)
         for d in range(n_levels):
             total += likelihood[d]
         scale = 1.0 / total
         for d in range(n_levels):
             likelihood[d] *= scale
-            n_free[d] += own[d] * scale
-            n_misled[d] += own[d] * (scale * foiled)
+            n_tasks[d, 0] += own[d] * scale
+            n_tasks[d, 1] += own[d] * (scale * foiled)
         for d in range(n_levels):
             mean_slope += slope[d] * likelihood[d]
         for j in range(first, last):
@@ -76,4 +78,16 @@ def fit_step(
             of = labels[row[j]]
             for d in range(n_levels):
                 of[d] += likelihood[d]
-    return np.stack((n_free * free, n_misled * misled), 1), labels, right_slope
+    for d in range(n_levels):
+        n_tasks[d, 0] *= prior[d, 0]
+        n_tasks[d, 1] *= prior[d, 1]
+    return n_tasks, labels, right_slope
+
+
+@_compiled
+def _largest(values: FloatArray) -> float:
+    """As NumPy's, whose compiled form takes half a second to make."""
+    largest = values[0]
+    for value in values:
+        largest = max(largest, value)
+    return float(largest)
