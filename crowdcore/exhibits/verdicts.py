@@ -261,7 +261,7 @@ def actions(
                     "name": tasks["task"],
                     "action": tasks["verdict"],
                     "reason": tasks["reason"],
-                    "how sure": "probability " + tasks["probability"].map("{:.2f}".format),
+                    "how sure": [f"probability {p:.2f}" for p in tasks["probability"]],
                     "effect": "now " + tasks["label"].astype(str),
                 }
             ),
