@@ -187,7 +187,8 @@ def _folder(name: str, folders: dict[str, Path]) -> Path:
         near = difflib.get_close_matches(str(name), folders, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
         if str(name) not in ("", ".", "..") and Path(name).exists():  # a path is told from a name by its slash
-            hint = f"A file or folder here is named by its path: {f'./{name}'!r}. "
+            path = str(name) if "/" in str(name) else f"./{name}"
+            hint = f"There is such a file or folder: `read_dataset({path!r})` reads it; commands take {path!r}. "
         raise SettingError(
             "name",
             "be an available dataset",

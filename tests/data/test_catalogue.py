@@ -71,7 +71,7 @@ def test_no_such_dataset(shelf, crowd):
 def test_a_folder_here_is_named_by_its_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "two").mkdir()
-    with pytest.raises(SettingError, match=r"A file or folder here is named by its path: '\./two'\."):
+    with pytest.raises(SettingError, match=r"`read_dataset\('\./two'\)` reads it; commands take '\./two'"):
         cc.load_dataset("two")
 
 
