@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,17 +91,6 @@ class Workspace:
     def has_checkpoint(self, run_id: str) -> bool:
         """Whether a run has learnt something that it can go on from, or turn into a result."""
         return any((self.run_folder(run_id) / "checkpoint").rglob("epoch-*.safetensors"))
-
-    def beat(self, run_id: str) -> None:
-        """Give a sign of life as the child of a run."""
-        (self.run_folder(run_id) / "beat").touch()
-
-    def silence(self, run_id: str) -> float:
-        """Seconds since the child of a run last gave a sign of life; infinite when it never did."""
-        try:
-            return time.time() - (self.run_folder(run_id) / "beat").stat().st_mtime
-        except OSError:
-            return math.inf
 
     def request_cancel(self, run_id: str, *, now: bool = False) -> None:
         """Ask the child of a run to stop after its current epoch, or, ``now``, have it stopped within the epoch."""
