@@ -12,7 +12,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.runs.mounts import network_filesystem
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
-_WAIT = 3  # seconds that SQLite waits for another writer before somebody is told
+WAIT = 3  # seconds that SQLite waits for another writer before somebody is told
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Workspace:
         chosen = places.workspace(folder)
         uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{chosen / 'mlflow.db'}"
         if uri.startswith("sqlite:") and "timeout=" not in uri:
-            uri += f"{'&' if '?' in uri else '?'}timeout={_WAIT}"
+            uri += f"{'&' if '?' in uri else '?'}timeout={WAIT}"
         return cls(chosen, uri)
 
     @property
