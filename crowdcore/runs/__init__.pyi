@@ -4,13 +4,13 @@ from .artefacts import (
     log_lines as log_lines,
     predictions as predictions,
     ratings_result as ratings_result,
+    reference as reference,
     result as result,
 )
 from .backup import (
     backup_workspace as backup_workspace,
     restore_workspace as restore_workspace,
 )
-from .commands import command_line as command_line
 from .engine import (
     EngineState as EngineState,
     WorkerState as WorkerState,
@@ -43,14 +43,16 @@ from .queue import (
     set_priority as set_priority,
     submit as submit,
 )
-from .references import reference as reference
 from .run import (
     ENDED as ENDED,
     STATES as STATES,
     Run as Run,
     State as State,
 )
-from .run_config import RunSpec as RunSpec
+from .run_config import (
+    RunSpec as RunSpec,
+    command_line as command_line,
+)
 from .searching import (
     search as search,
     search_importances as search_importances,

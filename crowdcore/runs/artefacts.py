@@ -1,4 +1,4 @@
-"""What a run leaves besides numbers per epoch: its result, its predictions, its log."""
+"""What a run leaves besides numbers per epoch: its result, its predictions (as a table, as a reference), its log."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from crowdcore.runs.store import entry_of, get_run
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
+    from crowdcore.analysis.reference import Reference
+    from crowdcore.data.dataset import CrowdDataset
     from crowdcore.data.ratings import Labelled
     from crowdcore.learning.labels import Learnt
     from crowdcore.learning.ratings.result import RatingsResult
@@ -78,6 +80,34 @@ def predictions(run_id: str, *, workspace: Workspace | None = None) -> pd.DataFr
         DataError: there is nothing (yet), or its files are gone.
     """
     return pd.read_parquet(_artefact(run_id, "predictions.parquet", workspace or Workspace.open()))
+
+
+def reference(run_id: str, dataset: CrowdDataset, *, workspace: Workspace | None = None) -> Reference:
+    """What a run's classifier takes for the truth, the mean over its seeds at their selected epochs.
+
+    Args:
+        run_id: of a run with a result.
+        dataset: the one it was trained on.
+
+    Returns:
+        Named ``run:<id>``; tasks without input are unknown.
+
+    Raises:
+        DataError: no such run, no result, or another dataset.
+    """
+    from crowdcore.analysis.reference import Reference
+
+    found = result(run_id, workspace=workspace)
+    if found.fingerprint != dataset.fingerprint:
+        raise DataError(
+            f"Run {run_id} was trained on {found.dataset} with other annotations than those of {dataset.name}",
+            "Choose a run on this dataset as it is now.",
+        )
+    posterior = found.mean_posterior(dataset.n_tasks)
+    labels = np.full(dataset.n_tasks, -1, np.int32)
+    known = ~np.isnan(posterior[:, 0])
+    labels[known] = posterior[known].argmax(1)
+    return Reference(f"run:{run_id}", labels, posterior)
 
 
 def export_model(

@@ -23,7 +23,7 @@ from crowdcore.runs.workspace import Workspace
 _LIST, _FORMAT = "backup.json", 1  # file -> size and SHA-256, the last entry of the archive
 _FOLDERS = ("runs", "artifacts", "datasets", "uploads", "marks")
 _FILES = frozenset({"mlflow.db", KEY_FILE})  # beside them; the key gives workers the pseudonyms they had
-_LEFT_OUT = frozenset({"lease", "beat", "cancel", "cancel-now", "fetched", "result.new"})  # of the moment
+_LEFT_OUT = frozenset({"lease", "cancel", "cancel-now", "fetched", "result.new"})  # of the moment
 _PIECE = 1 << 20  # bytes read at once
 _SHORT = 1 << 26  # bytes that a list may have
 

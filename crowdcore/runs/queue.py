@@ -12,7 +12,7 @@ from crowdcore.runs.engine import ensure_engine
 from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.lease import forget_note, leased
 from crowdcore.runs.patience import one_sentence
-from crowdcore.runs.run import Run
+from crowdcore.runs.run import TAG, Run
 from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.schema import client_of
 from crowdcore.runs.workspace import Workspace
@@ -107,5 +107,6 @@ def run_again(run_id: str, *, workspace: Workspace | None = None, **changes: Any
 def set_priority(run_id: str, priority: int, *, workspace: Workspace | None = None) -> None:
     """Let a queued run go before (higher) or after others."""
     workspace = workspace or Workspace.open()
-    store.set_priority(run_id, priority, workspace=workspace)
+    spec = store.get_run(run_id, workspace=workspace).spec.model_copy(update={"priority": priority})
+    store.set_tag(run_id, f"{TAG}spec", spec.model_dump_json(), workspace)
     ensure_engine(workspace=workspace)

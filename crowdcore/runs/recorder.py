@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import multiprocessing
 import os
@@ -133,8 +132,6 @@ class Recorder:
             self.deleted = True
 
     def _watch(self) -> None:
-        with contextlib.suppress(OSError):  # a full disk
-            self._workspace.beat(self._run_id)
         self.deleted = self.deleted or not self._workspace.run_folder(self._run_id).exists()
         if self._orphaned_since is None and worker_is_gone():
             self._orphaned_since = time.monotonic()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from pydantic import Field, field_validator
 
+from crowdcore.core.method_string import plain
 from crowdcore.core.settings import Settings
 from crowdcore.runs.space import SearchPlan
 
@@ -33,3 +35,17 @@ class RunSpec(Settings):
         if min(seeds) < 0 or len(set(seeds)) < len(seeds):
             raise ValueError("Seeds must be different non-negative numbers")
         return seeds
+
+
+def command_line(spec: RunSpec) -> str:
+    """``crowdcore train …``, which computes a run again without the record; what reading drops is accepted."""
+    words = ["crowdcore", "train", spec.dataset, "--method", spec.method]
+    if spec.seeds == tuple(range(len(spec.seeds))):
+        words += ["--seeds", str(len(spec.seeds))]
+    else:
+        words += [word for seed in spec.seeds for word in ("--seed", str(seed))]
+    if spec.device != "auto":
+        words += ["--device", spec.device]
+    for name, value in spec.settings.items():
+        words += ["--epochs", str(value)] if name == "epochs" else ["--set", f"{name}={plain(value)}"]
+    return shlex.join([*words, "--accept"])

@@ -19,12 +19,11 @@ from crowdcore.core.errors import need_extra
 from crowdcore.runs.locks import locked
 from crowdcore.runs.record import Record, ask
 from crowdcore.runs.record_errors import LostRecordError, RecordError
-from crowdcore.runs.workspace import Workspace
+from crowdcore.runs.workspace import WAIT, Workspace
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-_WAIT = 3.0  # seconds that SQLite waits for another writer
 _ROOT = re.compile(r"(.*/artifacts)(/\d+)?")  # an experiment's place, ours or as MLflow itself makes it
 _opened: set[Path] = set()  # databases that this process has used
 _making = threading.Lock()  # alembic's migrations find their database in a variable of the process
@@ -103,7 +102,7 @@ def _impatient(
 ) -> tuple[str, object]:
     """Let SQLite wait as long as we say, not the 20 s that MLflow sets before every question."""
     if statement.startswith("PRAGMA busy_timeout"):
-        statement = f"PRAGMA busy_timeout = {1000 * _WAIT:.0f}"
+        statement = f"PRAGMA busy_timeout = {1000 * WAIT:.0f}"
     return statement, parameters
 
 
@@ -176,7 +175,7 @@ def _make(database: Path) -> None:
 @contextlib.contextmanager
 def connect(workspace: Workspace) -> Iterator[sqlite3.Connection]:
     """SQLite's own connection to the record, in one transaction; it never makes a file."""
-    connection = sqlite3.connect(_address(workspace), uri=True, timeout=_WAIT)
+    connection = sqlite3.connect(_address(workspace), uri=True, timeout=WAIT)
     with contextlib.closing(connection), connection:
         yield connection
 

@@ -35,7 +35,6 @@ BEGUN, COPY = "new-", "record.json"
 in a run's folder that has what the record said of it last."""
 _LEAVING = 10.0  # seconds that the process of a run may take to leave once the run has ended
 _MESSAGE = 4000  # characters; MLflow takes 8,000 in a tag
-_NEVER = datetime.min.replace(tzinfo=UTC)
 _MOST = 50_000  # runs read at once
 
 
@@ -137,15 +136,12 @@ def list_runs(
         experiments = [found.experiment_id] if found else []
     if not experiments:
         return []
-    of_parent = [f"tags.`mlflow.parentRunId` = '{parent}'"] if parent and parent.isalnum() else []
-    of_states = [[]] if states is None else [[f"attributes.status = '{STATUS[s]}'"] for s in STATES if s in states]
-    newest, runs = ["attributes.start_time DESC"], {}  # by id: a run that moves on between two questions is there once
-    for of_state in of_states:
-        asked = " and ".join([*of_parent, *of_state])
-        for run in map(read_run, client.search_runs(experiments, asked, max_results=_MOST, order_by=newest)):
-            if run and parent in {None, run.spec.parent} and dataset in {None, run.spec.dataset}:
-                runs[run.id] = run
-    return sorted(runs.values(), key=lambda run: run.created or _NEVER, reverse=True)
+    others = [state for state in STATES if states is not None and state not in states]
+    asked = [f"attributes.status != '{STATUS[state]}'" for state in others]  # MLflow knows "and", but not "or"
+    asked += [f"tags.`mlflow.parentRunId` = '{parent}'"] if parent and parent.isalnum() else []
+    newest = ["attributes.start_time DESC"]
+    runs = map(read_run, client.search_runs(experiments, " and ".join(asked), max_results=_MOST, order_by=newest))
+    return [run for run in runs if run and parent in {None, run.spec.parent} and dataset in {None, run.spec.dataset}]
 
 
 def set_state(run_id: str, state: State, message: str | None = None, *, workspace: Workspace | None = None) -> None:
@@ -171,13 +167,6 @@ def set_state(run_id: str, state: State, message: str | None = None, *, workspac
 def set_message(run_id: str, message: str, *, workspace: Workspace | None = None) -> None:
     """Say something about a run on its page; secrets of the environment are taken out."""
     client_of(workspace or Workspace.open()).set_tag(run_id, f"{TAG}message", redact(message)[:_MESSAGE])
-
-
-def set_priority(run_id: str, priority: int, *, workspace: Workspace | None = None) -> None:
-    """Let a queued run go before (higher) or after others."""
-    workspace = workspace or Workspace.open()
-    spec = get_run(run_id, workspace=workspace).spec.model_copy(update={"priority": priority})
-    set_tag(run_id, f"{TAG}spec", spec.model_dump_json(), workspace)
 
 
 def set_tag(run_id: str, name: str, value: str, workspace: Workspace) -> None:

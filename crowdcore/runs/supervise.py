@@ -5,11 +5,9 @@ Dask cannot stop a running task, and a crash must not take the worker along: so 
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import threading
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +20,6 @@ from crowdcore.runs.workspace import Workspace
 DEVICE = "CROWDCORE_DEVICE"  # "cuda:1": the device that this worker gives to its runs
 KEEPING = "Cancelled; what was learnt is being kept."
 _TICK = 0.1  # seconds
-_SILENT = 600.0  # seconds without a sign of life for which a cancelled child may still end by itself
 _LOST = 2  # times that a run goes on after its process, or its worker, was lost and it had not got on
 _TAIL = 8  # log lines in a message
 
@@ -103,18 +100,14 @@ class _Supervisor:
     def _run_child(self, note: Note, concludes: bool) -> tuple[Note, int | None]:
         """Start a child and wait for it; its checkpoint is whole at any time.
 
-        A cancelled one is killed when somebody asked not to wait for the end of its epoch, or it is silent for long.
+        A cancelled one is killed only when somebody asked not to wait for the end of its epoch.
         """
         environment = {**self.workspace.environment, **_visible(self.device)}
         child = Forked(self.run_id, environment, self._log, self.lease.handle)
         note = replace(note, child=child.pid)
         insist(lambda: self.lease.write(note), lambda: _stopping.is_set() or child.wait(0))
-        asked = math.inf
         while not child.wait(_TICK):
-            if self._is_cancelled():
-                asked = min(asked, time.monotonic())
-            silent = min(time.monotonic() - asked, self.workspace.silence(self.run_id)) > _SILENT
-            if _stopping.is_set() or silent or (self.workspace.stop_requested(self.run_id) and not concludes):
+            if _stopping.is_set() or (self.workspace.stop_requested(self.run_id) and not concludes):
                 kill_group(child.pid)
         kill_group(child.pid)  # and what it left behind
         return note, child.code

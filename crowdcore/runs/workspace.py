@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.runs.mounts import network_filesystem
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
-_WAIT = 3  # seconds that SQLite waits for another writer before somebody is told
+WAIT = 3  # seconds that SQLite waits for another writer before somebody is told
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class Workspace:
         chosen = places.workspace(folder)
         uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{chosen / 'mlflow.db'}"
         if uri.startswith("sqlite:") and "timeout=" not in uri:
-            uri += f"{'&' if '?' in uri else '?'}timeout={_WAIT}"
+            uri += f"{'&' if '?' in uri else '?'}timeout={WAIT}"
         return cls(chosen, uri)
 
     @property
@@ -93,17 +91,6 @@ class Workspace:
     def has_checkpoint(self, run_id: str) -> bool:
         """Whether a run has learnt something that it can go on from, or turn into a result."""
         return any((self.run_folder(run_id) / "checkpoint").rglob("epoch-*.safetensors"))
-
-    def beat(self, run_id: str) -> None:
-        """Give a sign of life as the child of a run."""
-        (self.run_folder(run_id) / "beat").touch()
-
-    def silence(self, run_id: str) -> float:
-        """Seconds since the child of a run last gave a sign of life; infinite when it never did."""
-        try:
-            return time.time() - (self.run_folder(run_id) / "beat").stat().st_mtime
-        except OSError:
-            return math.inf
 
     def request_cancel(self, run_id: str, *, now: bool = False) -> None:
         """Ask the child of a run to stop after its current epoch, or, ``now``, have it stopped within the epoch."""

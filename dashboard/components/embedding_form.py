@@ -8,8 +8,9 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.data.images import LEAVE_OUT
 from crowdcore.learning.networks.weights import sentence_models
 from dashboard import state
+from dashboard.components.guard import without_server_paths
 from dashboard.components.text import as_text, duration
-from dashboard.services import embedding, opening
+from dashboard.services import embedding
 
 
 def embedding_form(noun: str) -> None:
@@ -42,7 +43,7 @@ def _make(dataset: str, kind: str, accept: bool, model: str) -> None:
         with st.spinner("Preparing …"):
             opened = embedding.embed(dataset, kind, accept, model)
     except CrowdError as refusal:
-        st.session_state["embed-refused"] = (dataset, opening.without_server_paths(str(refusal)))
+        st.session_state["embed-refused"] = (dataset, without_server_paths(str(refusal)))
     else:
         st.session_state.pop("embed-refused", None)
         state.put(dataset=opened)

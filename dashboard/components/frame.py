@@ -9,14 +9,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from crowdcore.data import CrowdDataset
 from crowdcore.data.ratings import Labelled
-from crowdcore.data.uploads import upload_folder
+from crowdcore.data.uploads import dataset_title, upload_folder
 from dashboard import state
 from dashboard.components.collector import spare
 from dashboard.components.guard import refusals
 from dashboard.components.link import link
 from dashboard.components.text import as_text, count
 from dashboard.pages import TITLES
-from dashboard.services import datasets, kept_uploads, opening
+from dashboard.services import datasets, opening
 from dashboard.services.runs import forget
 
 _OF_RUNS = {
@@ -83,7 +83,7 @@ def _of_classes() -> None:
     st.title(TITLES[page])
     what, where, shown = _INSTEAD.get(page, _OTHERWISE)
     st.info(
-        f"The labels of {as_text(kept_uploads.title(dataset))} are numbers from {opened.low:g} to {opened.high:g}, and "
+        f"The labels of {as_text(dataset_title(dataset))} are numbers from {opened.low:g} to {opened.high:g}, and "
         f"this page is about classes. {what}: that is on {TITLES[where]}.",
         icon=":material/star_half:",
     )
@@ -106,7 +106,7 @@ def hidden_names() -> bool:
 def _left_out() -> None:
     """What a link names that is not there."""
     for name, what in state.unknown_names().items():
-        dataset = kept_uploads.title(state.get("dataset"))
+        dataset = dataset_title(state.get("dataset"))
         st.warning(as_text(f"{dataset} has no {what} {name!r}, so that part of the address is left out."))
 
 
@@ -121,17 +121,13 @@ def _sidebar(above: DeltaGenerator) -> bool:
         state.settle(dataset=dataset)
         # First stands what is shown: a browser that missed the value begins with the first option, and would switch.
         options = [dataset, *(name for name in names if name != dataset)]
-        st.selectbox(
-            "Dataset", options, format_func=kept_uploads.title, **state.bind("dataset", dataset, among=options)
-        )
-        with above, st.spinner(as_text(f"Opening {kept_uploads.title(dataset)} …"), show_time=True):
+        st.selectbox("Dataset", options, format_func=dataset_title, **state.bind("dataset", dataset, among=options))
+        with above, st.spinner(as_text(f"Opening {dataset_title(dataset)} …"), show_time=True):
             opened = opening.labelled(dataset)
         references = datasets.references(dataset, state.chosen("reference"))
         reference = state.chosen("reference") or references[0]
         if reference not in references:
-            st.warning(
-                as_text(f"{kept_uploads.title(dataset)} has no reference {reference!r}; showing {references[0]!r}.")
-            )
+            st.warning(as_text(f"{dataset_title(dataset)} has no reference {reference!r}; showing {references[0]!r}."))
             state.put(reference=None)
             reference = references[0]
         state.settle(dataset=dataset, reference=reference)

@@ -6,13 +6,15 @@ import functools
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import streamlit as st
 
 from crowdcore.core.errors import CrowdError
+from crowdcore.core.places import workspace
+from crowdcore.data.catalogue import search_path
 from dashboard import state
 from dashboard.components.text import as_text
-from dashboard.services import opening
 
 _log = logging.getLogger("dashboard")
 
@@ -23,7 +25,7 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except CrowdError as refusal:
-        st.error(as_text(opening.without_server_paths(str(refusal))), icon=":material/block:")
+        st.error(as_text(without_server_paths(str(refusal))), icon=":material/block:")
     except Exception:
         _log.exception("A page could not be drawn")
         st.error(
@@ -31,6 +33,14 @@ def refusals() -> Iterator[None]:
             "Reload the page, or choose another dataset or reference.",
             icon=":material/error:",
         )
+
+
+def without_server_paths(text: str) -> str:
+    """A sentence for visitors: paths begin where datasets, the workspace or the user's files do."""
+    for folder in sorted({workspace(), *search_path(), Path.home()}, key=lambda folder: -len(str(folder))):
+        if len(folder.parts) > 1:
+            text = text.replace(f"{folder}/", "").replace(str(folder), "…")
+    return text
 
 
 def attempt(act: Callable[..., object], *arguments: object) -> None:

@@ -9,13 +9,14 @@ import streamlit as st
 
 from crowdcore.core.confined import start_helper
 from crowdcore.core.errors import CrowdError
+from crowdcore.data.uploads import digest_of
 from dashboard import state
 from dashboard.components.numbers import numbers
 from dashboard.components.rating_scale import ask_kind, ask_scale, reading
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
 from dashboard.components.variants import merging, open_questions
-from dashboard.services import kept_uploads, uploads
+from dashboard.services import uploads
 
 if TYPE_CHECKING:
     from crowdcore.data import Finding, Import, ImportReport, RatingImport
@@ -100,7 +101,7 @@ def chosen_file() -> str | None:
     """The path of the file that was just uploaded, or that the address names."""
     file, taken = st.file_uploader("File", key="upload", label_visibility="collapsed"), st.session_state.get("received")
     if file is not None and file.file_id != taken:
-        state.put(file=kept_uploads.digest_of(uploads.receive(file.name, file)))
+        state.put(file=digest_of(uploads.receive(file.name, file)))
         st.session_state["received"] = file.file_id
     elif file is None and taken is not None:
         state.put(file=None)

@@ -7,12 +7,13 @@ import streamlit as st
 from crowdcore.data.items import has_media
 from crowdcore.exhibits import View
 from crowdcore.exhibits.tasks import sentence_of, task_number, task_title
-from crowdcore.marks import MARKS, current_marks
+from crowdcore.marks import MARKS, Mark, add_mark, current_marks, undo_mark
 from dashboard import state
 from dashboard.components.guard import attempt
 from dashboard.components.media import media
 from dashboard.components.text import as_text
-from dashboard.services import marks, opening
+from dashboard.services import opening
+from dashboard.services.kept_uploads import owner
 
 SIDE = 300  # pixels of a picture
 _MOST = 9  # classes with a key of their own
@@ -61,7 +62,7 @@ def _buttons(view: View, table: pd.DataFrame, row: int, label: str) -> None:
     comment = f"review-comment-{dataset}-{task}"
 
     def say(truth: str | None) -> None:
-        attempt(marks.mark, dataset, task, truth, worker, st.session_state.get(comment, ""))
+        attempt(_mark, dataset, task, truth, worker, st.session_state.get(comment, ""))
         step()
 
     def step() -> None:
@@ -121,9 +122,28 @@ def _candidates(view: View, task: str, label: str, reference: str) -> list[str]:
     return list(found)[:_MOST]
 
 
+def _mark(dataset: str, task: str, truth: str | None, worker: str, comment: str) -> None:
+    """Keep a mark in the name of whoever is signed in; this session can take it back."""
+    made = add_mark(opening.dataset(dataset), task, truth, worker=worker, comment=comment, by=owner())
+    _made(dataset).append(made.id)
+
+
+def _made(dataset: str) -> list[str]:
+    """Ids of the marks of this session."""
+    return st.session_state.setdefault("marks-made", {}).setdefault(dataset, [])  # type: ignore[no-any-return]
+
+
 def _back(dataset: str) -> None:
-    if undone := marks.taken_back_last(dataset):
-        state.put(task=undone.task, worker="")
+    """Take back the last mark of this session that still stands."""
+    kept = {mark.id for mark in current_marks(opening.dataset(dataset)).values()}
+    while made := _made(dataset):
+        if (last := made.pop()) in kept:
+            state.put(task=_take_back(dataset, last).task, worker="")
+            return
+
+
+def _take_back(dataset: str, id: str) -> Mark:
+    return undo_mark(opening.dataset(dataset), id, by=owner())
 
 
 def _standing(dataset: str, task: str) -> None:
@@ -137,7 +157,7 @@ def _standing(dataset: str, task: str) -> None:
         st.button(
             "Take back",
             on_click=attempt,
-            args=(marks.take_back, dataset, found.id),
+            args=(_take_back, dataset, found.id),
             type="tertiary",
             key="take-back",
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import runs
+from crowdcore.data.uploads import dataset_title
 from crowdcore.runs.measures import leading
 from dashboard import state
 from dashboard.components.guard import attempt, refused_before
@@ -17,7 +18,7 @@ from dashboard.components.run_picker import table_link
 from dashboard.components.run_words import run_asked, run_labels, run_title
 from dashboard.components.text import as_text, count, duration
 from dashboard.components.watch import watch
-from dashboard.services import kept_uploads, run_actions
+from dashboard.services import run_actions
 from dashboard.services.runs import live_runs, runs_of, spelled
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def board() -> list[Run]:
         _follow(dataset, [run.id for run in shown], found)
     if not found:
         st.info(
-            f"Nothing has been trained on {as_text(kept_uploads.title(dataset))} yet. Choose methods above and press "
+            f"Nothing has been trained on {as_text(dataset_title(dataset))} yet. Choose methods above and press "
             "**Start**: you can close the page while they train, and come back to compare what they learnt.",
             icon=":material/model_training:",
         )
@@ -186,8 +187,9 @@ def _reached(run: Run) -> str:
 
 def _buttons(run: Run) -> None:
     if run.state == "queued":
-        _button("First", ":material/vertical_align_top:", run, run_actions.put_first, "Start it before all others")
-        _button("Last", ":material/vertical_align_bottom:", run, run_actions.put_last, "Start it after all others")
+        first, last = (partial(run_actions.put, first=is_first) for is_first in (True, False))
+        _button("First", ":material/vertical_align_top:", run, first, "Start it before all others")
+        _button("Last", ":material/vertical_align_bottom:", run, last, "Start it after all others")
     if not run.has_ended:
         if not run_actions.is_stopping(run.id):
             about = "Stop it after its epoch, and keep what it has learnt by then"

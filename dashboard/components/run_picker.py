@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore.data.uploads import dataset_title
 from dashboard import state
 from dashboard.components.link import link
 from dashboard.components.methods import look_up_methods
 from dashboard.components.run_words import run_labels
 from dashboard.components.text import as_text, count
-from dashboard.services import kept_uploads
 from dashboard.services.runs import readable, runs_of, spelled, training_fault
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _nothing(dataset: str, why: str) -> None:
     if fault := training_fault():
         st.info(as_text(fault), icon=":material/download:")
         return
-    nothing = f"Nothing has been trained on {as_text(kept_uploads.title(dataset))} yet."
+    nothing = f"Nothing has been trained on {as_text(dataset_title(dataset))} yet."
     st.info(why or f"{nothing} Start a run, and come back when it has finished.", icon=":material/model_training:")
     with st.container(key="next-step"):  # a link that looks like a primary button
         link("train")

@@ -1,14 +1,17 @@
 """Marks that were made elsewhere: from a CSV, or from these data before they changed."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from crowdcore.marks import keep_marks
-from crowdcore.taken_marks import TakenMarks, marks_of_earlier_data
+from crowdcore.taken_marks import TakenMarks, marks_of_earlier_data, marks_of_file
 from dashboard import state
 from dashboard.components.guard import attempt, refusals
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
-from dashboard.services import marks, opening
+from dashboard.services import opening
+from dashboard.services.kept_uploads import owner
 
 
 def take_marks() -> None:
@@ -26,7 +29,13 @@ def take_marks() -> None:
         file = st.file_uploader("File of marks", "csv", key=f"marks-file-{dataset}", label_visibility="collapsed")
         if file is not None:
             with refusals():
-                _offer(dataset, marks.marks_file(dataset, file.name, file.getvalue()), "file")
+                _offer(dataset, _read(dataset, file.name, file.getvalue()), "file")
+
+
+def _read(dataset: str, file: str, content: bytes) -> TakenMarks:
+    """Marks of an uploaded CSV; whoever uploads it has marked where the file does not say who."""
+    found = marks_of_file(opening.dataset(dataset), file, content)
+    return replace(found, marks=tuple(replace(mark, by=mark.by or owner()) for mark in found.marks))
 
 
 def _offer(dataset: str, taken: TakenMarks, key: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crowdcore.data.uploads import Upload, delete_upload
 from dashboard import state
 from dashboard.components.run_words import when
 from dashboard.components.text import as_text, count, size
@@ -24,7 +25,7 @@ def upload_list() -> None:
         _row(upload)
 
 
-def _row(upload: kept_uploads.Upload) -> None:
+def _row(upload: Upload) -> None:
     key = upload.dataset or upload.file
     with st.container(horizontal=True, vertical_alignment="center", key=f"upload-{key}"):
         if upload.dataset:
@@ -38,7 +39,7 @@ def _row(upload: kept_uploads.Upload) -> None:
             _manage(upload, key)
 
 
-def _manage(upload: kept_uploads.Upload, key: str) -> None:
+def _manage(upload: Upload, key: str) -> None:
     name = st.text_input("Name", upload.name, key=f"name-{key}")
     with st.container(horizontal=True):
         if st.button("Rename", key=f"rename-{key}", icon=":material/edit:", disabled=name == upload.name):
@@ -54,7 +55,7 @@ def _manage(upload: kept_uploads.Upload, key: str) -> None:
 
 
 @st.dialog("Delete this upload?")
-def _confirm(upload: kept_uploads.Upload) -> None:
+def _confirm(upload: Upload) -> None:
     st.markdown(f"**{as_text(upload.name)}** will be deleted. This cannot be undone.")
     if runs := len(runs_of(upload.dataset)) if upload.dataset else 0:
         refer = "refers" if runs == 1 else "refer"
@@ -64,7 +65,7 @@ def _confirm(upload: kept_uploads.Upload) -> None:
             icon=":material/model_training:",
         )
     if st.button("Delete for good", type="primary", icon=":material/delete:"):
-        kept_uploads.delete_upload(upload)
+        delete_upload(upload)
         if state.get("dataset") == upload.dataset:
             state.put(dataset=None, view="Open a file")
         if state.get("file") == upload.file:

@@ -12,9 +12,9 @@ import streamlit as st
 
 from crowdcore.core.json_files import write_json
 from crowdcore.core.printed import printed
-from crowdcore.data.uploads import NOTE, upload_folder
-from dashboard.services.kept_uploads import free_title, note_dataset, title
-from dashboard.services.opening import dataset, datasets_folder, forget_dataset, note_of
+from crowdcore.data.uploads import NOTE, dataset_title, note_of, upload_folder
+from dashboard.services.kept_uploads import free_title, note_dataset
+from dashboard.services.opening import dataset, datasets_folder, forget_dataset
 
 KIND_TITLES = {
     "tfidf": "TF-IDF of the texts",
@@ -72,7 +72,7 @@ def embed(name: str, kind: str, accept: bool, model: str = "") -> str:
         write_json(made / NOTE, {**note, "notes": [*note.get("notes", ()), *told["notes"]]})
         folder.rename(gone)
     else:
-        note_dataset(made, free_title(f"{title(name)} ({by})"), "", {}, tuple(told["notes"]))
+        note_dataset(made, free_title(f"{dataset_title(name)} ({by})"), "", {}, tuple(told["notes"]))
         if (home / called).exists():
             (home / called).rename(gone)
     made.rename(home / called)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError
-from crowdcore.core.json_files import read_json
 from crowdcore.core.memory import available_memory
 from crowdcore.core.places import workspace
 from crowdcore.data import CrowdDataset
-from crowdcore.data.uploads import NOTE, upload_folder
+from crowdcore.data.uploads import note_of, upload_folder
 from crowdcore.exhibits.view import cached
 from crowdcore.learning.learners import Kind, kind_of
 
@@ -44,21 +41,6 @@ def _opened(name: str, folder: str, stamp: int, ours: bool) -> Labelled:
         return load_labels(name) if ours else fitting(run_confined(load_labels, name, accept=True))
     dataset, note = fitting(run_confined(read_labels, folder, accept=True)), note_of(Path(folder))
     return replace(dataset, name=note.get("name", name), notes=tuple(note.get("notes", dataset.notes)))
-
-
-def note_of(folder: Path) -> Mapping[str, Any]:
-    """What the note in a folder says; empty without one. It is read again only when its file is another one."""
-    file = folder / NOTE
-    try:
-        found = file.stat()
-    except OSError:
-        return {}
-    return _read(file, found.st_ino, found.st_mtime_ns)
-
-
-@functools.lru_cache(maxsize=1024)
-def _read(file: Path, number: int, changed: int) -> Mapping[str, Any]:
-    return read_json(file)
 
 
 def fitting(dataset: T) -> T:
@@ -139,16 +121,6 @@ def _looked_up(name: str) -> Labelled:
         )
     stamp = max((f.stat().st_mtime_ns for f in folder.iterdir()), default=0)
     return _opened(name, str(uploaded or ""), stamp, is_embedded(folder))
-
-
-def without_server_paths(text: str) -> str:
-    """A sentence for visitors: paths begin where datasets, the workspace or the user's files do."""
-    from crowdcore.data.catalogue import search_path
-
-    for folder in sorted({workspace(), *search_path(), Path.home()}, key=lambda folder: -len(str(folder))):
-        if len(folder.parts) > 1:
-            text = text.replace(f"{folder}/", "").replace(str(folder), "…")
-    return text
 
 
 def version(run_id: str) -> int:

@@ -28,18 +28,10 @@ def is_stopping(run_id: str) -> bool:
     return runs.Workspace.open().cancel_requested(run_id)
 
 
-def put_first(run_id: str) -> None:
-    """Let a queued run go before all others."""
-    runs.set_priority(run_id, max(_priorities(), default=0) + 1)
-
-
-def put_last(run_id: str) -> None:
-    """Let all others go before a queued run."""
-    runs.set_priority(run_id, min(_priorities(), default=0) - 1)
-
-
-def _priorities() -> list[int]:
-    return [found.spec.priority for found in live_runs() if found.state == "queued"]
+def put(run_id: str, *, first: bool) -> None:
+    """Let a queued run go before all others, or after them."""
+    waiting = [found.spec.priority for found in live_runs() if found.state == "queued"]
+    runs.set_priority(run_id, max(waiting, default=0) + 1 if first else min(waiting, default=0) - 1)
 
 
 def model_kinds() -> dict[Literal["torch", "onnx"], str]:

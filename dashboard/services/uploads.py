@@ -20,7 +20,8 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.places import workspace
 from crowdcore.data.readers.folder import is_dataset_folder
 from crowdcore.data.unpack import unpack_zip
-from dashboard.services.kept_uploads import digest_of, free_title, kept_file, note_dataset, note_file
+from crowdcore.data.uploads import digest_of, stored_file
+from dashboard.services.kept_uploads import free_title, note_dataset, note_file
 from dashboard.services.opening import datasets_folder, fitting
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def receive_again(digest: str) -> str:
     Raises:
         DataError: it is gone, or a damaged archive.
     """
-    file = kept_file(digest)
+    file = stored_file(digest)
     if file is None:
         raise DataError("This upload is no longer there", "Upload the file again.")
     return _to_read(file)
@@ -94,7 +95,7 @@ def _unpacked(archive: Path) -> Path:
 
 def called(name: str, path: str) -> str:
     """What a dataset is called: a table in a ZIP, which may be one of many ``votes.csv``, as the ZIP."""
-    stored = kept_file(digest_of(path))
+    stored = stored_file(digest_of(path))
     in_archive = stored is not None and stored.suffix.lower() == ".zip" and Path(path).suffix.lower() in _TABLES
     return stored.stem if stored is not None and in_archive else name
 

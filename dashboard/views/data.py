@@ -5,6 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from crowdcore import exhibits
+from crowdcore.data.uploads import dataset_title
 from crowdcore.exhibits import ratings
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
@@ -17,7 +18,7 @@ from dashboard.components.table import formats
 from dashboard.components.text import as_text, number, percent
 from dashboard.components.tour import tour
 from dashboard.components.upload_list import upload_list
-from dashboard.services import kept_uploads, opening
+from dashboard.services import opening
 
 SHARES = {
     "Wrong labels": "wrong annotations",
@@ -29,7 +30,7 @@ SHARES = {
 
 def draw(look: Callable[[], None] | None = None) -> None:
     """The page; ``look`` draws the dataset at a glance."""
-    st.title(as_text(kept_uploads.title(state.get("dataset"))))
+    st.title(as_text(dataset_title(state.get("dataset"))))
     tabs = ["Overview", "Open a file"]
     overview, own = st.tabs(tabs, **state.bind("view", state.one_of("view", tabs) or tabs[0]))
     with overview:

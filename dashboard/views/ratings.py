@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crowdcore.data.uploads import dataset_title
 from crowdcore.exhibits import Exhibit, ratings
 from crowdcore.exhibits.ratings import RatingView
 from dashboard import state
@@ -13,7 +14,7 @@ from dashboard.components.guard import fragment
 from dashboard.components.link import link
 from dashboard.components.live import live
 from dashboard.components.text import as_text
-from dashboard.services import datasets, kept_uploads, opening
+from dashboard.services import datasets, opening
 
 VIEWS = {"bias": "Workers", "shared": "Shared bias", "pairs": "Who errs alike", "truth": "True ratings"}
 
@@ -103,7 +104,7 @@ def of_classes() -> None:
         link("spans" if tags else "annotators")
         link("data")
         for name in datasets.rating_datasets():
-            link("ratings", as_text(kept_uploads.title(name)), dataset=name, reference=None)
+            link("ratings", as_text(dataset_title(name)), dataset=name, reference=None)
 
 
 page("ratings", of_classes, ratings=draw)

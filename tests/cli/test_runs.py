@@ -201,7 +201,7 @@ def test_refused_before_it_starts(workspace, crowd_folder: Path, no_engine: None
 
 def test_a_locked_record_is_said_and_waited_for(make, run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     waiting = make()
-    monkeypatch.setattr("crowdcore.runs.schema._WAIT", 0.2)
+    monkeypatch.setattr("crowdcore.runs.schema.WAIT", 0.2)
     other = sqlite3.connect(Workspace.open().database, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     Timer(2.0, other.close).start()

@@ -12,6 +12,7 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.data import Media, Rows
 from crowdcore.data.items import Item, item_of
 from crowdcore.data.writers import write_folder
+from dashboard.components.guard import without_server_paths
 from dashboard.services import datasets, opening
 from tests.conftest import ROOT, simulate_crowd
 from tests.dashboard.app_page import open_page, words
@@ -44,7 +45,7 @@ def test_a_visitor_sees_no_path_of_the_server(stored: Path, workspace: Path) -> 
     shown = words(open_page("data", dataset=f"{stored}/x"))
     assert "There is no dataset" in shown
     assert not any(str(folder) in shown for folder in (stored.parent, workspace, Path.home(), ROOT))
-    told = opening.without_server_paths(f"{stored}/crowd/tasks.csv is cut off; looked in {stored}, {workspace}.")
+    told = without_server_paths(f"{stored}/crowd/tasks.csv is cut off; looked in {stored}, {workspace}.")
     assert told == "crowd/tasks.csv is cut off; looked in …, …."
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from crowdcore.data.uploads import dataset_title, digest_of
 from crowdcore.learning.trainable import embeddable, suggested_methods
-from dashboard.services import kept_uploads, opening, uploads
+from dashboard.services import opening, uploads
 from tests.conftest import simulate_crowd
 from tests.dashboard.app_page import button, open_page, words
 from tests.data.pictures import write_pictures
@@ -43,7 +44,7 @@ def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, t
     name = uploads.accept(found, path, mapping)
     assert name.startswith("photos-")
     (workspace / "datasets" / name / "p003.png").write_bytes(b"")
-    assert embeddable(opening.labelled(name)) == "20 images" and kept_uploads.title(name) == "photos"
+    assert embeddable(opening.labelled(name)) == "20 images" and dataset_title(name) == "photos"
     test = open_page("train", dataset=name)
     assert "About" in words(test) and "Pixels, for a network from scratch" in words(test)
     button(test, "Prepare 20 images").click()
@@ -63,7 +64,7 @@ def test_an_import_with_a_faulty_image_does_not_say_that_nothing_is_lost(workspa
     said = []
     for damaged in (False, True):
         path = uploads.receive("photos.zip", io.BytesIO(photo_archive(tmp_path / "made", 3, damaged)))
-        test = open_page("data", dataset="demo", view="Open a file", file=kept_uploads.digest_of(path))
+        test = open_page("data", dataset="demo", view="Open a file", file=digest_of(path))
         said.append([str(success.value) for success in test.success])
         assert ("1 of 3 tasks has an image that cannot be used" in words(test)) == damaged
     assert said == [["Nothing would be dropped or merged."], ["No label would be dropped or merged."]]
@@ -79,7 +80,7 @@ def test_images_that_nobody_labelled_lead_to_the_sandbox(workspace: Path, tmp_pa
     found = uploads.examine(path, ())
     assert not isinstance(found, tuple)
     name = uploads.accept(found, path)
-    assert kept_uploads.title(name) == "animals" and embeddable(opening.labelled(name)) == ""
+    assert dataset_title(name) == "animals" and embeddable(opening.labelled(name)) == ""
     train = open_page("train", dataset=name)
     assert "Plant a crowd on its true classes on the page Sandbox" in words(train)
     assert "plant a crowd on them, on the page Sandbox" in words(open_page("overview", dataset=name))

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from crowdcore.core.errors import CrowdError
-from crowdcore.data.uploads import upload_folder
+from crowdcore.data.uploads import Upload, dataset_title, delete_upload, upload_folder
 from dashboard.services import datasets, kept_uploads, opening, uploads
 from tests.dashboard.app_page import open_page, words
 
 CSV = b"task,worker,label\nt1,ann,cat\nt1,bob,Cat\nt2,ann,dog\nt1,ann,\nt2,bob,cat\n"
 
 
-def take_in(name: str = "pets.csv", content: bytes = CSV, **mapping: object) -> kept_uploads.Upload:
+def take_in(name: str = "pets.csv", content: bytes = CSV, **mapping: object) -> Upload:
     path = uploads.receive(name, io.BytesIO(content))
     asked = tuple(sorted(mapping.items()))
     found = uploads.examine(path, asked)
@@ -31,7 +31,7 @@ def test_an_upload_is_called_like_its_file_and_two_of_a_name_are_told_apart() ->
     assert (first.name, other.name) == ("pets", "pets (2)")
     assert first.dataset != other.dataset
     assert first.size == len(CSV)
-    assert kept_uploads.title(other.dataset) == opening.dataset(other.dataset).name == "pets (2)"
+    assert dataset_title(other.dataset) == opening.dataset(other.dataset).name == "pets (2)"
     assert {first.dataset, other.dataset} <= set(datasets.names())
     merged = take_in(merge_classes={"cat": ("Cat",)})
     assert merged.file == first.file and merged.dataset != first.dataset
@@ -73,19 +73,19 @@ def test_a_file_that_is_not_there_is_refused_in_a_sentence(digest: str) -> None:
 def test_renaming_keeps_the_address() -> None:
     first, second = take_in(), take_in("others.csv", CSV + b"t3,ann,dog\n")
     kept_uploads.rename_upload(first, "  Cats &  dogs ")
-    assert kept_uploads.title(first.dataset) == opening.dataset(first.dataset).name == "Cats & dogs"
+    assert dataset_title(first.dataset) == opening.dataset(first.dataset).name == "Cats & dogs"
     for name in ("", "x" * 101, "Cats & dogs", "demo"):
         with pytest.raises(CrowdError, match="`name` must"):
             kept_uploads.rename_upload(second, name)
-    assert kept_uploads.title(second.dataset) == "others"
+    assert dataset_title(second.dataset) == "others"
 
 
 def test_deleting_takes_the_file_along_unless_another_dataset_came_from_it(workspace: Path) -> None:
     first, merged = take_in(), take_in(merge_classes="variants")
-    kept_uploads.delete_upload(first)
+    delete_upload(first)
     assert upload_folder(first.dataset) is None
     assert Path(uploads.receive_again(first.file)).is_file()
-    kept_uploads.delete_upload(merged)
+    delete_upload(merged)
     assert kept_uploads.list_uploads() == []
     with pytest.raises(CrowdError, match="no longer there"):
         uploads.receive_again(first.file)
@@ -115,4 +115,4 @@ def test_a_broken_note_is_passed_over(workspace: Path) -> None:
     upload = take_in()
     (workspace / "datasets" / upload.dataset / "upload.json").write_text("{")
     assert kept_uploads.list_uploads()[0].dataset == ""
-    assert kept_uploads.title(upload.dataset) == upload.dataset
+    assert dataset_title(upload.dataset) == upload.dataset

@@ -51,12 +51,12 @@ def test_a_supervisor_that_left_no_word_counts_as_lost(tmp_path):
     assert read_note(tmp_path) == Note()
 
 
-def test_order_of_the_queue(workspace):
+def test_order_of_the_queue(workspace, no_engine):
     first, second, third = (store.create(spec(3, priority=p), workspace=workspace).id for p in (0, 0, 5))
     waiting = Reconciler(workspace)
     assert [r.id for r in waiting.waiting(set())] == [third, first, second]
     assert waiting.unfinished == {first, second, third}
-    runs.store.set_priority(second, 9, workspace=workspace)
+    runs.set_priority(second, 9, workspace=workspace)
     assert [r.id for r in waiting.waiting({third})] == [second, first]
 
 

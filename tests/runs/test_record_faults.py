@@ -66,7 +66,7 @@ def test_a_locked_record_is_said_within_five_seconds_and_goes_on(workspace: Work
 
 
 def test_a_page_does_not_wait(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "_WAIT", 0.3)
+    monkeypatch.setattr(schema, "WAIT", 0.3)
     run, release, began = queued(), locked(workspace.database), time.monotonic()  # type: ignore[arg-type]
     with pytest.raises(CrowdError, match=r"locked by another program: nothing was changed\. Try again") as refused:
         set_note(run, "x")

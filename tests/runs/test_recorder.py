@@ -73,7 +73,7 @@ def test_epochs_of_a_checkpoint_are_not_doubled(workspace: Workspace, run_id: st
 def test_a_database_locked_for_longer_than_writers_wait_loses_nothing(
     workspace: Workspace, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schema, "_WAIT", 0.3)
+    monkeypatch.setattr(schema, "WAIT", 0.3)
     held = threading.Event()
 
     def hold() -> None:

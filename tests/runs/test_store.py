@@ -7,7 +7,19 @@ from pathlib import Path
 import pytest
 
 from crowdcore.core.errors import DataError
-from crowdcore.runs import STATES, Run, RunSpec, Workspace, curves, delete, get_run, list_runs, result, store
+from crowdcore.runs import (
+    STATES,
+    Run,
+    RunSpec,
+    Workspace,
+    curves,
+    delete,
+    get_run,
+    list_runs,
+    result,
+    set_priority,
+    store,
+)
 from crowdcore.runs.lease import leased
 from crowdcore.runs.run import STATUS
 from crowdcore.runs.schema import client_of
@@ -63,9 +75,10 @@ def test_mlflow_shows_the_same_state(workspace: Workspace, state: store.State) -
     assert (get_run(run.id).state, get_run(run.id).ended, get_run(run.id).message) == ("queued", None, "because")
 
 
-def test_a_priority_can_change(workspace: Workspace) -> None:
+def test_a_priority_can_change(workspace: Workspace, no_engine: list[Workspace]) -> None:
     run = queued(priority=1)
-    store.set_priority(run.id, 5)
+    set_priority(run.id, 5)
+    assert no_engine == [workspace], "it looks at the queue anew"
     assert get_run(run.id).spec.priority == 5
 
 

@@ -140,7 +140,7 @@ def test_a_backup_comes_back(filled: Filled, run, crowdcore, monkeypatch: pytest
     mark = add_mark(demo, "digit-0001", "seven", comment="a bar", workspace=filled.workspace.folder)
     for name in ("uploads/d1/votes.csv", "pseudonyms.key"):
         (filled.workspace.folder / name).write_bytes(name.encode())
-    (filled.workspace.folder / "runs" / filled.waiting / "beat").touch()
+    (filled.workspace.folder / "runs" / filled.waiting / "cancel").touch()
     before = filled.seen()
     with sqlite3.connect(filled.workspace.database, isolation_level=None) as writer:  # type: ignore[arg-type]
         writer.execute("BEGIN IMMEDIATE")  # a run that goes on
@@ -158,7 +158,7 @@ def test_a_backup_comes_back(filled: Filled, run, crowdcore, monkeypatch: pytest
     assert (Path(back) / "datasets" / "votes" / "annotations.csv").read_text() == "task,worker,label\n"
     for name in ("uploads/d1/votes.csv", "pseudonyms.key"):
         assert (Path(back) / name).read_bytes() == name.encode()
-    assert not (Path(back) / "runs" / filled.waiting / "beat").exists()
+    assert not (Path(back) / "runs" / filled.waiting / "cancel").exists()
     assert check_workspace() == []
     refused = run("workspace", "restore", tmp_path / "all.zip", tmp_path / "back")
     assert refused.code == 2 and "is not empty, and nothing is overwritten" in refused.err

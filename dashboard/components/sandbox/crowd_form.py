@@ -9,12 +9,13 @@ import streamlit as st
 
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data import simulate
+from crowdcore.data.uploads import dataset_title
 from crowdcore.learning.recovery import lines
 from crowdcore.learning.recovery.usual import simulators, usual_simulator
 from dashboard import state
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text
-from dashboard.services import kept_uploads, opening
+from dashboard.services import opening
 
 Wanted = tuple[str, list[str], str, int]
 FIRST = (
@@ -41,7 +42,7 @@ def crowd_form(dataset: str) -> Wanted:
         if opening.kind(dataset) == "ratings" and name not in titles:
             raise SettingError(
                 "crowd",
-                f"be one of {', '.join(titles)}, as {kept_uploads.title(dataset)} has ratings and no classes",
+                f"be one of {', '.join(titles)}, as {dataset_title(dataset)} has ratings and no classes",
                 name,
             )
     except CrowdError as refusal:
@@ -65,7 +66,7 @@ def crowd_form(dataset: str) -> Wanted:
     tasks = ""
     if not model.makes_tasks:
         st.caption(
-            f"Planted on the gold of **{as_text(kept_uploads.title(dataset))}**, the dataset chosen in the sidebar; "
+            f"Planted on the gold of **{as_text(dataset_title(dataset))}**, the dataset chosen in the sidebar; "
             "its own labels are left out."
         )
         tasks = _tasks(dataset, key)
