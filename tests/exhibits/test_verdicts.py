@@ -294,13 +294,3 @@ def test_no_label_is_asked_for_tasks_whose_gold_is_known() -> None:
     assert any(note.startswith("Gold is known of every labelled task, and is not used") for note in every.notes)
     none = cc.exhibits.next_labels.next_labels(view(replace(crowd, gold=None), "majority-vote"), 60)
     assert not any("old is known" in note for note in none.notes)
-
-
-def test_a_crowd_without_faults_has_no_actions() -> None:
-    crowd = simulate_crowd(60, n_workers=6, per_task=5, accuracy=1.0)
-    for reference in ("gold", "auto"):
-        of = view(crowd, reference)
-        assert verdicts.task_verdicts(of).table["verdict"].eq("fine").all()
-        todo = verdicts.actions(of).table
-        assert list(todo) == ["what", "name", "action", "reason", "how sure", "effect"]
-        assert todo["what"].isin(["worker"]).all()
