@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdcore.core.types import AnyArray, IntArray
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
 BLOCK = 1 << 18
 
@@ -34,6 +34,14 @@ def counted_sorted(codes: IntArray, size: int) -> IntArray:
         found = np.bincount(block - block[0])
         counts[block[0] : block[0] + len(found)] += found
     return counts
+
+
+def summed(codes: IntArray, values: FloatArray, size: int) -> FloatArray:
+    """(size,) sum of the values of each code, added in their order as `numpy.bincount` does."""
+    total: FloatArray = np.zeros(size)
+    for begin in range(0, len(codes), BLOCK):
+        np.add.at(total, codes[begin : begin + BLOCK].astype(np.intp), values[begin : begin + BLOCK])
+    return total
 
 
 def gather(table: AnyArray, codes: IntArray, out: AnyArray | None = None) -> AnyArray:
