@@ -52,8 +52,11 @@ def gather(table: AnyArray, codes: IntArray, out: AnyArray | None = None) -> Any
     return found
 
 
-def renumber(codes: IntArray, number: IntArray) -> IntArray:
-    """(n,) int32 ``number`` of each code, -1 of -1; where each code is its own number, the codes as they are."""
+def renumber(codes: IntArray, number: IntArray, out: IntArray | None = None) -> IntArray:
+    """(n,) int32 ``number`` of each code, -1 of -1; where each code is its own number, the codes as they are.
+
+    Like `gather` it can put them into ``out``, which may be ``codes``.
+    """
     if codes.dtype == np.int32 and (number == np.arange(len(number))).all():
         return codes
-    return gather(np.append(np.asarray(number, np.int32), np.int32(-1)), codes)
+    return gather(np.append(np.asarray(number, np.int32), np.int32(-1)), codes, out)
