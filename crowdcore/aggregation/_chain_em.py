@@ -6,7 +6,6 @@ Without sentences every task is a chain of its own, and what is left are workers
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -104,6 +103,9 @@ class ChainEM(EMAggregator):
         cell = cells(experts.of, dataset.label, n_classes)
         n_cells = len(experts.worker) * n_classes
         word, n_words = self._words(dataset, tasks)
+        large = 8 * dataset.n_tasks * n_classes >= LARGE
+        if large:
+            release_memory()  # what looking up the words took
         moves = self._move_prior(dataset)
         posterior = start_posterior(dataset, known, start)
         belief = posterior[tasks]  # the posterior itself, unless nobody tagged some sentences
@@ -111,6 +113,8 @@ class ChainEM(EMAggregator):
         if len(belief) < len(posterior):  # other tasks have no annotations
             begin = np.append(begin[:-1][tasks], dataset.n_annotations)
         clamped = None if known is None else known[tasks]
+        if large:
+            release_memory()  # what the start took
         sums = _first_sums(belief, chains, np.where(moves == NEVER, -50.0, 0.0))
         log: FloatArray = np.empty((n_cells, n_classes))
         log_word: FloatArray = np.empty((n_words, n_classes))
@@ -144,9 +148,9 @@ class ChainEM(EMAggregator):
             sums = chains.update(belief, log_emission, *path)
             return sums.log_likelihood + objective
 
-        if posterior.nbytes >= LARGE:
-            release_memory()  # what looking up the words took
         trace = self.iterate(step, dataset.n_annotations)
+        if large:
+            release_memory()  # what the rounds took
         counts = np.zeros((dataset.n_workers, n_classes, n_classes))
         np.add.at(counts, experts.worker, confused())
         prior = experts.prior[np.unique(experts.worker, return_index=True)[1]]
@@ -158,12 +162,10 @@ class ChainEM(EMAggregator):
         notes = too_few_labels(dataset, ENOUGH, n_classes)
         parts = {"confusion": confusion, "counts": counts, "prior": shares / shares.sum(), "notes": notes}
         result = self.result(dataset, posterior, known=known, **parts, **trace._asdict())
-        if dataset.sentences is None:
-            return result
-        labels = result.labels.copy()
-        labels[tasks] = chains.most_probable(log_emission, *path)
-        labels[~evident] = -1
-        return replace(result, labels=labels)
+        if dataset.sentences is not None:
+            result.labels[tasks] = chains.most_probable(log_emission, *path)
+            result.labels[~evident] = -1
+        return result
 
     def _words(self, dataset: CrowdDataset, tasks: IntArray | slice) -> tuple[IntArray, int]:
         """(n,) number of each token's word, and how many words there are; none without sentences."""

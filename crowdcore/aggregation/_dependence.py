@@ -10,6 +10,7 @@ from crowdcore.aggregation._pooling import pooled_confusion
 from crowdcore.core.kernels import cell_counts, cells
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.lookups import gather
 
 _LIKELY = 6  # classes of a task that the expected agreement looks at
 _CELLS = 1 << 20  # cells of confusions that it holds at once
@@ -64,6 +65,18 @@ def measure(dataset: CrowdDataset, posterior: FloatArray) -> Dependence:
     ``e_i = Σ_c q_i(c) Σ_{r<s} Σ_l π^r[c, l] π^s[c, l]`` is the agreement that independent mistakes explain, with π
     from q (`pooled_confusion`); evenly spaced tasks are enough. Under a right model its expectation is 0.
     """
+    excess, room = _sampled(dataset, posterior)
+    if not len(excess):
+        return Dependence(0.0, 0.0, 1.0)
+    eta = float(np.clip(excess.sum() / max(room.sum(), 1e-12), 0, 1))
+    spread = float(np.sqrt(((excess - excess.mean()) ** 2).sum()))
+    share, annotated = independent_share(dataset, eta), dataset.annotated
+    mean = float((share if annotated.all() else share[annotated]).mean())
+    return Dependence(eta, float(excess.sum() / max(spread, 1e-12)), mean)
+
+
+def _sampled(dataset: CrowdDataset, posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """`beyond_independent` of evenly spaced tasks; of none where none of them has two labels."""
     n_classes, q = dataset.n_classes, posterior  # rows are NaN where there are no labels, which add nothing
     cell = cells(dataset.worker, dataset.label, n_classes)
     counts = cell_counts(dataset.task_start, cell, q, dataset.n_workers * n_classes)
@@ -71,20 +84,23 @@ def measure(dataset: CrowdDataset, posterior: FloatArray) -> Dependence:
     confusion = np.ascontiguousarray(confusion.transpose(0, 2, 1))
     likely = min(_LIKELY, n_classes)
     step = -(-dataset.n_annotations * likely * n_classes // _CELLS)
-    chosen = (np.arange(dataset.n_tasks) % step == 0) & (dataset.labels_per_task > 1)
+    chosen = np.zeros(dataset.n_tasks, bool)
+    chosen[::step] = dataset.labels_per_task[::step] > 1
     if not chosen.any():
-        return Dependence(0.0, 0.0, 1.0)
-    some = chosen[dataset.task]
-    task, worker, label = (np.cumsum(chosen) - 1)[dataset.task[some]], dataset.worker[some], dataset.label[some]
+        return np.empty(0), np.empty(0)
+    some = gather(chosen, dataset.task)
+    task, worker, label = (
+        np.cumsum(chosen, dtype=np.int32)[dataset.task[some]] - 1,
+        dataset.worker[some],
+        dataset.label[some],
+    )
     top = np.argsort(-q[chosen], axis=1, kind="stable")[:, :likely]
     rows = confusion[worker[:, None], top[task]]
-    excess, room = beyond_independent(task, label, rows, np.take_along_axis(q[chosen], top, 1), n_classes)
-    eta = float(np.clip(excess.sum() / max(room.sum(), 1e-12), 0, 1))
-    spread = float(np.sqrt(((excess - excess.mean()) ** 2).sum()))
-    share = float(independent_share(dataset, eta)[dataset.annotated].mean())
-    return Dependence(eta, float(excess.sum() / max(spread, 1e-12)), share)
+    return beyond_independent(task, label, rows, np.take_along_axis(q[chosen], top, 1), n_classes)
 
 
 def independent_share(dataset: CrowdDataset, eta: float) -> FloatArray:
     """(n_tasks,) ``1 / (1 + (m_i - 1) η)`` with m_i labels of a task."""
-    return np.asarray(1 / (1 + np.maximum(dataset.labels_per_task - 1, 0) * eta), np.float64)
+    labels = dataset.labels_per_task
+    share = 1 / (1 + np.maximum(np.arange(labels.max(initial=0) + 1) - 1, 0) * eta)  # of each number of labels
+    return np.asarray(share[labels], np.float64)

@@ -13,6 +13,8 @@ from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
+_BLOCK = 1 << 16  # tasks whose votes become shares at once
+
 
 class Trace(NamedTuple):
     """Convergence of an EM run, with fields of `AggregationResult`: ``self.result(..., **trace._asdict())``."""
@@ -72,7 +74,9 @@ def start_posterior(
         (n_tasks, C) float64, rows sum to 1; all zero (no weight in any sum) for tasks without evidence.
     """
     posterior = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
-    posterior /= np.maximum(dataset.labels_per_task, 1)[:, None]
+    n = np.maximum(dataset.labels_per_task, 1)
+    for at in range(0, len(n), _BLOCK):
+        posterior[at : at + _BLOCK] /= n[at : at + _BLOCK, None]
     if start is not None:
         started = ~np.isnan(start.posterior[:, 0]) & dataset.annotated
         posterior[started] = start.posterior[started]

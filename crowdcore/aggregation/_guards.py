@@ -12,7 +12,7 @@ from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-_BLOCK = 1 << 17  # tasks that are looked at at once
+_BLOCK = 1 << 14  # tasks that are looked at at once
 _TASKS, _SHARE = 10, 0.05  # a class that wins the votes on fewer tasks, or a smaller share of them, can't be lost
 _LOST = 0.3  # a class keeps at least this share of the tasks that it wins by votes
 _INFLATED = 2.5  # a class gets at most so many times the tasks that it wins by votes, or the votes that it has
@@ -63,16 +63,21 @@ def guard(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None, 
         probabilistic: the posterior claims to be one (vote shares don't).
     """
     found = collapse(dataset, posterior, known)
-    confidence = posterior.max(1, initial=0)
-    confidence = confidence[~np.isnan(confidence)]
-    if not probabilistic or not len(confidence) or confidence.mean() < _SURE:
+    if not probabilistic:
+        return found
+    highest = posterior.max(1, initial=0)
+    if (unknown := np.isnan(highest)).any():
+        highest = highest[~unknown]
+    confidence = float(highest.mean()) if len(highest) else 0.0
+    del highest
+    if confidence < _SURE:
         return found
     dependence = measure(dataset, posterior)
     if not dependence.significant or 1 - dependence.share < _REPEATED:
         return found
     return (
         *found,
-        f"The mean confidence of {confidence.mean():.3f} is too high: workers agree on a task beyond what the fit "
+        f"The mean confidence of {confidence:.3f} is too high: workers agree on a task beyond what the fit "
         f"explains (η = {dependence.eta:.3f}), so that {100 * (1 - dependence.share):.0f} % of the labels repeat "
         "others. Temper the posterior (aggregation.temper, --temper).",
     )

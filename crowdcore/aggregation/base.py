@@ -126,6 +126,8 @@ class Aggregator(Settings):
             release_memory()
         probabilistic = len(result.log_likelihood) > 0 or result.confusion is not None
         notes = (*result.notes, *guard(dataset, result.posterior, known, probabilistic))
+        if large:
+            release_memory()
         labels = repaired(dataset, result.labels)
         if changed := int((labels != result.labels).sum()):
             notes += (f"{changed:,} invalid tags I- became B- in the labels.",)

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from crowdcore.aggregation.base import AggregationResult, Aggregator
-from crowdcore.core.kernels import vote_counts
+from crowdcore.core.kernels import most_probable, vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -51,13 +51,15 @@ class MajorityVote(Aggregator):
             votes[clamped] = 0
             votes[clamped, known[clamped]] = 1
         key = votes + 0.5 * np.random.default_rng(self.seed).random(votes.shape) if self.ties == "random" else votes
-        winner = key.argmax(1)
+        winner = most_probable(key)
         notes = self._ties(votes)
         if self.hard:
             votes[:] = 0.0
             votes[np.arange(len(votes)), winner] = 1.0
         else:
-            votes /= np.maximum(votes.sum(1, keepdims=True), 1)
+            for first in range(0, len(votes), _BLOCK):
+                some = votes[first : first + _BLOCK]
+                some /= np.maximum(some.sum(1, keepdims=True), 1)
         result = self.result(dataset, votes, known=known, notes=notes)
         return replace(result, labels=np.where(result.labels < 0, -1, winner).astype(np.int32))
 

@@ -65,6 +65,7 @@ class _Batch:
         log_first: FloatArray,
         log_move: FloatArray,
         weight: FloatArray | None,
+        out: FloatArray | None,
     ) -> ChainSums:
         first, move = np.exp(log_first), np.exp(log_move)
         emission, top = self._emission(log_emission)
@@ -72,18 +73,19 @@ class _Batch:
         alpha, scale, log_scale = self._forward(emission, top, first, move)
         heavy = np.ones(len(self.longest_first)) if weight is None else weight[self.longest_first]
         e, a, c = self._blocks(emission), self._blocks(alpha), self._blocks(scale)
-        beta = np.ones_like(emission)
-        b = self._blocks(beta)
-        pairs = np.zeros_like(move)
+        pairs, beta = np.zeros_like(move), np.ones_like(e[-1])
         for t in range(len(e) - 1, 0, -1):
-            coming = e[t] * b[t] / c[t][:, None]
+            coming = e[t] * beta / c[t][:, None]
+            a[t] *= beta
             before = slice(len(e[t]))
             pairs += a[t - 1][before].T @ (coming * heavy[before, None])
-            b[t - 1][before] = coming @ move.T
-        posterior = np.multiply(alpha, beta, out=alpha)
-        posterior /= posterior.sum(1, keepdims=True)
-        begun = heavy @ self._blocks(posterior)[0]
-        return ChainSums(self._unordered(posterior), begun, pairs * move, float(log_scale.sum()))
+            beta = np.ones_like(e[t - 1])
+            beta[before] = coming @ move.T
+        a[0] *= beta
+        alpha /= alpha.sum(1, keepdims=True)
+        if out is not None:
+            out[self.order] = alpha
+        return ChainSums(alpha[:0] if out is None else out, heavy @ a[0], pairs * move, float(log_scale.sum()))
 
     def log_partition(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> FloatArray:
         log_scale = self._forward(*self._emission(log_emission), np.exp(log_first), np.exp(log_move))[2]
@@ -112,7 +114,8 @@ class _Batch:
 
     def most_probable(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> IntArray:
         score = log_emission[self.order]
-        back: IntArray = np.zeros(score.shape, np.int32)
+        del log_emission  # as large again
+        back: IntArray = np.zeros(score.shape, np.min_scalar_type(score.shape[1]))
         s, k = self._blocks(score), self._blocks(back)
         s[0][:] += log_first
         for t in range(1, len(s)):
@@ -176,9 +179,8 @@ class Chains:
         first, pairs, log_likelihood = np.zeros_like(log_first), np.zeros_like(log_move), 0.0
         for chains, elements, batch in zip(self._chains, self._elements, self._batches, strict=True):
             heavy = None if weight is None else weight[chains]
-            sums = batch.forward_backward(log_emission(elements), log_first, log_move, heavy)
-            if posterior is not None:
-                posterior[elements] = sums.posterior
+            own = None if posterior is None else posterior[elements]
+            sums = batch.forward_backward(log_emission(elements), log_first, log_move, heavy, own)
             first, pairs, log_likelihood = first + sums.first, pairs + sums.pairs, log_likelihood + sums.log_likelihood
         return ChainSums(np.empty((0, len(first))) if posterior is None else posterior, first, pairs, log_likelihood)
 
@@ -192,5 +194,7 @@ class Chains:
     ) -> IntArray:
         """(n,) states of each chain's most probable path (Viterbi)."""
         emission = log_emission if callable(log_emission) else log_emission.__getitem__
-        parts = zip(self._elements, self._batches, strict=True)
-        return np.concatenate([batch.most_probable(emission(at), log_first, log_move) for at, batch in parts])
+        path: IntArray = np.empty(self.start[-1], np.int32)
+        for at, batch in zip(self._elements, self._batches, strict=True):
+            path[at] = batch.most_probable(emission(at), log_first, log_move)
+        return path

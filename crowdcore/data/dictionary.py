@@ -138,15 +138,18 @@ def distinct(values: Arrow, codes: IntArray) -> Codes:
     return Codes(merged.dictionary, renumber(codes, np.asarray(merged.indices.fill_null(-1))))
 
 
-def compact(values: Arrow, codes: IntArray) -> Codes:
-    """The column of some distinct values of which not all may occur, nor in the order of first appearance."""
+def compact(values: Arrow, codes: IntArray, out: IntArray | None = None) -> Codes:
+    """The column of some distinct values of which not all may occur, nor in the order of first appearance.
+
+    Its codes may be put into ``out``, which may be ``codes``.
+    """
     first = first_rows(codes, len(values))
     kept = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(codes))]
     if len(kept) == len(values) and (np.diff(kept) == 1).all():
         return Codes(values, codes)
     number = np.full(len(values), -1, np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
-    return Codes(values.take(pa.array(kept)), renumber(codes, number))
+    return Codes(values.take(pa.array(kept)), renumber(codes, number, out))
 
 
 @dataclass(frozen=True, eq=False)

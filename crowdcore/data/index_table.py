@@ -100,7 +100,7 @@ class IndexTable:
     @property
     def annotated(self) -> BoolArray:
         """(n_tasks,) which tasks have at least one annotation."""
-        return np.asarray(self.labels_per_task > 0)
+        return np.asarray(self.task_start[1:] > self.task_start[:-1])
 
     def with_extra(self, label: str, values: Any) -> pd.DataFrame:
         """Task and worker (categorical ids), the labels under their name, then the extra columns."""

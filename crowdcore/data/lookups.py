@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdcore.core.types import AnyArray, IntArray
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
 BLOCK = 1 << 18
 
@@ -36,6 +36,14 @@ def counted_sorted(codes: IntArray, size: int) -> IntArray:
     return counts
 
 
+def summed(codes: IntArray, values: FloatArray, size: int) -> FloatArray:
+    """(size,) sum of the values of each code, added in their order as `numpy.bincount` does."""
+    total: FloatArray = np.zeros(size)
+    for begin in range(0, len(codes), BLOCK):
+        np.add.at(total, codes[begin : begin + BLOCK].astype(np.intp), values[begin : begin + BLOCK])
+    return total
+
+
 def gather(table: AnyArray, codes: IntArray, out: AnyArray | None = None) -> AnyArray:
     """``table[codes]``, put into ``out``, which may be ``codes``, if that is given."""
     found = np.empty(len(codes), table.dtype) if out is None else out
@@ -44,8 +52,11 @@ def gather(table: AnyArray, codes: IntArray, out: AnyArray | None = None) -> Any
     return found
 
 
-def renumber(codes: IntArray, number: IntArray) -> IntArray:
-    """(n,) int32 ``number`` of each code, -1 of -1; where each code is its own number, the codes as they are."""
+def renumber(codes: IntArray, number: IntArray, out: IntArray | None = None) -> IntArray:
+    """(n,) int32 ``number`` of each code, -1 of -1; where each code is its own number, the codes as they are.
+
+    Like `gather` it can put them into ``out``, which may be ``codes``.
+    """
     if codes.dtype == np.int32 and (number == np.arange(len(number))).all():
         return codes
-    return gather(np.append(np.asarray(number, np.int32), np.int32(-1)), codes)
+    return gather(np.append(np.asarray(number, np.int32), np.int32(-1)), codes, out)

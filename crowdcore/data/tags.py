@@ -10,6 +10,7 @@ import numpy as np
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.lookups import gather
 
 OUTSIDE, BEGIN, INSIDE = 0, 1, 2
 
@@ -104,10 +105,12 @@ def repaired(dataset: CrowdDataset, labels: IntArray) -> IntArray:
     scheme = None if dataset.sentences is None else TagScheme.of(dataset.classes)
     if dataset.sentences is None or scheme is None or not len(labels):
         return labels
-    before = np.concatenate([labels[:1], labels[:-1]])
-    before[dataset.sentences.start[:-1]] = -1
+    move = np.concatenate([labels[:1], labels[:-1]]).astype(np.int32, copy=False)  # the tag before
+    move[dataset.sentences.start[:-1]] = -1
+    move *= len(scheme.type)
+    move += labels  # where it stands in the table of moves
     begin = np.append(scheme.tag(BEGIN)[scheme.type], -1)
-    found = np.flatnonzero((labels >= 0) & scheme.invalid[before, labels])
+    found = np.flatnonzero((labels >= 0) & gather(scheme.invalid.ravel(), move))
     changed = labels.copy()
     changed[found] = np.where(begin[labels[found]] >= 0, begin[labels[found]], labels[found])
     return changed

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.dictionary import clean, natural_order, strings
+from crowdcore.data.dictionary import NumberColumn, clean, compact, natural_order, strings
 from crowdcore.data.encoder import Encoder, encode
 
 WORDS = st.one_of(
@@ -76,6 +76,24 @@ def test_ratings_that_all_differ_are_held_as_numbers_and_read_back():
     for piece in (pa.array(several).cast(pa.string()), pa.array(["7.0", None, "x"])):
         mixed.add(piece)
     assert spelled(mixed.finish())[-5:] == [*pa.array(several[-2:]).cast(pa.string()).to_pylist(), "7.0", None, "x"]
+
+
+def test_a_column_is_compacted_in_place_where_that_is_asked_for():
+    values, codes = strings(["a", "b", "c", "d"]), np.array([2, -1, 0, 2], np.int32)
+    want = compact(values, codes)
+    assert (want.values.to_pylist(), want.codes.tolist(), codes.tolist()) == (["c", "a"], [0, -1, 1, 0], [2, -1, 0, 2])
+    found = compact(values, codes, out=codes)
+    assert found.codes is codes and found.values.equals(want.values) and np.array_equal(codes, want.codes)
+
+
+def test_doubles_said_of_each_task_several_times_stay_numbers_and_texts_of_them_names():
+    gold = np.repeat(np.random.default_rng(0).standard_normal(600), 5)
+    for kind, numbers in ((pa.float64(), True), (pa.large_string(), False)):
+        codes = encode(pa.array(gold).cast(kind))
+        assert isinstance(codes, NumberColumn) == numbers
+        assert np.array_equal(np.array(spelled(codes), float), gold)
+    levels = encode(pa.array(np.repeat(np.arange(60) / 4, 50)))
+    assert not isinstance(levels, NumberColumn) and len(levels.values) == 60
 
 
 @settings(max_examples=300)

@@ -51,6 +51,15 @@ def test_every_row_is_kept_or_reported(write):
     assert "ratings from 0 to 5" in found.report.text()
 
 
+def test_gold_that_contradicts_itself_is_unknown(write):
+    path = write("task,worker,rating,gold\na,x,1,2\na,y,2,2.5\nb,x,3,-0.0\nb,y,4,0\nc,x,1,\nc,y,2,9\n", "stars.csv")
+    found = examine_ratings(path, low=0, high=5)
+    by_code = {f.code: (f.rows, f.count) for f in found.report.findings if "gold" in f.code}
+    assert by_code == {"gold-contradicts": ((2,), 1), "gold-outside-range": ((6,), 1), "partial-gold": ((), 2)}
+    assert np.isnan(found.dataset(accept=True).gold).tolist() == [True, False, True]
+    assert found.dataset(accept=True).gold[1] == 0
+
+
 def test_the_range_must_be_known(write):
     path = write("task,worker,rating\na,x,1\n", "stars.csv")
     with pytest.raises(cc.DataError, match=r"^The range of the ratings is not known \(stars.csv\). Pass it with low="):

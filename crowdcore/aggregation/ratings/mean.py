@@ -8,6 +8,7 @@ import numpy as np
 
 from crowdcore.aggregation.ratings.base import RatingAggregator, RatingResult
 from crowdcore.core.types import FloatArray
+from crowdcore.data.lookups import summed
 from crowdcore.data.ratings import RatingDataset
 
 
@@ -28,5 +29,5 @@ class Mean(RatingAggregator):
 
     def _fit(self, dataset: RatingDataset, known: FloatArray) -> RatingResult:
         n = dataset.labels_per_task
-        total = np.bincount(dataset.task, dataset.rating, dataset.n_tasks)
+        total = summed(dataset.task, dataset.rating, dataset.n_tasks)
         return RatingResult(self.name, self.model_dump(), total / np.where(n > 0, n, np.nan))

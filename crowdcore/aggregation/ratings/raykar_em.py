@@ -11,6 +11,7 @@ from pydantic import Field
 from crowdcore.aggregation.ratings.base import RatingAggregator, RatingResult
 from crowdcore.core.kernels_ratings import KNOWN, line_posterior
 from crowdcore.core.types import FloatArray
+from crowdcore.data.lookups import gather, summed
 from crowdcore.data.ratings import RatingDataset
 
 
@@ -82,13 +83,16 @@ class RaykarEM(RatingAggregator):
         start, task, worker, n_workers = dataset.task_start, dataset.task, dataset.worker, dataset.n_workers
         centre = float(dataset.rating.mean())
         value, count = dataset.rating - centre, dataset.labels_per_worker.astype(np.float64)
-        total, squares = (np.bincount(worker, v, n_workers).astype(np.float64) for v in (value, value**2))
+        total, square = summed(worker, value, n_workers), value**2
+        squares = summed(worker, square, n_workers)
         rated, clamped = dataset.annotated, ~np.isnan(known)
         n = np.maximum(dataset.labels_per_task, 1)
-        mean = np.where(clamped, known - centre, np.bincount(task, value, dataset.n_tasks) / n)
+        mean = np.where(clamped, known - centre, summed(task, value, dataset.n_tasks) / n)
         variance = np.where(clamped, KNOWN, 0.0)
         smallest = 1e-6 * (dataset.high - dataset.low) ** 2
-        around = float(((value - mean[task]) ** 2).sum())
+        off = np.subtract(value, gather(mean, task, out=square), out=square)  # no further array
+        around = float(np.square(off, out=off).sum())
+        del square, off
         pooled = max(around / max(len(value) - int((rated & ~clamped).sum()), 1), smallest)
         spread = max(float(mean[rated].var()), smallest)
         shrink = self.bias_shrinkage, self.scale_shrinkage * spread

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -145,14 +146,16 @@ class MarkedTexts(Answers):
             ]
         )
         n_texts, self.texts = len(self.texts), []
-        release_memory()  # they go before the arrays come
+        gc.collect()  # tuples that Python keeps for later else hold the memory around them
+        release_memory()  # the texts go before the arrays come
         start = np.concatenate([[0], np.cumsum(lengths)])
         place = np.full(n_texts, -1)
         place[known] = np.arange(len(known))
         tasks, self.numbers = list(self.numbers), {}
         names = strings(tasks[number] for number in known)
-        ids = token_ids(names, np.repeat(np.arange(len(known)), lengths), start)
+        ids = token_ids(names, np.repeat(np.arange(len(known), dtype=np.int32), lengths), start)
         every = Codes(ids, np.arange(len(ids), dtype=np.int32))
+        release_memory()  # and what made their names
         kinds = sorted(self.types)
         classes = ("O", *(f"{part}-{kind}" for kind in kinds for part in "BI"))
         code = np.zeros(2 * len(kinds) + 2, np.int32)  # of a tag, the last one: none
@@ -165,7 +168,8 @@ class MarkedTexts(Answers):
         given = tags >= 0
         if not given.all():
             token, row, tags = token[given], row[given], tags[given]
-        workers = compact(strings(self.workers), gather(np.frombuffer(self.of_worker, np.int32), row))
+        who = gather(np.frombuffer(self.of_worker, np.int32), row)
+        workers = compact(strings(self.workers), who, out=who)
         rows = gather(self._file_rows(self.row).astype(np.int32), row, out=row)
         gold = self._gold(code, start, place) if self.true_tags else None
         table = self.source.table
@@ -179,7 +183,7 @@ class MarkedTexts(Answers):
             form,
             compact(ids, token),
             workers,
-            compact(strings(classes), tags),
+            compact(strings(classes), tags, out=tags),
             n_rows=len(tags) + sum(finding.left_out for finding in findings),
             columns=more.pop("columns", tuple(self.columns.values())),
             roles=self.columns,

@@ -27,7 +27,7 @@ Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 MAX_ROWS = 1_000_000_000  # 12 bytes each once read: beyond that the index arrays alone fill a workstation
 MAX_COLUMNS = 20_000
 SLAB_BYTES = 512 << 20  # text held at once before it becomes codes, at most; of small files a quarter
-SLAB_LEAST = 8 << 20
+SLAB_LEAST = 2 << 20
 HEAD_ROWS = 1000
 
 

@@ -176,7 +176,7 @@ def _about_tasks(
     if columns.gold is not None:
         numbers = to_classes(columns.gold, classes)
         findings += outside(columns.gold, numbers, "gold", raw, classes, raw.tasks)
-        gold, noticed = one_gold(raw, tasks, numbers)
+        gold, noticed = one_gold(raw, tasks, numbers, numbers >= 0, -1)
         findings += noticed
     if columns.split is not None:
         split, noticed = split_codes(columns.split, raw, tasks)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdcore.core.types import IntArray
+from crowdcore.core.types import AnyArray, BoolArray, IntArray
 from crowdcore.data.dictionary import strings
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.readers.base import Raw
@@ -53,26 +53,31 @@ def without_repeats(
     return given.at(np.flatnonzero(stay)), repeats, [found]
 
 
-def one_gold(raw: Raw, tasks: TaskList, codes: IntArray) -> tuple[IntArray, list[Finding]]:
-    """(n_tasks,) the gold code that all rows of a task agree on, -1 = unknown.
+def one_gold(
+    raw: Raw, tasks: TaskList, values: AnyArray, known: BoolArray, unknown: float
+) -> tuple[AnyArray, list[Finding]]:
+    """(n_tasks,) the gold that all rows of a task agree on.
 
     Args:
         raw: where the gold is from.
         tasks: the tasks.
-        codes: of each row that tells of a task, negative = none.
+        values: class or rating of each row that tells of a task.
+        known: which of them are some.
+        unknown: gold of the other tasks.
     """
     n, findings = len(tasks.ids), []
-    gold, rows = per_task(tasks, codes, n)
+    gold, told, rows = per_task(tasks, values, known)
     if len(rows):
         wrong = np.unique(tasks.listed[rows])
-        gold[wrong] = -1
+        told[wrong] = False
         sentence = f"{plural(len(wrong), 'task')} with contradicting gold would count as unknown"
         where = row_numbers(raw, rows, raw.tasks)
         findings.append(make_finding("gold-contradicts", "change", sentence, where, count=len(wrong)))
-    known = int((gold >= 0).sum())
-    if 0 < known < n:
-        sentence = f"Gold is known for {known:,} of {plural(n, 'task')}"
-        findings.append(Finding("partial-gold", "note", sentence, n - known, column=raw.roles.get("gold")))
+    gold[~told] = unknown
+    n_known = int(told.sum())
+    if 0 < n_known < n:
+        sentence = f"Gold is known for {n_known:,} of {plural(n, 'task')}"
+        findings.append(Finding("partial-gold", "note", sentence, n - n_known, column=raw.roles.get("gold")))
     return gold, findings
 
 

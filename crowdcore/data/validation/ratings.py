@@ -11,8 +11,8 @@ import numpy as np
 
 from crowdcore.core.memory import frugal_memory
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.dictionary import Codes, NumberColumn, clean
-from crowdcore.data.lookups import counted_sorted, gather
+from crowdcore.data.dictionary import Codes, NumberColumn, clean, strings
+from crowdcore.data.lookups import counted_sorted
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.readers import Raw, RawTasks, Source
 from crowdcore.data.report import Finding, ImportReport, make_finding, plural
@@ -24,7 +24,7 @@ from crowdcore.data.validation.crowd import crowd_findings, tally_numbers
 from crowdcore.data.validation.examine import Examined, check_count, open_source, read_source
 from crowdcore.data.validation.names import clean_names, row_numbers
 from crowdcore.data.validation.numbered import by_level, dataset_parts, make_report, one_gold, without_repeats
-from crowdcore.data.validation.rating_numbers import inside_range, numbers_by_value, rating_numbers, rating_range
+from crowdcore.data.validation.rating_numbers import inside_range, rating_numbers, rating_range
 from crowdcore.data.validation.tasks import TaskList, number_tasks, split_codes
 from crowdcore.data.validation.times import readable_times
 from crowdcore.data.validation.workers import number_workers
@@ -103,9 +103,14 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
         known = np.arange(len(numbers)) if keep is None else keep
         keep = known[inside[known]]
         findings = _counted(findings, numbers[known], low, high)
-    workers, number, noticed = number_workers(raw, names["worker"], keep, {})
+    named, nothing = names["worker"], Codes(strings([]), np.empty(0, np.int32))
+    raw, names = replace(raw, worker=nothing, label=nothing), {}  # they have numbers now
+    workers, number, noticed = number_workers(raw, named, keep, {})
     findings += noticed
-    given = Annotations(None, tasks.task, number, numbers).at(keep).sort(len(tasks.ids))
+    del named
+    given = Annotations(None, tasks.task, number, numbers).at(keep)
+    del number, numbers
+    given.sort(len(tasks.ids))
     given, repeats, noticed = without_repeats(given, len(workers), raw, settings)
     findings += noticed
     gold, split, noticed = _about_tasks(raw, tasks, settings, (low, high))
@@ -193,10 +198,7 @@ def _about_tasks(
         column = _clean(about.gold, raw, about.escaped)
         numbers = rating_numbers(column, settings, *bounds)
         findings += _outside(numbers, column, "gold", bounds, raw, about, settings)
-        values, code = np.unique(numbers_by_value(column, settings, *bounds), return_inverse=True)
-        code = np.where(inside_range(values, *bounds)[code], code, -1).astype(np.int32)
-        agreed, noticed = one_gold(raw, tasks, gather(code, column.codes))
-        gold = np.append(values, np.nan)[agreed]
+        gold, noticed = one_gold(raw, tasks, numbers, inside_range(numbers, *bounds), np.nan)
         findings += noticed
     if about is not None and about.split is not None:
         column, noticed = clean_names(about.split, "split", raw, about=about)

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
-from crowdcore.core.types import IntArray
+from crowdcore.core.types import AnyArray, BoolArray, IntArray
 from crowdcore.data.dataset import SPLITS
 from crowdcore.data.dictionary import Codes
 from crowdcore.data.formulas import unescape
 from crowdcore.data.images import ENDING, is_address
 from crowdcore.data.index_table import NO_SPLIT
-from crowdcore.data.lookups import first_rows, gather, renumber
+from crowdcore.data.lookups import BLOCK, first_rows, renumber
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.tables.base import Arrow
@@ -88,15 +88,26 @@ def _refuse_bad_list(listed: Codes, raw: Raw) -> None:
         )
 
 
-def per_task(tasks: TaskList, values: IntArray, n_tasks: int) -> tuple[IntArray, IntArray]:
-    """The first known value (-1 = unknown) of each task, and the rows that say something else."""
-    result: IntArray = np.full(n_tasks + 1, -1, np.int32)  # the last is no task
-    first = first_rows(np.where((values >= 0) & (tasks.listed >= 0), tasks.listed, np.int32(-1)), n_tasks)
+def per_task(tasks: TaskList, values: AnyArray, known: BoolArray) -> tuple[AnyArray, BoolArray, IntArray]:
+    """What the rows say of each task.
+
+    Args:
+        tasks: the tasks.
+        values: (n,) what each row says.
+        known: (n,) which rows say something.
+
+    Returns:
+        (n_tasks,) first known value of each, which tasks have one, and the known rows that say something else.
+    """
+    known = known & (tasks.listed >= 0)
+    first = first_rows(np.where(known, tasks.listed, np.int32(-1)), len(tasks.ids))
     told = first < len(values)
-    result[:-1][told] = values[first[told]]
-    differs = values != gather(result, tasks.listed)
-    differs &= (values >= 0) & (tasks.listed >= 0)
-    return result[:-1], np.flatnonzero(differs)
+    result = np.zeros(len(tasks.ids), values.dtype)
+    result[told] = values[first[told]]
+    for at in range(0, len(values), BLOCK):
+        block = slice(at, at + BLOCK)
+        known[block] &= values[block] != result[tasks.listed[block]]
+    return result, told, np.flatnonzero(known)
 
 
 def split_codes(split: Codes, raw: Raw, tasks: TaskList) -> tuple[IntArray, list[Finding]]:
@@ -112,12 +123,12 @@ def split_codes(split: Codes, raw: Raw, tasks: TaskList) -> tuple[IntArray, list
         sentence = f"{unknown[0]!r} is no split ({', '.join(SPLITS)}); those tasks would have none"
         numbers = row_numbers(raw, rows, raw.tasks)
         findings.append(make_finding("unknown-split", "change", sentence, numbers, column=column, examples=unknown))
-    result, others = per_task(tasks, codes, len(tasks.ids))
+    result, told, others = per_task(tasks, codes, codes >= 0)
     if len(others):
         sentence = "A task is in two splits; the first would be used"
         numbers = row_numbers(raw, others, raw.tasks)
         findings.append(make_finding("split-contradicts", "change", sentence, numbers, column=column))
-    return np.where(result < 0, NO_SPLIT, result).astype(np.int8), findings
+    return np.where(told, result, NO_SPLIT).astype(np.int8), findings
 
 
 def media_columns(about: RawTasks | None, tasks: TaskList, folder: Path | None) -> pd.DataFrame | None:
@@ -130,9 +141,9 @@ def media_columns(about: RawTasks | None, tasks: TaskList, folder: Path | None) 
     for kind, codes in (about.media if about else {}).items():
         values = unescape(codes.values) if about and about.escaped else codes.values
         filled = np.append(np.asarray(pc.not_equal(values, "")), False)
-        numbers, _ = per_task(tasks, np.where(filled[codes.codes], codes.codes, -1), len(tasks.ids))
-        if (numbers >= 0).any():
-            columns[kind] = values.take(pa.array(numbers, mask=numbers < 0)).to_pandas()
+        numbers, told, _ = per_task(tasks, codes.codes, filled[codes.codes])
+        if told.any():
+            columns[kind] = values.take(pa.array(numbers, mask=~told)).to_pandas()
     if "image" not in columns and pc.all(pc.match_substring_regex(tasks.ids, ENDING)).as_py():
         some = map(str, tasks.ids[:_LOOKED_FOR].to_pylist())
         if any(is_address(name) or (folder is not None and _is_file(folder / name)) for name in some):
