@@ -1,4 +1,4 @@
-"""Honest crowds whose tasks are very unequally hard: by gold, nobody acts together."""
+"""Honest crowds whose tasks are very unequally hard: nobody acts together, by gold or by a vote that is often wrong."""
 
 from __future__ import annotations
 
@@ -14,3 +14,18 @@ def test_hard_tasks_make_nobody_a_partner_by_gold(tasks: str) -> None:
     rng = np.random.default_rng(5)
     crowds = [unequal(PAIRS["39 workers, 200 × 39, 2 classes"], TASKS[tasks], rng) for _ in range(10)]
     assert sum(bool(analysis.coordinated_workers(crowd, "gold").groups) for crowd in crowds) <= 1
+
+
+@pytest.mark.parametrize(
+    ("design", "tasks", "most"),
+    [
+        ("39 workers, 200 × 39, 2 classes", "unequal", 1),
+        ("39 workers, 200 × 39, 2 classes", "unequal, foils", 1),
+        ("20 workers, 120 × 20, 5 classes", "unequal, foils", 1),
+        ("20 workers, 200 × 20, 8 classes", "unequal, foils", 4),  # 8 before a wrong vote was allowed for
+    ],
+)
+def test_able_workers_who_contradict_a_wrong_vote_are_not_accused(design: str, tasks: str, most: int) -> None:
+    rng = np.random.default_rng(5)
+    crowds = [unequal(PAIRS[design], TASKS[tasks], rng) for _ in range(10)]
+    assert sum(analysis.worker_verdicts(crowd, "majority-vote").together.any() for crowd in crowds) <= most
