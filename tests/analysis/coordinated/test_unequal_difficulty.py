@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.mistakes import PAIRS, TASKS, unequal
+from benchmarks.mistakes import PAIRS, TASKS, unequal, with_copier
 from crowdcore import analysis
 
 
@@ -29,3 +29,14 @@ def test_able_workers_who_contradict_a_wrong_vote_are_not_accused(design: str, t
     rng = np.random.default_rng(5)
     crowds = [unequal(PAIRS[design], TASKS[tasks], rng) for _ in range(10)]
     assert sum(analysis.worker_verdicts(crowd, "majority-vote").together.any() for crowd in crowds) <= most
+
+
+@pytest.mark.parametrize("tasks", ["unequal", "unequal, foils"])
+def test_half_copies_are_found_by_gold_where_mistakes_are_many(tasks: str) -> None:
+    rng, design, found = np.random.default_rng(7), PAIRS["39 workers, 200 × 39, 2 classes"], []
+    for _ in range(10):
+        crowd, source, copier = with_copier(unequal(design, TASKS[tasks], rng), 0.5, rng)
+        groups = analysis.coordinated_workers(crowd, "gold").groups
+        assert all(set(group.members.tolist()) == {source, copier} for group in groups)
+        found.append(bool(groups))
+    assert sum(found) >= 4  # half copies do not double the many common mistakes: a share of the labels tells
