@@ -1,4 +1,4 @@
-"""The two tests of pairs, and what is left of them where the vote that judges pairs may be wrong."""
+"""The two tests of pairs, and whom they still name when another vote judges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from crowdcore.analysis.coordinated.agreement import MARGIN, agreement_beyond
 from crowdcore.analysis.coordinated.groups import BEYOND, REST, Group, linked_groups
 from crowdcore.analysis.evaluation.paired_tests import holm
-from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, pair_mistakes
+from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, pair_mistakes, share_wrong
 from crowdcore.analysis.reference import resolve_reference
 from crowdcore.analysis.verdicts.copying import VOTE, beyond
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
@@ -18,6 +18,7 @@ from crowdcore.data.dataset import CrowdDataset
 PAIRS = 0.2
 """Share of the level for each of the two tests."""
 _VOTED_MARGIN = 0.5  # standard deviations granted to agreement that must support a vote's accusation
+_OFTEN = 0.1  # share of tasks on which votes seem wrong, above which that is allowed for
 _SUPPORT = 0.001  # p-value of another test of pairs that must support an accusation
 
 
@@ -50,20 +51,21 @@ def pair_tests(dataset: CrowdDataset, pairs: PairMistakes, level: float) -> list
     ]
 
 
-def if_the_vote_is_wrong(
+def judged_again(
     dataset: CrowdDataset, pairs: PairMistakes, tests: list[PairTest], out: IntArray, level: float
 ) -> list[PairTest]:
-    """The pairs who stay named if the vote may be wrong where tasks are hard (`pair_mistakes`, ``fallible``).
+    """The pairs who stay named by a vote without the workers ``out``, who may have won the one of everybody.
 
-    Workers ``out`` have no part in the vote that judges all pairs again. Whom only the vote of everyone accuses must
-    stand out (p ≤ 0.001) by that one, too, if it may be wrong: where few are left to vote, they do not tell.
+    Where votes seem wrong on many tasks, on which able workers contradict them together, that is allowed for
+    (`pair_mistakes`, ``fallible``); and whom only a vote accuses must then stand out by that of everybody, too.
     """
-    others = pair_mistakes(dataset, resolve_reference(dataset.without_workers(out), VOTE), fallible=True)
-    everyone = pair_mistakes(dataset, VOTE, fallible=True)
+    often = share_wrong(dataset, VOTE) > _OFTEN
+    others = pair_mistakes(dataset, resolve_reference(dataset.without_workers(out), VOTE), fallible=often)
     pair, judged = (of.worker_a * dataset.n_workers + of.worker_b for of in (pairs, others))
     stays = np.isin(pair, judged[holm(others.p_beyond) <= PAIRS * level])
-    closer = np.any([test.named for test in tests if test.by == REST], axis=0)
-    stays &= closer | (everyone.p_beyond <= _SUPPORT)
+    if often:
+        sure = pair_mistakes(dataset, VOTE, fallible=True).p_beyond <= _SUPPORT
+        stays &= sure | np.any([test.named for test in tests if test.by == REST], axis=0)
     return [replace(test, named=test.named & stays) for test in tests]
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from crowdcore.analysis.coordinated.groups import BEYOND, Group, joined, pushing_groups
 from crowdcore.analysis.coordinated.influence import Influence, influence, pushed
-from crowdcore.analysis.coordinated.pair_tests import if_the_vote_is_wrong, linked_by, pair_tests
+from crowdcore.analysis.coordinated.pair_tests import judged_again, linked_by, pair_tests
 from crowdcore.analysis.coordinated.pushes import pushes
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
@@ -38,8 +38,8 @@ _TOO_MANY = (
     "labels cannot show who is honest. So none of them is reported."
 )
 _VOTED = (
-    "Without gold a majority vote judges pairs, and once there is a group, the vote without it, too. Both may be wrong "
-    "on hard tasks, where able workers then agree with each other: this is allowed for."
+    "Without gold a majority vote judges pairs, and once there is a group, the vote without it, too. Where votes seem "
+    "wrong on more than a tenth of the tasks, able workers agree against them: this is allowed for."
 )
 _FIXED = "The reference {name!r} is not refitted when a group is left out, although it contains the group's labels."
 _COLUMNS = (
@@ -156,8 +156,8 @@ def coordinated_workers(
 
     - pairs who agree beyond what both skills, the tasks' difficulty and their foils explain (`pair_mistakes`), by
       Holm's correction and with twice the common mistakes expected; where a vote judges, they must agree with each
-      other more than with the others, too (p ≤ 0.001, half a standard deviation granted), and stand out if that vote is
-      wrong on some tasks (p ≤ 0.001);
+      other more than with the others, too (p ≤ 0.001, half a standard deviation granted), and stand out (p ≤ 0.001) if
+      votes are allowed to be wrong, where they often seem to be;
     - pairs who agree with each other more than either agrees with the others (`agreement_beyond`), which needs no
       reference, so that it finds those who outvote the others and become its truth; by gold or marks they must agree
       beyond skills and tasks, too (p ≤ 0.001), as tasks of very unequal difficulty look the same; without, by the vote
@@ -222,7 +222,7 @@ def linked_workers(
 
     Where a vote judges pairs, copiers who win it are right alike, attackers who win it among foils make honest workers
     wrong alike, and so does a vote that is wrong on hard tasks, where able workers contradict it. So once there is a
-    group, pairs are judged again by the vote of the workers outside of it, which is taken to be wrong at times.
+    group, pairs are judged again by the vote of the workers outside of it, which may be wrong where votes often seem to be.
 
     Args:
         dataset: the annotations.
@@ -239,7 +239,7 @@ def linked_workers(
     out = _left_out(found)
     if pairs.reference == VOTE and len(out):
         too_many = len(out) * (len(out) > most)
-        tests = [] if too_many else if_the_vote_is_wrong(dataset, pairs, tests, out, level)
+        tests = [] if too_many else judged_again(dataset, pairs, tests, out, level)
         found = joined([*linked_by(pairs, tests), *pushers])
     groups = tuple(group for group in found if len(group.members) <= most)
     too_many = too_many or sum(len(group.members) for group in found if len(group.members) > most)

@@ -168,6 +168,11 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, f
     )
 
 
+def share_wrong(dataset: CrowdDataset, reference: ReferenceLike) -> float:
+    """The share of tasks whose inferred class seems wrong, since there able workers contradict it together."""
+    return fit_task_types(_labels(dataset, resolve_reference(dataset, reference)), fallible=True).wrong
+
+
 def no_pairs(dataset: CrowdDataset, reference: str) -> PairMistakes:
     """Of a crowd whose pairs are not compared."""
     counts, values = np.empty(0, np.int64), np.empty(0)

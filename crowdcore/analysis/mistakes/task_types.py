@@ -65,6 +65,7 @@ class TaskTypes:
         level: (n_tasks, D) likelihood of each task's right and wrong labels at each difficulty, up to a factor.
         hint: (A,) how much each wrong label speaks for itself as the foil, against a foil that it is not.
         crowd: (C, C) share of each wrong label among all of a true class.
+        wrong: share of tasks whose true class is wrong; 0 unless it is fallible.
     """
 
     right: FloatArray
@@ -72,6 +73,7 @@ class TaskTypes:
     level: FloatArray
     hint: FloatArray
     crowd: FloatArray
+    wrong: float
 
 
 def fit_task_types(labels: Labels, fallible: bool) -> TaskTypes:
@@ -120,7 +122,7 @@ def fit_task_types(labels: Labels, fallible: bool) -> TaskTypes:
         beta = np.clip(beta + np.clip(gradient / np.maximum(curvature, 1e-9), -1, 1), -_MOST, _MOST)
     chances = _chances(beta, levels, slopes)
     expected(chances)
-    return TaskTypes(chances[0], prior, level, hint, crowd)
+    return TaskTypes(chances[0], prior, level, hint, crowd, float(prior[slopes < 0].sum()))
 
 
 def _chances(beta: FloatArray, levels: FloatArray, slopes: FloatArray) -> FloatArray:
