@@ -222,7 +222,7 @@ def linked_workers(
 
     Where a vote judges pairs, copiers who win it are right alike, attackers who win it among foils make honest workers
     wrong alike, and so does a vote that is wrong on hard tasks, where able workers contradict it. So once there is a
-    group, pairs are judged again by the vote of the workers outside of it, which may be wrong where votes often seem to be.
+    group, pairs are judged again by the vote of the workers outside of it (`judged_again`).
 
     Args:
         dataset: the annotations.
