@@ -57,15 +57,17 @@ def judged_again(
     """The pairs who stay named by a vote without the workers ``out``, who may have won the one of everybody.
 
     Where votes seem wrong on many tasks, on which able workers contradict them together, that is allowed for
-    (`pair_mistakes`, ``fallible``); and whom only a vote accuses must then stand out by that of everybody, too.
+    (`pair_mistakes`, ``fallible``); and whom only a vote accuses must then stand out by that of everybody, too. Pairs
+    who agree with each other more than with the others need not have twice the expected common mistakes.
     """
     often = share_wrong(dataset, VOTE) > _OFTEN
     others = pair_mistakes(dataset, resolve_reference(dataset.without_workers(out), VOTE), fallible=often)
     pair, judged = (of.worker_a * dataset.n_workers + of.worker_b for of in (pairs, others))
-    stays = np.isin(pair, judged[holm(others.p_beyond) <= PAIRS * level])
+    again, adjusted = beyond(others, PAIRS * level)
+    closer = np.any([test.named for test in tests if test.by == REST], axis=0)
+    stays = np.isin(pair, judged[again]) | closer & np.isin(pair, judged[adjusted <= PAIRS * level])
     if often:
-        sure = pair_mistakes(dataset, VOTE, fallible=True).p_beyond <= _SUPPORT
-        stays &= sure | np.any([test.named for test in tests if test.by == REST], axis=0)
+        stays &= closer | (pair_mistakes(dataset, VOTE, fallible=True).p_beyond <= _SUPPORT)
     return [replace(test, named=test.named & stays) for test in tests]
 
 
