@@ -6,7 +6,9 @@ cell, pair, group, change and failed rule below is false. Aim: at most 5 % of cr
 each claim, whatever the reference.
 
 ``python -m benchmarks.claims [CROWDS] [FIRST SEED] [REFERENCE …] [KIND …] [CLAIM …]``; 50 crowds of each kind by
-default, with `auto`, the default without gold, and all claims (``trained`` measures one of them).
+default, with `auto`, the default without gold, and all claims (``trained`` measures one of them). The kind ``unequal``
+stands for the crowds of `benchmarks.mistakes`, with tasks so unequally hard that votes are often wrong, and workers
+worse than chance; they are made only if asked for, and have no two rounds.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.mistakes import PAIRS, TASKS, unequal
 from benchmarks.rounds import two_rounds
 from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import analysis, exhibits
@@ -91,15 +94,19 @@ CLAIMS: dict[str, Callable[[View], bool]] = {
     )
 }
 ROUNDS = "two rounds"
+UNEQUAL = {f"{design}, {tasks}": (PAIRS[design], TASKS[tasks]) for design in PAIRS for tasks in TASKS}
 
 
 def claims(kind: str, seed: int, reference: str, asked: tuple[str, ...]) -> list[bool]:
     """Whether each claim is made of one crowd; the last one, whether its two rounds differ."""
-    settings = HONEST[kind]
-    view = exhibits.view(honest_crowd(seed, **settings), reference)
+    if kind in HONEST:
+        crowd = honest_crowd(seed, **HONEST[kind])
+    else:
+        crowd = unequal(*UNEQUAL[kind], np.random.default_rng(seed))
+    view = exhibits.view(crowd, reference)
     made = [CLAIMS[name](view) for name in asked if name in CLAIMS]
     if ROUNDS in asked:
-        made.append(bool(analysis.rounds(two_rounds(seed, "tasks", settings), reference, by="round").alarm))
+        made.append(bool(analysis.rounds(two_rounds(seed, "tasks", HONEST[kind]), reference, by="round").alarm))
     return made
 
 
@@ -107,9 +114,10 @@ def main() -> int:
     numbers = [int(word) for word in sys.argv[1:3]]
     crowds, first = [*numbers, *(50, 0)[len(numbers) :]]
     every = (*CLAIMS, ROUNDS)
-    kinds = [word for word in sys.argv[3:] if word in HONEST] or [*HONEST]
-    asked = tuple(name for name in every if name in sys.argv[3:]) or every
-    references = [word for word in sys.argv[3:] if word not in (*HONEST, *every)] or ["auto"]
+    very = "unequal" in sys.argv[3:]
+    kinds = [*UNEQUAL] if very else [word for word in sys.argv[3:] if word in HONEST] or [*HONEST]
+    asked = tuple(name for name in every if name in sys.argv[3:]) or every[: -1 if very else None]
+    references = [word for word in sys.argv[3:] if word not in ("unequal", *HONEST, *every)] or ["auto"]
     print(f"| {crowds} honest crowds of each kind | reference | " + " | ".join(asked) + " |")
     print("|---|---|" + "--:|" * len(asked))
     worst, bound = 0.0, LEVEL + 2 * np.sqrt(LEVEL * (1 - LEVEL) / crowds)

@@ -5,7 +5,8 @@ docs/results/mistakes.md. Shared mistakes: workers err individually; 1 or 2 % of
 tasks mislead half of their workers to a class of their own. Any cell with q <= 0.05 is false. "Workers only" is the
 exact test over workers, without evidence over tasks. Inferred: the same with few labels a task, where an aggregator
 says what is true. Pairs: tasks differ in difficulty (sd 2), workers in skill (sd 1.5), 20 % of the tasks have a foil;
-a copier takes half of the labels from another. Intervals: how many 95 % intervals hold the true entry.
+a copier takes half of the labels from another, and is named if in one group with the other at the level of the pages.
+Intervals: how many 95 % intervals hold the true entry.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from benchmarks.annotators import crowd, draw
 from benchmarks.significance_fdr import KINDS, own_rows
 from crowdcore import aggregation, analysis
 from crowdcore.analysis.mistakes.significance import benjamini_hochberg
+from crowdcore.analysis.verdicts.workers import TOGETHER
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits._intervals import sampled
@@ -151,20 +153,22 @@ def with_copier(dataset: CrowdDataset, share: float, rng: np.random.Generator) -
 
 def pairs(crowds: int) -> None:
     rng = np.random.default_rng(0)
-    print("| crowd | tasks | false pair, q_value | false pair, q_beyond | tasks of the copier | copier found |")
-    print("|---|---|---|---|---|---|")
+    print("| crowd | tasks | false pair, q_value | false pair, q_beyond | tasks of the copier | copier found | named |")
+    print("|---|---|---|---|---|---|---|")
     for name, design in PAIRS.items():
         for kind, tasks in TASKS.items():
             found = [analysis.pair_mistakes(unequal(design, tasks, rng)) for _ in range(crowds)]
             plain, beyond = (np.mean([(getattr(r, q) <= LEVEL).any() for r in found]) for q in ("q_value", "q_beyond"))
-            hits, both = [], []
+            hits, both, named = [], [], []
             for _ in range(max(crowds // 2, 4)):
                 copied, a, b = with_copier(unequal(design, tasks, rng), 0.5, rng)
                 result = analysis.pair_mistakes(copied)
                 at = (result.worker_a == a) & (result.worker_b == b)
                 hits.append((result.q_beyond[at] <= LEVEL).any())
                 both.append(result.both_labelled[at].sum())
-            row = f"{plain:.2f} | {beyond:.2f} | {np.mean(both):.0f} | {np.mean(hits):.2f}"
+                groups = analysis.coordinated_workers(copied, level=TOGETHER * LEVEL).groups
+                named.append(any({a, b} <= {*group.members.tolist()} for group in groups))
+            row = f"{plain:.2f} | {beyond:.2f} | {np.mean(both):.0f} | {np.mean(hits):.2f} | {np.mean(named):.2f}"
             print(f"| {name} | {kind} | {row} |", flush=True)
 
 

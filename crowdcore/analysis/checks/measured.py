@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdcore import aggregation
 from crowdcore.analysis.checks.rules import Rules
-from crowdcore.analysis.coordinated.workers import PAIRS
+from crowdcore.analysis.coordinated.pair_tests import PAIRS
 from crowdcore.analysis.evaluation.bootstrap import interval, weights
 from crowdcore.analysis.evaluation.gold_scores import judge
 from crowdcore.analysis.labels.agreement import Agreement, Coefficient, agreement

@@ -7,22 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.coordinated.agreement import MARGIN, agreement_beyond
-from crowdcore.analysis.coordinated.groups import (
-    BEYOND,
-    REST,
-    Group,
-    group_of,
-    joined,
-    linked_groups,
-    pushing_groups,
-)
+from crowdcore.analysis.coordinated.groups import BEYOND, Group, joined, pushing_groups
 from crowdcore.analysis.coordinated.influence import Influence, influence, pushed
+from crowdcore.analysis.coordinated.pair_tests import judged_again, linked_by, pair_tests
 from crowdcore.analysis.coordinated.pushes import pushes
-from crowdcore.analysis.evaluation.paired_tests import holm
-from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, pair_mistakes
+from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
-from crowdcore.analysis.verdicts.copying import VOTE, beyond, copy_evidence
+from crowdcore.analysis.verdicts.copying import VOTE, copy_evidence
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.analysis.workers.confusion import worker_confusion
 from crowdcore.analysis.workers.what_if import what_if
@@ -30,10 +21,8 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-PAIRS, PUSHES = 0.2, 0.6
-"""Shares of the level for each of the two tests of pairs, and for pushed mistakes: with few classes few coincide."""
-_VOTED_MARGIN = 0.5  # standard deviations granted to agreement that must support a vote's accusation
-_SUPPORT = 0.001  # p-value of the other test of pairs that must support an accusation
+PUSHES = 0.6
+"""Share of the level for pushed mistakes: with few classes few coincide."""
 _TESTED = (
     "Tested: do workers agree beyond what their skills and the tasks explain; do they agree with each other more than "
     "with the others; do they push the same mistake more often than independent mistakes would coincide? The "
@@ -48,7 +37,10 @@ _TOO_MANY = (
     "{n} workers, more than half of the crowd, agree more than the tests expect: the tests do not fit this crowd, or "
     "labels cannot show who is honest. So none of them is reported."
 )
-_VOTED = "Without gold a majority vote judges pairs; for workers outside a group, the vote without that group."
+_VOTED = (
+    "Without gold a majority vote judges pairs, and once there is a group, the vote without it, too. Where votes seem "
+    "wrong on more than a tenth of the tasks, able workers agree against them: this is allowed for."
+)
 _FIXED = "The reference {name!r} is not refitted when a group is left out, although it contains the group's labels."
 _COLUMNS = (
     *("group", "workers", "size", "found by", "p_value", "adjusted p", "shared tasks", "pushes"),
@@ -164,10 +156,12 @@ def coordinated_workers(
 
     - pairs who agree beyond what both skills, the tasks' difficulty and their foils explain (`pair_mistakes`), by
       Holm's correction and with twice the common mistakes expected; where a vote judges, they must agree with each
-      other more than with the others, too (p ≤ 0.001, half a standard deviation granted);
+      other more than with the others, too (p ≤ 0.001, half a standard deviation granted), and stand out (p ≤ 0.001) if
+      votes are allowed to be wrong, where they often seem to be;
     - pairs who agree with each other more than either agrees with the others (`agreement_beyond`), which needs no
       reference, so that it finds those who outvote the others and become its truth; by gold or marks they must agree
-      beyond skills and tasks, too (p ≤ 0.001), as tasks of very unequal difficulty look the same;
+      beyond skills and tasks, too (p ≤ 0.001), as tasks of very unequal difficulty look the same; without, by the vote
+      of the workers outside the group;
     - workers who push the same mistake (`pushes`), more of them than own mistakes coincide by chance
       (`pushing_groups`); not with two classes, where there is only one mistake per class.
 
@@ -201,7 +195,7 @@ def coordinated_workers(
     truth = resolve_reference(dataset, reference)
     pairs = copy_evidence(dataset, truth) if pairs is None else pairs
     peers = peer_beliefs(dataset, truth) if peers is None else peers
-    groups, too_large = linked_workers(dataset, pairs, peers, level)
+    groups, too_many = linked_workers(dataset, pairs, peers, level)
     counts = worker_confusion(dataset, truth).counts if groups else None
     found = []
     for group in groups:
@@ -213,7 +207,7 @@ def coordinated_workers(
     notes = (
         _TESTED.format(level=100 * level),
         *([_TWO_CLASSES] if dataset.n_classes == 2 else []),
-        *(_TOO_MANY.format(n=len(group.members)) for group in too_large),
+        *([_TOO_MANY.format(n=too_many)] if too_many else []),
         *([_WHY] if found else []),
         *([_VOTED] if found and not truth.checked else []),
         *([_FIXED.format(name=truth.name)] if found and not truth.checked else []),
@@ -223,12 +217,12 @@ def coordinated_workers(
 
 def linked_workers(
     dataset: CrowdDataset, pairs: PairMistakes, peers: Peers, level: float
-) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
-    """The groups that the three tests find; and those of more than half of the crowd, who are none.
+) -> tuple[tuple[Group, ...], int]:
+    """The groups that the three tests find; and how many workers are in none because they are more than half of all.
 
-    Where a vote judges pairs, attackers who win it among foils make honest workers wrong alike. So once there is a
-    group, the other pairs are judged again, by the vote of the workers outside of it, and only who is named by both
-    votes stays named.
+    Where a vote judges pairs, copiers who win it are right alike, attackers who win it among foils make honest workers
+    wrong alike, and so does a vote that is wrong on hard tasks, where able workers contradict it. So once there is a
+    group, pairs are judged again by the vote of the workers outside of it (`judged_again`).
 
     Args:
         dataset: the annotations.
@@ -236,19 +230,20 @@ def linked_workers(
         peers: what judges each label.
         level: of the three tests together.
     """
-    found, most = _joined_groups(dataset, pairs, peers, level), int((dataset.labels_per_worker > 0).sum()) // 2
+    most = int((dataset.labels_per_worker > 0).sum()) // 2
+    pushing = PUSHES * level
+    pushers = pushing_groups(pushes(peers, dataset.n_workers, pushing), dataset.n_classes, pushing)
+    pushers = [replace(group, adjusted=group.adjusted / PUSHES) for group in pushers]
+    tests = pair_tests(dataset, pairs, level)
+    found, too_many = joined([*linked_by(pairs, tests), *pushers]), 0
     out = _left_out(found)
-    if pairs.reference == VOTE and 0 < len(out) <= most:
-        vote = resolve_reference(dataset.without_workers(out), VOTE)
-        judged = _joined_groups(dataset, pair_mistakes(dataset, vote), peers, level)
-        named = group_of(tuple(found), dataset.n_workers) >= 0
-        again = (replace(group, members=group.members[named[group.members]]) for group in judged)
-        kept = [group for group in found if np.isin(group.members, out).all()]
-        found = joined([*kept, *(group for group in again if len(group.members) > 1)])
-    return (
-        tuple(group for group in found if len(group.members) <= most),
-        tuple(group for group in found if len(group.members) > most),
-    )
+    if pairs.reference == VOTE and len(out):
+        too_many = len(out) * (len(out) > most)
+        tests = [] if too_many else judged_again(dataset, pairs, tests, out, level)
+        found = joined([*linked_by(pairs, tests), *pushers])
+    groups = tuple(group for group in found if len(group.members) <= most)
+    too_many = too_many or sum(len(group.members) for group in found if len(group.members) > most)
+    return groups, too_many
 
 
 def _left_out(groups: list[Group]) -> IntArray:
@@ -256,24 +251,3 @@ def _left_out(groups: list[Group]) -> IntArray:
     surely = [group for group in groups if set(group.found_by) - {BEYOND}]
     largest = sorted(groups, key=lambda group: -len(group.members))[:1]
     return np.concatenate([np.empty(0, np.int64), *(group.members for group in surely or largest)])
-
-
-def _joined_groups(dataset: CrowdDataset, pairs: PairMistakes, peers: Peers, level: float) -> list[Group]:
-    """What the three tests find. Of the two tests of pairs, that which knows less must be supported by the other one.
-
-    By a vote, that is agreement beyond skill and tasks; by gold or marks, agreement more than with the others.
-    """
-    (named, adjusted), voted = beyond(pairs, PAIRS * level), pairs.reference == VOTE
-    p_voted, p_rest = agreement_beyond(pairs, dataset, _VOTED_MARGIN, MARGIN)
-    if voted:
-        named &= ~(p_voted > _SUPPORT)
-    groups = linked_groups(pairs, named, pairs.p_beyond, adjusted / PAIRS, BEYOND)
-    adjusted = holm(p_rest)
-    closer = adjusted <= PAIRS * level
-    if not voted:
-        closer &= ~(pairs.p_beyond > _SUPPORT)
-    groups += linked_groups(pairs, closer, p_rest, adjusted / PAIRS, REST)
-    pushing = PUSHES * level
-    pushers = pushing_groups(pushes(peers, dataset.n_workers, pushing), dataset.n_classes, pushing)
-    groups += [replace(group, adjusted=group.adjusted / PUSHES) for group in pushers]
-    return joined(groups)

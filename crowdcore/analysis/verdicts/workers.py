@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.coordinated.groups import Group, group_of
-from crowdcore.analysis.coordinated.workers import PAIRS, linked_workers
+from crowdcore.analysis.coordinated.pair_tests import PAIRS
+from crowdcore.analysis.coordinated.workers import linked_workers
 from crowdcore.analysis.evaluation.paired_tests import holm
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, no_pairs
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
