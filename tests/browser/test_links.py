@@ -42,6 +42,7 @@ def test_back_goes_back(page: Page) -> None:
 
 def test_an_act_is_one_step_back(page: Page) -> None:
     open_page(page, "/overview?dataset=demo&reference=gold")
+    expect(page.get_by_role("list", name="Crowd")).to_be_visible()  # live.js is there
     page.get_by_role("link", name="Annotators").click()
     expect(page).to_have_url(re.compile("annotators.*reference=gold"))  # which the page adds to what the menu opened
     settled(page)

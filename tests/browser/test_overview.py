@@ -11,6 +11,7 @@ from tests.browser.steps import main, open_page, settled
 
 def test_one_click_leads_from_a_verdict_to_its_evidence(page: Page) -> None:
     open_page(page, "/overview?dataset=demo")
+    expect(page.get_by_role("list", name="Crowd")).to_be_visible()  # live.js is there
     main(page).get_by_role("link", name="w35").click()
     expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))
     expect(main(page).get_by_text("The labels look like guesses")).to_be_visible()
