@@ -47,7 +47,7 @@ def confusion_grid(
     """
     sources = side_by_side(view, beside)
     found, n, called = [confusions(view, of) for of in sources], view.dataset.n_classes, who_names(view)[who]
-    n_labels = int(view.dataset.labels_per_worker[slice(None) if who < 0 else who].sum())
+    n_labels = view.dataset.n_annotations if who < 0 else int(view.dataset.labels_per_worker[who])
     columns = 2 if len(sources) in {2, 4} else 3
     figure = figures.confusion_grid(
         _stack(found, who, "common", "matrices", n),
