@@ -35,6 +35,10 @@ _TOGETHER = (
     "Workers who act with others confirm each other: without gold, accuracy and bits per label do not show how good "
     "they are."
 )
+_ORDER = (
+    "Flagged workers come first, then the others by the lower end of their accuracy's interval: a few right labels put "
+    "nobody first."
+)
 Window: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 
 
@@ -130,7 +134,7 @@ def _in_common(view: View, a: int, b: int) -> tuple[int, int, float]:
 
 @cached
 def worker_quality(view: View) -> Exhibit:
-    """How good is each worker? Those with a signal first, then by information per label; index = worker number."""
+    """How good is each worker? Those with a signal first, then by how good they are at least; index = worker number."""
     found, alone = view.of(analysis.worker_quality), view.of(analysis.without_each).frame()
     judged = workers_judged(view)
     signals = np.select(
@@ -154,13 +158,13 @@ def worker_quality(view: View) -> Exhibit:
             **({"accuracy without": alone["accuracy_change"]} if view.truth.checked else {}),
         }
     )
-    order = np.lexsort((-frame["bits per label"], signals == ""))  # unknown bits are last
+    order = np.lexsort((-frame["acc. low"], signals == ""))  # unknown accuracies are last
     table = frame.iloc[order]
 
     def click(number: int) -> dict[str, str]:
         return {"worker": view.workers[number], "view": "One worker"}
 
-    notes = (*([_TOGETHER] if judged.together.any() and not view.truth.checked else []), *found.notes)
+    notes = (_ORDER, *([_TOGETHER] if judged.together.any() and not view.truth.checked else []), *found.notes)
     return Exhibit("workers", "How good each worker is", None, table, notes, click=click)
 
 

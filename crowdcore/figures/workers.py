@@ -66,7 +66,7 @@ def worker_ranking(
     called = np.asarray(quality.worker_ids if names is None else names, object)
     size = 5 + 9 * np.sqrt(quality.n_annotations / max(quality.n_annotations.max(initial=1), 1))
     size = size if len(order) <= _INTERVALS else size * 0.6
-    subtitle = f"{len(order)} of {plural(len(values), 'worker')} · reference: {quality.reference}"
+    subtitle = f"{len(order)} of {plural(len(values), 'worker')}, by {_MEASURES[by]} · reference: {quality.reference}"
     fig = theme.figure(title=title, subtitle=subtitle, height=380, margin_t=92)
     single, none = quality.answers_single, np.zeros(len(values), bool)
     guesses = none if guessing is None else guessing & ~single
