@@ -27,6 +27,7 @@ def pick_runs(
     *,
     label: str = "Runs",
     only: Callable[[Run], bool] = lambda run: True,
+    rather: Callable[[Run], bool] = lambda run: True,
     without: str = "",
     optional: bool = False,
 ) -> list[Run]:
@@ -37,6 +38,7 @@ def pick_runs(
         several: any number of runs, or just one.
         label: what the widget is called.
         only: which of the finished runs can be picked.
+        rather: which run of several in the address to show where one is shown.
         without: what to say where there are finished runs, but none that ``only`` lets through.
         optional: say nothing where there is nothing to pick.
 
@@ -74,7 +76,7 @@ def pick_runs(
             )
             table_link(dataset, chosen)
     else:
-        chosen = chosen[:1]
+        chosen = [next((name for name in chosen if rather(offered[name])), chosen[0])]
         st.selectbox(label, list(names), format_func=names.__getitem__, **state.bind(key, chosen[0]))
     for name in chosen:
         run = offered[name]

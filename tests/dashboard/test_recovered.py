@@ -234,6 +234,13 @@ def test_what_a_method_lacks_is_said(found: SimpleNamespace, page: str, method: 
     assert any(link.proto.label == "Train" for link in test.get("page_link"))
 
 
+@pytest.mark.parametrize(("page", "method"), [("confusions", "dl-mv"), ("omega", "trace")])
+def test_of_several_runs_one_that_has_what_is_shown_comes_first(found: SimpleNamespace, page: str, method: str) -> None:
+    test = open_page(page, dataset="crowd", runs=[found.ids[method], found.ids["conal"]])
+    assert "This run of" not in words(test)
+    assert next(box for box in test.selectbox if box.label == "Run").value == found.ids["conal"]
+
+
 def test_without_runs_the_way_leads_to_training(found: SimpleNamespace) -> None:
     for page in ("confusions", "omega"):
         test = open_page(page, dataset="fresh")

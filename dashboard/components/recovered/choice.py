@@ -142,9 +142,13 @@ def _bar(parts: tuple[str, ...]) -> DeltaGenerator:
 def _run(bar: DeltaGenerator, parts: tuple[str, ...], without: str) -> Run | None:
     """One of the runs that recovered some of the parts, or one that the address names."""
     asked = state.get_many("runs")
+
+    def able(run: Run) -> bool:
+        return _able(run, parts)
+
     with bar:
         runs = pick_runs(
-            several=False, label="Run", only=lambda run: run.id in asked or _able(run, parts), without=without
+            several=False, label="Run", only=lambda run: run.id in asked or able(run), rather=able, without=without
         )
     return runs[0] if runs else None
 
