@@ -68,5 +68,6 @@ def record_runs(home: Path) -> SimpleNamespace:
     results["conal"] = with_epochs(results["conal"])
     results = odd_ones(crowd) | results
     order = [*list(results)[:3], *reversed(ABLE)]  # what is recorded last is shown first
-    ids = {name: record(home / "workspace", results[name], crowd) for name in order}
+    settings = {"misled": {"epochs": 7}}
+    ids = {name: record(home / "workspace", results[name], crowd, **settings.get(name, {})) for name in order}
     return SimpleNamespace(home=home, crowd=crowd, results=results, ids=ids)

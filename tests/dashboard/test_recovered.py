@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -203,6 +204,13 @@ def test_the_largest_shared_confusions_are_told_with_their_tasks(found: SimpleNa
         f"**{100 * common[true, given]:.1f} %** · truth {100 * found.crowd.truth.common_confusion[true, given]:.1f} %"
     )
     assert f"{share} · observed: {100 * labels[true, given]:.1f} % of the labels on class {true} tasks" in words(test)
+
+
+def test_two_runs_have_names_as_short_as_can_be_over_their_matrices(found: SimpleNamespace) -> None:
+    test = open_page("confusions", dataset="crowd", runs=found.ids["misled"], beside=found.ids["conal"])
+    drawn_as = [json.loads(chart.proto.spec) for chart in test.get("plotly_chart")]
+    drawn = {note["text"] for figure in drawn_as for note in figure["layout"].get("annotations", [])}
+    assert {"<b>trace</b>", "<b>conal</b>"} <= drawn
 
 
 def test_names_that_votes_would_swap_are_warned_of(found: SimpleNamespace) -> None:

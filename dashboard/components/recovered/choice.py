@@ -14,7 +14,7 @@ from dashboard.components.link import link
 from dashboard.components.methods import look_up_methods
 from dashboard.components.pickers import named
 from dashboard.components.run_picker import pick_runs
-from dashboard.components.run_words import run_labels, run_title
+from dashboard.components.run_words import run_labels, run_names
 from dashboard.components.text import as_text
 from dashboard.services import datasets
 from dashboard.services.runs import readable, result, runs_of, training_fault
@@ -74,8 +74,9 @@ def choose() -> Choice | None:
         part: Literal["", "own"] = ""
         if view.result.omega is not None:
             part = named("A worker's matrix", "part", PARTS, width=220)
-    view = _view(run, seed, part)
-    return Choice(run.id, view, _view(others[beside], seed, part, view.run_name) if beside else None)
+    shown = [run, *([others[beside]] if beside else [])]
+    called = run_names(shown)
+    return Choice(run.id, *(_view(one, seed, part, called[one.id]) for one in shown))
 
 
 def choose_omega() -> Choice | None:
@@ -113,12 +114,11 @@ def epochs(choice: Choice) -> None:
         st.caption(as_text(note))
 
 
-def _view(run: Run, seed: Seed = None, part: Literal["", "own"] = "", other: str = "") -> RunView:
-    """The run at the epoch that the address names, if it kept that; ``other`` is what the run beside it is called."""
-    seen = datasets.view(state.get("dataset"), state.get("reference"), hidden_names())
-    title, at = run_title(run), state.get("epoch")
-    called = f"{title} ({run.id[:4]})" if title == other else title
+def _view(run: Run, seed: Seed = None, part: Literal["", "own"] = "", called: str = "") -> RunView:
+    """The run at the epoch that the address names, if it kept that."""
+    seen, at = datasets.view(state.get("dataset"), state.get("reference"), hidden_names()), state.get("epoch")
     epoch: Epoch = int(at) if at.isdecimal() else "last" if at == "last" else "selected"
+    called = called or run_names([run])[run.id]
     return exhibits.recovered.of_run(seen, result(run.id), called, seed=seed, at=epoch, part=part)
 
 
