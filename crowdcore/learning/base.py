@@ -62,6 +62,8 @@ class CrowdMethod(nn.Module):
     Settings: ClassVar[type[Settings]] = Settings
     stackable: ClassVar[bool] = True
     """Whether it can be mapped over a stack of replicas."""
+    capturable: ClassVar[bool] = True
+    """Whether a CUDA graph can hold its steps: linear algebra may wait for the device, which a graph cannot."""
     learns_confusions: ClassVar[bool] = True
     """Whether what it recovers changes while it trains."""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}

@@ -1,54 +1,158 @@
-"""A device that is not there: tensors on it may not meet those of the host, as on a GPU, and live in memory."""
+"""A device that is not there: its tensors hold values, and may not meet those of the host, as on a GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-CUDA = torch.device("cuda")
+from crowdcore.learning.training.device import resolve_device
+from crowdcore.learning.training.recording import put_back
+
+THERE = torch.device("meta")  # has no kernels of its own, so that what happens there is said here
+HOST = torch.device("cpu")
+# A GPU takes indices and copies from the host.
+_FROM_HOST = {
+    "aten.copy_.default",
+    "aten.index.Tensor",
+    "aten._unsafe_index.Tensor",
+    "aten.index_put.default",
+    "aten.index_put_.default",
+    "aten._index_put_impl_.default",
+    "aten._to_copy.default",
+}
+_ASKS = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 
 
 class Elsewhere(Tensor):
-    """A tensor that is said to be on the GPU."""
+    """A tensor on the device; its values are in memory."""
+
+    values: Tensor
+
+    @staticmethod
+    def __new__(cls, values: Tensor) -> Elsewhere:
+        made: Elsewhere = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+            cls,
+            values.size(),
+            strides=values.stride(),
+            storage_offset=values.storage_offset(),
+            dtype=values.dtype,
+            device=THERE,
+        )
+        made.values = values
+        return made
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return f"Elsewhere({self.values})"
+
+    @classmethod
+    def __torch_dispatch__(cls, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        leaves = tree_leaves((args, kwargs))
+        apart = [a for a in leaves if isinstance(a, Tensor) and not isinstance(a, Elsewhere) and a.dim()]
+        if apart and str(op) not in _FROM_HOST:
+            raise RuntimeError(f"{op} of tensors on two devices")
+        out = op(*tree_map(_here, args), **tree_map(_here, kwargs))
+        if _is(kwargs.get("device"), HOST):
+            return out
+        known = {id(_here(a)): a for a in leaves if isinstance(a, Tensor)}  # what is changed in place stays itself
+        return tree_map(lambda t: known[id(t)] if id(t) in known else Elsewhere(t) if isinstance(t, Tensor) else t, out)
 
 
-class ImaginaryGpu(TorchFunctionMode):
-    """Within: what goes to ``"cuda"`` stays in memory, marked."""
+class _Operations(TorchDispatchMode):
+    """What makes tensors there, or sends them there."""
+
+    def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        given = tree_leaves((args, kwargs))
+        if any(isinstance(a, Elsewhere) for a in given) or not _is(kwargs.get("device"), THERE):
+            return op(*args, **kwargs)
+        out = op(*args, **{**kwargs, "device": HOST})
+        return Elsewhere(out.clone() if any(out is a for a in given) else out)
+
+
+class _Functions(TorchFunctionMode):
+    """What PyTorch would do without an operation."""
 
     def __torch_function__(
-        self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        leaves = tree_leaves((args, kwargs))
-        marked = any(isinstance(a, Elsewhere) for a in leaves)
-        sent = any(_names_device(a) and torch.device(a).type == "cuda" for a in leaves)
-        name = getattr(func, "__name__", "")
-        if name == "_parse_to":  # of a module; it moves its tensors one by one
-            return func(*args, **(kwargs or {}))
-        if marked and func == Tensor.device.__get__:
-            return CUDA
-        if marked and name in ("numpy", "__array__"):
-            raise TypeError("can't convert cuda:0 device type tensor to numpy")
-        apart = [a for a in leaves if isinstance(a, Tensor) and not isinstance(a, Elsewhere) and a.dim()]
-        if marked and apart and name not in ("__getitem__", "__setitem__", "copy_", "to"):
-            raise RuntimeError(f"{func} of tensors on two devices")
-        args, kwargs = tree_map(_plain, (args, kwargs or {}))
-        with torch._C.DisableTorchFunctionSubclass():
-            out = func(*args, **kwargs)
-        if name in ("cpu", "tolist", "item") or not (marked or sent):
-            return out
-        return tree_map(lambda t: t.as_subclass(Elsewhere) if isinstance(t, Tensor) else t, out)
+        kwargs, name = kwargs or {}, getattr(func, "__name__", "")
+        if func is Tensor.is_cuda.__get__:
+            return args[0].device == THERE
+        if func in (torch.tensor, torch.as_tensor) and _is(kwargs.get("device"), THERE):
+            return func(*args, **{**kwargs, "device": HOST}).to(THERE)
+        if name == "new_tensor" and args[0].device == THERE:
+            return torch.tensor(args[1], dtype=kwargs.get("dtype", args[0].dtype)).to(THERE)
+        if func is Tensor.tolist:
+            return args[0].cpu().tolist()
+        return func(*args, **kwargs)
 
 
-def _names_device(value: Any) -> bool:
-    return isinstance(value, torch.device) or (isinstance(value, str) and value in ("cpu", "cuda"))
+class _Capturing(TorchDispatchMode):
+    """Refuses what a CUDA graph cannot hold: waiting for the device, and memory of the host but for single numbers."""
+
+    def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs, name = kwargs or {}, str(op)
+        tensors = [a for a in tree_leaves((args, kwargs)) if isinstance(a, Tensor)]
+        chosen = [t for t in tree_leaves(args[1:2]) if isinstance(t, Tensor)] if name in _FROM_HOST else []
+        masked = name in _FROM_HOST and any(t.dtype == torch.bool for t in chosen)
+        waits = masked or (name not in _FROM_HOST and _ASKS & set(op.tags)) or "linalg_lu" in name
+        apart = any(t.dim() and not isinstance(t, Elsewhere) for t in tensors)
+        moves = _is(kwargs.get("device"), HOST) and any(isinstance(t, Elsewhere) for t in tensors)
+        if waits or apart or moves:
+            raise RuntimeError(f"{op} in a CUDA graph")
+        return op(*args, **kwargs)
 
 
-def _plain(value: Any) -> Any:
+class ImaginedGraph:
+    """Stands for a step that was recorded: runs it again."""
+
+    def __init__(
+        self, function: Callable[[], Tensor], inputs: tuple[Tensor, ...], state: Sequence[Tensor], memory: list[Tensor]
+    ) -> None:
+        self.function, self.inputs = function, inputs
+        before = [t.detach().clone() for t in state]
+        with _Capturing():
+            function()
+        put_back(state, before)
+
+    def __call__(self, inputs: tuple[Tensor, ...]) -> Tensor:
+        for static, value in zip(self.inputs, inputs, strict=True):
+            static.copy_(value)
+        return self.function()
+
+
+@contextmanager
+def imagined_gpu() -> Iterator[torch.device]:
+    """Within: trainers find the device as ``"cuda"``; gradients, mappings, optimisers and recording work there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("crowdcore.learning.training.steps.Program", ImaginedGraph)
+        for name, module in list(sys.modules.items()):
+            names = vars(module)
+            if name.startswith("crowdcore.") and "resolve_device" in names:
+                patch.setattr(
+                    module, "resolve_device", lambda asked: THERE if asked == "cuda" else resolve_device(asked)
+                )
+            if name.startswith("torch.") and "_get_fused_kernels_supported_devices" in names:
+                patch.setattr(module, "_get_fused_kernels_supported_devices", lambda: ["cpu", "cuda", THERE.type])
+        with _Operations(), _Functions():
+            yield THERE
+
+
+def _is(device: Any, which: torch.device) -> bool:
+    return isinstance(device, (str, torch.device)) and torch.device(device).type == which.type
+
+
+def _here(value: Any) -> Any:
     if isinstance(value, Elsewhere):
-        return value.as_subclass(Tensor)
-    return torch.device("cpu") if _names_device(value) else value
+        return value.values
+    return HOST if isinstance(value, torch.device) else value

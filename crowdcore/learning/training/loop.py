@@ -163,7 +163,8 @@ def may_record(data: Data, method: type[CrowdMethod], training: TrainSettings) -
     n_steps = training.epochs * math.ceil(data.problem.n_train / training.batch_size)
     alike = data.problem.sentence_start is None  # steps of sentences have shapes of their own
     pure = method.stackable and ":" not in training.backbone
-    capturable = data.device.type == "cpu" or not training.deterministic  # deterministic sums on CUDA sort, and wait
+    # Deterministic sums on CUDA sort, and wait.
+    capturable = data.device.type == "cpu" or (method.capturable and not training.deterministic)
     return training.record and pure and capturable and data.resident and alike and n_steps >= _WORTH_RECORDING
 
 

@@ -1,0 +1,69 @@
+"""On a GPU that is imagined: every method trains there as on the CPU, and no tensors of two devices meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from crowdcore.learning import methods, train, train_ratings
+from crowdcore.learning.ratings.methods import METHODS
+from tests.learning.elsewhere import Elsewhere, ImaginedGraph, imagined_gpu
+from tests.learning.helpers import featured_crowd
+from tests.learning.ratings.crowd import rated_crowd
+
+RUN: dict[str, Any] = {"epochs": 1, "batch_size": 13, "select_on": "gold", "lr": 0.01, "seeds": [1, 3]}
+
+ONE_FIT = {"rounds": 2, "balance": 0.3, "sharpening": 1.0}  # every operation of a fit takes its time there
+FEW: dict[str, dict[str, Any]] = {
+    "gaussian-em": ONE_FIT,
+    "auto": {"chosen": "0.7 gaussian-em rounds=2 balance=0.3 sharpening=1 + 0.3 dl-em"},
+}
+
+
+def test_it_refuses_what_a_gpu_refuses() -> None:
+    with imagined_gpu() as device:
+        there = torch.arange(3.0, device=device).requires_grad_()
+        for met in (lambda: there + torch.ones(3), lambda: torch.ones(3, 3) @ there):
+            with pytest.raises(RuntimeError, match="two devices"):
+                met()
+        with pytest.raises((TypeError, RuntimeError)):
+            there.detach().numpy()
+        mapped = torch.func.vmap(lambda row: (row + torch.ones(3, device=row.device)).exp().sum())(there.expand(2, 3))
+        (slope,) = torch.autograd.grad(mapped.sum(), there)
+        assert isinstance(slope, Elsewhere)
+        np.testing.assert_allclose(slope.cpu().numpy(), 2 * np.exp([1, 2, 3]), rtol=1e-6)
+        assert (there[torch.tensor([0, 2])] * 2).tolist() == [0, 4]
+
+
+@pytest.mark.parametrize(("method", "feed"), [*((name, "device") for name in methods.names()), ("conal", "stream")])
+def test_every_method_trains_there_as_here(method: str, feed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crowdcore.learning.training.loop._WORTH_RECORDING", 1)
+    crowd = featured_crowd()
+    settings = {**RUN, "feed": feed, **FEW.get(method, {})}
+    here = train(crowd, method, device="cpu", **settings)
+    with imagined_gpu():
+        there = train(crowd, method, device="cuda", **settings)
+    np.testing.assert_allclose(there.curves["loss"], here.curves["loss"], rtol=1e-5)
+    np.testing.assert_allclose(there.probabilities["last"], here.probabilities["last"], rtol=0, atol=1e-3)
+
+
+def test_it_refuses_what_a_cuda_graph_refuses() -> None:
+    with imagined_gpu() as device:
+        there = torch.arange(3.0, device=device)
+        for step in (lambda: there[there > 1], there.cpu, lambda: there * float(there.sum())):
+            with pytest.raises(RuntimeError, match="in a CUDA graph"):
+                ImaginedGraph(step, (), (), [])
+        assert ImaginedGraph(lambda: there * 2, (), (), [])(()).tolist() == [0, 2, 4]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_of_ratings_does(name: str) -> None:
+    crowd, _ = rated_crowd(n_tasks=60)
+    settings = {"epochs": 2, "seeds": 2, "backbone": "linear"}
+    here = train_ratings(crowd, name, device="cpu", **settings)
+    with imagined_gpu():
+        there = train_ratings(crowd, name, device="cuda", **settings)
+    np.testing.assert_allclose(there.curves["test_rmse"], here.curves["test_rmse"], rtol=1e-5)
