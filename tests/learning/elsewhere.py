@@ -61,6 +61,9 @@ class Elsewhere(Tensor):
         if apart and str(op) not in _FROM_HOST:
             raise RuntimeError(f"{op} of tensors on two devices")
         out = op(*tree_map(_here, args), **tree_map(_here, kwargs))
+        if torch.Tag.inplace_view in op.tags:  # another shape of the same tensor
+            with torch._C._DisableTorchDispatch():
+                op(*args, **kwargs)
         if _is(kwargs.get("device"), HOST):
             return out
         known = {id(_here(a)): a for a in leaves if isinstance(a, Tensor)}  # what is changed in place stays itself

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from crowdcore.learning import methods, train, train_ratings
+from crowdcore.learning import fit_rating_topics, fit_topics, methods, train, train_ratings
 from crowdcore.learning.ratings.methods import METHODS
+from tests.learning import test_rating_topics, test_topics
+from tests.learning.backbones.test_backbones import with_images
 from tests.learning.elsewhere import Elsewhere, ImaginedGraph, imagined_gpu
 from tests.learning.helpers import featured_crowd
 from tests.learning.ratings.crowd import rated_crowd
+from tests.learning.test_tags import CROWD as WORDED, SMALL
 
 RUN: dict[str, Any] = {"epochs": 1, "batch_size": 13, "select_on": "gold", "lr": 0.01, "seeds": [1, 3]}
 
@@ -57,6 +62,33 @@ def test_it_refuses_what_a_cuda_graph_refuses() -> None:
             with pytest.raises(RuntimeError, match="in a CUDA graph"):
                 ImaginedGraph(step, (), (), [])
         assert ImaginedGraph(lambda: there * 2, (), (), [])(()).tolist() == [0, 2, 4]
+
+
+@pytest.mark.parametrize("backbone", ["cnn", "tagger"])
+def test_images_and_sentences_do(backbone: str) -> None:
+    crowd = with_images() if backbone == "cnn" else WORDED
+    small = {"width": 8, "hidden": 16} if backbone == "cnn" else SMALL
+    settings: dict[str, Any] = {
+        "backbone": backbone,
+        "backbone_settings": small,
+        "epochs": 1,
+        "record": False,
+        "seeds": 2,
+    }
+    here = train(crowd, "crowd-layer", device="cpu", **settings)
+    with imagined_gpu():
+        there = train(crowd, "crowd-layer", device="cuda", **settings)
+    np.testing.assert_allclose(there.curves["loss"], here.curves["loss"], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("fit", "crowd"), [(fit_topics, test_topics), (fit_rating_topics, test_rating_topics)])
+def test_topics_do(fit: Callable[..., Any], crowd: ModuleType) -> None:
+    corpus = crowd.Corpus()
+    settings = {"counts": corpus.counts, "n_topics": 4, "iterations": 5}
+    here = fit(corpus.dataset(), device="cpu", **settings)
+    with imagined_gpu():
+        there = fit(corpus.dataset(), device="cuda", **settings)
+    np.testing.assert_allclose(there.bound, here.bound, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", METHODS)
