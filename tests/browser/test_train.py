@@ -70,7 +70,7 @@ def until(holds: Callable[[], bool], page: Page) -> None:
         page.wait_for_timeout(200)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)  # the first of all, whatever the order of the tests
 def finished(lab: Lab, browser: Browser) -> dict[str, Run]:
     """Method -> finished run: all three started together, the tab reloaded, one cancelled and started again."""
     with opened(browser, lab) as page:
