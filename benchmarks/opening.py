@@ -10,6 +10,9 @@ those and the arrays of the larger result, below which no aggregating can.
 
 from __future__ import annotations
 
+import crowdcore as cc  # before pandas, as commands and the app import it: it says where Arrow takes its memory
+
+# isort: split
 import json
 import os
 import subprocess
@@ -24,7 +27,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import crowdcore as cc
 from benchmarks.ratings import crowd
 from crowdcore.core import kernels
 from crowdcore.data import RatingDataset, write_conll, write_folder, write_long, write_wide

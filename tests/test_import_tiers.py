@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -73,3 +74,12 @@ def test_analysis_runs_without_the_compiled_kernels() -> None:
         "assert cc.analysis.shared_mistakes(ds).percent.shape == (4, 4)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("chosen", [None, "mimalloc"])
+def test_arrow_takes_memory_from_the_c_library_unless_something_else_is_chosen(chosen: str | None) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    environment |= {"ARROW_DEFAULT_MEMORY_POOL": chosen} if chosen else {}
+    code = "import crowdcore, pyarrow; print(pyarrow.default_memory_pool().backend_name)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == (chosen or "system")

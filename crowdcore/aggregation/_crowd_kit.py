@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import warnings
 from functools import cache
 from importlib import import_module
@@ -17,7 +16,7 @@ from pydantic import ConfigDict
 
 from crowdcore.aggregation._em import clamp
 from crowdcore.aggregation.base import AggregationResult, Aggregator
-from crowdcore.core.errors import DataError, SettingError, need_extra
+from crowdcore.core.errors import DataError, SettingError, did_you_mean, need_extra
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -124,8 +123,7 @@ def member(class_name: str) -> type[CrowdKit]:
     if find_spec("crowdkit") is None:
         raise need_extra(f"The aggregator '{PREFIX}{class_name}'", "crowdkit")
     if class_name not in _class_names():
-        near = difflib.get_close_matches(class_name, _class_names(), n=1)
-        hint = f"Did you mean '{PREFIX}{near[0]}'? " if near else ""
+        hint = did_you_mean(class_name, _class_names(), say=f"'{PREFIX}{{}}'".format)
         raise SettingError(
             "aggregator", "name one that exists", f"{PREFIX}{class_name}", f"{hint}Known: {', '.join(names())}."
         )

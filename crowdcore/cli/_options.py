@@ -10,7 +10,7 @@ import typer
 
 from crowdcore.core.errors import SettingError
 from crowdcore.data import CrowdDataset, load_dataset, read_dataset, read_ratings
-from crowdcore.data.catalogue import dataset_folders, holds_ratings
+from crowdcore.data.catalogue import dataset_folders, holds_ratings, is_path
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.uploads import find_upload
 from crowdcore.learning.settings import SEEDS
@@ -77,12 +77,6 @@ def open_labels(dataset: str, read: list[str] | None = None, accept: bool = Fals
     if folder is None or not holds_ratings(folder):
         return open_dataset(dataset, read, accept)
     return read_ratings(folder, accept=accept, **settings(read, "--read"))
-
-
-def is_path(name: str) -> bool:
-    """Whether a dataset argument means a file or folder rather than a name."""
-    path = Path(name)
-    return bool(path.suffix) or path.is_absolute() or "/" in name or "\\" in name
 
 
 def find_path(dataset: str) -> Path | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from crowdcore.cli._options import Accept, Figure, HideNames, Json, Out, Read, ReferenceName, open_labels
 from crowdcore.cli._output import print_json, print_table, save_exhibit
 from crowdcore.cli._runs import full_id, reference_named
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError, SettingError, did_you_mean
 from crowdcore.data import RatingDataset
 from crowdcore.data.pseudonyms import hide_names as without_names
 from crowdcore.data.ratings import Labelled
@@ -56,9 +55,7 @@ def show(
         print_json(listed) if json else print_table(listed, "Exhibits", limit=len(listed), wrapped=("what", "choices"))
         return
     if exhibit not in known:
-        near = difflib.get_close_matches(exhibit, known, 1)
-        hint = f"Did you mean {near[0]!r}?" if near else ""
-        raise SettingError("exhibit", "be one that `crowdcore show` lists", exhibit, hint)
+        raise SettingError("exhibit", "be one that `crowdcore show` lists", exhibit, did_you_mean(exhibit, known))
     function, ds = known[exhibit], open_labels(dataset, read, accept)
     _refuse_other_labels(exhibit, function, ds)
     pairs, of_run = _apart(function, set or [])

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 import typer
 
-from crowdcore.cli._options import Accept, Device, Epochs, Figure, Json, is_path, settings
+from crowdcore.cli._options import Accept, Device, Epochs, Figure, Json, settings
 from crowdcore.cli._output import print_json, print_notes, print_table, progress, save_exhibit, save_table
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, simulate as simulators
+from crowdcore.data.catalogue import is_path
 
 if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -102,6 +104,17 @@ def need_extra(feature: str, *packages: str) -> MissingExtraError:
     named = ", ".join(map(repr, packages))
     missing = f"the package {named}, which is" if len(packages) == 1 else f"the packages {named}, which are"
     return MissingExtraError(f"{feature} needs {missing} not installed: pip install 'crowdcore[{extras}]'")
+
+
+def did_you_mean(name: str, known: Iterable[str], say: Callable[[str], str] = repr) -> str:
+    """``Did you mean 'conal'?`` with the known name nearest to a mistyped one, and a blank; "" if none is near.
+
+    Args:
+        name: what was given.
+        known: names that there are.
+        say: how a name is shown.
+    """
+    return "".join(f"Did you mean {say(near)}? " for near in get_close_matches(name, list(known), n=1))
 
 
 def missing_extra(feature: str, *packages: str) -> MissingExtraError | None:

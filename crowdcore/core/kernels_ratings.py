@@ -35,7 +35,8 @@ def line_posterior(
     start: IntArray,
     task: IntArray,
     worker: IntArray,
-    value: FloatArray,
+    rating: FloatArray,
+    centre: float,
     line: FloatArray,
     prior: tuple[float, float],
     mean: FloatArray,
@@ -45,27 +46,27 @@ def line_posterior(
 
     Args:
         start: (n_tasks + 1,) task i's ratings are ``start[i]:start[i + 1]``.
-        task, worker, value: (n_annotations,) aligned, ascending by task.
+        task, worker, rating: (n_annotations,) aligned, ascending by task; y is ``rating - centre``.
         line: (n_workers, 3) τ s², τ s and τ s b.
         prior: μ and τ0.
         mean, variance: (n_tasks,) overwritten.
     """
     n_workers = len(line)
-    if compiled(PASSES * len(value)):
+    if compiled(PASSES * len(rating)):
         from crowdcore.core.kernels_ratings_numba import posterior_range
 
-        parts = n_ranges(len(value), 3 * n_workers)
+        parts = n_ranges(len(rating), 3 * n_workers)
         each = np.zeros((parts, n_workers, 3))
 
         def run(part: int, first: int, last: int) -> tuple[float, float, float, float]:
             found: tuple[float, float, float, float]
-            found = posterior_range(first, last, start, worker, value, line, prior, mean, variance, each[part])
+            found = posterior_range(first, last, start, worker, rating, centre, line, prior, mean, variance, each[part])
             return found
 
         told = np.array(run_ranges(len(mean), parts, run))
         likelihood, _, means, squares = told.sum(0).tolist()
         return LinePass(np.asarray(each.sum(0)), likelihood, float(told[:, 1].max()), means, squares)
-    of, rated = line[worker], start[1:] > start[:-1]
+    value, of, rated = rating - centre, line[worker], start[1:] > start[:-1]
     weight = np.bincount(task, of[:, 0], len(mean))
     sloped = np.bincount(task, of[:, 1] * value - of[:, 2], len(mean))
     before, free = mean.copy(), rated & (variance >= 0)

@@ -15,7 +15,8 @@ def posterior_range(
     last: int,
     start: IntArray,
     worker: IntArray,
-    value: FloatArray,
+    rating: FloatArray,
+    centre: float,
     line: FloatArray,
     prior: tuple[float, float],
     mean: FloatArray,
@@ -31,7 +32,7 @@ def posterior_range(
         for j in range(start[i], start[i + 1]):
             r = worker[j]
             weight += line[r, 0]
-            sloped += line[r, 1] * value[j] - line[r, 2]
+            sloped += line[r, 1] * (rating[j] - centre) - line[r, 2]
         m, v = mean[i], 0.0
         if variance[i] >= 0.0:
             precision = prior[1] + weight
@@ -49,5 +50,5 @@ def posterior_range(
             r = worker[j]
             sums[r, 0] += m
             sums[r, 1] += square
-            sums[r, 2] += value[j] * m
+            sums[r, 2] += (rating[j] - centre) * m
     return likelihood, change, total_mean, total_square

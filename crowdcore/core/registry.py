@@ -8,7 +8,6 @@ Third parties add members through the registry's entry-point group (name = regis
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import logging
 import pkgutil
@@ -17,7 +16,7 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
-from crowdcore.core.errors import PluginError, SettingError
+from crowdcore.core.errors import PluginError, SettingError, did_you_mean
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -144,6 +143,5 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         try:
             return self[name]
         except KeyError:
-            near = difflib.get_close_matches(name, list(self), n=1)
-            hint = f"Did you mean {near[0]!r}? " if near else ""
-            raise SettingError(self.kind, "name one that exists", name, f"{hint}Known: {', '.join(self)}.") from None
+            remedy = f"{did_you_mean(name, self)}Known: {', '.join(self)}."
+            raise SettingError(self.kind, "name one that exists", name, remedy) from None

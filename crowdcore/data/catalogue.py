@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.core.errors import CrowdError, SettingError, did_you_mean
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.encoder import encode
 from crowdcore.data.ratings import Labelled, RatingDataset
@@ -85,6 +84,11 @@ def dataset_folders() -> dict[str, Path]:
                 if child.name not in named and not child.name.startswith(".") and is_dataset_folder(child):
                     named[child.name] = child
     return dict(sorted(named.items()))
+
+
+def is_path(name: str) -> bool:
+    """Whether a dataset's name is a path: it has a slash, or an ending and there is such a file or folder."""
+    return "/" in name or "\\" in name or (bool(Path(name).suffix) and Path(name).exists())
 
 
 def list_datasets() -> list[str]:
@@ -184,10 +188,9 @@ def holds_ratings(folder: Path) -> bool:
 def _folder(name: str, folders: dict[str, Path]) -> Path:
     """The folder of a named dataset."""
     if name not in folders:
-        near = difflib.get_close_matches(str(name), folders, n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
-        if str(name) not in ("", ".", "..") and Path(name).exists():  # a path is told from a name by its slash
-            path = str(name) if "/" in str(name) else f"./{name}"
+        hint = did_you_mean(str(name), folders) or "There is no such file or folder, either. " * bool(Path(name).suffix)
+        if str(name) not in ("", ".", "..") and Path(name).exists():
+            path = str(name) if is_path(str(name)) else f"./{name}"
             hint = f"There is such a file or folder: `read_dataset({path!r})` reads it; commands take {path!r}. "
         raise SettingError(
             "name",

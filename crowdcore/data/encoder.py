@@ -9,16 +9,37 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
-from crowdcore.core.types import IntArray
+from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.data.dictionary import Codes, NumberColumn, compact, distinct, strings
 from crowdcore.data.lookups import renumber
-from crowdcore.data.numerals import as_numbers, as_text
+from crowdcore.data.numerals import as_numbers, as_text, begins_with_numbers
 
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 
 
 _AGAIN = 1 << 17  # numbers that become texts again at once
 NEAR = 1 << 12  # further names of a list among which those of a piece are looked up
+
+
+class _Pieces:
+    """Numbers that come in pieces, one after the other in an array that grows, where not as many were expected."""
+
+    def __init__(self, dtype: type[np.generic], expected: int) -> None:
+        self._array, self._n = np.empty(expected, dtype), 0
+
+    def __len__(self) -> int:
+        return self._n
+
+    def add(self, piece: AnyArray) -> None:
+        begin, self._n = self._n, self._n + len(piece)
+        if self._n > len(self._array):
+            self._array.resize(self._n, refcheck=False)
+        self._array[begin : self._n] = piece
+
+    def take(self) -> AnyArray:
+        """All of them; none are left."""
+        taken, self._array, self._n = self._array[: self._n], self._array[:0].copy(), 0
+        return taken
 
 
 class Encoder:
@@ -29,14 +50,15 @@ class Encoder:
     Args:
         listed: distinct names (large_string) that the column is likely to hold in this order: while it does, each
             piece is looked up among the next of them, and no table of all names is made.
+        n_rows: how many there are, if that is known.
     """
 
-    def __init__(self, listed: Arrow = None) -> None:
+    def __init__(self, listed: Arrow = None, n_rows: int = 0) -> None:
         self._listed, self._at = listed, 0
-        self._codes = bytearray()  # int32, grows in place: of each row the place among the values of its piece
+        self._codes = _Pieces(np.int32, n_rows)  # of each row the place among the values of its piece
         self._ends: list[int] = []  # of the pieces
         self._values: list[Arrow] = []  # of the pieces
-        self._numbers = bytearray()  # float64, grows in place
+        self._numbers = _Pieces(np.float64, n_rows)
         self._kind: Arrow = None  # of the column that the numbers are from
 
     def add(self, column: Arrow) -> None:
@@ -45,15 +67,26 @@ class Encoder:
         if pa.types.is_nested(kind):
             raise DataError(f"holds {kind}, not names or numbers")
         if not self._values and self._kind in (None, kind):
-            numbers = as_numbers(column, known=bool(self._numbers))
-            if numbers is not None:
-                self._numbers += numbers.data
-                self._kind = kind
+            column = self._add_numbers(column)
+            if not len(column):
                 return
-        before, self._numbers = np.frombuffer(self._numbers), bytearray()
+        before = self._numbers.take()
         for at in range(0, len(before), _AGAIN):
             self._encode(pa.array(before[at : at + _AGAIN]).cast(self._kind))
         self._encode(column)
+
+    def _add_numbers(self, column: Arrow) -> Arrow:
+        """Take the next rows as numbers, chunk by chunk; the rows from the first chunk on that does not hold such."""
+        if not len(self._numbers) and not begins_with_numbers(column):
+            return column
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        for place, chunk in enumerate(chunks):
+            numbers = as_numbers(chunk, known=True)
+            if numbers is None:
+                return pa.chunked_array(chunks[place:])
+            self._numbers.add(numbers)
+            self._kind = column.type
+        return column[:0]
 
     def _encode(self, column: Arrow) -> None:
         kind = column.type
@@ -79,7 +112,7 @@ class Encoder:
             self._unlist(values.type)
         for part in indices:
             codes = np.asarray(part.fill_null(-1)).astype(np.int32, copy=False)
-            self._codes += (codes if number is None else renumber(codes, number)).data
+            self._codes.add(codes if number is None else renumber(codes, number))
         if number is None:
             self._values.append(values)
             self._ends.append(len(self._codes))
@@ -98,9 +131,9 @@ class Encoder:
 
     def _unlist(self, kind: Arrow) -> None:
         """Give the list up: the pieces that were found in it become one with values of their own."""
-        if self._codes:
-            found = compact(self._listed, np.frombuffer(self._codes, np.int32))
-            self._codes = bytearray(found.codes.data)
+        if len(self._codes):
+            found = compact(self._listed, self._codes.take())
+            self._codes.add(found.codes)
             self._values.append(found.values.cast(kind))
             self._ends.append(len(self._codes))
         self._listed = None
@@ -111,10 +144,9 @@ class Encoder:
         Raises:
             DataError: text that is not UTF-8, or more of it than can be held.
         """
-        if self._numbers:
-            numbers, self._numbers = np.frombuffer(self._numbers), bytearray()
-            return NumberColumn(numbers, self._kind)
-        codes, self._codes = np.frombuffer(self._codes, np.int32), bytearray()
+        if len(self._numbers):
+            return NumberColumn(self._numbers.take(), self._kind)
+        codes = self._codes.take()
         if self._listed is not None:
             return compact(self._listed, codes)
         if not self._values:
@@ -127,7 +159,7 @@ class Encoder:
             except pa.ArrowException as error:
                 raise DataError(f"holds more text than can be read ({error})") from None
             for number, begin, end in zip(unified, [0, *self._ends], self._ends, strict=False):
-                own = codes[begin // 4 : end // 4]
+                own = codes[begin:end]
                 own[:] = renumber(own, np.asarray(number.indices))
             pieces = [unified[0].dictionary]
         values = as_text(pieces[0])

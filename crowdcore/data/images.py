@@ -36,6 +36,7 @@ _BYTES = 100 << 20  # of a file
 _AT_ONCE = 256  # files for one child process
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA")  # whose colours are plain
 _NAMED, _FEW = 50, 3  # faults that a sentence names; where no task is left
+_UNUSABLE, _NEXT = "cannot be used for want of a usable", " · "
 LEAVE_OUT = (
     "Correct them, or pass accept=True (--accept) to leave these tasks out (`crowdcore embed` writes a dataset without "
     "them)."
@@ -125,14 +126,20 @@ def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str,
         return ()
     none_left = len(faulty) == n_tasks
     named = list(faulty.items())[: _FEW if none_left else _NAMED]
-    listed = "; ".join(reason if reason.startswith(task) else f"{task!r}: {reason}" for task, reason in named)
-    more = f"; and {len(faulty) - len(named):,} more" if len(faulty) > len(named) else ""
-    what = f"{len(faulty):,} of {plural(n_tasks, 'task')} cannot be used for want of a usable {noun} ({listed}{more})"
+    listed = _NEXT.join(reason if reason.startswith(task) else f"{task!r}: {reason}" for task, reason in named)
+    more = f"{_NEXT}and {len(faulty) - len(named):,} more" if len(faulty) > len(named) else ""
+    what = f"{len(faulty):,} of {plural(n_tasks, 'task')} {_UNUSABLE} {noun} ({listed}{more})"
     if none_left:
         raise DataError(what, f"No task is left. {remedy}".rstrip())
     if not accept:
         raise DataError(what, f"{remedy} {LEAVE_OUT}".lstrip())
     return (f"Left out: {what}.",)
+
+
+def faults_of(refusal: str) -> tuple[str, list[str], str] | None:
+    """The parts of what `refuse_unless` says: its sentence, its faults, its remedy; None for another refusal."""
+    found = re.fullmatch(rf"(.+? {_UNUSABLE} \w+) \((.+)\)\. (.*)", refusal)
+    return found and (found[1], found[2].split(_NEXT), found[3])
 
 
 def image_faults(dataset: Labelled, seconds: float = 10.0) -> tuple[dict[str, str], int]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
 BLOCK = 1 << 18
+
+_SUMMED = 1 << 16  # values that are made at once to be summed
 
 
 def first_rows(codes: IntArray, size: int) -> IntArray:
@@ -36,12 +40,21 @@ def counted_sorted(codes: IntArray, size: int) -> IntArray:
     return counts
 
 
-def summed(codes: IntArray, values: FloatArray, size: int) -> FloatArray:
-    """(size,) sum of the values of each code, added in their order as `numpy.bincount` does."""
-    total: FloatArray = np.zeros(size)
-    for begin in range(0, len(codes), BLOCK):
-        np.add.at(total, codes[begin : begin + BLOCK].astype(np.intp), values[begin : begin + BLOCK])
+def summed(codes: IntArray, values: FloatArray | Callable[[slice], FloatArray], size: int) -> FloatArray:
+    """(size,) sum of the values of each code, added in their order as `numpy.bincount` does; or of what makes them."""
+    total, some = np.zeros(size), values if callable(values) else values.__getitem__
+    for begin in range(0, len(codes), _SUMMED):
+        at = slice(begin, min(begin + _SUMMED, len(codes)))
+        np.add.at(total, codes[at].astype(np.intp), some(at))
     return total
+
+
+def sum_of(values: Callable[[slice], FloatArray], begin: int, end: int) -> float:
+    """Sum of the values of the rows ``begin:end``, added in the order of `numpy.sum`, halves of halves."""
+    if end - begin <= _SUMMED:
+        return float(values(slice(begin, end)).sum())
+    half = begin + (end - begin) // 16 * 8
+    return sum_of(values, begin, half) + sum_of(values, half, end)
 
 
 def gather(table: AnyArray, codes: IntArray, out: AnyArray | None = None) -> AnyArray:

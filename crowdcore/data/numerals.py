@@ -36,6 +36,11 @@ def as_numbers(column: Arrow, known: bool = False) -> FloatArray | None:
     return _numbers(column, text)
 
 
+def begins_with_numbers(column: Arrow) -> bool:
+    """Whether `as_numbers` takes the first rows of a column."""
+    return as_numbers(column.slice(0, _LOOK)) is not None
+
+
 def _numbers(column: Arrow, text: bool) -> FloatArray | None:
     try:
         numbers = column.cast(pa.float64())

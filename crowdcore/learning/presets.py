@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import SettingError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,6 @@ def get(name: str) -> Preset:
         SettingError: no such preset; the nearest one is suggested.
     """
     if name not in PRESETS:
-        near = difflib.get_close_matches(name, list(PRESETS), n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
-        raise SettingError("preset", "name one that exists", name, f"{hint}Known: {', '.join(PRESETS)}.")
+        remedy = f"{did_you_mean(name, PRESETS)}Known: {', '.join(PRESETS)}."
+        raise SettingError("preset", "name one that exists", name, remedy)
     return PRESETS[name]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import SettingError, did_you_mean
 from crowdcore.reproduce import ccc, conal, crowd_layer, trace
 from crowdcore.reproduce.entry import Entry
 
@@ -22,7 +21,6 @@ def get(id: str) -> Entry:
         SettingError: there is none of that id; the nearest one is suggested.
     """
     if id not in ENTRIES:
-        near = difflib.get_close_matches(id, ENTRIES, n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
-        raise SettingError("reproduction", "be one that there is", id, f"{hint}Known: {', '.join(ENTRIES)}.")
+        remedy = f"{did_you_mean(id, ENTRIES)}Known: {', '.join(ENTRIES)}."
+        raise SettingError("reproduction", "be one that there is", id, remedy)
     return ENTRIES[id]

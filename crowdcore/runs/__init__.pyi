@@ -3,7 +3,6 @@ from .artefacts import (
     learnt as learnt,
     log_lines as log_lines,
     predictions as predictions,
-    ratings_result as ratings_result,
     reference as reference,
     result as result,
 )

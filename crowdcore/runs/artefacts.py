@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from crowdcore.data.dataset import CrowdDataset
     from crowdcore.data.ratings import Labelled
     from crowdcore.learning.labels import Learnt
-    from crowdcore.learning.ratings.result import RatingsResult
     from crowdcore.learning.results.result import TrainingResult
 
 _SPLITS = np.array(["train", "valid", "test", "unlabelled"])
@@ -41,22 +40,6 @@ def result(run_id: str, *, workspace: Workspace | None = None) -> TrainingResult
     found = learnt(run_id, workspace=workspace)
     if isinstance(found, RatingsResult):
         raise DataError(f"Run {run_id} learnt from ratings of {found.dataset}", "This is about classes or tags.")
-    return found
-
-
-def ratings_result(run_id: str, *, workspace: Workspace | None = None) -> RatingsResult:
-    """What a run learnt from ratings.
-
-    Raises:
-        DataError: there is nothing (yet), its files are gone, or it learnt from classes or tags.
-    """
-    from crowdcore.learning.ratings.result import RatingsResult
-
-    found = learnt(run_id, workspace=workspace)
-    if not isinstance(found, RatingsResult):
-        raise DataError(
-            f"Run {run_id} learnt from classes of {found.dataset}", "This is about labels that are numbers."
-        )
     return found
 
 

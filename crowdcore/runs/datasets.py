@@ -6,7 +6,7 @@ from pathlib import Path
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import CrowdDataset, RatingDataset
-from crowdcore.data.catalogue import load_labels, read_labels
+from crowdcore.data.catalogue import is_path, load_labels, read_labels
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.uploads import upload_folder
 from crowdcore.runs.workspace import Workspace
@@ -14,8 +14,7 @@ from crowdcore.runs.workspace import Workspace
 
 def spelled(name: str) -> str:
     """How a run calls a dataset: its name, or the absolute path of a file or folder."""
-    is_path = "/" in name or "\\" in name or (bool(Path(name).suffix) and Path(name).exists())
-    return str(Path(name).resolve()) if is_path else name
+    return str(Path(name).resolve()) if is_path(name) else name
 
 
 def open_dataset(name: str, workspace: Workspace) -> CrowdDataset:

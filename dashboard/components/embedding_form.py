@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from crowdcore.core.errors import CrowdError
-from crowdcore.data.images import LEAVE_OUT
+from crowdcore.data.images import LEAVE_OUT, faults_of
 from crowdcore.learning.networks.weights import sentence_models
 from dashboard import state
 from dashboard.components.guard import without_server_paths
-from dashboard.components.text import as_text, duration
+from dashboard.components.text import as_text, duration, listed
 from dashboard.services import embedding
 
 
@@ -33,7 +33,9 @@ def embedding_form(noun: str) -> None:
         about = "" if seconds is None else f"About **{duration(seconds)}**. "
         st.caption(f"{about}{embedding.KIND_TITLES[kind]}.", width="stretch")
     if refused[0] == dataset:
-        st.error(as_text(refused[1].removesuffix(LEAVE_OUT)), icon=":material/broken_image:")
+        said = refused[1].removesuffix(LEAVE_OUT)
+        parts = faults_of(said)
+        st.error(listed(*parts) if parts else as_text(said), icon=":material/broken_image:")
         if LEAVE_OUT in refused[1] and st.button("Leave these tasks out and go on", icon=":material/content_cut:"):
             _make(dataset, kind, True, model)
 

@@ -14,7 +14,7 @@ from dashboard import state
 from dashboard.components.numbers import numbers
 from dashboard.components.rating_scale import ask_kind, ask_scale, reading
 from dashboard.components.table import table
-from dashboard.components.text import as_text, count
+from dashboard.components.text import as_text, count, listed
 from dashboard.components.variants import merging, open_questions
 from dashboard.services import uploads
 
@@ -167,9 +167,8 @@ def ask_split(path: str, mapping: dict[str, Any], told: ImportReport) -> None:
 def unusable(finding: Finding) -> None:
     """The tasks whose image or text cannot be used, one below the other."""
     more = finding.count - len(finding.examples)
-    named = [*map(as_text, finding.examples), *([f"and {more:,} more"] if more else [])]
-    what, listed = as_text(finding.sentence.partition(":")[0]), "\n".join(f"- {one}" for one in named)
-    st.warning(f"{what}:\n\n{listed}\n\n{as_text(finding.remedy)}", icon=":material/broken_image:")
+    named = [*finding.examples, *([f"and {more:,} more"] if more else [])]
+    st.warning(listed(finding.sentence.partition(":")[0], named, finding.remedy), icon=":material/broken_image:")
 
 
 def report(found: Import | RatingImport, path: str) -> None:
@@ -198,8 +197,7 @@ def report(found: Import | RatingImport, path: str) -> None:
     elif told.format == "long" and not span:
         st.caption("No column called 'timestamp' or 'seconds' holds times, so drift and speed cannot be judged.")
     if told.changes:
-        listed = "\n".join(f"- {as_text(change)}" for change in told.changes)
-        st.warning(f"Importing would leave out or merge:\n\n{listed}", icon=":material/content_cut:")
+        st.warning(listed("Importing would leave out or merge", told.changes), icon=":material/content_cut:")
     elif open_questions(told):
         st.info("Nothing is dropped or merged yet. Below: names that may be the same.", icon=":material/call_merge:")
     else:

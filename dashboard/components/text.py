@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # What Streamlit rewrites after Markdown has been parsed: icons, addresses, arrows, dashes.
@@ -14,6 +15,12 @@ def as_text(text: object) -> str:
     """Markdown that shows ``text`` literally: no markup, links, icons or HTML, all on one line."""
     joined = _LATE.sub(_JOINER, " ".join(str(text).split()))
     return _PUNCTUATION.sub(r"\\\1", joined)
+
+
+def listed(what: str, items: Iterable[object], remedy: str = "") -> str:
+    """Markdown: a sentence, what it is about one below the other, and what helps."""
+    lines = "\n".join(f"- {as_text(item)}" for item in items)
+    return f"{as_text(what)}:\n\n{lines}\n\n{as_text(remedy)}"
 
 
 def count(n: float, one: str, many: str | None = None) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from crowdcore.core.confined import run_confined
-from crowdcore.core.errors import CrowdError
+from crowdcore.core.errors import CrowdError, did_you_mean
 from crowdcore.core.memory import available_memory
 from crowdcore.core.places import workspace
 from crowdcore.data import CrowdDataset
@@ -114,10 +113,9 @@ def _looked_up(name: str) -> Labelled:
     uploaded = upload_folder(name)
     folder = uploaded or dataset_folders().get(name)
     if folder is None:
-        near = difflib.get_close_matches(name, dataset_folders(), n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
         raise CrowdError(
-            f"There is no dataset {name!r}. {hint}Choose another in the sidebar, or open a file on the Data page."
+            f"There is no dataset {name!r}. {did_you_mean(name, dataset_folders())}Choose another in the sidebar, or "
+            "open a file on the Data page."
         )
     stamp = max((f.stat().st_mtime_ns for f in folder.iterdir()), default=0)
     return _opened(name, str(uploaded or ""), stamp, is_embedded(folder))

@@ -58,6 +58,19 @@ def test_a_file_that_is_not_there_is_one_clear_line(refused, tmp_path) -> None:
     assert "nowhere.csv" in refused("info", tmp_path / "nowhere.csv")
 
 
+def test_a_name_with_a_dot_is_that_of_a_dataset_unless_there_is_such_a_file(
+    crowdcore, refused, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shelf").mkdir()
+    monkeypatch.setenv("CROWDCORE_DATA", str(tmp_path / "shelf"))
+    crowdcore("export", "demo", tmp_path / "shelf" / "demo.v2")
+    assert crowdcore("info", "demo.v2") == crowdcore("info", "./shelf/demo.v2")
+    assert "There is no such file or folder, either." in refused("info", "nowhere.csv")
+    crowdcore("export", "demo", tmp_path / "votes.csv")
+    assert crowdcore("info", "votes.csv") == crowdcore("info", tmp_path / "votes.csv")
+
+
 def test_an_unknown_way_to_read_is_refused(refused, tmp_path) -> None:
     (tmp_path / "v.csv").write_text("task,worker,label\na,w1,x\n", encoding="utf-8")
     assert "lable" in refused("info", tmp_path / "v.csv", "--read", "lable=x")

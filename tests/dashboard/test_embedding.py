@@ -50,6 +50,7 @@ def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, t
     button(test, "Prepare 20 images").click()
     test.run()
     assert "p003.png is empty (zero bytes)" in words(test)
+    assert "cannot be used for want of a usable image:\n\n- " in words(test), "a line for each fault"
     button(test, "Leave these tasks out and go on").click()
     test.run()
     opened = opening.dataset(name)

@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from dashboard.components.text import as_text, count, number, percent
+from dashboard.components.text import as_text, count, listed, number, percent
 
 
 @given(st.text())
@@ -26,6 +26,10 @@ def test_unescaping_gives_the_words_back(text: str) -> None:
 )
 def test_what_streamlit_rewrites_late_is_broken_up(text: str) -> None:
     assert "\u2060" in as_text(text)
+
+
+def test_a_list_has_a_line_for_each_item() -> None:
+    assert listed("Two faults", ["a_b", "c"], "Correct them.") == "Two faults:\n\n- a\\_b\n- c\n\nCorrect them\\."
 
 
 def test_numbers() -> None:

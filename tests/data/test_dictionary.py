@@ -68,7 +68,7 @@ def test_ratings_that_all_differ_are_held_as_numbers_and_read_back():
             encoder = Encoder()
             for part in np.array_split(several, 5):
                 encoder.add(pa.array(part).cast(kind))
-            assert len(encoder._numbers) == several.nbytes and not encoder._values
+            assert len(encoder._numbers) == len(several) and not encoder._values
             codes = encoder.finish()
             assert len(codes.values) == 3000 and codes.values.type == pa.large_string()
             assert np.array_equal(np.array(spelled(codes), float), several)
@@ -205,3 +205,28 @@ def test_names_looked_up_in_a_list_are_coded_as_without_it(column, monkeypatch):
     found, wanted = listed.finish(), plain.finish()
     assert found.values.to_pylist() == wanted.values.to_pylist()
     assert found.codes.tolist() == wanted.codes.tolist()
+
+
+@pytest.mark.parametrize("expected", [0, 7, 2000, 5000])
+def test_it_does_not_matter_how_many_rows_are_expected(expected):
+    numbers = np.random.default_rng(0).standard_normal(2000)
+    texts = [f"t{i % 700}" for i in range(2000)]
+    for column in (pa.array(numbers), pa.array(texts)):
+        encoder = Encoder(n_rows=expected)
+        for at in range(0, 2000, 300):
+            encoder.add(pa.chunked_array([column[at : at + 150], column[at + 150 : at + 300]]))
+        found, want = encoder.finish(), encode(column)
+        assert len(found) == 2000 and found.values.equals(want.values) and np.array_equal(found.codes, want.codes)
+
+
+def test_a_slab_whose_later_chunk_holds_no_numbers_becomes_names():
+    encoder, numbers = Encoder(), pa.array(np.random.default_rng(0).standard_normal(1500)).cast(pa.string())
+    encoder.add(pa.chunked_array([numbers, pa.array(["x", None]), numbers[:2]]))
+    assert spelled(encoder.finish()) == [*numbers.to_pylist(), "x", None, *numbers[:2].to_pylist()]
+
+
+def test_numbers_in_short_chunks_are_numbers_too():
+    numbers, encoder = np.random.default_rng(0).standard_normal(1500), Encoder()
+    encoder.add(pa.chunked_array([pa.array(part, pa.float64()) for part in ([], *np.split(numbers, 30))]))
+    found = encoder.finish()
+    assert isinstance(found, NumberColumn) and np.array_equal(found.numbers, numbers)

@@ -18,8 +18,8 @@ from crowdcore.runs import (
     curves,
     estimate,
     get_run,
+    learnt,
     predictions,
-    ratings_result,
     result,
     store,
 )
@@ -48,7 +48,7 @@ def test_a_run_comes_to_what_training_comes_to(folder: Path, workspace: Workspac
     run = asked(folder, workspace)
     assert train(run) == FINISHED
     expected = train_ratings(read_ratings(folder), "crowd-layer", seeds=(0, 2), device="cpu", **FAST)
-    found, kept = get_run(run.id), ratings_result(run.id)
+    found, kept = get_run(run.id), learnt(run.id)
     assert isinstance(kept, RatingsResult)
     np.testing.assert_array_equal(kept.predictions["selected"], expected.predictions["selected"])
     for at in ("selected", "last", "best"):
@@ -80,12 +80,12 @@ def test_a_cancelled_run_keeps_what_it_learnt_and_goes_on_bit_for_bit(
     monkeypatch.setattr(Recorder, "listen", listen_and_cancel)
     assert train(run) == CANCELLED
     assert get_run(run.id).message == "Cancelled after epoch 2; what was learnt by then is kept."
-    assert ratings_result(run.id).last_epoch.tolist() == [2, 2]
+    assert learnt(run.id).last_epoch.tolist() == [2, 2]
     monkeypatch.setattr(Recorder, "listen", listen)
     workspace.forget_cancel(run.id)
     store.set_state(run.id, "queued", workspace=workspace)
     assert train(get_run(run.id)) == FINISHED, "it continues from its checkpoint"
-    whole, resumed = train_ratings(read_ratings(folder), seeds=(0, 2), device="cpu", **FAST), ratings_result(run.id)
+    whole, resumed = train_ratings(read_ratings(folder), seeds=(0, 2), device="cpu", **FAST), learnt(run.id)
     np.testing.assert_array_equal(resumed.predictions["selected"], whole.predictions["selected"])
     np.testing.assert_array_equal(resumed.curves["valid_rmse"], whole.curves["valid_rmse"])
 

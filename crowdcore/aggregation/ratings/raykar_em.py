@@ -11,7 +11,7 @@ from pydantic import Field
 from crowdcore.aggregation.ratings.base import RatingAggregator, RatingResult
 from crowdcore.core.kernels_ratings import KNOWN, line_posterior
 from crowdcore.core.types import FloatArray
-from crowdcore.data.lookups import gather, summed
+from crowdcore.data.lookups import sum_of, summed
 from crowdcore.data.ratings import RatingDataset
 
 
@@ -82,18 +82,19 @@ class RaykarEM(RatingAggregator):
     def _fit(self, dataset: RatingDataset, known: FloatArray) -> RatingResult:
         start, task, worker, n_workers = dataset.task_start, dataset.task, dataset.worker, dataset.n_workers
         centre = float(dataset.rating.mean())
-        value, count = dataset.rating - centre, dataset.labels_per_worker.astype(np.float64)
-        total, square = summed(worker, value, n_workers), value**2
-        squares = summed(worker, square, n_workers)
+        count = dataset.labels_per_worker.astype(np.float64)
+
+        def value(at: slice) -> FloatArray:
+            return np.asarray(dataset.rating[at] - centre)
+
+        total, squares = summed(worker, value, n_workers), summed(worker, lambda at: value(at) ** 2, n_workers)
         rated, clamped = dataset.annotated, ~np.isnan(known)
         n = np.maximum(dataset.labels_per_task, 1)
         mean = np.where(clamped, known - centre, summed(task, value, dataset.n_tasks) / n)
         variance = np.where(clamped, KNOWN, 0.0)
         smallest = 1e-6 * (dataset.high - dataset.low) ** 2
-        off = np.subtract(value, gather(mean, task, out=square), out=square)  # no further array
-        around = float(np.square(off, out=off).sum())
-        del square, off
-        pooled = max(around / max(len(value) - int((rated & ~clamped).sum()), 1), smallest)
+        around = sum_of(lambda at: (value(at) - mean[task[at]]) ** 2, 0, dataset.n_annotations)
+        pooled = max(around / max(dataset.n_annotations - int((rated & ~clamped).sum()), 1), smallest)
         spread = max(float(mean[rated].var()), smallest)
         shrink = self.bias_shrinkage, self.scale_shrinkage * spread
         workers = _Workers(np.zeros(n_workers), np.ones(n_workers), np.full(n_workers, 1 / pooled))
@@ -102,7 +103,7 @@ class RaykarEM(RatingAggregator):
         converged = False
         n_rated = int(rated.sum())
         while len(objective) < self.max_iterations and not converged:
-            found = line_posterior(start, task, worker, value, workers.line, prior, mean, variance)
+            found = line_posterior(start, task, worker, dataset.rating, centre, workers.line, prior, mean, variance)
             density = found.likelihood / 2 + _of_workers(workers, count, total, squares, n_rated, prior)
             objective.append(density + self._log_prior(workers, shrink, pooled))
             converged = found.change <= self.tolerance * (dataset.high - dataset.low)

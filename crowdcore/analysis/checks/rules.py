@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import tomllib
@@ -12,7 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
-from crowdcore.core.errors import DataError, SettingError, need_extra
+from crowdcore.core.errors import DataError, SettingError, did_you_mean, need_extra
 from crowdcore.core.settings import Settings
 
 _PLAIN = re.compile(r"[a-z][\w-]*")
@@ -179,8 +178,8 @@ def rules_of(given: Mapping[str, Any]) -> Rules:
     """
     for name, value in given.items():
         if name not in Rules.model_fields:
-            near = difflib.get_close_matches(name, Rules.model_fields, 1)
-            remedy = f"Did you mean `{near[0]}`?" if near else "`crowdcore check --example-rules` lists all."
+            remedy = did_you_mean(name, Rules.model_fields, say="`{}`".format)
+            remedy = remedy or "`crowdcore check --example-rules` lists all."
             raise SettingError("rules", "hold known rules only", name, remedy)
         if isinstance(value, bool | list | dict):
             raise SettingError(name, "be one number or name", type(value).__name__)

@@ -44,6 +44,7 @@ class Table(ABC):
         escaped: whether cells that look like formulas may carry our writers' apostrophe.
         header: whether the first row held the names.
         findings: what had to be guessed to open it.
+        n_rows: how many there are; 0 where only reading all tells.
         n_read: rows of the last `stream`, up to where it was followed.
         headers_again: (k,) rows of it, from 0, that say the names again and were passed over.
         nested: column -> row and value of the first list or record in it, as far as read.
@@ -58,6 +59,7 @@ class Table(ABC):
     escaped: bool = False
     header: bool = False
     findings: tuple[Finding, ...] = ()
+    n_rows: int = 0
     n_read: int = 0
     headers_again: IntArray = np.empty(0, np.int64)
     nested: Mapping[str, tuple[int, str]] = MappingProxyType({})
@@ -203,7 +205,7 @@ class Table(ABC):
         Returns:
             Column name -> codes; and a pyarrow table of the kept columns (None if there are none).
         """
-        encoders = {name: Encoder(listed.get(name)) for name in columns}
+        encoders = {name: Encoder(listed.get(name), self.n_rows) for name in columns}
         kept: list[Arrow] = []
         for slab in self.slabs((*columns, *keep)):
             for name, encoder in encoders.items():

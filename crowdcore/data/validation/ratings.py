@@ -94,6 +94,9 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
         findings += noticed
     tasks, noticed = number_tasks(raw, names["task"], listed)
     findings += noticed
+    gold, split, about_tasks = _about_tasks(raw, tasks, settings, (low, high))
+    if raw.tasks is not None:
+        raw = replace(raw, tasks=replace(raw.tasks, gold=None))  # beside each rating it takes as much as those
     numbers = rating_numbers(names["label"], settings, low, high)
     findings += _outside(numbers, names["label"], "label", (low, high), raw, None, settings)
     keep, noticed = accepted_rows(raw, names)
@@ -113,8 +116,7 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
     given.sort(len(tasks.ids))
     given, repeats, noticed = without_repeats(given, len(workers), raw, settings)
     findings += noticed
-    gold, split, noticed = _about_tasks(raw, tasks, settings, (low, high))
-    findings += noticed
+    findings += about_tasks
     counts = tally_numbers(given.worker, given.label, len(workers))
     findings += crowd_findings(counts, counted_sorted(given.task, len(tasks.ids)), tasks.ids, workers)
     raw, noticed = readable_times(raw, given.rows)

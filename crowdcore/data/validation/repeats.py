@@ -54,7 +54,9 @@ def _twice(task: IntArray, worker: IntArray, n_workers: int) -> IntArray:
     found, begin = [np.empty(0, np.int64)], 0
     while begin < len(task):
         end = int(np.searchsorted(task, task[min(begin + BLOCK, len(task)) - 1], "right"))
-        key = task[begin:end].astype(np.int64) * n_workers + worker[begin:end]
+        key = task[begin:end].astype(np.int64)
+        key *= n_workers
+        key += worker[begin:end]
         key.sort()
         found.append(key[1:][key[1:] == key[:-1]])
         begin = end

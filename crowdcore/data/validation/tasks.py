@@ -100,7 +100,7 @@ def per_task(tasks: TaskList, values: AnyArray, known: BoolArray) -> tuple[AnyAr
         (n_tasks,) first known value of each, which tasks have one, and the known rows that say something else.
     """
     known = known & (tasks.listed >= 0)
-    first = first_rows(np.where(known, tasks.listed, np.int32(-1)), len(tasks.ids))
+    first = first_rows(tasks.listed if known.all() else np.where(known, tasks.listed, np.int32(-1)), len(tasks.ids))
     told = first < len(values)
     result = np.zeros(len(tasks.ids), values.dtype)
     result[told] = values[first[told]]

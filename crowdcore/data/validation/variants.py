@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError, SettingError, did_you_mean
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes, distinct, strings
 from crowdcore.data.folding import fold_name
@@ -157,8 +156,7 @@ def _asked(merge: Mapping[str, tuple[str, ...]], spelled: list[_Spelling], setti
             if name == _tidy(into):
                 continue
             if name not in there:
-                near = difflib.get_close_matches(name, there, n=1)
-                raise SettingError(setting, "name what the file holds", name, f"Did you mean {near[0]!r}?" * len(near))
+                raise SettingError(setting, "name what the file holds", name, did_you_mean(name, there))
             if name in became or name in targets or not _tidy(into):
                 raise SettingError(setting, "merge each name once, into one that stays", name)
             became[name] = _tidy(into)

@@ -22,7 +22,7 @@ from crowdcore.data.tables.base import Arrow
 
 TableFormat = Literal["parquet", "csv"]
 ROWS = 1 << 18  # of a row group: a reader holds one at a time
-DICTIONARY = ROWS  # values of a dictionary that stays one
+DICTIONARY = 1 << 14  # values of a dictionary that stays one: read as one, a larger one takes many times its size
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pydantic import Field, field_validator
@@ -13,6 +12,7 @@ from pydantic import Field, field_validator
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.data import CrowdDataset, load_dataset, read_dataset, simulate
+from crowdcore.data.catalogue import is_path
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.simulate import TaskChoice
 
@@ -133,8 +133,7 @@ def plant(plan: RecoveryPlan, point: Point, crowd: int = 0, source: CrowdDataset
     if source is None and not plan.dataset:
         raise DataError(f"{simulator.name!r} labels tasks that are given", "Name a dataset with gold labels.")
     if source is None:
-        is_path = Path(plan.dataset).is_absolute() or "/" in plan.dataset or "\\" in plan.dataset
-        source = (read_dataset if is_path else load_dataset)(plan.dataset, accept=plan.accept)
+        source = (read_dataset if is_path(plan.dataset) else load_dataset)(plan.dataset, accept=plan.accept)
     return simulator.run(plan.tasks.of(source))
 
 
