@@ -195,13 +195,13 @@ def aggregators(view: RatingView) -> Exhibit:
         found = aggregation.ratings.get(name).fit(of)
         error = found.rating[judged] - gold
         square = float((error**2).mean()) if judged.any() else np.nan
-        variance = float(gold.var()) if judged.any() else np.nan
+        variance = float(gold.var()) if judged.any() and np.ptp(gold) > of.rounding else np.nan
         rows.append(
             {
                 "method": name,
                 "RMSE": np.sqrt(square),
                 "MAE": float(np.abs(error).mean()) if judged.any() else np.nan,
-                "R²": 1 - square / variance if variance else np.nan,
+                "R²": 1 - square / variance,
                 "iterations": len(found.log_likelihood),
             }
         )
