@@ -29,7 +29,8 @@ def moments(values: pd.Series) -> FloatArray:
     is_date = pd.api.types.is_datetime64_any_dtype(values.dtype)
     if is_date or 2 * np.isfinite(number).sum() <= _filled(values):
         read = pd.to_datetime(values if is_date else values.astype("str"), utc=True, errors="coerce", format="ISO8601")
-        near = read.where(read.between(*(pd.Timestamp(end, unit="s", tz="UTC") for end in (-_CLOCK, _CLOCK))))
+        first, last = (pd.Timestamp(end, unit="s", tz="UTC") for end in (-_CLOCK, _CLOCK))
+        near = read.where(read.between(first, last))
         found: FloatArray = (near - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(np.float64)
         return found if is_date else np.where(np.isfinite(number), np.nan, found)
     seconds = in_seconds(number)
