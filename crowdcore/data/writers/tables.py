@@ -34,6 +34,9 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.replace(path)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None  # nobody knows the temporary one
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
