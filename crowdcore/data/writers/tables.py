@@ -35,8 +35,9 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.replace(path)
     except OSError as error:
-        error.filename, error.filename2 = str(path), None  # nobody knows the temporary one
-        raise
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error  # nobody knows the temporary one
     finally:
         temporary.unlink(missing_ok=True)
 
