@@ -82,7 +82,7 @@ app.add_typer(workspace_app, name="workspace")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; a `CrowdError` is one line on standard error and exit code 2."""
+    """Run the command line; a `CrowdError` or a file's error is one line on standard error and exit code 2."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin while they wait starve a shared machine
     try:
         need_posix("crowdcore")
@@ -92,4 +92,10 @@ def main(arguments: list[str] | None = None) -> None:
             app(arguments)
     except CrowdError as error:
         print(f"crowdcore: {error}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        why = f"{error.filename} cannot be opened: {error.strerror or error}"
+        print(f"crowdcore: {why}. Choose another file or folder.", file=sys.stderr)
         sys.exit(2)

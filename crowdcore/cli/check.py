@@ -10,7 +10,7 @@ import typer
 
 from crowdcore.cli._options import Accept, HideNames, Json, Read, open_dataset
 from crowdcore.cli._output import print_json, print_table
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import SettingError
 
 
 def check(
@@ -44,12 +44,7 @@ def check(
     found = renamed(analysis.check(ds, limits), worker_names(ds, hide_names))
     for file, text in ((junit, analysis.junit_xml(found, strict)), (html, analysis.check_page(found, strict))):
         if file:
-            try:
-                file.write_text(text, encoding="utf-8")
-            except OSError as error:
-                raise DataError(
-                    f"It cannot be written: {error.strerror}", "Choose another place.", file=file
-                ) from error
+            file.write_text(text, encoding="utf-8")
     failed = found.failed(strict)
     if json:
         shown = {"dataset": found.dataset, "fingerprint": found.fingerprint, "reference": found.reference}

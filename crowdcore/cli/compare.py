@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,15 +62,15 @@ def compare(
 
     A setting may name its method: --set conal.embedding=40.
     """
-    named = [m for m in method or () if m in aggregation.aggregators]
-    learners = [m for m in method or () if m not in aggregation.aggregators]
+    methods = dict.fromkeys(method or ())
+    named = [m for m in methods if m in aggregation.aggregators]
+    learners = [m for m in methods if m not in aggregation.aggregators]
     inferred: list[dict[str, Any]] = []
     results: list[TrainingResult] = []
     trained_on: list[CrowdDataset] = []
     said: list[dict[str, Any]] = []
     tagged: list[dict[str, Any]] = []
-    for name in datasets:
-        ds = open_dataset(name, read, accept)
+    for ds in _told_apart([open_dataset(name, read, accept) for name in dict.fromkeys(datasets)]):
         aggregators = named if method else aggregation.fitting(ds)
         if aggregators and not ds.has_gold:
             raise CrowdError(
@@ -111,6 +113,14 @@ def compare(
     else:
         _print(tables)
         print_notes(_told_once([*inferred, *learnt]))
+
+
+def _told_apart(datasets: Sequence[CrowdDataset]) -> Iterator[CrowdDataset]:
+    """The datasets; of several with one name the second is called ``name (2)``."""
+    names = [ds.name for ds in datasets]
+    for k, ds in enumerate(datasets):
+        before = names[:k].count(ds.name)
+        yield replace(ds, name=f"{ds.name} ({before + 1})") if before else ds
 
 
 def _print(tables: dict[str, Told]) -> None:

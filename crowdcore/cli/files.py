@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,11 +11,13 @@ import typer
 
 from crowdcore.cli._options import Accept, DatasetName, Device, HideNames, Json, Read, open_dataset, settings
 from crowdcore.cli._output import print_json, print_table
+from crowdcore.core.errors import SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, load_dataset, sources
 from crowdcore.data.catalogue import dataset_folders
 from crowdcore.data.images import SIDE
 from crowdcore.data.uploads import uploaded_datasets
 
+_OTHER_TABLES = {".json", ".jsonl", ".tsv", ".txt", ".xlsx", ".zip"}  # that are not written
 AnyPath = Annotated[Path, typer.Argument(help="A file or a dataset folder.")]
 
 
@@ -85,9 +88,9 @@ def export(
     from crowdcore.data.pseudonyms import hide_names as without_names, in_order
     from crowdcore.data.writers import write_conll, write_folder, write_long
 
-    writers: dict[str, Any] = {".csv": write_long, ".parquet": write_long, ".conll": write_conll}
-    ds = in_order(without_names(ds)) if hide_names else ds
-    writers.get(target.suffix, write_folder)(ds, target)
+    writers = {"": write_folder, ".csv": write_long, ".parquet": write_long, ".conll": write_conll}
+    write = _writer(target, writers)
+    write(in_order(without_names(ds)) if hide_names else ds, target)
     _say_written(ds, target, "annotations", json)
 
 
@@ -100,9 +103,17 @@ def export_ratings(
     """Write ratings as a folder in our format, or as a table: a row per rating, or a column per worker."""
     from crowdcore.data.writers import write_folder, write_long, write_wide
 
-    write = write_wide if wide else write_long if target.suffix in {".csv", ".parquet"} else write_folder
-    write(ds, target)
+    table = write_wide if wide else write_long
+    _writer(target, {"": write_folder if not wide else write_wide, ".csv": table, ".parquet": table})(ds, target)
     _say_written(ds, target, "ratings", json)
+
+
+def _writer(target: Path, writers: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
+    """What writes a file with such an ending; ``""`` is for folders, whose names may end as they like."""
+    suffix = target.suffix.lower()
+    if suffix in _OTHER_TABLES:
+        raise SettingError("target", f"be a folder, or end in {', '.join(filter(None, writers))}", target.name)
+    return writers.get(suffix, writers[""])
 
 
 def _say_written(ds: CrowdDataset | RatingDataset, target: Path, noun: str, json: bool) -> None:

@@ -240,11 +240,13 @@ def _rows_with(raw: Codes, chosen: Arrow) -> IntArray:
 
 
 def _merged(raw: Codes, values: Arrow) -> tuple[tuple[tuple[str, str], ...], IntArray]:
-    """Spellings that were not the first of their value, and their rows."""
+    """Spellings that are not that of their value, nor the first where none is, and their rows."""
     merged = np.asarray(values.dictionary_encode().indices.fill_null(-1))
-    _, first = np.unique(merged, return_index=True)
+    as_read = np.asarray(pc.equal(raw.values, values).fill_null(False))
+    order = np.argsort(~as_read, kind="stable")
+    _, first = np.unique(merged[order], return_index=True)
     later = merged >= 0
-    later[first] = False
+    later[order[first]] = False
     flags = pa.array(later)
     before, after = raw.values.filter(flags).to_pylist(), values.filter(flags).to_pylist()
     return tuple(zip(before, after, strict=True)), _rows_with(raw, flags)

@@ -64,7 +64,7 @@ class Encoder:
     def add(self, column: Arrow) -> None:
         """Take the next rows: a pyarrow (chunked) array of any flat type."""
         kind = column.type
-        if pa.types.is_nested(kind):
+        if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
             raise DataError(f"holds {kind}, not names or numbers")
         if not self._values and self._kind in (None, kind):
             column = self._add_numbers(column)

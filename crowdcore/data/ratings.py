@@ -94,6 +94,11 @@ class RatingDataset(IndexTable):
                 raise DataError(f"Features or images for {len(rows)} tasks, but there are {self.n_tasks} tasks")
 
     @property
+    def rounding(self) -> float:
+        """Numbers this close differ by rounding alone."""
+        return 1e-9 * (self.high - self.low)
+
+    @property
     def has_gold(self) -> bool:
         """Whether some rated task has a known true rating."""
         return bool((~np.isnan(self.gold) & self.annotated).any())

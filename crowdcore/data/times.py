@@ -10,10 +10,11 @@ from crowdcore.core.types import FloatArray
 TIME, SECONDS = "timestamp", "seconds"
 """The columns of `CrowdDataset.extra` that say when a label was given, and how many seconds it took."""
 _LARGEST = 1e11  # s since 1970, in the year 5138: larger numbers are in a smaller unit
+_CLOCK = 9.2e9  # s: nanoseconds since 1970 fit 64 bits until the year 2262; dates beyond stand for "never"
 
 
 def moments(values: pd.Series) -> FloatArray:
-    """(n,) points in time, in seconds since 1970 or as written; NaN where missing or unreadable.
+    """(n,) points in time, in seconds since 1970 or as written; NaN where missing, unreadable or centuries away.
 
     Numbers are seconds, or milli-, micro- or nanoseconds since 1970 where they are too large for seconds. Other texts
     are read as ISO 8601. A column of texts holds one of both, that of most cells: beside dates a number is unreadable.
@@ -28,9 +29,12 @@ def moments(values: pd.Series) -> FloatArray:
     is_date = pd.api.types.is_datetime64_any_dtype(values.dtype)
     if is_date or 2 * np.isfinite(number).sum() <= _filled(values):
         read = pd.to_datetime(values if is_date else values.astype("str"), utc=True, errors="coerce", format="ISO8601")
-        found: FloatArray = (read - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(np.float64)
+        first, last = (pd.Timestamp(end, unit="s", tz="UTC") for end in (-_CLOCK, _CLOCK))
+        near = read.where(read.between(first, last))
+        found: FloatArray = (near - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(np.float64)
         return found if is_date else np.where(np.isfinite(number), np.nan, found)
-    return in_seconds(number)
+    seconds = in_seconds(number)
+    return np.where(np.abs(seconds) <= _CLOCK, seconds, np.nan)
 
 
 def in_seconds(number: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from crowdcore import aggregation, analysis, figures
 from crowdcore.analysis import RatingRecovery, RatingTruth
-from crowdcore.analysis.recovery.rating_biases import RatingBiases
+from crowdcore.analysis.recovery.rating_biases import RatingBiases, bias_correlation
 from crowdcore.core.drawable import escaped
 from crowdcore.core.types import BoolArray
 from crowdcore.data.ratings import RatingDataset
@@ -97,7 +97,7 @@ def recovered_biases(crowd: RatingDataset, name: str) -> Exhibit:
     """The workers' biases as an aggregator leads to them, against the planted ones."""
     found = _recovered(crowd, name)
     known = ~np.isnan(found.bias) & ~np.isnan(found.planted_bias)
-    r = float(np.corrcoef(found.planted_bias[known], found.bias[known])[0, 1]) if known.sum() > 1 else float("nan")
+    r = bias_correlation(crowd, found.planted_bias[known], found.bias[known])
     ids = pd.Index(map(escaped, map(str, found.worker_ids)))
     drawn = RatingBiases(ids, found.n_ratings, found.planted_bias, found.bias[None], 1, np.array([r]), r)
     figure = figures.rating_biases(drawn, title="Recovered and planted biases", subtitle=escaped(name))

@@ -88,7 +88,7 @@ def summary(view: RatingView) -> Exhibit:
     of, error = view.dataset, view.dataset.rating - view.truth.compared
     error = error[~np.isnan(error)]
     per_task, per_worker = of.labels_per_task[of.annotated], of.labels_per_worker[of.labels_per_worker > 0]
-    rows: dict[str, object] = {
+    rows: dict[str, str | float] = {
         "ratings": of.n_annotations,
         "tasks": of.n_tasks,
         "tasks with ratings": int(of.annotated.sum()),
@@ -101,12 +101,13 @@ def summary(view: RatingView) -> Exhibit:
         f"mean absolute error against {view.truth.name}": float(np.abs(error).mean()) if len(error) else np.nan,
         f"RMSE against {view.truth.name}": float(np.sqrt((error**2).mean())) if len(error) else np.nan,
     }
-    said = [
-        f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
-        for value in rows.values()
-    ]
+    said = [value if isinstance(value, str) else _said(value) for value in rows.values()]
     table = pd.DataFrame({"measure": rows.keys(), "value": said})
     return Exhibit("ratings-summary", "Ratings in numbers", None, table, view.notes)
+
+
+def _said(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else "–" if np.isnan(value) else f"{value:.4g}"
 
 
 @cached
@@ -195,13 +196,13 @@ def aggregators(view: RatingView) -> Exhibit:
         found = aggregation.ratings.get(name).fit(of)
         error = found.rating[judged] - gold
         square = float((error**2).mean()) if judged.any() else np.nan
-        variance = float(gold.var()) if judged.any() else np.nan
+        variance = float(gold.var()) if judged.any() and np.ptp(gold) > of.rounding else np.nan
         rows.append(
             {
                 "method": name,
                 "RMSE": np.sqrt(square),
                 "MAE": float(np.abs(error).mean()) if judged.any() else np.nan,
-                "R²": 1 - square / variance if variance else np.nan,
+                "R²": 1 - square / variance,
                 "iterations": len(found.log_likelihood),
             }
         )

@@ -244,7 +244,9 @@ def omega_truth(result: OmegaTruth, *, title: str = "Recovered ω against the tr
     share = result.counts / np.maximum(result.counts.sum(1, keepdims=True), 1)
     shown = np.where(result.counts > 0, share, np.nan)[::-1]
     names = [f"{a:.2f} – {b:.2f}" for a, b in zip(result.edges[:-1], result.edges[1:], strict=True)]
-    words = f"{result.n:,} annotations · Pearson {result.correlation:z.2f}, Spearman {result.rank_correlation:z.2f}"
+    words = f"{result.n:,} annotations"
+    if result.correlation == result.correlation:
+        words += f" · Pearson {result.correlation:z.2f}, Spearman {result.rank_correlation:z.2f}"
     if result.auc == result.auc:
         words += f" · AUC of which label was common {result.auc:.3f}, of the true ω {result.auc_limit:.3f}"
     fig = heatmap(

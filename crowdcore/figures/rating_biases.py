@@ -22,7 +22,9 @@ def rating_biases(biases: RatingBiases, *, title: str = "Learnt and true biases"
     least = max(biases.least, 1)
     table = biases.frame()
     table = table[table["ratings"] >= least]
-    words = f"r = {biases.mean_correlation:z.2f} over {len(table)} workers with {least} ratings or more"
+    r = biases.mean_correlation
+    words = f"r = {r:z.2f} over " if r == r else ""
+    words += f"{len(table)} workers with {least} ratings or more"
     fig = theme.figure(title=title, subtitle=" · ".join(filter(None, [subtitle, words])), height=460)
     values = np.concatenate([table["true"], table["learnt"], [0.0]])
     low, high = float(values.min()), float(values.max())

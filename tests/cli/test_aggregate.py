@@ -44,6 +44,18 @@ def test_compare_takes_several_datasets_and_says_why_a_method_cannot(crowdcore, 
     assert by["labelme", "kos"]["notes"]
 
 
+def test_compare_tells_datasets_of_one_name_apart(run, crowdcore, tmp_path) -> None:
+    files = []
+    for label in "xy":
+        (tmp_path / label).mkdir()
+        files.append(tmp_path / label / "votes.csv")
+        files[-1].write_text(f"task,worker,label,gold\n1,a,x,{label}\n1,b,x,{label}\n2,a,y,y\n")
+    given = "compare", *files, files[0], "-m", "majority-vote", "-m", "majority-vote"
+    rows = crowdcore(*given)["aggregation"]
+    assert [(row["dataset"], row["accuracy"]) for row in rows] == [("votes", 1.0), ("votes (2)", 0.5)]
+    assert "votes (2)" in run(*given).out
+
+
 def test_compare_takes_the_aggregators_for_such_labels(crowdcore) -> None:
     compared = [row["method"] for row in crowdcore("compare", "demo")["aggregation"]]
     assert compared == cc.aggregation.fitting(cc.load_dataset("demo"))

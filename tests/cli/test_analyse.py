@@ -63,6 +63,24 @@ def test_an_unknown_reference_is_one_line_and_exit_code_2(refused) -> None:
     assert "dawid-skene" in refused("mistakes", "demo", "--reference", "dawid-skeen")
 
 
+@pytest.mark.parametrize(
+    ("option", "place", "said"),
+    [
+        ("--figure", "absent/m.html", "{} cannot be opened: No such file or directory. Choose another file or folder."),
+        ("--figure", "folder.html", "{} cannot be opened: Is a directory. Choose another file or folder."),
+        ("--out", "absent/m.csv", "The folder {.parent} does not exist."),
+        ("--out", "folder.csv", "{} cannot be opened: Is a directory. Choose another file or folder."),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named(refused, tmp_path, option, place, said) -> None:
+    (tmp_path / "votes.csv").write_text("task,worker,label,gold\n1,ann,cat,cat\n1,ben,dog,cat\n")
+    for folder in ("folder.html", "folder.csv"):
+        (tmp_path / folder).mkdir()
+    told = refused("mistakes", tmp_path / "votes.csv", option, tmp_path / place)
+    assert told == f"crowdcore: {said.format(tmp_path / place)}\n"
+    assert len(list(tmp_path.iterdir())) == 3  # no temporary file is left
+
+
 def test_a_figure_of_unknown_kind_is_refused(refused, tmp_path) -> None:
     assert ".svg" in refused("mistakes", "demo", "--figure", tmp_path / "m.bmp")
 

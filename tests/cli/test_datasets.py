@@ -20,6 +20,16 @@ def test_export_round_trips_through_a_folder_and_a_table(crowdcore, tmp_path) ->
     assert crowdcore("info", tmp_path / "long.parquet")["summary"]["n_annotations"] == original.n_annotations
 
 
+def test_export_makes_no_folder_that_is_called_like_a_table(refused, tmp_path) -> None:
+    said = refused("export", "demo", tmp_path / "votes.json")
+    assert "`target` must be a folder, or end in .csv, .parquet, .conll, but got 'votes.json'" in said
+    stars = tmp_path / "stars.csv"
+    stars.write_text("task,worker,rating\na,w1,1\na,w2,2\n")
+    given = "--read", "low=1", "--read", "high=5"
+    assert "end in .csv, .parquet, but got" in refused("ratings", "export", stars, tmp_path / "stars.xlsx", *given)
+    assert [path.name for path in tmp_path.iterdir()] == ["stars.csv"]
+
+
 def test_a_file_that_would_lose_rows_needs_accept(crowdcore, refused, tmp_path) -> None:
     table = tmp_path / "votes.csv"
     table.write_text("task,worker,label\na,w1,x\na,w2,\nb,w1,y\nb,w2,y\n", encoding="utf-8")

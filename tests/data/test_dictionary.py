@@ -113,8 +113,8 @@ def test_cleaning(words, whole):
     assert result.codes.values.to_pylist() == list(dict.fromkeys(w for w in want if w is not None))
     first: dict[str, str] = {}
     for word, became in zip(words, want, strict=True):
-        if became is not None:
-            first.setdefault(became, word)
+        if became is not None and (became not in first or word == became):
+            first[became] = word
     merged = [i for i, (word, became) in enumerate(zip(words, want, strict=True)) if became and word != first[became]]
     assert result.merged_rows.tolist() == merged
     assert {became for _, became in result.merged} == {want[i] for i in merged}

@@ -122,3 +122,9 @@ def test_an_index_of_several_levels():
     assert cc.from_frame(unnamed, task="level_0", worker="level_1").n_annotations == 3
     with pytest.raises(DataError, match="The index and a column are both called 'task', and differ"):
         cc.from_frame(LONG.set_index("task", drop=False).assign(task=["x", "y", "z"]))
+
+
+def test_columns_of_a_type_that_is_no_name_are_named():
+    for values in (pd.period_range("2024", periods=3, freq="D"), pd.interval_range(0, 3)):
+        with pytest.raises(DataError, match=r"This column holds .*, not names or numbers \(column 'task'\)"):
+            cc.from_frame(LONG.assign(task=values))

@@ -10,6 +10,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.data import examine_ratings
+from crowdcore.data.validation.rating_values import rating_values
 
 
 def test_the_real_ones_with_the_mean_of_their_readme(data_folder):
@@ -75,6 +76,8 @@ def test_words_stand_for_numbers_as_the_user_says():
     rated = cc.ratings_from_frame(frame, levels=["bad", "fair", "good"], gold={"b": "good"})
     assert (rated.low, rated.high, rated.rating.tolist(), rated.gold.tolist()[1]) == (1, 3, [3, 1, 2], 3)
     assert cc.ratings_from_frame(frame, 0, 1, levels=["bad", "fair", "good"]).rating.tolist() == [1, 0, 0.5]
+    with pytest.raises(cc.DataError, match=r"2 ratings that are no number would .* Write numbers such as 2\.5"):
+        cc.ratings_from_frame(frame.assign(label=["2,5", "3,5", "3"]), 1, 5)
     with pytest.raises(cc.DataError, match="1 rating that is none of the levels would be left out: 'fair'"):
         cc.ratings_from_frame(frame, levels=["bad", "good"])
 
@@ -107,3 +110,8 @@ def test_wide_tables_of_numbers(write):
 def test_a_score_is_a_rating():
     frame = pd.DataFrame({"item": ["a"], "rater": ["x"], "score": [0.5]})
     assert cc.ratings_from_frame(frame, 0, 1).rating.tolist() == [0.5]
+
+
+def test_an_infinite_number_is_no_end_of_the_range(write):
+    found = rating_values(write("task,worker,rating\na,x,1\na,y,inf\nb,x,4\n", "stars.csv"))
+    assert (found.low, found.high, found.words) == (1, 4, ("inf",))

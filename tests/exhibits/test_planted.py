@@ -32,6 +32,13 @@ def test_biases_of_ratings_are_recovered_and_what_all_share_with_some_gold_only(
     assert [trace.name for trace in shared.figure.data][:2] == ["smoothed", "planted"]
 
 
+def test_without_planted_biases_nothing_correlates_with_them() -> None:
+    crowd = simulate.ratings(bias_sd=0, scale_sd=0, shared_low=0.3, shared_high=0.3, spammers=0, copiers=0)
+    subtitle = planted_ratings.recovered_biases(crowd, "mean").figure.layout.title.subtitle.text
+    assert "workers with" in subtitle
+    assert "r =" not in subtitle
+
+
 def test_what_was_planted_must_be_known() -> None:
     with pytest.raises(DataError, match="is not known"):
         planted_ratings.rating_recovery(rated_crowd()[0])

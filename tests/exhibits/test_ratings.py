@@ -41,3 +41,9 @@ def test_without_gold_the_reference_is_the_mean_and_says_so(crowd):
     assert view.truth.name == "mean"
     assert "hides what all workers have in common" in ratings.shared_bias(view).notes[-1]
     assert ratings.aggregators(view).notes == ("There is no gold to judge by.",)
+
+
+def test_what_is_not_known_is_a_dash(crowd):
+    alone = replace(crowd.where(crowd.worker == 0), gold=None)
+    said = dict(ratings.summary(ratings.rating_view(alone)).table.to_numpy())
+    assert (said["bias against mean"], said["RMSE against mean"]) == ("–", "–")

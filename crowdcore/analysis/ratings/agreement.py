@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.evaluation.bootstrap import interval, weights
-from crowdcore.analysis.ratings.pairs import first_ratings, pair_moments
+from crowdcore.analysis.ratings.pairs import SMALLEST_VARIANCE, first_ratings, pair_moments, weighted_kappa
 from crowdcore.core.types import FloatArray
 from crowdcore.data.ratings import RatingDataset
 
@@ -80,10 +80,10 @@ def rating_agreement(
     levels, code = np.unique(x, return_inverse=True)
     n = np.bincount(task, minlength=len(tasks)).astype(float)
     names = ("ICC(1)", "ICC(k)", "α interval", "α ordinal", "AC2")
-    if not len(tasks):
-        state = "no task has ratings by two workers"
+    if len(levels) < 2:
+        state = "all ratings are the same" if len(tasks) else "no task has ratings by two workers"
         empty = tuple(RatingCoefficient(name, np.nan, state=state) for name in (*names[:4], "weighted κ", names[4]))
-        return RatingAgreement(empty, 0, 0, 0, 0)
+        return RatingAgreement(empty, len(tasks), len(chosen), len(levels), 0)
     s1, s2 = (np.asarray(np.bincount(task, v), np.float64) for v in (x, x**2))
     ones: FloatArray = np.ones((len(tasks), 1))
     w = weights(np.ones(len(tasks), np.int64), resamples, np.random.default_rng(seed)) if resamples else ones
@@ -92,7 +92,8 @@ def rating_agreement(
     found = {}
     for name, of_sums in (("ICC(1)", _icc_one), ("ICC(k)", _icc_mean), ("α interval", _alpha_interval)):
         value, samples = (of_sums(np.asarray(linear @ v, np.float64)) for v in (ones, w))
-        found[name] = _coefficient(name, value, samples, level, resamples)
+        state = "one task only" if len(tasks) == 1 else "the means of all tasks are the same"
+        found[name] = _coefficient(name, value, samples, level, resamples, state)
     if len(levels) <= MOST_LEVELS:
         shape = len(tasks), len(levels)
         counts = np.bincount(task * shape[1] + code, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
@@ -110,7 +111,11 @@ def rating_agreement(
     return RatingAgreement(tuple(found[k] for k in order), len(tasks), len(chosen), len(levels), resamples)
 
 
-def _coefficient(name: str, value: FloatArray, samples: FloatArray, level: float, has: bool | int) -> RatingCoefficient:
+def _coefficient(
+    name: str, value: FloatArray, samples: FloatArray, level: float, has: bool | int, undefined: str = ""
+) -> RatingCoefficient:
+    if np.isnan(value[0]):
+        return RatingCoefficient(name, np.nan, state=undefined)
     low, high = interval(samples, level) if has else (np.nan, np.nan)
     return RatingCoefficient(name, float(value[0]), float(low), float(high))
 
@@ -118,28 +123,32 @@ def _coefficient(name: str, value: FloatArray, samples: FloatArray, level: float
 def _mean_squares(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Between tasks, within tasks, and the group size that stands for all, of each column of sums."""
     total, n2, s1, s2, between, _, groups = sums
-    msb = (between - s1**2 / total) / np.maximum(groups - 1, 1)
+    freedom = np.where(groups > 1, groups - 1, np.nan)
+    msb = (between - s1**2 / total) / freedom
     msw = (s2 - between) / (total - groups)
-    return msb, msw, (total - n2 / total) / np.maximum(groups - 1, 1)
+    return msb, msw, (total - n2 / total) / freedom
+
+
+def _over(above: FloatArray, variance: FloatArray) -> FloatArray:
+    """``above / variance``, NaN where rounding alone makes the variance of ratings from -½ to ½."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(variance > SMALLEST_VARIANCE, above / variance, np.nan)
 
 
 def _icc_one(sums: FloatArray) -> FloatArray:
     msb, msw, k = _mean_squares(sums)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray((msb - msw) / (msb + (k - 1) * msw))
+    return _over(msb - msw, msb + (k - 1) * msw)
 
 
 def _icc_mean(sums: FloatArray) -> FloatArray:
     msb, msw, _ = _mean_squares(sums)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray((msb - msw) / msb)
+    return _over(msb - msw, msb)
 
 
 def _alpha_interval(sums: FloatArray) -> FloatArray:
     """``1 − Do / De`` with squared differences, from sums over tasks."""
     total, _, s1, s2, _, within, _ = sums
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(1 - (within / total) / ((total * s2 - s1**2) / (total * (total - 1))))
+    return 1 - _over(within / total, (total * s2 - s1**2) / (total * (total - 1)))
 
 
 def _alpha_ordinal(counts: FloatArray, levels: FloatArray, w: FloatArray) -> FloatArray:
@@ -177,9 +186,7 @@ def _weighted_kappa(dataset: RatingDataset, min_overlap: int) -> RatingCoefficie
     a, _, _, m = pair_moments(dataset, chosen, centred, min_overlap)
     if not len(a):
         return RatingCoefficient("weighted κ", np.nan, state=f"no pair has {min_overlap} tasks in common")
-    expected = m["aa"] + m["bb"] - 2 * m["a"] * m["b"]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        kappa = 1 - (m["aa"] + m["bb"] - 2 * m["ab"]) / np.where(expected > 0, expected, np.nan)
+    kappa = weighted_kappa(dataset, m)
     known = kappa[~np.isnan(kappa)]
     value = float(known.mean()) if len(known) else np.nan
     return RatingCoefficient("weighted κ", value, state=f"mean over {len(known):,} pairs of workers")

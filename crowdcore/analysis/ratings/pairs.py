@@ -15,6 +15,8 @@ from crowdcore.analysis.ratings.truth import RatingTruth
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.ratings import RatingDataset
 
+SMALLEST_VARIANCE = 1e-12  # of ratings in a range of 1; sums of squares leave as much of equal ones
+
 
 @dataclass(frozen=True, eq=False)
 class RatingPairs:
@@ -64,9 +66,7 @@ def rating_pairs(dataset: RatingDataset, truth: RatingTruth, min_overlap: int = 
     centre = (dataset.low + dataset.high) / 2
     a, b, n, rated = pair_moments(dataset, chosen, dataset.rating[chosen] - centre, min_overlap)
     difference = rated["aa"] + rated["bb"] - 2 * rated["ab"]
-    variance = [rated[k + k] - rated[k] ** 2 for k in "ab"]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        kappa = 1 - difference / (variance[0] + variance[1] + (rated["a"] - rated["b"]) ** 2)
+    kappa = weighted_kappa(dataset, rated)
     if truth.checked:
         r, z = _fisher(dataset, chosen, dataset.rating[chosen] - truth.compared[chosen], min_overlap)
     else:
@@ -150,9 +150,17 @@ def _beyond_independence(
         return np.where(known, np.clip(d / spread, -1, 1), np.nan), np.where(known, z, np.nan)
 
 
+def weighted_kappa(dataset: RatingDataset, m: dict[str, FloatArray]) -> FloatArray:
+    """(n_pairs,) quadratically weighted kappa of `pair_moments`; NaN where both always gave one and the same rating."""
+    expected = m["aa"] + m["bb"] - 2 * m["a"] * m["b"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kappa = 1 - (m["aa"] + m["bb"] - 2 * m["ab"]) / expected
+    return np.where(expected > _tiny(dataset), kappa, np.nan)
+
+
 def _tiny(dataset: RatingDataset) -> float:
     """A variance that only rounding makes."""
-    return 1e-12 * (dataset.high - dataset.low) ** 2
+    return SMALLEST_VARIANCE * (dataset.high - dataset.low) ** 2
 
 
 def first_ratings(dataset: RatingDataset) -> IntArray:

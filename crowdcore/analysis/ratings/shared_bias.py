@@ -108,8 +108,8 @@ def shared_bias(dataset: RatingDataset, truth: RatingTruth, bins: int = 10, leve
     edges = np.linspace(dataset.low, dataset.high, bins + 1)
     known = ~np.isnan(truth.compared)
     where = truth.rating[dataset.task[known]]
-    nearly = 1e-9 * (dataset.high - dataset.low)  # 0.3 lies in the bin from 0.3, whose edge is a little above it
-    b = np.clip(np.searchsorted(edges, where + nearly, side="right") - 1, 0, bins - 1)
+    inside = where + dataset.rounding  # 0.3 lies in the bin from 0.3, whose edge is a little above it
+    b = np.clip(np.searchsorted(edges, inside, side="right") - 1, 0, bins - 1)
     error = dataset.rating[known] - truth.compared[known]
     n = np.bincount(b, minlength=bins)
     some = np.where(n > 0, n, np.nan)

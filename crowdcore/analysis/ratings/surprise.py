@@ -48,6 +48,7 @@ def rating_surprise(dataset: RatingDataset, truth: RatingTruth) -> RatingSurpris
         n = n_of[worker]
         usual = np.where(n > 1, centre[worker] - off / (n - 1), np.nan)
         rest = squares - off**2 * n / (n - 1)  # sum of squares of the others around their own mean
-        freedom = np.where((n > 2) & (rest > 1e-12 * np.maximum(squares, 1e-300)), n - 2, np.nan)
+        rounded = np.maximum(1e-12 * squares, n * dataset.rounding**2)
+        freedom = np.where((n > 2) & (rest > rounded), n - 2, np.nan)
         t = (error - usual) / np.sqrt(rest / freedom * n / (n - 1))
     return RatingSurprise(error, usual, np.asarray(2 * stats.t.sf(np.abs(t), freedom)))

@@ -15,7 +15,7 @@ from crowdcore.data.ratings import RatingDataset
 
 @dataclass(frozen=True, eq=False)
 class RatingWorkers:
-    """How each worker's ratings y relate to the truth t; all (n_workers,), NaN where too few ratings tell.
+    """How each worker's ratings y relate to the truth t; all (n_workers,), NaN where ratings are too few, or equal.
 
     Attributes:
         worker_ids: the workers.
@@ -76,12 +76,13 @@ def rating_workers(dataset: RatingDataset, truth: RatingTruth, level: float = 0.
     bias, mae, mse = mean(error), mean(np.abs(error)), mean(error**2)
     yc, tc = y - mean(y)[worker], t - mean(t)[worker]
     yy, tt, yt = mean(yc**2), mean(tc**2), mean(yc * tc)
+    y_varies, t_varies = yy > dataset.rounding**2, tt > dataset.rounding**2
     several = np.where(n > 1, n, np.nan)
     enough = np.where(n > 2, n - 2.0, np.nan)
     spread = np.sqrt(mean((error - bias[worker]) ** 2) * several / (several - 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        scale = np.where(tt > 0, yt / tt, np.nan)
-        correlation = np.where((tt > 0) & (yy > 0), yt / np.sqrt(tt * yy), np.nan)
+        scale = np.where(t_varies, yt / tt, np.nan)
+        correlation = np.where(t_varies & y_varies, yt / np.sqrt(tt * yy), np.nan)
         residual = np.maximum(yy - yt**2 / tt, 0) * n / enough
         t_bias, t_scale = (stats.t.ppf((1 + level) / 2, df) for df in (several - 1, enough))
         of_mean = t_bias / np.sqrt(several - 1)  # times the root of a mean square

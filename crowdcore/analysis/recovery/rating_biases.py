@@ -69,9 +69,11 @@ def rating_biases(dataset: RatingDataset, learnt: FloatArray, least: int = 10) -
     total = np.bincount(dataset.worker[known], error[known], minlength=dataset.n_workers)
     true = np.divide(total, n, out=np.full(dataset.n_workers, np.nan), where=n > 0)
     counted = n >= max(least, 1)
-    r = np.array([_correlation(true[counted], one[counted]) for one in (*learnt, learnt.mean(0))])
+    r = np.array([bias_correlation(dataset, true[counted], one[counted]) for one in (*learnt, learnt.mean(0))])
     return RatingBiases(dataset.worker_ids, n, true, learnt, least, r[:-1], float(r[-1]))
 
 
-def _correlation(a: FloatArray, b: FloatArray) -> float:
-    return float(np.corrcoef(a, b)[0, 1]) if len(a) > 1 and np.ptp(a) > 0 and np.ptp(b) > 0 else float("nan")
+def bias_correlation(dataset: RatingDataset, a: FloatArray, b: FloatArray) -> float:
+    """Pearson's, of biases of some workers; NaN where they do not vary."""
+    varied = len(a) > 1 and min(np.ptp(a), np.ptp(b)) > dataset.rounding
+    return float(np.corrcoef(a, b)[0, 1]) if varied else float("nan")

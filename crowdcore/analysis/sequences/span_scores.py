@@ -88,15 +88,16 @@ def compare_tags(
     pairs = pair_spans(truth, given, first, scheme)
     n_true, n_given = len(pairs.true), len(pairs.given)
     n_exact = int((pairs.outcome == SPAN_ERRORS.index("exact")).sum())
-    precision, recall, f1 = (float(x) for x in _measures(*np.array([[n_exact], [n_given], [n_true]], float)))
+    precision, recall, f1 = (float(x) for x in _measures(*np.array([n_exact, n_given, n_true], float)))
     same = float(np.mean(truth == given)) if len(task) else np.nan
     return TaggingScores(precision, recall, f1, same, n_true, n_given, n_exact)
 
 
 def _measures(exact: FloatArray, given: FloatArray, true: FloatArray) -> FloatArray:
     """(3, …) precision, recall and F1; 0 where there is nothing to divide by, as seqeval has it."""
-    parts = [exact / np.maximum(given, 1), exact / np.maximum(true, 1), 2 * exact / np.maximum(given + true, 1)]
-    return np.stack([part.squeeze() for part in parts])
+    return np.stack(
+        [exact / np.maximum(given, 1), exact / np.maximum(true, 1), 2 * exact / np.maximum(given + true, 1)]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,5 +228,5 @@ def _bootstrap(
     times = rng.multinomial(len(seen), np.full(len(seen), 1 / len(seen)), size=resamples).T.astype(float)
     drawn = _measures(*(table[:, seen] @ times for table in tables))
     tail = (1 - level) / 2
-    low, high = np.quantile(drawn.reshape(3, -1, resamples), [tail, 1 - tail], axis=2)
+    low, high = np.quantile(drawn, [tail, 1 - tail], axis=2)
     return low, high

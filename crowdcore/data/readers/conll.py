@@ -50,9 +50,11 @@ class CoNLL(Reader):
     title: ClassVar[str] = "CoNLL columns (a token a line, a column a worker)"
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """Lines of a token and IOB2 tags."""
+        """Lines of a token and IOB2 tags, or a file called so: all tags may be O."""
         content = source.content
-        return 0.95 if content is not None and content.kind == "text" and looks_like_conll(content.sample) else 0.0
+        if content is None or content.kind != "text":
+            return 0.0
+        return 0.95 if content.path.suffix.lower() == ".conll" or looks_like_conll(content.sample) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read every tag of every worker, block by block."""

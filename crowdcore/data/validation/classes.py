@@ -128,7 +128,7 @@ def outside(
     verb = "would be left out" if what == "label" else "would count as unknown"
     noun = "label" if what == "label" else "gold value"
     combined = words.keys() <= classes.several
-    which = "that may name several classes" if combined else f"outside the {n:,} classes"
+    which = "that may name several classes" if combined else f"outside the {plural(n, 'class')}"
     sentence = f"{plural(len(rows), noun)} {which} {verb}: {listed}{more}"
     return [
         make_finding(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from crowdcore.data.dictionary import clean
@@ -43,7 +44,7 @@ def rating_values(path: str | Path, **mapping: Any) -> RatingValues:
     settings = RatingSettings(**mapping)
     raw = read_source(open_source(path, settings), settings, None)
     found = clean(raw.label, raw.missing, raw.escaped).codes.values.to_pandas()
-    numbers = pd.to_numeric(found, errors="coerce")
+    numbers = pd.to_numeric(found, errors="coerce").replace([np.inf, -np.inf], np.nan)
     known = numbers.dropna()
     words = tuple(found[numbers.isna()][:_WORDS])
     if 2 * len(known) < len(found) or known.empty:

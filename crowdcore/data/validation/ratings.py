@@ -156,8 +156,8 @@ def _outside(
     kinds = {
         "not-a-number": (
             np.isnan(numbers),
-            "that is none of the levels" if settings.levels else "that is no number",
-            "Correct them." if not settings.levels else "Correct them, or pass all words with levels=….",
+            "none of the levels" if settings.levels else "no number",
+            "Correct them, or pass all words with levels=…." if settings.levels else "Write numbers such as 2.5.",
         ),
         "outside-range": (
             ~np.isnan(numbers) & ~inside_range(numbers, *bounds),
@@ -170,7 +170,8 @@ def _outside(
         rows = np.flatnonzero(wrong & ~column.missing) if wrong.any() else np.empty(0, np.int64)
         if len(rows):
             examples = tuple(word[:60] for word in column.take(rows).values[:5].to_pylist())
-            sentence = f"{plural(len(rows), noun)} {what} would {fate}: {', '.join(map(repr, examples[:3]))}"
+            which = what if code == "outside-range" else f"that {'is' if len(rows) == 1 else 'are'} {what}"
+            sentence = f"{plural(len(rows), noun)} {which} would {fate}: {', '.join(map(repr, examples[:3]))}"
             where, place = row_numbers(raw, rows, about), raw.roles.get(role)
             word = f"{'rating' if role == 'label' else role}-{code}"
             findings.append(

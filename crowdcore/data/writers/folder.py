@@ -49,7 +49,8 @@ def write_folder(
     if bad is not None:
         raise DataError(f"The class name {bad!r} cannot be written to classes.txt", "Rename it.")
     if path.exists() and not (overwrite and path.is_dir() and (path / "classes.txt").is_file()):
-        raise DataError(f"{path} exists already", "Pass overwrite=True to replace a dataset folder.")
+        remedy = "Choose another name; in Python, overwrite=True replaces a dataset folder."
+        raise DataError(f"{path} exists already", remedy)
     if not path.parent.is_dir():
         raise DataError(f"The folder {path.parent} does not exist")
     temporary = beside(path)

@@ -34,6 +34,10 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.replace(path)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error  # nobody knows the temporary one
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -45,7 +45,7 @@ def rating_scores(mu: FloatArray, truth: FloatArray, unit: float = 1.0) -> dict[
     z = truth[known].astype(np.float64)
     error = mu[:, known] - z
     square, spread = (error**2).mean(1), z.var()
-    r2 = 1 - square / spread if spread > 0 else np.full(len(mu), np.nan)
+    r2 = 1 - square / spread if np.ptp(z) > 1e-9 * unit else np.full(len(mu), np.nan)
     return {"mae": unit * np.abs(error).mean(1), "rmse": unit * np.sqrt(square), "r2": r2}
 
 

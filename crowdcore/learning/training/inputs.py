@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import DataError
-from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.images import image_names, read_images
 from crowdcore.data.rows import Rows
@@ -130,14 +130,24 @@ def _to_make(dataset: CrowdDataset) -> Literal["", "image", "text"]:
 
 
 def refuse_not_finite(rows: AnyArray, tasks: pd.Index[str]) -> None:
-    """Name the first of some tasks whose row, (n, ...), holds NaN or infinite values.
+    """Name the first of some tasks whose row, (n, ...), holds values that are NaN, infinite or no float32.
 
     Raises:
         DataError: there is one.
     """
-    if rows.dtype.kind == "f" and not np.isfinite(rows).all():
-        bad = np.flatnonzero(~np.isfinite(rows).reshape(len(rows), -1).all(1))[0]
-        raise DataError(f"The features of task {tasks[bad]!r} hold NaN or infinite values", "Fill or drop them first.")
+    if rows.dtype.kind != "f":
+        return
+    if not (finite := np.isfinite(rows)).all():
+        bad = tasks[_first_with(~finite)]
+        raise DataError(f"The features of task {bad!r} hold NaN or infinite values", "Fill or drop them first.")
+    if rows.itemsize > 4 and (large := np.abs(rows) > np.finfo(np.float32).max).any():
+        bad = tasks[_first_with(large)]
+        raise DataError(f"The features of task {bad!r} hold values beyond 3.4e38", "Rescale the features first.")
+
+
+def _first_with(wrong: BoolArray) -> int:
+    """The first row, (n, ...), in which something is wrong."""
+    return int(wrong.reshape(len(wrong), -1).any(1).argmax())
 
 
 def prepare_on(rows: Rows, train: IntArray, tasks: pd.Index[str], standardise: bool | str) -> Preparation:
@@ -151,13 +161,15 @@ def prepare_on(rows: Rows, train: IntArray, tasks: pd.Index[str], standardise: b
             deviations span a factor of 100 or more. Images always are, per channel.
 
     Raises:
-        DataError: features that are not numbers, or not finite.
+        DataError: features that are not numbers, not finite, or no rows.
     """
     every = max(1, math.ceil(len(train) * math.prod(rows.shape[1:]) / _SAMPLE))
     chosen = train[::every]
     sample = rows[chosen]
     if sample.dtype.kind not in "fiub":
         raise DataError(f"Features must be numbers, but they are {sample.dtype}")
+    if sample.ndim < 2:
+        raise DataError(f"Features have the shape {rows.shape}", "One feature per task has the shape (n_tasks, 1).")
     refuse_not_finite(sample, tasks[chosen])
     if sample.ndim >= 3:
         return _images(sample)

@@ -57,6 +57,12 @@ def test_counts_by_hand(crowd):
     assert scores.frame()["worker"].tolist() == ["ann", "ben"]
 
 
+def test_a_crowd_of_one_worker_has_a_figure() -> None:
+    scores = span_scores(tagged(ann=GOLD))
+    assert scores.value.tolist() == [[1.0], [1.0], [1.0]]
+    assert cc.figures.span_f1(scores).data
+
+
 def test_measures_of_random_tags_are_those_of_sets_of_spans():
     crowd = cc.data.simulate.tags(n_sentences=60, seed=2)
     scores = span_scores(crowd, resamples=20)

@@ -89,3 +89,12 @@ def test_round_trip(tmp_path):
 def test_what_columns_cannot_hold(tmp_path, crowd):
     with pytest.raises(DataError, match="knows no sentences"):
         write_conll(crowd, tmp_path / "c.txt")
+
+
+def test_a_crowd_that_marked_nothing_is_read_again(write, tmp_path):
+    """No tag tells the format then: the file's name does."""
+    ds = read_dataset(write(TEXT.replace("B-LOC", "O").replace("I-LOC", "O"), "nothing.conll"))
+    again = read_dataset(write_conll(ds, tmp_path / "again.conll"))
+    assert (again.fingerprint, len(again.sentences)) == (ds.fingerprint, 2)
+    with pytest.raises(DataError, match=r"'E-LOC' is not an IOB2 tag.*row 5, column 'ben'"):
+        read_dataset(write(TEXT.replace("I-LOC", "E-LOC"), "other.conll"))

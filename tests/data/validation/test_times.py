@@ -112,3 +112,18 @@ def test_times_of_every_type():
         np.testing.assert_array_equal(moments(values), [1.7e9, np.nan])
     for took in (pd.Series(pd.to_timedelta([1.5, None], unit="s")), pd.Series(["1.5", ""]), pd.Series([1.5, -2])):
         np.testing.assert_array_equal(durations(took), [1.5, np.nan])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("never", ["0001-01-01T00:00:00", "9999-12-31T23:59:59Z"])
+def test_dates_that_stand_for_never_are_no_times(tmp_path, kind, never):
+    path = save(tmp_path / f"votes.{kind}", "timestamp", [never, *DATES[1:]])
+    assert [(f.code, f.rows) for f in examine(path).report.changes] == [("timestamp-unreadable", (1,))]
+    read = moments(read_dataset(path, accept=True).extra["timestamp"])
+    assert np.flatnonzero(np.isnan(read)).tolist() == [0]
+
+
+def test_numbers_and_dates_of_other_centuries_are_no_times():
+    np.testing.assert_array_equal(moments(pd.Series([1.7e9, 5e10, -5e10])), [1.7e9, np.nan, np.nan])
+    dates = pd.Series(pd.to_datetime(["9999-12-31", "2024-05-01"], utc=True).as_unit("us"))
+    np.testing.assert_array_equal(moments(dates), [np.nan, 1_714_521_600])

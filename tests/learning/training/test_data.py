@@ -93,6 +93,15 @@ def test_nan_is_found_and_its_task_named(crowd):
         make_problem(replace(crowd, features=Rows.from_array(features)), TrainSettings())
 
 
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [(np.arange(60.0), r"Features have the shape \(60,\)"), (np.full((60, 2), 1e200), "hold values beyond 3.4e38")],
+)
+def test_features_that_no_network_takes_are_refused(crowd, features, said):
+    with pytest.raises(DataError, match=said):
+        make_problem(replace(crowd, features=Rows.from_array(features)), TrainSettings())
+
+
 def test_images_become_standardised_channels_first(crowd):
     rng = np.random.default_rng(0)
     pictures = rng.integers(0, 256, (60, 8, 8, 3), dtype=np.uint8)
