@@ -171,7 +171,7 @@ def fill_pairs(
                     chance[m, c] = 0.0
             for c in range(len(classes)):
                 _equal_labels(one[q], other[q], c, classes, model, own[c], foil[c], steered[:, c], chance)
-            _add_copying(label[j], label[k], classes, least, chance, counts[q], moments[q])
+            _add_copying(label[j], label[k], classes, n_classes, least, chance, counts[q], moments[q])
 
 
 @_compiled
@@ -238,6 +238,7 @@ def _add_copying(
     mine: int,
     theirs: int,
     classes: IntArray,
+    n_classes: int,
     least: float,
     chance: FloatArray,
     counts: IntArray,
@@ -252,7 +253,8 @@ def _add_copying(
     unequal = log(0.5)
     mean, rest, observed = 0.0, 1.0, unequal
     for c_b in range(n):
-        both = max(chance[0, c_b] / total, least)
+        n_such = 1 if c_b < n - 1 else n_classes - n + 1  # the last one stands for all classes without a label
+        both = max(chance[0, c_b] / total, least * n_such, 1e-300)
         ratio = log(0.5 + 0.5 * sqrt(max(chance[1, c_b] * chance[2, c_b] / total**2, both**2)) / both)
         chance[0, c_b], chance[1, c_b] = both, ratio
         rest -= both
