@@ -1,4 +1,4 @@
-"""The two tests of pairs, and whom they still name when another vote judges."""
+"""The two tests of pairs, and whom they still name when the workers outside judge."""
 
 from __future__ import annotations
 

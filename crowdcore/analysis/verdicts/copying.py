@@ -62,7 +62,7 @@ def copies(found: PairMistakes, groups: tuple[Group, ...], level: float = 0.05) 
     Holm keeps the chance that any pair of independent workers is named at ``level``; a named pair has besides at
     least twice as many mistakes in common as expected, or by gold or marks agrees on a third of the tasks on which
     independent workers would differ: where mistakes are many, half copies do not double them. Of these only pairs in
-    one group of coordinated workers are told of: the others the vote without that group has acquitted. What the pages
+    one group of coordinated workers are told of: the others the workers outside of it have acquitted. What the pages
     show of copying all comes from here.
 
     Args:
