@@ -21,6 +21,7 @@ Tasks = tuple[IntArray, IntArray, IntArray, BoolArray, IntArray, IntArray]
 Model = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, float]
 _compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
 _MOST = 1e250  # of a product of hints
+_LEAST = 1e-6  # chance of a class of a task that moves the sums
 _IN_ONE = 16  # chances, of at least 1e-10, that are multiplied before they are scaled
 _SHOWN, _RAREST = 0.06, 0.001  # chance of an equal label that n labels can show: _SHOWN / n; and of any class
 
@@ -41,7 +42,7 @@ def fit_step(
     n_types, n_class = np.zeros((n_levels, 2)), np.zeros(n_classes)
     newton, counts = np.zeros((2, n_workers, n_classes)), np.zeros((n_workers, n_classes, n_classes))
     own, foil, steered = np.empty((n_rows, n_levels)), np.empty((n_rows, n_classes)), np.empty((2, n_rows))
-    foiled = np.empty(n_rows)
+    foiled, of_class, mean_slope, sloped = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows), np.empty_like(own)
     for i in range(start, stop):
         first, n = candidate_start[i], candidate_start[i + 1] - candidate_start[i]
         _likelihood(i, -1, -1, tasks, model, own, foil, steered)
@@ -51,29 +52,33 @@ def fit_step(
                 total += own[k, d] * (prior[d, 0] + prior[d, 1] * steered[0, k] * steered[1, k])
         for k in range(n):
             z, seen = candidate[first + k], steered[0, k] * steered[1, k]
-            foiled[k] = 0.0
+            foiled[k] = of_class[k] = mean_slope[k] = 0.0
             for d in range(n_levels):
                 plain, misled = own[k, d] * prior[d, 0] / total, own[k, d] * prior[d, 1] * seen / total
                 n_types[d, 0] += plain
                 n_types[d, 1] += misled
-                own[k, d] = plain + misled
                 foiled[k] += misled
-                if z < n_classes:
-                    n_class[z] += own[k, d]
+                of_class[k] += plain + misled
+                sloped[k, d] = (plain + misled) * slope[d]
+                mean_slope[k] += sloped[k, d]
+            if z < n_classes:
+                n_class[z] += of_class[k]
         for j in range(task_start[i], task_start[i + 1]):
             r = worker[j]
             for k in range(n):
                 z = candidate[first + k]
-                if z == n_classes:
+                if z == n_classes or of_class[k] < _LEAST:
                     continue
                 if z != label[j]:  # not the worker's own, as far as the task's foil explains it
                     taken = (1 - alone) / (1 - alone + alone * share[r, z, label[j]])
                     counts[r, z, label[j]] -= foiled[k] * foil[k, label[j]] / steered[0, k] * taken
+                counts[r, z, label[j]] += of_class[k]
+                expected, curvature, chances = 0.0, 0.0, right[r, z]
                 for d in range(n_levels):
-                    p, weight = right[r, z, d], own[k, d]
-                    newton[0, r, z] += weight * slope[d] * ((z == label[j]) - p)
-                    newton[1, r, z] += weight * slope[d] ** 2 * p * (1 - p)
-                    counts[r, z, label[j]] += weight
+                    expected += sloped[k, d] * chances[d]
+                    curvature += sloped[k, d] * slope[d] * chances[d] * (1 - chances[d])
+                newton[0, r, z] += mean_slope[k] * (z == label[j]) - expected
+                newton[1, r, z] += curvature
     return n_types, n_class, newton, counts
 
 
