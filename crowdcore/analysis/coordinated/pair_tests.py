@@ -56,9 +56,9 @@ def judged_again(
     """The pairs who stay named by the workers who are not ``out``: those may have won the vote of everybody.
 
     What the workers outside say of each task, which nobody's vote decides (`agreement_by_others`), must not explain
-    their agreement: Bonferroni's correction over all pairs. Pairs who do not agree with each other more than with the
-    others must besides be wrong alike twice as often as it explains, or stand out (p ≤ 0.001) by what all workers but
-    the two say.
+    their agreement: Bonferroni's correction over all pairs. Among more than two, pairs who do not agree with each other
+    more than with the others must besides be wrong alike twice as often as it explains, or stand out (p ≤ 0.001) if all
+    workers but the two judge and the fit knows everybody's labels.
     """
     everybody, named = np.ones(dataset.n_workers, bool), np.any([test.named for test in tests], axis=0)
     if not named.any():
@@ -67,7 +67,7 @@ def judged_again(
     those = pairs.worker_a[named], pairs.worker_b[named]
     found = agreement_by_others(dataset, ~np.isin(np.arange(dataset.n_workers), out), *those)
     sure = found.p_value * (~np.isnan(pairs.p_beyond)).sum() <= PAIRS * level
-    much = closer | (found.alike >= RATIO * found.expected_alike)
+    much = closer | (found.alike >= RATIO * found.expected_alike) | (len(out) == 2)
     if (sure & ~much).any():
         much |= agreement_by_others(dataset, everybody, *those).p_value <= _SUPPORT
     named[named] = sure & much
