@@ -8,14 +8,15 @@ push class 0 to class 1, or imitate the common confusion, at a rate. The table s
 with most of them, and in how many crowds an honest worker is in a group (the worst column).
 
 ``python -m benchmarks.coordinated [CROWDS] [FIRST SEED]``; 50 honest crowds of each kind by default, and half as many
-of each attack. ``python -m benchmarks.coordinated CROWDS SEED "2 classes"`` attacks only crowds of that kind.
+of each attack. ``python -m benchmarks.coordinated CROWDS SEED "2 classes"`` attacks only crowds of that kind, and names
+of references, as ``majority-vote``, judge by these alone.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,32 +64,37 @@ def own_confusions(seed: int) -> CrowdDataset:
     return simulate.tanno(tasks, n_workers=12, seed=seed)
 
 
-def honest(seeds: range) -> float:
+def honest(seeds: range, references: Sequence[str]) -> float:
     """Print how often somebody is named in honest crowds; the worst share."""
     kinds: dict[str, Callable[[int], CrowdDataset]] = {
         kind: lambda seed, s=settings: honest_crowd(seed, **s) for kind, settings in HONEST.items()
     }
     kinds |= {"common confusion, unequally shared": common_confusion, "own confusions of every worker": own_confusions}
     worst = 0.0
-    print(f"| {len(seeds)} honest crowds of each kind | " + " | ".join(REFERENCES) + " |\n|---|--:|--:|--:|")
+    print(
+        f"| {len(seeds)} honest crowds of each kind | "
+        + " | ".join(references)
+        + " |\n|---|"
+        + "--:|" * len(references)
+    )
     for kind, made in kinds.items():
         shares = [
             float(np.mean([bool(analysis.coordinated_workers(made(s), reference, level=LEVEL).groups) for s in seeds]))
-            for reference in REFERENCES
+            for reference in references
         ]
         worst = max(worst, *shares)
         print(f"| {kind} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
     return worst
 
 
-def attacked(seeds: range, kinds: str) -> None:
+def attacked(seeds: range, kinds: str, references: Sequence[str]) -> None:
     """Print which share of the attackers is found in the crowds whose name begins like that."""
     heads = " | ".join(f"{size} at {100 * rate:.0f} %" for rate in RATES for size in SIZES)
     print(f"\n| {len(seeds)} crowds of each attack | reference | {heads} | honest named |")
     print("|---|---|" + "--:|" * (len(RATES) * len(SIZES) + 1))
     for kind, settings in ATTACKED.items():
         for attack in ATTACKS if "2 classes" not in kind else ATTACKS[:1]:
-            for reference in REFERENCES if kind.startswith(kinds) else ():
+            for reference in references if kind.startswith(kinds) else ():
                 found = [
                     np.mean([_run(seed, reference, attack, size, rate, settings) for seed in seeds], 0)
                     for rate in RATES
@@ -111,11 +117,12 @@ def large() -> None:
 def main() -> int:
     crowds = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    if len(sys.argv) > 3:
-        attacked(range(first, first + crowds), sys.argv[3])
+    references = [word for word in sys.argv[3:] if word in REFERENCES] or REFERENCES
+    for kind in set(sys.argv[3:]).difference(REFERENCES):
+        attacked(range(first, first + crowds), kind, references)
         return 0
-    worst, bound = honest(range(first, first + crowds)), 0.05 + 2 * np.sqrt(0.05 * 0.95 / crowds)
-    attacked(range(first, first + crowds, 2), "")
+    worst, bound = honest(range(first, first + crowds), references), 0.05 + 2 * np.sqrt(0.05 * 0.95 / crowds)
+    attacked(range(first, first + crowds, 2), "", references)
     large()
     print(f"Worst share of honest crowds with a group: {worst:.2f} (at most {bound:.2f})")
     return int(worst > bound)

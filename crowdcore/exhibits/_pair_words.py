@@ -21,8 +21,8 @@ NAMED = (
     f"at most {100 * TOGETHER * LEVEL:.1f} %. Groups of more than half of the crowd are not named."
 )
 VOTED = (
-    "Without gold they must also agree with each other more than with the others, or push the same mistake, and "
-    "workers outside of a group are judged again by the vote without the group."
+    "Without gold they must also agree with each other more than with the others, or push the same mistake, and what "
+    "the workers outside of the group say of the tasks must not explain it."
 )
 _OF_TOKENS = (
     "Agreement beyond chance is not tested here: the tokens of a sentence are not independent tasks, so all q values "

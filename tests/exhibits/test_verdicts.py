@@ -186,7 +186,7 @@ def test_without_gold_no_accuracy_is_told_and_a_copier_is_told_by_agreement() ->
     assert pair.expected_agreed[COPIER] < pair.agreed[COPIER] <= both
     assert f"on {pair.agreed[COPIER]:,} of {both:,} tasks" in workers.loc[COPIER, "reason"]
     notes = [cc.exhibits.workers.worker_pairs(of).notes[-1] for of in (seen, view(crowd, "gold"))]
-    assert ["the vote without the group" in note for note in notes] == [True, False]
+    assert ["the workers outside of the group" in note for note in notes] == [True, False]
 
 
 def test_speed_over_time_is_drawn_with_its_change(seen: View) -> None:

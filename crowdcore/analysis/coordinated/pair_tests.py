@@ -1,4 +1,4 @@
-"""The two tests of pairs, and whom they still name when another vote judges."""
+"""The two tests of pairs, and whom they still name when the workers outside judge."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ import numpy as np
 from crowdcore.analysis.coordinated.agreement import MARGIN, agreement_beyond
 from crowdcore.analysis.coordinated.groups import BEYOND, REST, Group, linked_groups
 from crowdcore.analysis.evaluation.paired_tests import holm
-from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, pair_mistakes, share_wrong
-from crowdcore.analysis.reference import resolve_reference
-from crowdcore.analysis.verdicts.copying import VOTE, beyond
+from crowdcore.analysis.mistakes.latent_classes import agreement_by_others
+from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
+from crowdcore.analysis.verdicts.copying import RATIO, VOTE, beyond
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 PAIRS = 0.2
 """Share of the level for each of the two tests."""
 _VOTED_MARGIN = 0.5  # standard deviations granted to agreement that must support a vote's accusation
-_OFTEN = 0.1  # share of tasks on which votes seem wrong, above which that is allowed for
 _SUPPORT = 0.001  # p-value of another test of pairs that must support an accusation
 
 
@@ -54,21 +53,25 @@ def pair_tests(dataset: CrowdDataset, pairs: PairMistakes, level: float) -> list
 def judged_again(
     dataset: CrowdDataset, pairs: PairMistakes, tests: list[PairTest], out: IntArray, level: float
 ) -> list[PairTest]:
-    """The pairs who stay named by a vote without the workers ``out``, who may have won the one of everybody.
+    """The pairs who stay named by the workers who are not ``out``: those may have won the vote of everybody.
 
-    Where votes seem wrong on many tasks, on which able workers contradict them together, that is allowed for
-    (`pair_mistakes`, ``fallible``); and whom only a vote accuses must then stand out by that of everybody, too. Pairs
-    who agree with each other more than with the others need not have twice the expected common mistakes.
+    What the workers outside say of each task, which nobody's vote decides (`agreement_by_others`), must not explain
+    their agreement: Bonferroni's correction over all pairs. Among more than two, pairs who do not agree with each other
+    more than with the others must besides be wrong alike twice as often as it explains, or stand out (p ≤ 0.001) if all
+    workers but the two judge and the fit knows everybody's labels.
     """
-    often = share_wrong(dataset, VOTE) > _OFTEN
-    others = pair_mistakes(dataset, resolve_reference(dataset.without_workers(out), VOTE), fallible=often)
-    pair, judged = (of.worker_a * dataset.n_workers + of.worker_b for of in (pairs, others))
-    again, adjusted = beyond(others, PAIRS * level)
-    closer = np.any([test.named for test in tests if test.by == REST], axis=0)
-    stays = np.isin(pair, judged[again]) | closer & np.isin(pair, judged[adjusted <= PAIRS * level])
-    if often:
-        stays &= closer | (pair_mistakes(dataset, VOTE, fallible=True).p_beyond <= _SUPPORT)
-    return [replace(test, named=test.named & stays) for test in tests]
+    everybody, named = np.ones(dataset.n_workers, bool), np.any([test.named for test in tests], axis=0)
+    if not named.any():
+        return tests
+    closer = np.any([test.named for test in tests if test.by == REST], axis=0)[named]
+    those = pairs.worker_a[named], pairs.worker_b[named]
+    found = agreement_by_others(dataset, ~np.isin(np.arange(dataset.n_workers), out), *those)
+    sure = found.p_value * (~np.isnan(pairs.p_beyond)).sum() <= PAIRS * level
+    much = closer | (found.alike >= RATIO * found.expected_alike) | (len(out) == 2)
+    if (sure & ~much).any():
+        much |= agreement_by_others(dataset, everybody, *those).p_value <= _SUPPORT
+    named[named] = sure & much
+    return [replace(test, named=test.named & named) for test in tests]
 
 
 def linked_by(pairs: PairMistakes, tests: list[PairTest]) -> list[Group]:

@@ -38,8 +38,8 @@ _TOO_MANY = (
     "labels cannot show who is honest. So none of them is reported."
 )
 _VOTED = (
-    "Without gold a majority vote judges pairs, and once there is a group, the vote without it, too. Where votes seem "
-    "wrong on more than a tenth of the tasks, able workers agree against them: this is allowed for."
+    "Without gold a majority vote judges pairs. Once there is a group, what the workers outside of it say of the tasks "
+    "must not explain the agreement either: where a vote is wrong, able workers agree against it."
 )
 _FIXED = "The reference {name!r} is not refitted when a group is left out, although it contains the group's labels."
 _COLUMNS = (
@@ -156,17 +156,16 @@ def coordinated_workers(
 
     - pairs who agree beyond what both skills, the tasks' difficulty and their foils explain (`pair_mistakes`), by
       Holm's correction and with twice the common mistakes expected; where a vote judges, they must agree with each
-      other more than with the others, too (p ≤ 0.001, half a standard deviation granted), and stand out (p ≤ 0.001) if
-      votes are allowed to be wrong, where they often seem to be;
+      other more than with the others, too (p ≤ 0.001, half a standard deviation granted);
     - pairs who agree with each other more than either agrees with the others (`agreement_beyond`), which needs no
       reference, so that it finds those who outvote the others and become its truth; by gold or marks they must agree
-      beyond skills and tasks, too (p ≤ 0.001), as tasks of very unequal difficulty look the same; without, by the vote
-      of the workers outside the group;
+      beyond skills and tasks, too (p ≤ 0.001), as tasks of very unequal difficulty look the same;
     - workers who push the same mistake (`pushes`), more of them than own mistakes coincide by chance
       (`pushing_groups`); not with two classes, where there is only one mistake per class.
 
-    Pairs that share a worker make one group, and so do groups that share a worker. Up to two in five workers who push a
-    mistake can be found; where most workers coordinate, labels alone cannot say who is honest.
+    Without gold, what the workers outside of a group say of each task must not explain the agreement of a pair either
+    (`judged_again`). Pairs that share a worker make one group, and so do groups that share a worker. Up to two in five
+    workers who push a mistake can be found; where most workers coordinate, labels alone cannot say who is honest.
 
     Args:
         dataset: the annotations; of a worker's repeats on a task the first one counts for the tests.
@@ -222,7 +221,7 @@ def linked_workers(
 
     Where a vote judges pairs, copiers who win it are right alike, attackers who win it among foils make honest workers
     wrong alike, and so does a vote that is wrong on hard tasks, where able workers contradict it. So once there is a
-    group, pairs are judged again by the vote of the workers outside of it (`judged_again`).
+    group, pairs are judged again by the workers outside of it (`judged_again`).
 
     Args:
         dataset: the annotations.
@@ -247,7 +246,7 @@ def linked_workers(
 
 
 def _left_out(groups: list[Group]) -> IntArray:
-    """Whose labels a second vote is taken without: the groups that tests without a vote found, else the largest."""
+    """Who does not judge pairs again: the groups that tests without a vote found, else the largest."""
     surely = [group for group in groups if set(group.found_by) - {BEYOND}]
     largest = sorted(groups, key=lambda group: -len(group.members))[:1]
     return np.concatenate([np.empty(0, np.int64), *(group.members for group in surely or largest)])

@@ -95,7 +95,7 @@ class PairMistakes:
         return frame.sort_values(["p_beyond", "p_value"], kind="stable", ignore_index=True)
 
 
-def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, fallible: bool = False) -> PairMistakes:
+def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> PairMistakes:
     """Count, for every two workers, the tasks on which both agree, right or wrong alike, and compare with chance.
 
     **Workers who err independently** (``expected``, ``p_value``, ``q_value``). Within each class, let each worker's
@@ -128,8 +128,6 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, f
     Args:
         dataset: the annotations; of a worker's repeats on a task the first one counts.
         reference: what to take for the truth; of a soft one, the most probable class.
-        fallible: whether the reference may be wrong on some tasks, on which able workers then agree and contradict it:
-            ``p_beyond`` allows for as many of these as the labels show.
 
     Raises:
         DataError: no usable reference, or more pairs than fit into `MOST_BYTES`.
@@ -141,11 +139,11 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, f
         [['w04', 'w05', 27]]
     """
     truth = resolve_reference(dataset, reference)
-    first, partner, counts, moments = _pairs(dataset, truth, fallible)
+    first, partner, counts, moments = _pairs(dataset, truth)
     both, wrong, alike, agreed = counts.T
     expected, beyond, expected_agreed = moments[:, 0], np.maximum(moments[:, 3], moments[:, 0]), moments[:, 4]
     p_value = _tail(alike, both, moments, expected)
-    p_beyond = np.maximum(_excess_tail(*moments[:, 5:].T), _chance(alike, agreed, both, beyond, expected_agreed))
+    p_beyond = tail_beyond(alike, agreed, both, beyond, expected_agreed, moments[:, 5:])
     return PairMistakes(
         first,
         partner,
@@ -168,11 +166,6 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, f
     )
 
 
-def share_wrong(dataset: CrowdDataset, reference: ReferenceLike) -> float:
-    """The share of tasks whose inferred class seems wrong, since there able workers contradict it together."""
-    return fit_task_types(_labels(dataset, resolve_reference(dataset, reference)), fallible=True).wrong
-
-
 def no_pairs(dataset: CrowdDataset, reference: str) -> PairMistakes:
     """Of a crowd whose pairs are not compared."""
     counts, values = np.empty(0, np.int64), np.empty(0)
@@ -181,14 +174,12 @@ def no_pairs(dataset: CrowdDataset, reference: str) -> PairMistakes:
     )
 
 
-def _pairs(
-    dataset: CrowdDataset, truth: Reference, fallible: bool = False
-) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+def _pairs(dataset: CrowdDataset, truth: Reference) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Worker numbers, counts and moments of every pair; see `kernels_pairs_numba.fill_pairs`."""
     from crowdcore.core import kernels_pairs_numba as kernels  # compiled loops are loaded when needed
 
     labels = _labels(dataset, truth)
-    types = fit_task_types(labels, fallible)
+    types = fit_task_types(labels)
     by_worker = np.argsort(labels.row, kind="stable")
     worker_start = np.searchsorted(labels.worker[by_worker], np.arange(dataset.n_workers + 1))
     partners = kernels.count_partners(labels.task_start, labels.task, labels.worker, by_worker, worker_start)
@@ -245,6 +236,21 @@ def _tail(alike: IntArray, both: IntArray, moments: FloatArray, mean: FloatArray
     out[some] = np.minimum(bdtrc(t - 1, m, np.minimum(mu / m, 1)), limited)
     out[np.minimum(mean / both, 1) ** both > _TESTABLE] = np.nan
     return out
+
+
+def tail_beyond(
+    alike: IntArray,
+    agreed: IntArray,
+    both: IntArray,
+    expected: FloatArray,
+    expected_agreed: FloatArray,
+    cumulants: FloatArray,
+) -> FloatArray:
+    """(n_pairs,) p-values: of a concordance with the excess, variance and third cumulant in ``cumulants`` (n_pairs, 3).
+
+    At least the chance of exactly these counts; NaN where nothing was open.
+    """
+    return np.maximum(_excess_tail(*cumulants.T), _chance(alike, agreed, both, expected, expected_agreed))
 
 
 def _excess_tail(excess: FloatArray, variance: FloatArray, third: FloatArray) -> FloatArray:

@@ -17,11 +17,10 @@ from crowdcore.core.types import FloatArray, IntArray
 
 ALONE = 0.15  # 1 - φ: how many of the wrong labels on a task with a foil are the worker's own
 DRAWN = 1.0  # labels by which a worker's shares of wrong labels are drawn to the crowd's
-_LEVELS = np.r_[np.linspace(-5, 5, 11), np.linspace(-2, 2, 5)]
-_SLOPES = np.repeat([1.0, 0.3], [11, 5])
-_WRONG = 0.1  # share of tasks whose reference is wrong, before the fit
-_MOST = 8.0  # largest |β|
-_STEPS = 25
+LEVELS = np.r_[np.linspace(-5, 5, 11), np.linspace(-2, 2, 5)]
+SLOPES = np.repeat([1.0, 0.3], [11, 5])
+MOST = 8.0  # largest |β|
+STEPS = 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,6 @@ class TaskTypes:
         level: (n_tasks, D) likelihood of each task's right and wrong labels at each difficulty, up to a factor.
         hint: (A,) how much each wrong label speaks for itself as the foil, against a foil that it is not.
         crowd: (C, C) share of each wrong label among all of a true class.
-        wrong: share of tasks whose true class is wrong; 0 unless it is fallible.
     """
 
     right: FloatArray
@@ -73,61 +71,55 @@ class TaskTypes:
     level: FloatArray
     hint: FloatArray
     crowd: FloatArray
-    wrong: float
 
 
-def fit_task_types(labels: Labels, fallible: bool) -> TaskTypes:
-    """Fit by EM over the tasks' types, with a Newton step for β in each iteration.
-
-    Args:
-        labels: the annotations and what is taken for the truth.
-        fallible: whether that may be wrong.
-    """
+def fit_task_types(labels: Labels) -> TaskTypes:
+    """Fit by EM over the tasks' types, with a Newton step for β in each iteration."""
     from crowdcore.core.kernels_task_types_numba import fit_step  # compiled loops are loaded when needed
 
     of, n_rows, n = labels, len(labels.row_true), labels.n_classes
     n_wrong = np.bincount(of.row, of.wrong, n_rows).astype(np.float64)
     n_right = of.row_size - n_wrong
     beta = np.log((n_right + 0.5) / (n_wrong + 0.5))
-    share = np.exp(-(_LEVELS**2) / 4)
-    levels, slopes = _LEVELS, _SLOPES
-    if fallible:
-        share = np.r_[(1 - _WRONG) * share, _WRONG * share]
-        levels, slopes = np.r_[levels, levels], np.r_[slopes, -slopes]
-    prior = np.outer(share, [0.9, 0.1 if n > 2 else 0.0])
-    prior /= prior.sum()
+    prior = start_prior(n)
     cell = of.row_true[of.row] * n + of.label
     seen = np.bincount(cell, of.wrong, n**2).reshape(n, n).astype(np.float64)
     crowd = seen / np.maximum(seen.sum(1, keepdims=True), 1)
-    hint, level = _hints(of, n_wrong, crowd), np.empty((len(of.task_start) - 1, len(levels)))
+    hint, level = _hints(of, n_wrong, crowd), np.empty((len(of.task_start) - 1, len(LEVELS)))
     given = of.task_start, of.row, of.wrong, of.label, hint
 
-    several = n_ranges(len(of.row) * len(levels), n_rows * len(levels))
+    several = n_ranges(len(of.row) * len(LEVELS), n_rows * len(LEVELS))
 
     def expected(chances: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         def part(_: int, first: int, last: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-            return fit_step(first, last, *given, chances, prior, slopes, ALONE, n, level)
+            return fit_step(first, last, *given, chances, prior, SLOPES, ALONE, n, level)
 
         parts = run_ranges(len(level), several, part)
         number, labels, right_slope = (sum(each) for each in zip(*parts, strict=True))
         return number, labels, right_slope
 
-    for _ in range(_STEPS):
-        chances = _chances(beta, levels, slopes)
+    for _ in range(STEPS):
+        chances = _chances(beta)
         number, n_labels, right_slope = expected(chances)
         right = chances[0]
-        gradient = right_slope - (n_labels * right) @ slopes
-        curvature = (n_labels * right * (1 - right)) @ slopes**2
+        gradient = right_slope - (n_labels * right) @ SLOPES
+        curvature = (n_labels * right * (1 - right)) @ SLOPES**2
         prior = number / max(number.sum(), 1e-300)
-        beta = np.clip(beta + np.clip(gradient / np.maximum(curvature, 1e-9), -1, 1), -_MOST, _MOST)
-    chances = _chances(beta, levels, slopes)
+        beta = np.clip(beta + np.clip(gradient / np.maximum(curvature, 1e-9), -1, 1), -MOST, MOST)
+    chances = _chances(beta)
     expected(chances)
-    return TaskTypes(chances[0], prior, level, hint, crowd, float(prior[slopes < 0].sum()))
+    return TaskTypes(chances[0], prior, level, hint, crowd)
 
 
-def _chances(beta: FloatArray, levels: FloatArray, slopes: FloatArray) -> FloatArray:
+def start_prior(n_classes: int) -> FloatArray:
+    """(D, 2) shares of tasks before the fit."""
+    prior = np.outer(np.exp(-(LEVELS**2) / 4), [0.9, 0.1 if n_classes > 2 else 0.0])
+    return np.asarray(prior / prior.sum())
+
+
+def _chances(beta: FloatArray) -> FloatArray:
     """(2, n_rows, D) chance of a right label, σ(slope β - d), and of a wrong one."""
-    logit = slopes * beta[:, None] - levels
+    logit = SLOPES * beta[:, None] - LEVELS
     return np.stack([expit(logit), expit(-logit)])
 
 

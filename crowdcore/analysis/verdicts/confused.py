@@ -48,8 +48,8 @@ def confused_cells(peers: Peers, n_workers: int, least: float, level: float) -> 
 
     Of n_a labels n_ab are b. The p-value is the larger one of two: ``P(Bin(n_a, p_0) >= n_ab)``, where p_0 is the
     others' rate in the same cell, or 0.02 if that is larger; and ``P(Bin((n_ab + m) / v, s) >= n_ab / v)``, where m are
-    the worker's mistakes on the other classes (with three or more without those that mix up the same pair), and s is
-    the share of n_ab + m that would fall into the cell if the worker made all these mistakes equally often. That
+    the worker's other mistakes (with three classes or more without those that mix up the same pair), and s is the
+    share of n_ab + m that would fall into the cell if the worker made all these mistakes equally often. That
     compares two rates given their sum, so that m is not taken for more than was seen; v is 1 less their common rate, as
     mistakes vary less the more frequent they are. Counts are expected ones where the truth is a belief. Cells that
     could not reach p <= 0.05 are not tested. A worker's cell is the least probable of those with ``n_ab >= least ·
@@ -66,10 +66,10 @@ def confused_cells(peers: Peers, n_workers: int, least: float, level: float) -> 
     wrong = ~np.eye(n_classes, dtype=bool)
 
     def elsewhere(of: AnyArray) -> FloatArray:
-        """(R, C, C) the sum over a worker's mistakes on the classes other than a cell's."""
+        """(R, C, C) the sum over a worker's mistakes but for a cell and, with three classes or more, its reverse."""
         of = of * wrong
         back = of.transpose(0, 2, 1) * (n_classes > 2)
-        return np.asarray(of.sum((1, 2), keepdims=True) - of.sum(2, keepdims=True) - back)
+        return np.asarray(of.sum((1, 2), keepdims=True) - of - back)
 
     rate, n = np.clip(np.maximum(others, _FLOOR), 0, 1 - 1e-9), np.broadcast_to(rows, counts.shape)
     m, of_m = elsewhere(counts), elsewhere(n)

@@ -15,7 +15,7 @@ from crowdcore.data.dataset import CrowdDataset
 
 VOTE = "majority-vote"
 """What judges pairs where there is neither gold nor marks."""
-_RATIO = 2.0  # times as many common mistakes as skills and tasks explain, before anyone is named
+RATIO = 2.0  # times as many common mistakes as skills and tasks explain, before anyone is named
 _COPIED = 1 / 3  # by gold or marks instead: how many of the labels that would differ are equal
 
 
@@ -62,7 +62,7 @@ def copies(found: PairMistakes, groups: tuple[Group, ...], level: float = 0.05) 
     Holm keeps the chance that any pair of independent workers is named at ``level``; a named pair has besides at
     least twice as many mistakes in common as expected, or by gold or marks agrees on a third of the tasks on which
     independent workers would differ: where mistakes are many, half copies do not double them. Of these only pairs in
-    one group of coordinated workers are told of: the others the vote without that group has acquitted. What the pages
+    one group of coordinated workers are told of: the others the workers outside of it have acquitted. What the pages
     show of copying all comes from here.
 
     Args:
@@ -88,7 +88,7 @@ def copies(found: PairMistakes, groups: tuple[Group, ...], level: float = 0.05) 
 
 def beyond(found: PairMistakes, level: float = 0.05) -> tuple[BoolArray, FloatArray]:
     """(n_pairs,) the pairs that `copies` names, and their p-values after Holm."""
-    adjusted, much = holm(found.p_beyond), found.wrong_alike >= _RATIO * found.expected_beyond
+    adjusted, much = holm(found.p_beyond), found.wrong_alike >= RATIO * found.expected_beyond
     if found.reference != VOTE:
         much |= found.agreed - found.expected_agreed >= _COPIED * (found.both_labelled - found.expected_agreed)
     return (adjusted <= level) & much, adjusted

@@ -159,3 +159,20 @@ def test_what_cannot_be_is_refused() -> None:
         analysis.coordinated_workers(crowd, level=0)
     with pytest.raises(DataError, match="no gold"):
         analysis.coordinated_workers(replace(crowd, gold=None))
+
+
+@pytest.mark.parametrize(("size", "rate"), [(5, 0.9), (3, 0.5)])
+def test_copiers_among_foils_are_found_without_gold(size: int, rate: float) -> None:
+    found = [
+        caught(analysis.coordinated_workers(crowd, "majority-vote"), size)
+        for crowd in (attacked_crowd(s, "copy", size, rate, **ATTACKED["4 classes, dense, foils"]) for s in range(5))
+    ]
+    assert np.mean([share for share, _ in found]) >= 0.8
+    assert not any(honest for _, honest in found)
+
+
+def test_half_copies_of_two_classes_are_found_without_gold() -> None:
+    crowds = [attacked_crowd(s, "copy", 2, 0.5, **ATTACKED["2 classes, sparse"]) for s in range(6)]
+    found = [caught(analysis.coordinated_workers(crowd, "majority-vote"), 2) for crowd in crowds]
+    assert np.mean([share for share, _ in found]) >= 0.5
+    assert not any(honest for _, honest in found)
