@@ -16,7 +16,7 @@ from crowdcore.data.dataset import Media
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.learning import RatingTopicModel, fit_rating_topics
 from crowdcore.learning.topics.classes import Crowd
-from crowdcore.learning.topics.documents import batches
+from crowdcore.learning.topics.documents import Documents, batches
 from crowdcore.learning.topics.inference import Priors
 from crowdcore.learning.topics.ratings import RatingTopics
 from tests.learning.test_topics import dirichlet_part, expected_log
@@ -83,12 +83,16 @@ def test_the_truth_is_nearer_than_mean_ratings_and_new_texts_are_rated(corpus, m
     assert 1 - left / corpus.gold[N:].var() > 0.8
 
 
-def small(corpus: Corpus, documents: int = 5) -> RatingTopics:
-    """The first documents, some steps from the start."""
+def parts(corpus: Corpus, documents: int) -> tuple[list[Documents], Crowd]:
+    """The first documents and their ratings."""
     used = corpus.task < documents
     crowd = Crowd(*(torch.from_numpy(part[used]) for part in (corpus.task, corpus.worker, corpus.rating)))
-    found = batches(sparse.csr_matrix(corpus.counts[:documents]), torch.device("cpu"))
-    topics = RatingTopics(found, crowd, len(BIAS), 2, WORDS, PRIORS, SHRINKAGE, STRENGTH, (0, 0))
+    return batches(sparse.csr_matrix(corpus.counts[:documents]), torch.device("cpu")), crowd
+
+
+def small(corpus: Corpus, documents: int = 5) -> RatingTopics:
+    """The first documents, some steps from the start."""
+    topics = RatingTopics(*parts(corpus, documents), len(BIAS), 2, WORDS, PRIORS, SHRINKAGE, STRENGTH, (0, 0))
     topics.eta = torch.tensor([0.7, -1.1], dtype=torch.float64)
     topics.noise = torch.tensor(0.3, dtype=torch.float64)
     for _ in range(3):
@@ -181,3 +185,33 @@ def test_what_it_cannot_learn_from_is_refused(corpus):
         fit_rating_topics(crowd, counts=sparse.csr_matrix(corpus.counts[:5]))
     with pytest.raises(DataError, match="only 1 rated training task"):
         fit_rating_topics(crowd.where(crowd.task == 0), counts=corpus.counts)
+
+
+def test_topics_begin_with_texts_of_like_ratings(corpus):
+    topics = RatingTopics(*parts(corpus, N), len(BIAS), 4, WORDS, PRIORS, SHRINKAGE, STRENGTH, (0, 0))
+    assert (np.diff(topics.eta.numpy()) > 0.1).all()
+    assert float(topics.words.sum()) == pytest.approx(corpus.counts[:N].sum() + 4 * WORDS * PRIORS.words)
+    told = topics.words / topics.words.sum(1, keepdim=True)
+    said = corpus.counts[:N] / corpus.counts[:N].sum(1, keepdims=True)
+    nearest = (said @ told.log().numpy().T).argmax(1)
+    assert np.corrcoef(topics.eta.numpy()[nearest], topics.mean.numpy())[0, 1] > 0.7
+
+
+def test_rare_words_do_not_say_how_new_texts_are_rated(corpus):
+    rng = np.random.default_rng(1)
+    rare = [" ".join(f"rare{word}" for word in rng.integers(0, 4000, 40)) for _ in corpus.counts]
+    said = [" ".join(f"w{word}" for word in np.repeat(np.arange(WORDS), row // 4)) for row in corpus.counts]
+    texts = pd.DataFrame({"text": [f"{one} {other}" for one, other in zip(said, rare, strict=True)]})
+    dataset, gold = replace(corpus.dataset(), media=Media(columns=texts)), corpus.gold[N:]
+    share = []
+    for least in (0.0, 0.03):
+        model = fit_rating_topics(dataset, n_topics=TOPICS, starts=1, least_share=least)
+        share.append(1 - np.square(model.predict(texts["text"][N:]) - gold).mean() / gold.var())
+    assert share[0] < 0.5 < 0.8 < share[1]
+
+
+def test_words_of_few_texts_are_left_out(corpus):
+    texts = ["rare common", "rare common", *["common"] * 8, *["usual"] * (N + N_TEST - 10)]
+    dataset = replace(corpus.dataset(), media=Media(columns=pd.DataFrame({"text": texts})))
+    known = [fit_rating_topics(dataset, n_topics=2, starts=1, least_share=s).vocabulary.tolist() for s in (0, 0.01)]
+    assert known == [["common", "rare"], ["common"]], "usual is in more than half of the texts"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -35,6 +36,13 @@ class Fitting(Settings):
     tau: float = Field(default=0.05, gt=0, title="Prior of topics, τ", description="τ of words in a topic.")
     ridge: float = Field(
         default=0.01, gt=0, title="Ridge", description="Precision of the normal prior of the regression's weights η."
+    )
+    least_share: float = Field(
+        default=0.0,
+        ge=0,
+        lt=0.5,
+        title="Rarest words",
+        description="Words in a smaller share of the training texts than this, or in only one, are left out.",
     )
     iterations: int = Field(default=100, ge=1, title="Iterations", description="Iterations at most.")
     tolerance: float = Field(
@@ -72,8 +80,16 @@ class Words:
         return number
 
 
-def count_words(dataset: CrowdDataset | RatingDataset, chosen: BoolArray, counts: Any = None) -> Words:
+def count_words(
+    dataset: CrowdDataset | RatingDataset, chosen: BoolArray, least_share: float, counts: Any = None
+) -> Words:
     """Words of the chosen tasks (n_tasks,) that have a text, or the counts (n_tasks, V) that are given.
+
+    Args:
+        dataset: all tasks.
+        chosen: to learn from.
+        least_share: see `Fitting`; given counts are taken as they are.
+        counts: instead of texts.
 
     Raises:
         DataError: no texts, or no words in common.
@@ -89,7 +105,7 @@ def count_words(dataset: CrowdDataset | RatingDataset, chosen: BoolArray, counts
     texts = given.fillna("").astype(str).to_numpy()
     tasks = np.flatnonzero(chosen & np.array([bool(text.strip()) for text in texts]))
     try:
-        counter = CountVectorizer(min_df=2, max_df=0.5)
+        counter = CountVectorizer(min_df=max(2, math.ceil(least_share * len(tasks))), max_df=0.5)
         found = counter.fit_transform(texts[tasks])
     except ValueError as error:
         raise DataError(f"The texts have no words in common ({error})", "Give `counts` of your own.") from error

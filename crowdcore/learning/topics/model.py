@@ -94,7 +94,7 @@ def fit_topics(dataset: CrowdDataset, *, counts: Any = None, device: str = "auto
         (1, 10)
     """
     chosen, where = TopicSettings(**settings), resolve_device(device)
-    words = count_words(dataset, dataset.annotated & (dataset.split <= 0), counts)
+    words = count_words(dataset, dataset.annotated & (dataset.split <= 0), chosen.least_share, counts)
     tasks, number = words.tasks, words.number(dataset.n_tasks)
     if len(tasks) < dataset.n_classes:
         raise DataError(

@@ -12,8 +12,10 @@ import math
 from collections.abc import Callable
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from crowdcore.learning.topics.classes import Crowd
 from crowdcore.learning.topics.documents import Documents
@@ -34,7 +36,7 @@ class RatingTopics(Topics):
         priors: see `Priors`.
         shrinkage: κ.
         strength: of the pooled precision.
-        seed: of the topics to begin with.
+        seed: of what is random in the topics to begin with.
     """
 
     words_first: ClassVar[int] = 0
@@ -62,10 +64,25 @@ class RatingTopics(Topics):
         floor = 1e-4 * (rating - self.centre).square().mean().clamp_min(1e-12)
         self.pooled = torch.maximum(around / max(len(rating) - n, 1), floor)
         self.variance = self.pooled / times  # v (D,)
-        self.eta = rating.new_zeros(n_topics)
+        self.words, self.eta = self._of_like_ratings(seed)
         self.noise = torch.maximum(self.mean.square().mean(), floor)  # σ²
         self.bias, self.precision = rating.new_zeros(n_workers), (1 / self.pooled).expand(n_workers).clone()
         self.learn_workers()
+
+    def _of_like_ratings(self, seed: tuple[int, int]) -> tuple[Tensor, Tensor]:
+        """ζ and η to begin with: a topic gets half of the words of texts of like ratings, the other half are scattered.
+
+        From random topics EM finds what the texts are about, which explains far more words than how they are rated.
+        """
+        n, n_topics = self.proportions.shape
+        rank = self.mean.argsort(stable=True).argsort()
+        scattered = torch.from_numpy(np.random.default_rng(seed).dirichlet(np.full(n_topics, 0.5), n)).to(self.mean)
+        share = (one_hot(rank * n_topics // n, n_topics) + scattered) / 2  # (D, K)
+        words = torch.full_like(self.words.T, self.priors.words)
+        for batch in self.documents:
+            weight = batch.count.unsqueeze(-1) * share[batch.number].unsqueeze(1)
+            words.index_add_(0, batch.word.flatten(), weight.flatten(0, 1))
+        return words.T.contiguous(), (self.mean @ share) / share.sum(0)
 
     def _per_document(self, values: Tensor) -> Tensor:
         return torch.zeros(len(self.proportions), dtype=torch.float64, device=values.device).index_add(
