@@ -9,7 +9,19 @@ import sys
 
 import pytest
 
-HEAVY = ("torch", "streamlit", "mlflow", "dask", "distributed", "optuna", "sklearn", "crowdkit", "kaleido", "numba")
+HEAVY = (
+    "torch",
+    "streamlit",
+    "mlflow",
+    "dask",
+    "distributed",
+    "optuna",
+    "sklearn",
+    "crowdkit",
+    "kaleido",
+    "numba",
+    "scipy.stats",
+)
 
 ANALYSIS = """
 import crowdcore as cc

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import hypergeom, norm
 
 from crowdcore import analysis
 from crowdcore.analysis import WorkerConfusion, WorkerOrder
@@ -59,6 +58,8 @@ def set_apart(confusion: WorkerConfusion, order: WorkerOrder, *, gold: bool) -> 
         return ()
     if not gold:
         return (_NO_GOLD, _CAVEAT)
+    from scipy.stats import hypergeom, norm
+
     wrong = np.where(np.eye(len(confusion.classes), dtype=bool), 0, confusion.counts)
     every, words = wrong.sum(0), []
     for group in range(order.n_groups):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import scipy.sparse
-from scipy import stats
+from scipy import special
 
 from crowdcore.analysis.mistakes.significance import benjamini_hochberg
 from crowdcore.analysis.ratings.residuals import Residuals, residuals
@@ -71,7 +71,7 @@ def rating_pairs(dataset: RatingDataset, truth: RatingTruth, min_overlap: int = 
         r, z = _fisher(dataset, chosen, dataset.rating[chosen] - truth.compared[chosen], min_overlap)
     else:
         r, z = _beyond_independence(residuals(dataset, chosen), dataset, a, b, min_overlap)
-    p = 2 * stats.norm.sf(np.abs(z))
+    p = 2 * special.ndtr(-np.abs(z))
     q = np.full(len(p), np.nan)
     tested = ~np.isnan(p)
     if tested.any():
@@ -146,7 +146,7 @@ def _beyond_independence(
     known = (n >= min_overlap) & (spread > n * _tiny(dataset))
     with np.errstate(divide="ignore", invalid="ignore"):
         student = d / np.sqrt((square - d**2 / n) * n / (n - 1))
-        z = np.sign(student) * stats.norm.isf(stats.t.sf(np.abs(student), n - 1))
+        z = -np.sign(student) * special.ndtri(special.stdtr(n - 1, -np.abs(student)))
         return np.where(known, np.clip(d / spread, -1, 1), np.nan), np.where(known, z, np.nan)
 
 

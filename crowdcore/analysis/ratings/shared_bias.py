@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from crowdcore.analysis.mistakes.significance import benjamini_hochberg
 from crowdcore.analysis.ratings.truth import RatingTruth
@@ -124,8 +124,8 @@ def shared_bias(dataset: RatingDataset, truth: RatingTruth, bins: int = 10, leve
     df = np.maximum(np.minimum(effective, tasks) - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         error_of_mean = np.sqrt(variance)
-        half = stats.t.ppf((1 + level) / 2, df) * error_of_mean
-        p = 2 * stats.t.sf(np.abs(bias) / error_of_mean, df)
+        half = special.stdtrit(df, (1 + level) / 2) * error_of_mean
+        p = 2 * special.stdtr(df, -np.abs(bias) / error_of_mean)
     p[(effective < FEW_WORKERS) | (tasks < FEW_TASKS) | (not truth.checked)] = np.nan
     tested = ~np.isnan(p)
     q = np.full(bins, np.nan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from crowdcore.analysis.ratings.truth import RatingTruth
 from crowdcore.core.types import FloatArray
@@ -51,4 +51,4 @@ def rating_surprise(dataset: RatingDataset, truth: RatingTruth) -> RatingSurpris
         rounded = np.maximum(1e-12 * squares, n * dataset.rounding**2)
         freedom = np.where((n > 2) & (rest > rounded), n - 2, np.nan)
         t = (error - usual) / np.sqrt(rest / freedom * n / (n - 1))
-    return RatingSurprise(error, usual, np.asarray(2 * stats.t.sf(np.abs(t), freedom)))
+    return RatingSurprise(error, usual, np.asarray(2 * special.stdtr(freedom, -np.abs(t))))

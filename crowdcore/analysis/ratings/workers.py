@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from crowdcore.analysis.ratings.truth import RatingTruth
 from crowdcore.core.types import FloatArray, IntArray
@@ -84,7 +84,7 @@ def rating_workers(dataset: RatingDataset, truth: RatingTruth, level: float = 0.
         scale = np.where(t_varies, yt / tt, np.nan)
         correlation = np.where(t_varies & y_varies, yt / np.sqrt(tt * yy), np.nan)
         residual = np.maximum(yy - yt**2 / tt, 0) * n / enough
-        t_bias, t_scale = (stats.t.ppf((1 + level) / 2, df) for df in (several - 1, enough))
+        t_bias, t_scale = (special.stdtrit(df, (1 + level) / 2) for df in (several - 1, enough))
         of_mean = t_bias / np.sqrt(several - 1)  # times the root of a mean square
         half = {
             "bias": t_bias * spread / np.sqrt(several),
@@ -92,7 +92,7 @@ def rating_workers(dataset: RatingDataset, truth: RatingTruth, level: float = 0.
             "mae": of_mean * np.sqrt(np.maximum(mse - mae**2, 0)),
         }
         square = of_mean * np.sqrt(np.maximum(mean((error**2 - mse[worker]) ** 2), 0))
-        z = stats.norm.ppf((1 + level) / 2) / np.sqrt(np.where(n > 3, n - 3.0, np.nan))
+        z = special.ndtri((1 + level) / 2) / np.sqrt(np.where(n > 3, n - 3.0, np.nan))
         fisher = np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12))
     values = {"bias": bias, "scale": scale, "mae": mae}
     low = {name: values[name] - half[name] for name in values}
