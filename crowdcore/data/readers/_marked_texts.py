@@ -146,7 +146,8 @@ class MarkedTexts(Answers):
             ]
         )
         n_texts, self.texts = len(self.texts), []
-        gc.collect()  # tuples that Python keeps for later else hold the memory around them
+        if n_texts > _TEXTS:
+            gc.collect()  # tuples that Python keeps for later else hold the memory around them
         release_memory()  # the texts go before the arrays come
         start = np.concatenate([[0], np.cumsum(lengths)])
         place = np.full(n_texts, -1)
