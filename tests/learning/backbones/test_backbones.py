@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import nn
 from torch.func import functional_call, stack_module_state, vmap
-from torchvision.transforms import v2
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.dataset import Media
@@ -127,6 +126,8 @@ def test_augmentation_moves_pictures_and_rests_in_evaluation():
 
 
 def test_crops_are_torchvisions_with_a_place_for_every_image():
+    from torchvision.transforms import v2  # loads torch._dynamo, which every process would do when it collects
+
     torch.manual_seed(0)
     crop, x = Crop(flip=True), torch.rand(120, 2, 8, 12)
     assert torch.equal(crop.eval()(x), x)
