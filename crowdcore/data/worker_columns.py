@@ -85,7 +85,9 @@ def _named(table: Table, workers: tuple[str, ...], roles: dict[str, str]) -> tup
 def _told_apart(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[str, str]:
     """Column -> what it seems to hold instead of a worker's labels (``numbers``: ratings, which few may share)."""
     words = {c: [w for w in plain(c).split("_") if w in _TOLD_BY_NAME] for c in columns}
-    common = {w for w, n in Counter(w for found in words.values() for w in found).items() if 2 * n > len(columns)}
+    common = {
+        w for w, n in Counter(w for found in words.values() for w in found).items() if 2 * n > max(len(columns), 2)
+    }
     aside = {c: _TOLD_BY_NAME[found[-1]] for c, found in words.items() if found and found[-1] not in common}
     cells = {c: _cells(table, c) for c in columns if c not in aside}
     spread = Counter(word for filled in cells.values() for word in set(filled))

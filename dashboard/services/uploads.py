@@ -19,6 +19,7 @@ from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import DataError
 from crowdcore.core.places import workspace
 from crowdcore.data.readers.folder import is_dataset_folder
+from crowdcore.data.tables.content import SAMPLE, spreadsheet
 from crowdcore.data.unpack import unpack_zip
 from crowdcore.data.uploads import digest_of, stored_file
 from dashboard.services.kept_uploads import free_title, note_dataset, note_file
@@ -79,7 +80,9 @@ def receive_again(digest: str) -> str:
 
 
 def _to_read(file: Path) -> str:
-    return str(_unpacked(file) if zipfile.is_zipfile(file) else file)
+    with file.open("rb") as opened:
+        packed = not spreadsheet(file, opened.read(SAMPLE)) and zipfile.is_zipfile(opened)
+    return str(_unpacked(file) if packed else file)
 
 
 def _unpacked(archive: Path) -> Path:

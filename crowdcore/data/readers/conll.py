@@ -43,6 +43,8 @@ def looks_like_conll(sample: str) -> bool:
 class CoNLL(Reader):
     """``token tag tag …`` with blanks or tabs; the first line may name the columns: ``token``, ``gold``, the workers.
 
+    Workers without names are called ``worker-1``, ``worker-2`` ….
+
     ``?``, ``_`` and ``-`` say that a worker did not tag a token.
     """
 
@@ -129,7 +131,7 @@ class _Read:
         """Name the columns by the cells of the first line; whether it holds names."""
         header = self.settings.header
         header = not all(map(_TAG.match, cells[1:])) if header is None else header
-        self.names = cells if header else [f"worker {k}" for k in range(len(cells))]
+        self.names = cells if header else [f"worker-{k}" for k in range(len(cells))]
         gold, tagged = self.settings.gold or GOLD, self.names[1:]
         twice = next((name for name in tagged if tagged.count(name) > 1), None)
         if twice is not None:
