@@ -60,7 +60,12 @@ def test_an_unknown_dataset_is_one_line_and_exit_code_2(refused) -> None:
 
 
 def test_an_unknown_reference_is_one_line_and_exit_code_2(refused) -> None:
-    assert "dawid-skene" in refused("mistakes", "demo", "--reference", "dawid-skeen")
+    said = refused("mistakes", "demo", "--reference", "dawid-skeen")
+    assert "`--reference` must be gold, reviewed, reviewed+gold, an aggregator or run:ID" in said
+    assert "Did you mean 'dawid-skene'?" in said
+    said = refused("mistakes", "demo", "--reference", "dawid-skene smothing=1")
+    assert "`a setting of dawid-skene` must be one of tolerance" in said
+    assert "Did you mean 'gold'?" in refused("mistakes", "demo", "--reference", "GOLD")
 
 
 @pytest.mark.parametrize(
