@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from crowdcore.cli._words import as_typed
 from crowdcore.core.errors import SettingError
 from crowdcore.data.report import plural
 
@@ -121,7 +122,7 @@ def print_notes(notes: tuple[str, ...]) -> None:
 
     console = Console(highlight=False)
     for note in notes:
-        console.print(f"Note: {escape(note)}", soft_wrap=not console.is_terminal)
+        console.print(f"Note: {escape(as_typed(note))}", soft_wrap=not console.is_terminal)
 
 
 def _cell(value: Any) -> str:

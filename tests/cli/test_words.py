@@ -27,6 +27,11 @@ def test_arguments_become_options(sentence, typed) -> None:
     assert as_typed(sentence).endswith(typed)
 
 
+def test_notes_name_options_too(run, tmp_path) -> None:
+    (tmp_path / "alone.csv").write_text("task,worker,label\na,ann,x\nb,ben,y\n")
+    assert "name the column of the task with --read task=…" in run("info", tmp_path / "alone.csv").out
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [
