@@ -28,7 +28,7 @@ def test_arguments_become_options(sentence, typed) -> None:
 
 
 def test_notes_name_options_too(run, tmp_path) -> None:
-    (tmp_path / "alone.csv").write_text("task,worker,label\na,ann,x\nb,ben,y\n")
+    (tmp_path / "alone.csv").write_text("task,worker,label\n" + "".join(f"{k},ann,x\n" for k in range(12)))
     assert "name the column of the task with --read task=…" in run("info", tmp_path / "alone.csv").out
 
 
