@@ -19,6 +19,7 @@ from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.lookups import gather
 from crowdcore.data.readers._sentences import token_ids
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
+from crowdcore.data.report import plural
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow
@@ -183,7 +184,7 @@ class _Read:
             worker,
             label,
             columns=tuple(self.names),
-            roles={"worker": f"{len(workers)} columns"} | ({"gold": self.settings.gold or GOLD} if gold else {}),
+            roles={"worker": plural(len(workers), "column")} | ({"gold": self.settings.gold or GOLD} if gold else {}),
             n_rows=len(token),
             rows=gather(number, token),
             encoding=self.source.content.encoding if self.source.content else None,

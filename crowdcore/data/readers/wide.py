@@ -99,7 +99,7 @@ class WideTable(Reader):
             compact(strings(workers), worker),
             label,
             table.columns,
-            {**roles, "worker": f"{len(workers)} columns"},
+            {**roles, "worker": plural(len(workers), "column")},
             n_rows=cells,
             rows=task_row + 1 if table.rows is None else table.rows[task_row],
             encoding=table.encoding,

@@ -51,6 +51,8 @@ def test_empty_cells_are_missing_and_minus_one_on_acceptance(tmp_path, text):
 def test_a_single_worker(tmp_path):
     ds = read(tmp_path, "task,ann\nt1,a\nt2,b\nt3,a\n")
     assert triples(ds) == [("t1", "ann", "a"), ("t2", "ann", "b"), ("t3", "ann", "a")]
+    [told] = [f for f in examine(tmp_path / "labels.csv").report.findings if f.code == "worker-columns"]
+    assert (told.level, told.remedy) == ("warning", "If it holds the true classes, pass gold='ann'.")
     frame = pd.DataFrame({"task": ["a", "b"], "worker": ["ann", "ann"], "label": [1.5, 2.0]})
     path = write_wide(ratings_from_frame(frame, low=1, high=5), tmp_path / "stars.csv")
     assert read_ratings(path, low=1, high=5).rating.tolist() == [1.5, 2.0]
