@@ -3,17 +3,50 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import DataError, SettingError, missing_extra
 from crowdcore.data import CrowdDataset, load_dataset, read_dataset, read_ratings
 from crowdcore.data.catalogue import dataset_folders, holds_ratings, is_path
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.uploads import find_upload
 from crowdcore.learning.settings import SEEDS
+
+TABLES = (".csv", ".parquet")
+FIGURES = (".html", ".svg", ".png", ".pdf")
+
+
+def ends_in(*endings: str) -> Callable[[typer.CallbackParam, Path | None], Path | None]:
+    """A check of an option's file before anything is computed: its ending, its folder, and what drawing it needs.
+
+    Raises:
+        SettingError: another ending.
+        DataError: its folder does not exist, or it is a folder.
+        MissingExtraError: a figure that no package is installed to draw.
+    """
+
+    def check(option: typer.CallbackParam, file: Path | None) -> Path | None:
+        if file is None:
+            return None
+        if file.suffix.lower() not in endings:
+            listed = f"{', '.join(endings[:-1])} or {endings[-1]}"
+            raise SettingError(option.opts[0], f"end in {listed}", str(file))
+        if not file.parent.is_dir():
+            raise DataError(f"The folder {file.parent} of {option.opts[0]} does not exist", "Create it first.")
+        if file.is_dir():
+            raise DataError(f"{file} of {option.opts[0]} is a folder", "Choose another file.")
+        if endings == FIGURES and file.suffix.lower() != FIGURES[0]:
+            refusal = missing_extra(f"Drawing to {file.suffix}", "kaleido")
+            if refusal:
+                raise refusal
+        return file
+
+    return check
+
 
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`) or a path to one.")]
 ReferenceName = Annotated[
@@ -48,8 +81,16 @@ HideNames = Annotated[
     ),
 ]
 Checkpoint = Annotated[Path | None, typer.Option(help="Keep checkpoints in this folder, and resume from them.")]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table to this file (.csv, .parquet).")]
-Figure = Annotated[Path | None, typer.Option("--figure", help="Also draw it to this file (.html, .svg, .png, .pdf).")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", help=f"Also write the table to this file ({', '.join(TABLES)}).", callback=ends_in(*TABLES)
+    ),
+]
+Figure = Annotated[
+    Path | None,
+    typer.Option("--figure", help=f"Also draw it to this file ({', '.join(FIGURES)}).", callback=ends_in(*FIGURES)),
+]
 Seeds = Annotated[int, typer.Option(help="How many seeds.", min=1)]
 AnySeeds = Annotated[
     int | None, typer.Option("--seeds", help=f"How many seeds; default: {SEEDS}, or the preset's.", min=1)
@@ -101,5 +142,8 @@ def settings(pairs: list[str] | None, option: str = "--set") -> dict[str, Any]:
         try:
             parsed[key.strip()] = json.loads(value)
         except json.JSONDecodeError:
+            if value[:1] in ("[", "{"):
+                remedy = f"""Quote it for the shell: {option} '{key}=["a","b"]'."""
+                raise SettingError(f"{option} {key}", "be JSON where it begins with a bracket", value, remedy) from None
             parsed[key.strip()] = value
     return parsed

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from crowdcore.cli._words import as_typed
 from crowdcore.core.errors import SettingError
 from crowdcore.data.report import plural
 
@@ -121,7 +122,7 @@ def print_notes(notes: tuple[str, ...]) -> None:
 
     console = Console(highlight=False)
     for note in notes:
-        console.print(f"Note: {escape(note)}", soft_wrap=not console.is_terminal)
+        console.print(f"Note: {escape(as_typed(note))}", soft_wrap=not console.is_terminal)
 
 
 def _cell(value: Any) -> str:
@@ -175,11 +176,9 @@ def save_exhibit(exhibit: Exhibit, out: Path | None, figure: Path | None) -> Non
 
 def save_figure(figure: go.Figure, path: Path) -> None:
     """Draw a figure to ``.html`` (self-contained), or 170 mm wide to ``.svg``, ``.pdf`` or ``.png``."""
-    if path.suffix == ".html":
+    if path.suffix.lower() == ".html":
         figure.write_html(path, include_plotlyjs=True)
         return
-    from crowdcore.figures.paper import FORMATS, draw
+    from crowdcore.figures.paper import draw
 
-    if path.suffix not in FORMATS:
-        raise SettingError("--figure", "end in .html, .svg, .png or .pdf", str(path))
     draw({path: figure})

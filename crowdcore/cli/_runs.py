@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, SettingError, did_you_mean
 from crowdcore.data import CrowdDataset
+from crowdcore.exhibits.fits import canonical
 from crowdcore.exhibits.view import named
 from crowdcore.runs.measures import leading
 
@@ -50,7 +51,9 @@ def reference_named(name: str, dataset: CrowdDataset) -> Reference:
     An empty name means gold or, where there is none, the model that the app's pages take (`default_reference`), which
     standard error says.
     """
+    from crowdcore import aggregation
     from crowdcore.analysis import default_reference
+    from crowdcore.analysis.reference import REVIEWED
 
     if not name and not dataset.has_gold:
         name = default_reference(dataset)
@@ -61,7 +64,19 @@ def reference_named(name: str, dataset: CrowdDataset) -> Reference:
         from crowdcore.runs import reference
 
         return reference(full_id(run_id), dataset)
-    return named(dataset, name or "gold")
+    try:
+        return named(dataset, name or "gold")
+    except SettingError as error:
+        if error.argument != "aggregator":
+            raise
+        if name.split(" ")[0] in aggregation.aggregators:
+            canonical(name)  # says which of its settings is wrong
+        others = ["gold", *REVIEWED]
+        near = did_you_mean(name.lower(), [*others, *aggregation.names()])
+        kinds = f"be {', '.join(others)}, an aggregator or run:ID"
+        raise SettingError(
+            "--reference", kinds, name, f"{near}Aggregators: {', '.join(aggregation.names())}."
+        ) from None
 
 
 def rows(found: Sequence[Run]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ import typer
 from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis import tagging_scores
-from crowdcore.cli._options import Json, Out, Settings, settings
+from crowdcore.cli._options import TABLES, Json, Out, Settings, ends_in, settings
 from crowdcore.cli._output import print_json, print_notes, print_table
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import IntArray
@@ -62,7 +62,10 @@ def aggregate(
         typer.Option(help="Calibrate the posterior: by the labels' dependence, or on the gold labels."),
     ] = None,
     new: Annotated[
-        Path | None, typer.Option(help="Write tags for sentences that nobody tagged (crf-ma).", metavar="FILE")
+        Path | None,
+        typer.Option(
+            help="Write tags for sentences that nobody tagged (crf-ma).", metavar="FILE", callback=ends_in(*TABLES)
+        ),
     ] = None,
     out: Out = None,
     json: Json = False,

@@ -11,13 +11,14 @@ import typer
 
 from crowdcore.cli._options import Accept, DatasetName, Device, HideNames, Json, Read, open_dataset, settings
 from crowdcore.cli._output import print_json, print_table
+from crowdcore.cli._words import as_typed
 from crowdcore.core.errors import SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, load_dataset, sources
 from crowdcore.data.catalogue import dataset_folders
 from crowdcore.data.images import SIDE
 from crowdcore.data.uploads import uploaded_datasets
 
-_OTHER_TABLES = {".json", ".jsonl", ".tsv", ".txt", ".xlsx", ".zip"}  # that are not written
+_OTHER_TABLES = {".conll", ".json", ".jsonl", ".tsv", ".txt", ".xlsx", ".zip"}  # that are not written
 AnyPath = Annotated[Path, typer.Argument(help="A file or a dataset folder.")]
 
 
@@ -38,7 +39,7 @@ def examine(path: AnyPath, read: Read = None, json: Json = False) -> None:
     from crowdcore.data import examine as examine_file
 
     report = examine_file(path, **settings(read, "--read")).report
-    print_json(report.as_dict()) if json else print(report.text())
+    print_json(report.as_dict()) if json else print(as_typed(report.text()))
 
 
 def examine_ratings(path: AnyPath, read: Read = None, json: Json = False) -> None:
@@ -46,7 +47,7 @@ def examine_ratings(path: AnyPath, read: Read = None, json: Json = False) -> Non
     from crowdcore.data import examine_ratings as examine_file
 
     report = examine_file(path, **settings(read, "--read")).report
-    print_json(report.as_dict()) if json else print(report.text())
+    print_json(report.as_dict()) if json else print(as_typed(report.text()))
 
 
 def fetch(
@@ -111,7 +112,7 @@ def export_ratings(
 def _writer(target: Path, writers: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
     """What writes a file with such an ending; ``""`` is for folders, whose names may end as they like."""
     suffix = target.suffix.lower()
-    if suffix in _OTHER_TABLES:
+    if suffix in _OTHER_TABLES - writers.keys():
         raise SettingError("target", f"be a folder, or end in {', '.join(filter(None, writers))}", target.name)
     return writers.get(suffix, writers[""])
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crowdcore.cli._options import Accept, DatasetName, HideNames, Json, Read, open_dataset
+from crowdcore.cli._options import TABLES, Accept, DatasetName, HideNames, Json, Read, ends_in, open_dataset
 from crowdcore.cli._output import print_json, print_table, save_table
 from crowdcore.core.errors import DataError
 
@@ -33,10 +33,14 @@ def marks(
     carry: Annotated[bool, typer.Option("--carry", help="Take over marks from earlier data of the same name.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Undo the last mark.")] = False,
     export: Annotated[
-        Path | None, typer.Option(help="Write the tasks marked wrong or unclear to this file (.csv, .parquet).")
+        Path | None,
+        typer.Option(
+            help="Write the tasks marked wrong or unclear to this file (.csv, .parquet).", callback=ends_in(*TABLES)
+        ),
     ] = None,
     training: Annotated[
-        Path | None, typer.Option(help="Write the labels that differ from marked classes to this file.")
+        Path | None,
+        typer.Option(help="Write the labels that differ from marked classes to this file.", callback=ends_in(*TABLES)),
     ] = None,
     hide_names: HideNames = False,
     json: Json = False,

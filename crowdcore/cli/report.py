@@ -11,6 +11,7 @@ from crowdcore.cli._options import Accept, DatasetName, Json, Read, open_labels
 from crowdcore.cli._output import print_json, print_notes, progress
 from crowdcore.cli._runs import full_id, reference_named
 from crowdcore.data import CrowdDataset
+from crowdcore.data.report import plural
 
 
 def report(
@@ -61,6 +62,6 @@ def report(
     if json:
         print_json({"dataset": ds.name, "written": files, "exhibits": [e.title for e in found.exhibits], "note": fault})
         return
-    figures = sum(f.suffix == ".svg" for f in files)
-    print(f"{ds.name}: {len(found.exhibits)} tables and {figures} figures -> {out / 'report.html'}")
+    tables, figures = len(found.exhibits), sum(exhibit.figure is not None for exhibit in found.exhibits)
+    print(f"{ds.name}: {plural(tables, 'table')} and {plural(figures, 'figure')} -> {out / 'report.html'}")
     print_notes((fault,) if fault else ())

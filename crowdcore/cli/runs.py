@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pandas as pd
 import typer
 
-from crowdcore.cli._options import Json, Out
+from crowdcore.cli._options import TABLES, Json, Out, ends_in
 from crowdcore.cli._output import jsonable, print_json, print_table, save_table
 from crowdcore.cli._runs import BEST, full_id, rows
 from crowdcore.cli._start import again, search, start
@@ -236,7 +236,10 @@ def export(
 @app.command()
 def predictions(
     run_id: RunId,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file (.csv, .parquet).")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write to this file (.csv, .parquet).", callback=ends_in(*TABLES)),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Class and probabilities of every task, the mean over seeds."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import SettingError, did_you_mean
 
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
@@ -31,5 +31,11 @@ class Settings(BaseModel):
         except ValidationError as error:
             first = error.errors()[0]
             argument = ".".join(map(str, first["loc"]))
-            known = f"Known settings: {', '.join(type(self).model_fields) or 'none'}."
-            raise SettingError(argument, f"satisfy: {first['msg'].lower()}", first["input"], known) from error
+            known = ", ".join(type(self).model_fields) or "none"
+            if first["type"] == "extra_forbidden":
+                near = did_you_mean(argument, type(self).model_fields)
+                raise SettingError("setting", f"be one of {known}", argument, near) from error
+            wrong = (
+                'input should be a list, such as ["a", "b"]' if first["type"] == "tuple_type" else first["msg"].lower()
+            )
+            raise SettingError(argument, f"satisfy: {wrong}", first["input"], f"Known settings: {known}.") from error

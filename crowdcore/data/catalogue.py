@@ -87,8 +87,8 @@ def dataset_folders() -> dict[str, Path]:
 
 
 def is_path(name: str) -> bool:
-    """Whether a dataset's name is a path: it has a slash, or an ending and there is such a file or folder."""
-    return "/" in name or "\\" in name or (bool(Path(name).suffix) and Path(name).exists())
+    """Whether a name is a path: it has a slash or only dots, or an ending and there is such a file or folder."""
+    return "/" in name or "\\" in name or name in (".", "..") or (bool(Path(name).suffix) and Path(name).exists())
 
 
 def list_datasets() -> list[str]:

@@ -132,6 +132,18 @@ def strings(values: Iterable[str | None]) -> Arrow:
         raise DataError(f"A name holds characters that are not text: {error.object!r}") from None
 
 
+def arrow_column(values: pd.Series) -> Arrow:
+    """A pyarrow array of a column of a frame.
+
+    Raises:
+        ArrowException: its values have no common type.
+    """
+    if not isinstance(values.dtype, pd.DatetimeTZDtype):
+        return pa.array(values, from_pandas=True)
+    kind = pa.timestamp(values.dtype.unit, pa.lib.tzinfo_to_string(values.dtype.tz))
+    return pa.array(values.dt.tz_convert(None), from_pandas=True).cast(kind)  # pandas is to change what pyarrow reads
+
+
 def distinct(values: Arrow, codes: IntArray) -> Codes:
     """Merge equal values; rows whose value is missing become -1."""
     merged = values.dictionary_encode()

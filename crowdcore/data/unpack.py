@@ -18,6 +18,14 @@ _END, _ENTRY = b"PK\x05\x06", 46  # what ends an archive, and the least bytes of
 _FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError)
 
 
+def is_archive(file: Path) -> bool:
+    """Whether a file is a ZIP, and no spreadsheet, which is one inside."""
+    from crowdcore.data.tables.content import SAMPLE, spreadsheet  # not for the process that unpacks
+
+    with file.open("rb") as opened:
+        return not spreadsheet(file, opened.read(SAMPLE)) and zipfile.is_zipfile(opened)
+
+
 def leads_outside(name: str) -> bool:
     """Whether an archive's member of that name would be written outside of its folder."""
     path = PurePosixPath(name)

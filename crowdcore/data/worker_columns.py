@@ -85,7 +85,9 @@ def _named(table: Table, workers: tuple[str, ...], roles: dict[str, str]) -> tup
 def _told_apart(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[str, str]:
     """Column -> what it seems to hold instead of a worker's labels (``numbers``: ratings, which few may share)."""
     words = {c: [w for w in plain(c).split("_") if w in _TOLD_BY_NAME] for c in columns}
-    common = {w for w, n in Counter(w for found in words.values() for w in found).items() if 2 * n > len(columns)}
+    common = {
+        w for w, n in Counter(w for found in words.values() for w in found).items() if 2 * n > max(len(columns), 2)
+    }
     aside = {c: _TOLD_BY_NAME[found[-1]] for c, found in words.items() if found and found[-1] not in common}
     cells = {c: _cells(table, c) for c in columns if c not in aside}
     spread = Counter(word for filled in cells.values() for word in set(filled))
@@ -130,14 +132,18 @@ def _names_tasks(table: Table) -> bool:
 def _findings(workers: tuple[str, ...], aside: dict[str, str], named: bool) -> tuple[Finding, ...]:
     listed = ", ".join(map(repr, workers[:SHOWN])) + (" …" if len(workers) > SHOWN else "")
     sentence = f"{plural(len(workers), 'column')} {'was' if len(workers) == 1 else 'were'} read as workers: {listed}"
-    findings = [Finding("worker-columns", "note", sentence, len(workers), examples=workers[:SHOWN])] if workers else []
+    alone = len(workers) == 1 and not named
+    level: Level = "warning" if alone else "note"
+    remedy = f"If it holds the true classes, pass gold={workers[0]!r}." if alone else ""
+    found = Finding("worker-columns", level, sentence, len(workers), examples=workers[:SHOWN], remedy=remedy)
+    findings = [found] if workers else []
     if aside:
         listed = ", ".join(f"{c!r} ({what})" for c, what in [*aside.items()][:SHOWN])
         more = f" and {len(aside) - SHOWN:,} more" if len(aside) > SHOWN else ""
         verb = "is" if len(aside) == 1 else "are"
         sentence = f"{plural(len(aside), 'column')} {verb} no worker and would be left out: {listed}{more}"
         remedy = "" if named else "If one is a worker, pass all workers with workers=[…]; if one is the gold, gold=…."
-        level: Level = "note" if named else "change"
+        level = "note" if named else "change"
         examples = tuple(aside)[:SHOWN]
         findings.append(Finding("columns-left-out", level, sentence, len(aside), examples=examples, remedy=remedy))
     return tuple(findings)

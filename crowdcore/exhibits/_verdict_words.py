@@ -174,6 +174,8 @@ def message(found: WorkerVerdicts, r: int, common: SharedConfusion | None = None
         )
     if verdict == "trust":
         return f"{thanks} They agree well with what we know. Please go on."
+    if not found.judged[r]:
+        return f"{thanks} To tell you how well they fit, we need other opinions on your tasks."
     if found.only_peer[r] >= 0:
         return f"{thanks} To tell you how well they fit, we need a third opinion on your tasks."
     return f"{thanks} A few more would help us to tell you how well they fit."

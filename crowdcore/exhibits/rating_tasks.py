@@ -12,7 +12,7 @@ import pandas as pd
 from crowdcore import analysis, figures
 from crowdcore.analysis.ratings.surprise import RatingSurprise
 from crowdcore.core.drawable import escaped
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, did_you_mean
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.exhibits.exhibit import Exhibit
@@ -161,7 +161,8 @@ def task_ratings(view: RatingView, task: str) -> Exhibit:
 def _rows(view: RatingView, worker: str) -> BoolArray:
     """(n_annotations,) the ratings of a worker, by the name that is shown."""
     if worker not in view.workers:
-        raise DataError(f"{view.dataset.name} has no worker {worker!r}", "Choose one of those listed.")
+        remedy = f"{did_you_mean(worker, view.workers)}Workers are called {', '.join(view.workers[:3])} …"
+        raise DataError(f"{view.dataset.name} has no worker {worker!r}", remedy)
     return np.asarray(view.dataset.worker == view.workers.index(worker))
 
 

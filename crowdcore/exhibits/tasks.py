@@ -162,7 +162,8 @@ def task_number(dataset: Labelled, task: str) -> int:
     """
     found = np.flatnonzero(dataset.task_ids == task)
     if not len(found):
-        raise DataError(f"{dataset.name} has no task {task!r}", "Go back to all tasks and choose one.")
+        remedy = f"Tasks are called {', '.join(dataset.task_ids[:3])} …"
+        raise DataError(f"{dataset.name} has no task {task!r}", remedy)
     return int(found[0])
 
 
@@ -193,7 +194,9 @@ def task_labels(view: View, task: str) -> Exhibit:
     if dataset.file_row is not None:
         table["row of the file"] = dataset.file_row[rows]
     if view.extra is not None:
-        table = pd.concat([table, view.extra.iloc[rows].set_axis(who)], axis=1)
+        beside = view.extra.iloc[rows].set_axis(who)
+        zoned = list(beside.select_dtypes("datetimetz"))  # as text: pandas is to change what pyarrow reads of them
+        table = pd.concat([table, beside.astype(dict.fromkeys(zoned, "str"))], axis=1)
     return Exhibit(f"{task}-labels", f"Labels of {task}", None, table)
 
 

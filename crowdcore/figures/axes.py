@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,9 +12,10 @@ import plotly.graph_objects as go
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
 
-__all__ = ["equal_line", "interval", "named", "ranked", "ring"]
+__all__ = ["equal_line", "interval", "named", "ranked", "ring", "room_below"]
 
 CROWDED = 24  # names from which they are short and small
+_USUAL, _LETTER, _SLANTED = 16, 6.2, 12  # letters of a short name; pixels of one; names up to which they are slanted
 NAMED = 60  # workers up to which each has a name on the axis
 
 
@@ -35,6 +37,15 @@ def named(names: Sequence[object], most: int = 24) -> dict[str, object]:
     words = max(ways, key=lambda way: len(set(way)))  # the first of the best
     ticks: dict[str, object] = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": words}
     return {**ticks, "tickfont": {"size": 8}} if crowded else ticks
+
+
+def room_below(names: Sequence[object], most: int = 24) -> int:
+    """Pixels that the names of an axis of `named` take below a figure beyond those of short names, written slanted.
+
+    Of more than a dozen they are upright.
+    """
+    longest = max((len(html.unescape(str(word))) for word in named(names, most)["ticktext"]), default=0)  # type: ignore[attr-defined]
+    return math.ceil(max(longest - _USUAL, 0) * _LETTER * (1 if len(names) > _SLANTED else math.sin(math.radians(40))))
 
 
 def ranked(names: AnyArray) -> dict[str, object]:

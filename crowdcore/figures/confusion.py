@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
-from crowdcore.figures.axes import named
+from crowdcore.figures.axes import named, room_below
 from crowdcore.figures.colors import UNKNOWN, Scale, bar, on_scale, percent_ticks, probability_axis, readable
 from crowdcore.figures.heatmap import MAX_CELLS, MAX_LABELS, MAX_NUMBERS
 from crowdcore.figures.window import window
@@ -183,8 +183,8 @@ def _layout(fig: go.Figure, n_panels: int, classes: Sequence[str], names: Sequen
             place = {"x": left, "xanchor": "left", "y": 1, "yanchor": "bottom", "xref": "paper", "yref": "paper"}
             fig.add_annotation(text=f"<b>{names[k]}</b>", showarrow=False, **place)
     fig.update_yaxes(**axis, title="true class", range=[n - 0.5, -0.5])
-    cell = max(2, min(44, 640 // n))
-    fig.update_layout(height=int(np.clip(n * cell, 160, 700)) + 160, margin_t=88 if names else 64)
+    cell, room = max(2, min(44, 640 // n)), room_below(classes) if n <= MAX_LABELS else 0
+    fig.update_layout(height=int(np.clip(n * cell, 160, 700)) + 160 + room, margin_t=88 if names else 64)
 
 
 def _change_axis(difference: FloatArray, alone: bool, dark: bool) -> dict[str, object]:

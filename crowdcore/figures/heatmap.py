@@ -12,7 +12,7 @@ from plotly.colors import sample_colorscale, unlabel_rgb
 
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
-from crowdcore.figures.axes import named
+from crowdcore.figures.axes import named, room_below
 from crowdcore.figures.colors import bar, readable
 
 __all__ = ["MAX_CELLS", "MAX_LABELS", "MAX_NUMBERS", "heatmap"]
@@ -88,7 +88,8 @@ def heatmap(
         )
         fig = theme.figure(trace, title=title, subtitle=subtitle, coloraxis=colors)
     height = cell if cell is not None else max(2, min(44, 640 // max(n_rows, 1)))
-    fig.update_layout(height=int(np.clip(n_rows * height, 160, 700)) + 150)
+    room = room_below(columns, 40) if n_columns <= MAX_LABELS else 0
+    fig.update_layout(height=int(np.clip(n_rows * height, 160, 700)) + 150 + room)
     fig.update_xaxes(**_axis(columns, column_title), range=[-0.5, n_columns - 0.5], autotickangles=[0, -40, -90])
     fig.update_yaxes(**_axis(rows, row_title), range=[n_rows - 0.5, -0.5])
     return fig

@@ -22,11 +22,10 @@ from crowdcore.figures.theme import copied
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["FONT", "FORMATS", "draw", "for_paper"]
+__all__ = ["FONT", "draw", "for_paper"]
 
 FONT = Path(__file__).with_name("sans.woff")
 """Arimo, of the widths of Arial: Latin, Greek and Cyrillic letters (sans.txt has its licence)."""
-FORMATS = (".svg", ".pdf", ".png")
 _WIDTH = 170  # millimetres
 _LAYOUT, _HEIGHT = 900, 450  # pixels for which figures are laid out: 13 of them become 7 points in print
 _DPI = 600  # of a PNG
@@ -36,7 +35,7 @@ _IMAGE = re.compile(r"<image [^>]*?href=\"data:image/png;base64,([^\"]+)\"[^>]*?
 
 
 def draw(figures: Mapping[Path, go.Figure], on_progress: Callable[[float, str], None] | None = None) -> None:
-    """Draw figures into files, each of the kind that its suffix says (`FORMATS`).
+    """Draw figures into files, each of the kind that its suffix says: ``.svg``, ``.pdf`` or ``.png``.
 
     Args:
         figures: file -> figure.
@@ -60,12 +59,12 @@ async def _draw(figures: Mapping[Path, go.Figure], tell: Callable[[float, str], 
             tell(done / len(figures), unescape(figure.layout.title.text or file.stem))
             shown = copied(figure).update_layout(paper_bgcolor="white", plot_bgcolor="white")
             size = {"width": _LAYOUT, "height": figure.layout.height or _HEIGHT}
-            if file.suffix == ".png":
+            if file.suffix.lower() == ".png":
                 size |= {"format": "png", "scale": _WIDTH / _INCH * _DPI / _LAYOUT}
                 file.write_bytes(await browser.calc_fig(shown, size))
                 continue
             svg = for_paper((await browser.calc_fig(shown, {**size, "format": "svg"})).decode())
-            file.write_bytes(svg.encode() if file.suffix == ".svg" else await _printed(browser, svg))
+            file.write_bytes(svg.encode() if file.suffix.lower() == ".svg" else await _printed(browser, svg))
 
 
 async def _printed(browser: Any, svg: str) -> bytes:

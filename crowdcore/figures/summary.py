@@ -18,7 +18,8 @@ __all__ = ["agreement", "annotation_entropy", "class_balance", "labels_per_task"
 
 _BINS = 30
 _FEW = 5  # whole numbers up to which every one is a tick
-_MANY = 40  # classes from which bars go without names
+_MANY = 40  # classes from which upright bars go without names
+_ROWS = 100  # classes from which those that lie do
 
 
 def labels_per_worker(summary: Summary, *, title: str = "Annotations per worker") -> go.Figure:
@@ -97,6 +98,8 @@ def class_balance(balance: ClassBalance, *, title: str = "Class balance") -> go.
     fig = theme.figure(*bars, title=title, subtitle=subtitle, height=340, barmode="group", bargap=0.25)
     fig.update_layout(margin_t=94)
     fig.update_yaxes(ticksuffix=" %", rangemode="tozero")
+    if len(balance.classes) > _MANY:
+        fig.update_xaxes(title=f"{len(balance.classes)} classes, in the order of the table")
     return fig.update_xaxes(**_classes(balance.classes), autotickangles=[0, -40, -90])
 
 
@@ -121,7 +124,7 @@ def annotation_entropy(entropy: AnnotationEntropy, *, title: str = "Entropy of t
     height = int(np.clip(26 * len(names), 120, 900)) + 110
     fig = theme.figure(bars, title=title, subtitle=subtitle, height=height, bargap=0.3, showlegend=False)
     fig.update_xaxes(title="nats", range=[0, top * 1.04])
-    return fig.update_yaxes(**_classes(names), autorange="reversed", showgrid=False)
+    return fig.update_yaxes(**_classes(names, _ROWS), autorange="reversed", showgrid=False)
 
 
 def agreement(result: Agreement, *, title: str = "Agreement between workers") -> go.Figure:
@@ -152,6 +155,6 @@ def agreement(result: Agreement, *, title: str = "Agreement between workers") ->
     return fig.update_yaxes({**_classes(names), "ticktext": names}, range=[len(names) - 0.4, -0.6])
 
 
-def _classes(names: tuple[str, ...] | list[str]) -> dict[str, object]:
+def _classes(names: tuple[str, ...] | list[str], many: int = _MANY) -> dict[str, object]:
     """An axis of names, which are left out where they are many."""
-    return {**named(names), "showticklabels": len(names) <= _MANY, "ticklabelstandoff": 6}
+    return {**named(names), "showticklabels": len(names) <= many, "ticklabelstandoff": 6}

@@ -12,6 +12,7 @@ from crowdcore.analysis.workers.order import WorkerOrder
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.report import plural
 from crowdcore.figures import theme
+from crowdcore.figures.axes import named
 from crowdcore.figures.heatmap import MAX_CELLS, heatmap
 from crowdcore.figures.window import window
 
@@ -25,6 +26,7 @@ _KINDS = {
 }
 _CROWDED = 25  # names from which they are written smaller
 _NAMED = 40  # ... up to which they are written
+_LONGEST = 20  # letters of a name: on both axes they take room from the cells, which are squares
 _HEIGHT = 490  # pixels
 _FINEST = 300  # brackets of the tree narrower than this part of the height are not drawn
 _TREE = 0.14  # share of the width
@@ -64,11 +66,12 @@ def worker_distance(
     y = _centres(part.row_start, part.row_step, part.values.shape[0])
     x = _centres(part.column_start, part.column_step, part.values.shape[1])
     single = part.row_step == part.column_step == 1
+    of_rows, of_columns = (_spans(called, c, s) for c, s in ((y, part.row_step), (x, part.column_step)))
     overlap = distance.overlap[np.ix_(places[y], places[x])] if single else None
     fig = heatmap(
         part.values,
-        _spans(called, y, part.row_step),
-        _spans(called, x, part.column_step),
+        of_rows,
+        of_columns,
         hover="%{y}<br>%{x}<br><b>%{z:.3~g}</b>"
         + (f", %{{customdata}} of {len(distance.classes)} classes shared" if single else " (mean of the block)"),
         customdata=None if overlap is None else overlap.astype(np.int16),
@@ -82,6 +85,9 @@ def worker_distance(
     square = {"constrain": "domain", "constraintoward": "right"}, {"constrain": "domain", "constraintoward": "top"}
     fig.update_xaxes(tickvals=x, range=[min(columns), max(columns)], **names_of, **square[0])
     fig.update_yaxes(tickvals=y, range=[max(rows), min(rows)], scaleanchor="x", **names_of, **square[1])
+    if len(y) <= _NAMED:
+        fig.update_xaxes(ticktext=named(of_columns, _LONGEST)["ticktext"])
+        fig.update_yaxes(ticktext=named(of_rows, _LONGEST)["ticktext"])
     fig.update_layout(height=_HEIGHT)
     # Corners nobody sees: zooming out by a double click shows everything again.
     fig.add_trace(go.Scatter(x=[-0.5, n - 0.5], y=[-0.5, n - 0.5], mode="none", hoverinfo="skip", showlegend=False))

@@ -51,7 +51,9 @@ def pick_runs(
     offered = {run.id: run for run in finished if only(run)}
     if not offered:
         if not optional:
-            _nothing(dataset, without if finished else "")
+            title = as_text(dataset_title(dataset))
+            untrained = f"Nothing has been trained on {title} yet. Start a run, and come back when it has finished."
+            nothing((finished and without) or untrained)
         return []
     asked = state.get_many(key)
     chosen = [name for name in asked if name in offered]
@@ -96,12 +98,11 @@ def table_link(dataset: str, shown: list[str]) -> None:
     )
 
 
-def _nothing(dataset: str, why: str) -> None:
-    """What to do where no run can be shown."""
+def nothing(why: str) -> None:
+    """Why no run can be shown, and what to do."""
     if fault := training_fault():
         st.info(as_text(fault), icon=":material/download:")
         return
-    nothing = f"Nothing has been trained on {as_text(dataset_title(dataset))} yet."
-    st.info(why or f"{nothing} Start a run, and come back when it has finished.", icon=":material/model_training:")
+    st.info(why, icon=":material/model_training:")
     with st.container(key="next-step"):  # a link that looks like a primary button
         link("train")

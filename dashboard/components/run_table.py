@@ -18,10 +18,11 @@ from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.methods import look_up_methods
 from dashboard.components.run_choice import about_chosen
+from dashboard.components.run_picker import nothing
 from dashboard.components.run_words import viewer_zone
 from dashboard.components.text import as_text, count
 from dashboard.components.watch import watch
-from dashboard.services.runs import all_runs, training_fault
+from dashboard.services.runs import all_runs
 
 EVERY, SELDOM = 2.0, 5.0  # seconds between looks: while something runs, and for runs that others start
 ROWS = 14  # that are seen before the table scrolls
@@ -36,12 +37,7 @@ def board() -> None:
         listed = all_runs()
     _watch(listed)
     if not listed:
-        st.info(
-            as_text(training_fault())
-            or "Nothing has been trained in this workspace yet. Start a run, and it is listed here.",
-            icon=":material/model_training:",
-        )
-        st.page_link("views/train.py", label="Train", icon=":material/model_training:")
+        nothing("Nothing has been trained in this workspace yet. Start a run, and it is listed here.")
         return
     look_up_methods()
     found = _filtered(listed)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 import shutil
-import zipfile
 from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
@@ -19,7 +18,7 @@ from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import DataError
 from crowdcore.core.places import workspace
 from crowdcore.data.readers.folder import is_dataset_folder
-from crowdcore.data.unpack import unpack_zip
+from crowdcore.data.unpack import is_archive, unpack_zip
 from crowdcore.data.uploads import digest_of, stored_file
 from dashboard.services.kept_uploads import free_title, note_dataset, note_file
 from dashboard.services.opening import datasets_folder, fitting
@@ -79,7 +78,7 @@ def receive_again(digest: str) -> str:
 
 
 def _to_read(file: Path) -> str:
-    return str(_unpacked(file) if zipfile.is_zipfile(file) else file)
+    return str(_unpacked(file) if is_archive(file) else file)
 
 
 def _unpacked(archive: Path) -> Path:

@@ -85,6 +85,10 @@ def test_two_runs_side_by_side_and_back_by_the_address(page: Page, runs: dict) -
     expect(titles.filter(has_text="conal, seed 1")).to_be_visible()
     other = main(page).locator("[class*=st-key-figure-one-] .stMarkdown")
     expect(other.filter(has_text="crowd-layer, seed 1")).to_be_visible()
+    page.set_viewport_size({"width": 900, "height": 900})
+    for picker in ("Run", "Compare with"):
+        cut = page.get_by_role("combobox", name=picker).evaluate("e => e.scrollWidth - e.clientWidth")
+        assert cut <= 0, picker
     choose(page, "Seeds", "Mean of 3 seeds")
     mean = page.locator(".st-key-figure-one-learnt .stMarkdown")
     expect(mean.filter(has_text="conal, mean of 3 seeds")).to_be_visible()

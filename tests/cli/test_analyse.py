@@ -60,29 +60,47 @@ def test_an_unknown_dataset_is_one_line_and_exit_code_2(refused) -> None:
 
 
 def test_an_unknown_reference_is_one_line_and_exit_code_2(refused) -> None:
-    assert "dawid-skene" in refused("mistakes", "demo", "--reference", "dawid-skeen")
+    said = refused("mistakes", "demo", "--reference", "dawid-skeen")
+    assert "`--reference` must be gold, reviewed, reviewed+gold, an aggregator or run:ID" in said
+    assert "Did you mean 'dawid-skene'?" in said
+    said = refused("mistakes", "demo", "--reference", "dawid-skene smothing=1")
+    assert "`a setting of dawid-skene` must be one of tolerance" in said
+    assert "Did you mean 'gold'?" in refused("mistakes", "demo", "--reference", "GOLD")
 
 
 @pytest.mark.parametrize(
     ("option", "place", "said"),
     [
-        ("--figure", "absent/m.html", "{} cannot be opened: No such file or directory. Choose another file or folder."),
-        ("--figure", "folder.html", "{} cannot be opened: Is a directory. Choose another file or folder."),
-        ("--out", "absent/m.csv", "The folder {.parent} does not exist."),
-        ("--out", "folder.csv", "{} cannot be opened: Is a directory. Choose another file or folder."),
+        ("--figure", "absent/m.html", "The folder {.parent} of --figure does not exist. Create it first."),
+        ("--figure", "folder.html", "{} of --figure is a folder. Choose another file."),
+        ("--out", "absent/m.csv", "The folder {.parent} of --out does not exist. Create it first."),
+        ("--out", "folder.csv", "{} of --out is a folder. Choose another file."),
     ],
 )
 def test_a_file_that_cannot_be_written_is_named(refused, tmp_path, option, place, said) -> None:
-    (tmp_path / "votes.csv").write_text("task,worker,label,gold\n1,ann,cat,cat\n1,ben,dog,cat\n")
     for folder in ("folder.html", "folder.csv"):
         (tmp_path / folder).mkdir()
-    told = refused("mistakes", tmp_path / "votes.csv", option, tmp_path / place)
+    told = refused("mistakes", "unheard-of", option, tmp_path / place)
     assert told == f"crowdcore: {said.format(tmp_path / place)}\n"
-    assert len(list(tmp_path.iterdir())) == 3  # no temporary file is left
 
 
-def test_a_figure_of_unknown_kind_is_refused(refused, tmp_path) -> None:
-    assert ".svg" in refused("mistakes", "demo", "--figure", tmp_path / "m.bmp")
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        ("mistakes unheard-of", "--out"),
+        ("show unheard-of", "--figure"),
+        ("ratings workers unheard-of", "--figure"),
+        ("topics unheard-of", "--out"),
+        ("aggregate unheard-of", "--new"),
+        ("marks unheard-of", "--training"),
+        ("runs predictions unheard-of", "--out"),
+        ("simulate unheard-of", "--figure"),
+    ],
+)
+def test_a_wrong_ending_is_refused_before_anything_else(refused, arguments, option) -> None:
+    endings = ".html, .svg, .png or .pdf" if option == "--figure" else ".csv or .parquet"
+    told = refused(*arguments.split(), option, "x.foo")
+    assert told == f"crowdcore: `{option}` must end in {endings}, but got 'x.foo'.\n"
 
 
 def test_without_gold_commands_take_the_reference_of_the_pages_and_say_so(run, tmp_path) -> None:

@@ -64,6 +64,13 @@ def test_examine_says_what_would_be_lost_and_takes_nothing_in(crowdcore, run, tm
     assert crowdcore("info", table, *columns, "--accept")["summary"]["n_annotations"] == 3
 
 
+def test_the_folder_where_one_is_opens_by_a_dot(crowdcore, tmp_path, monkeypatch) -> None:
+    (tmp_path / "votes").mkdir()
+    (tmp_path / "votes" / "annotations.csv").write_text("task,worker,label\na,w1,x\na,w2,y\n")
+    monkeypatch.chdir(tmp_path / "votes")
+    assert crowdcore("info", ".")["dataset"] == "votes"
+
+
 def test_a_file_that_is_not_there_is_one_clear_line(refused, tmp_path) -> None:
     assert "nowhere.csv" in refused("info", tmp_path / "nowhere.csv")
 

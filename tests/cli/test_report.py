@@ -55,6 +55,11 @@ def test_a_run_on_another_dataset_takes_part_in_the_sweep(run, folder, tmp_path,
     assert [one["id"] for one in json.loads((out / "report.json").read_text())["runs"]] == ids
 
 
+def test_figures_of_the_page_count_without_files_of_their_own(run, folder, tmp_path):
+    done = run("report", folder, "--no-svg", "--part", "mistakes", "--out", tmp_path / "out")
+    assert f"1 table and 1 figure -> {tmp_path / 'out' / 'report.html'}" in done.out, done
+
+
 def test_a_dataset_alone_with_another_reference(crowdcore, folder, tmp_path):
     said = crowdcore(
         "report", folder, "--reference", "dawid-skene smoothing=0.5", "--no-svg", "--out", tmp_path / "out"

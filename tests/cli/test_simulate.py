@@ -114,7 +114,7 @@ def test_people_get_a_table_with_what_its_columns_mean(run) -> None:
         (["conal", "--on", "nowhere"], "be an available dataset"),
         (["synthetic", "--on", "demo"], "makes its own tasks"),
         (["synthetic", "--set", "common_strength=2"], "common_strength"),
-        (["synthetic", "--set", "strength=0.2"], "Known settings"),
+        (["synthetic", "--set", "strength=0.2"], "but got 'strength'. Did you mean 'strength_spread'?"),
         (["synthetic", "--over", "common_strength=0.2"], "NAME=[A,B,…]"),
         (["synthetic", "--over", "common_strength=[0.2,0.4]"], "plants 2 crowds"),
         (["ccc", "--on", "demo", "--classes", "one,two"], "demo has 2 classes, but this simulation is made for ten"),

@@ -24,8 +24,9 @@ def test_defaults_and_values() -> None:
     ("given", "sentence"),
     [
         ({"share": 2}, "`share` must satisfy: input should be less than or equal to 1, but got 2. Known settings: sha"),
+        ({"sizes": "3"}, r"`sizes` must satisfy: input should be a list, such as \[\"a\", \"b\"\], but got '3'"),
         ({"sizes": (1, "x")}, r"`sizes\.1` must satisfy: .*valid integer.*, but got 'x'"),
-        ({"shape": 1}, "`shape` must satisfy: extra inputs are not permitted, but got 1. Known settings: share, sizes"),
+        ({"shape": 1}, "`setting` must be one of share, sizes, but got 'shape'. Did you mean 'share'?"),
     ],
 )
 def test_refusals_name_argument_value_and_remedy(given: dict[str, object], sentence: str) -> None:

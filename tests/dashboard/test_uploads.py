@@ -78,6 +78,12 @@ def test_a_dataset_folder_comes_as_a_zip() -> None:
     assert np.array_equal(opened.gold, crowd.gold)
 
 
+def test_a_workbook_is_not_unpacked_and_its_refusal_says_what_to_do() -> None:
+    path = uploads.receive("votes.xlsx", packed(**{"[Content_Types].xml": b"", "xl/workbook.xml": b""}))
+    with pytest.raises(DataError, match=r"^This is an Excel workbook, .* \(votes.xlsx\). Save the sheet as CSV"):
+        uploads.examine(path, ())
+
+
 def test_a_zip_that_leads_outside_is_refused(workspace: Path) -> None:
     with pytest.raises(DataError, match="is outside the archive's folder"):
         uploads.receive("bad.zip", packed(**{"../out.csv": CSV}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import crowdcore as cc
@@ -83,6 +84,17 @@ def test_a_categorical_keeps_only_what_occurs_and_finds_the_natural_order():
     frame = LONG.assign(label=pd.Categorical(["b", "b", "a"], categories=["unused", "b", "a"]))
     assert cc.from_frame(frame).classes == ("a", "b")
     assert list(cc.from_frame(frame.iloc[::-1]).task_ids) == ["t2", "t1"]
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC", "+02:00"])
+def test_times_of_a_zone_are_read_and_written(tmp_path, zone):
+    """Without pandas' warning that pyarrow will see something else one day; warnings are errors here."""
+    when = pd.to_datetime(["2024-03-31T00:59:00Z", None, "2024-03-31T01:01:00Z"], utc=True).tz_convert(zone)
+    crowd = cc.data.from_frame(LONG.assign(timestamp=when))
+    again = cc.read_dataset(cc.data.write_long(crowd, tmp_path / "crowd.parquet"))
+    assert [*again.extra["timestamp"].dropna()] == [*crowd.extra["timestamp"].dropna()] == [*when.dropna()]
+    shown = cc.exhibits.tasks.task_labels(cc.exhibits.view(crowd, "majority-vote"), "t2").table
+    assert pa.table(shown)["timestamp"][0].as_py() == str(when[2])
 
 
 def test_odd_cells():

@@ -39,6 +39,15 @@ def test_text_goes_when_there_is_no_room(n, numbers, names):
     assert fig.layout.xaxis.showticklabels == names
 
 
+@pytest.mark.parametrize("n", [4, 20])
+def test_long_names_below_do_not_take_the_height_of_the_cells(n):
+    short, long = (
+        heatmap(np.eye(n), [f"{k}{end}" for k in range(n)], [f"{k}{end}" for k in range(n)]) for end in ("", 60 * "n")
+    )
+    letters, tall = 40, np.sin(np.radians(40 if n == 4 else 90))
+    assert long.layout.height - short.layout.height >= 6 * tall * (letters - 16) * 0.95
+
+
 def test_many_long_names_are_small_short_and_all_different():
     names = [f"A family of insects with a very long name, species {k:02d}" for k in range(60)]
     fig = heatmap(np.eye(60), names, names)

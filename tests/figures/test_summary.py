@@ -54,6 +54,14 @@ def test_entropies_start_with_the_most_confused_class(found):
     assert bars.customdata[0][0] == found.classes[int(found.entropy.entropy.argmax())]
 
 
+def test_of_many_classes_each_bar_still_has_its_name():
+    n = 60
+    crowd = make_crowd(np.arange(n), np.zeros(n, int), np.arange(n), n, 1, n, np.arange(n))
+    found = summary(crowd)
+    assert figures.annotation_entropy(found.entropy).layout.yaxis.showticklabels
+    assert figures.class_balance(found.balance).layout.xaxis.title.text == "60 classes, in the order of the table"
+
+
 def test_agreement_shows_intervals_or_says_why_not(crowd):
     result = agreement(crowd, resamples=50)
     points = figures.agreement(result).data[0]

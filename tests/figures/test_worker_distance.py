@@ -33,6 +33,15 @@ def test_cells_stand_in_the_order_of_the_tree():
     assert "reference: gold" in fig.layout.title.subtitle.text
 
 
+def test_long_ids_are_short_and_different_beside_the_cells():
+    distance = distances(12)
+    ids = [f"annotator.{k}@university-of-somewhere.example" for k in range(12)]
+    fig = figures.worker_distance(distance, names=ids)
+    for axis in (fig.layout.xaxis, fig.layout.yaxis):
+        assert len(set(axis.ticktext)) == 12
+        assert max(map(len, axis.ticktext)) <= 20
+
+
 def test_the_tree_has_its_merges_at_their_heights():
     distance = distances(12)
     order = analysis.order_workers(distance, 3)

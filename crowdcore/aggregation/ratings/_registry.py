@@ -10,7 +10,8 @@ from crowdcore.core.registry import Registry
 rating_aggregators: Registry[RatingAggregator] = Registry(
     __package__,
     RatingAggregator,  # type: ignore[type-abstract]
-    "rating-aggregator",
+    "aggregator",
+    group="crowdcore.rating-aggregators",
 )
 
 

@@ -19,6 +19,7 @@ from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.lookups import gather
 from crowdcore.data.readers._sentences import token_ids
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
+from crowdcore.data.report import plural
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow
@@ -42,6 +43,8 @@ def looks_like_conll(sample: str) -> bool:
 
 class CoNLL(Reader):
     """``token tag tag …`` with blanks or tabs; the first line may name the columns: ``token``, ``gold``, the workers.
+
+    Workers without names are called ``worker-1``, ``worker-2`` ….
 
     ``?``, ``_`` and ``-`` say that a worker did not tag a token.
     """
@@ -129,7 +132,7 @@ class _Read:
         """Name the columns by the cells of the first line; whether it holds names."""
         header = self.settings.header
         header = not all(map(_TAG.match, cells[1:])) if header is None else header
-        self.names = cells if header else [f"worker {k}" for k in range(len(cells))]
+        self.names = cells if header else [f"worker-{k}" for k in range(len(cells))]
         gold, tagged = self.settings.gold or GOLD, self.names[1:]
         twice = next((name for name in tagged if tagged.count(name) > 1), None)
         if twice is not None:
@@ -181,7 +184,7 @@ class _Read:
             worker,
             label,
             columns=tuple(self.names),
-            roles={"worker": f"{len(workers)} columns"} | ({"gold": self.settings.gold or GOLD} if gold else {}),
+            roles={"worker": plural(len(workers), "column")} | ({"gold": self.settings.gold or GOLD} if gold else {}),
             n_rows=len(token),
             rows=gather(number, token),
             encoding=self.source.content.encoding if self.source.content else None,

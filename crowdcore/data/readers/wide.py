@@ -13,7 +13,7 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError
 from crowdcore.core.memory import release_memory
 from crowdcore.core.types import IntArray
-from crowdcore.data.columns import ALIASES, alias_findings, plain
+from crowdcore.data.columns import ALIASES, RATING_ALIASES, alias_findings, plain
 from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.lookups import counted
@@ -44,7 +44,7 @@ class WideTable(Reader):
             return 0.0
         found = find_workers(source.table, settings)
         roles, workers = found.roles, found.workers
-        if len(workers) < 2:
+        if not workers or (len(workers) == 1 and ("task" not in roles or plain(workers[0]) in RATING_ALIASES)):
             return 0.0
         head = source.table.head
         cells = [head.column(columns.index(c)).to_pylist() for c in workers]
@@ -99,7 +99,7 @@ class WideTable(Reader):
             compact(strings(workers), worker),
             label,
             table.columns,
-            {**roles, "worker": f"{len(workers)} columns"},
+            {**roles, "worker": plural(len(workers), "column")},
             n_rows=cells,
             rows=task_row + 1 if table.rows is None else table.rows[task_row],
             encoding=table.encoding,
@@ -160,8 +160,8 @@ def _are_ratings(cells: list[str], levels: tuple[str, ...]) -> bool:
 
 
 def _share_labels(columns: list[list[str]]) -> bool:
-    """Whether the cells of several columns look like labels of one list: few, and numbers or common to columns."""
-    spread = Counter(word for column in columns for word in set(column))
+    """Whether cells look like labels of one list: few, and numbers or common to columns (to cells of a single one)."""
+    spread = Counter(word for column in columns for word in (column if len(columns) == 1 else set(column)))
     n = sum(map(len, columns))
     if not n or len(spread) > max(20, n // 10):
         return False

@@ -99,12 +99,19 @@ def identify(path: Path, encoding: str | None = None) -> Content:
 
 def _refuse_foreign(path: Path, start: bytes) -> None:
     if start.startswith(b"PK\x03\x04"):
-        if b"xl/" in start or path.suffix.lower() == ".xlsx" or b"[Content_Types].xml" in start[:400]:
-            raise DataError("This is an Excel workbook, not a text file", "Save the sheet as CSV.", file=path)
+        if sheet := spreadsheet(path, start):
+            raise DataError(f"This is {sheet}, not a text file", "Save the sheet as CSV.", file=path)
         raise DataError("This is a ZIP archive, not a table", "Unpack it first.", file=path)
     for magic, what, remedy in _FOREIGN:
         if start.startswith(magic):
             raise DataError(f"This is {what}, not a table of labels", remedy, file=path)
+
+
+def spreadsheet(path: Path, start: bytes) -> str:
+    """What kind of spreadsheet a ZIP archive is that begins so; "" if it is none."""
+    if path.suffix.lower() == ".xlsx" or b"xl/workbook" in start or b"[Content_Types].xml" in start[:400]:
+        return "an Excel workbook"
+    return "a spreadsheet" if b"opendocument.spreadsheet" in start[:400] else ""
 
 
 def _text_kind(sample: str, path: Path) -> Kind:

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError
+from crowdcore.data.dictionary import arrow_column
 from crowdcore.data.tables.base import Arrow, Table
 
 
@@ -56,7 +57,7 @@ def _text(name: object) -> str:
 def _column(values: pd.Series, name: str) -> Arrow:
     """A column as pyarrow; mixed Python objects become strings."""
     try:
-        return pa.array(values, from_pandas=True)
+        return arrow_column(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
         pass
     except UnicodeEncodeError:

@@ -33,7 +33,10 @@ def rating_range(raw: Raw, settings: RatingSettings) -> tuple[float, float]:
         remedy = "Read them with load_dataset or read_dataset; if they are numbers, pass low=… and high=…."
         raise DataError(f"The labels are classes ({listed}), not ratings", remedy, file=raw.path)
     if raw.rating_range is None:
-        raise DataError("The range of the ratings is not known", "Pass it with low=… and high=….", file=raw.path)
+        remedy = (
+            "Pass it with low=… and high=…; of words such as bad and good, list all with levels=…, from low to high."
+        )
+        raise DataError("The range of the ratings is not known", remedy, file=raw.path)
     return raw.rating_range
 
 

@@ -28,12 +28,15 @@ def write_conll(dataset: CrowdDataset, path: str | Path) -> Path:
     """
     path, sentences = Path(path), dataset.sentences
     if sentences is None:
-        raise DataError(f"{dataset.name} knows no sentences", "Use write_long or write_folder.")
+        raise DataError(f"{dataset.name} knows no sentences", "Write it as a long table or as a folder.")
     gold = ["gold"] if (dataset.gold >= 0).any() else []
     header = ["token", *gold, *map(str, dataset.worker_ids)]
     for name in (*header, *dataset.classes, *np.unique(sentences.words.astype("str"))):
         if not name or len(name.split()) != 1 or name != name.strip():
-            raise DataError(f"{name!r} cannot be written in a column: it is empty or contains a space", "Rename it.")
+            raise DataError(
+                f"{name!r} cannot be written in a column: it is empty or contains a space",
+                "Rename it, or write a folder.",
+            )
     pair = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker
     if len(np.unique(pair)) < len(pair):
         raise DataError(f"A worker of {dataset.name} tagged a token twice", "Read it with repeats='first'.")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import SPLITS, CrowdDataset
-from crowdcore.data.dictionary import strings
+from crowdcore.data.dictionary import arrow_column, strings
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.tables.base import Arrow
 from crowdcore.data.validation.attach import RESERVED
@@ -56,7 +56,7 @@ def _extra_column(values: pd.Series, name: str, taken: tuple[str, ...]) -> Arrow
     if name in taken:
         raise DataError(f"The extra column {name!r} has the name of another column of this table", "Rename it.")
     try:
-        return pa.array(values, from_pandas=True)
+        return arrow_column(values)
     except pa.ArrowException as error:
         raise DataError(
             f"The extra column {name!r} holds values that no table can hold ({error})", "Turn them into text."

@@ -33,10 +33,13 @@ def write_wide(dataset: RatingDataset, path: str | Path) -> Path:
     check_names(dataset, listed=False)
     taken = sorted({*RESERVED} & {*map(str, dataset.worker_ids)})
     if taken:
-        raise DataError(f"A worker is called {taken[0]!r}, like another column of this table", "Use write_long.")
+        raise DataError(f"A worker is called {taken[0]!r}, like another column of this table", "Write a long table.")
     cell = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker
     if len(np.unique(cell)) < len(cell):
-        raise DataError(f"A worker of {dataset.name} rated a task twice", "Use write_long, or repeats='first'.")
+        raise DataError(
+            f"A worker of {dataset.name} rated a task twice",
+            "Write a long table, or read the ratings with repeats='first'.",
+        )
     order = np.argsort(dataset.worker, kind="stable")
     columns = {"task": strings(map(str, dataset.task_ids))}
     start = np.searchsorted(dataset.worker[order], np.arange(dataset.n_workers + 1))

@@ -101,7 +101,7 @@ def count_words(
             raise SettingError("counts", f"be counts of words in {dataset.n_tasks:,} tasks", counts.shape)
         tasks = np.flatnonzero(chosen)
         return Words(tasks, counts[tasks], np.arange(counts.shape[1]))
-    given = given_texts(dataset, "Add a column `text` to tasks.*, or give `counts`.")
+    given = given_texts(dataset, "Add a column `text` to tasks.*; in Python, `counts` takes word counts.")
     texts = given.fillna("").astype(str).to_numpy()
     tasks = np.flatnonzero(chosen & np.array([bool(text.strip()) for text in texts]))
     try:

@@ -22,7 +22,7 @@ def worker() -> None:
     """Picker, numbers, the two matrices, and the tasks behind a cell."""
     view = looked_at()
     one = state.one_of("worker", view.workers) or view.workers[int(view.dataset.labels_per_worker.argmax())]
-    with st.container(width=260):
+    with st.container(width=420):  # ids may be addresses
         picker("Worker", "worker", view.listed, view.listed.index(one))
     exhibit = exhibits.workers.worker(view, one)
     found = exhibit.table.iloc[0]

@@ -69,8 +69,8 @@ def choose() -> Choice | None:
     if second:  # a link that names two runs
         state.put(runs=run.id, beside=state.get("beside") or second)
     with bar:
-        seed = _seed(view)
         beside = named("Compare with", "beside", options) if len(options) > 1 else ""
+        seed = _seed(view)
         part: Literal["", "own"] = ""
         if view.result.omega is not None:
             part = named("A worker's matrix", "part", PARTS, width=220)

@@ -57,6 +57,12 @@ def test_the_reason_says_what_would_tell(reference: str) -> None:
     assert "third opinion" in worker_page.worker_verdict(of, "anna").table["message"].iloc[0]
 
 
+def test_nobody_is_told_that_more_labels_would_help_where_nobody_else_labels_the_tasks() -> None:
+    alone = from_frame(pd.DataFrame({"task": ["a", "b"], "worker": "ann", "label": ["x", "y"]}))
+    told = worker_page.worker_verdict(view(alone, "auto"), "ann").table["message"].iloc[0]
+    assert told == "Thank you for your 2 labels. To tell you how well they fit, we need other opinions on your tasks."
+
+
 def test_gold_tells_who_is_wrong_and_agreement_is_trusted() -> None:
     assert analysis.worker_verdicts(two(0.6, n=200), "gold").verdict.tolist() == ["trust", "check"]
     assert analysis.worker_verdicts(two(1.0), "auto").verdict.tolist() == ["trust", "trust"]

@@ -38,10 +38,11 @@ def test_columns_of_workers_and_gold(write):
     assert found.report.n_rows == 4 == found.report.n_annotations + found.report.n_left_out
 
 
-def test_without_a_header_workers_are_numbered_and_blank_lines_may_repeat(write):
+def test_without_a_header_workers_are_numbered_and_blank_lines_may_repeat(write, tmp_path):
     ds = read_dataset(write("\n\na\tO\tB-X\n\n\nb\tB-X\t_\n\n"))
-    assert (list(ds.worker_ids), ds.sentences.start.tolist()) == (["worker 1", "worker 2"], [0, 1, 2])
+    assert (list(ds.worker_ids), ds.sentences.start.tolist()) == (["worker-1", "worker-2"], [0, 1, 2])
     assert ds.classes == ("O", "B-X", "I-X")
+    assert read_dataset(write_conll(ds, tmp_path / "again.conll")).fingerprint == ds.fingerprint
 
 
 @pytest.mark.parametrize(

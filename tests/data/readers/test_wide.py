@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from crowdcore.core.errors import CrowdError, DataError
-from crowdcore.data import MappingError, examine, examine_ratings, read_dataset
+from crowdcore.data import MappingError, examine, examine_ratings, ratings_from_frame, read_dataset, read_ratings
 from crowdcore.data.tables import delimited
+from crowdcore.data.writers import write_wide
 
 
 def read(tmp_path, text, name="labels.csv", **how):
@@ -45,6 +46,25 @@ def test_empty_cells_are_missing_and_minus_one_on_acceptance(tmp_path, text):
     ]
     assert triples(ds) == want
     assert list(ds.worker_ids) == ["w1", "w2", "w10"]
+
+
+def test_a_single_worker(tmp_path):
+    ds = read(tmp_path, "task,ann\nt1,a\nt2,b\nt3,a\n")
+    assert triples(ds) == [("t1", "ann", "a"), ("t2", "ann", "b"), ("t3", "ann", "a")]
+    [told] = [f for f in examine(tmp_path / "labels.csv").report.findings if f.code == "worker-columns"]
+    assert (told.level, told.remedy) == ("warning", "If it holds the true classes, pass gold='ann'.")
+    frame = pd.DataFrame({"task": ["a", "b"], "worker": ["ann", "ann"], "label": [1.5, 2.0]})
+    path = write_wide(ratings_from_frame(frame, low=1, high=5), tmp_path / "stars.csv")
+    assert read_ratings(path, low=1, high=5).rating.tolist() == [1.5, 2.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["task,note\nt1,a\nt2,a\n", "task,name\nt1,a\nt2,b\n", "task,stars\nt1,1\nt2,1\n", "task,label\nt1,a\nt2,a\n"],
+)
+def test_a_column_that_may_be_something_else_is_no_single_worker(tmp_path, text):
+    with pytest.raises(MappingError, match="as the worker"):
+        read(tmp_path, text)
 
 
 def test_a_matrix_of_numbers_without_names(tmp_path):

@@ -20,10 +20,10 @@ TEXT = "task,worker,label\nt1,w1,caf\u00e9\nt2,w1,th\u00e9\n"
 CLASSES = ("caf\u00e9", "th\u00e9")
 
 
-def zipped(member: str) -> bytes:
+def zipped(member: str, text: str = TEXT) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(member, TEXT)
+        archive.writestr(member, text)
     return buffer.getvalue()
 
 
@@ -35,6 +35,7 @@ def zipped(member: str) -> bytes:
         (b"task,worker,label\n", r"^There are columns, but no rows \(labels.csv\)\.$"),
         (zipped("labels.csv"), r"^This is a ZIP archive, not a table \(labels.csv\)\. Unpack it first\.$"),
         (zipped("xl/workbook.xml"), r"^This is an Excel workbook, not a text file \(labels.csv\)\. Save the sheet"),
+        (zipped("mimetype", "application/vnd.oasis.opendocument.spreadsheet"), r"^This is a spreadsheet, not a"),
         (gzip.compress(TEXT.encode(), mtime=0), r"^This is a gzip archive, not a table of .*\(labels.csv\)\. Unpack"),
         (pickle.dumps({"a": 1}), r"^This is a pickle, not a table .* Pickles run code and are never opened"),
         (b"%PDF-1.7 ...", r"^This is a PDF"),

@@ -280,7 +280,7 @@ def test_settings_that_cannot_be(write):
     path = write(PLAIN)
     with pytest.raises(SettingError, match=r"`repeats` must satisfy: .*'keep'.*got 'some'"):
         examine(path, repeats="some")
-    with pytest.raises(SettingError, match=r"`colour` must .* Known settings: format, task, worker"):
+    with pytest.raises(SettingError, match=r"`setting` must be one of format, task, worker, .*got 'colour'"):
         examine(path, colour="red")
     with pytest.raises(SettingError, match="`classes` must hold each class once"):
         examine(path, classes=["a", "a"])
