@@ -86,6 +86,7 @@ _METHOD_COLORS = {
     "wawa": "#b5525c",
     "zero-based-skill": "#cc79a7",
     "worker-clustering": "#8a63d2",
+    "item-response": "#5a7d9a",
     "conal-em": "#d55e00",
     "conal": "#d55e00",
     "crowd-layer": "#e69f00",
