@@ -38,8 +38,8 @@ def agreement_by_others(dataset: CrowdDataset, judges: BoolArray, one: IntArray,
     """Test whether pairs agree beyond both skills and the tasks, by what the judges say of each task.
 
     Let a task have a true class z, a difficulty and perhaps a foil, all latent, and a worker confusions as in
-    `core.latent_classes`. The model is fitted by EM: classes and types of tasks follow from the judges' labels alone, skills and
-    shares of wrong labels of everybody from those. β of a worker's classes is drawn to their mean, as if normal around
+    `core.latent_classes`. By EM, classes and types of tasks follow from the judges' labels alone, skills and shares
+    of wrong labels of everybody from those. β of a worker's classes is drawn to their mean, as if normal around
     it. For a pair, what the judges but the two said of task i gives q_i(z, t), and so for each label b the chance that
     both give it, ``E_i(b) = Σ q_i(z, t) P(b | r, z, t) P(b | s, z, t)``, and that either does, ``m_i^r(b)``. The
     statistic is the log likelihood ratio of copying half of the labels,
