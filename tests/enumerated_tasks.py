@@ -38,10 +38,10 @@ def random_tasks() -> tuple[Tasks, Model]:
 
 def chance(model: Model, r: int, given: int, z: int, d: int, foil: int | None) -> float:
     """Of a label of worker r."""
-    right, share = float(model[0][r, z, d]), float(model[1][r, z, given])
+    right, share, alone = float(model[0][r, z, d]), float(model[1][r, z, given]), model[5]
     if given == z:
         return right
-    return (1 - right) * (share if foil is None else (1 - ALONE) * (given == foil) + ALONE * share)
+    return (1 - right) * (share if foil is None else (1 - alone) * (given == foil) + alone * share)
 
 
 def joint(tasks: Tasks, model: Model, i: int, without: tuple[int, ...] = ()) -> Iterator[tuple[float, int, int, int]]:

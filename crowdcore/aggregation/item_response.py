@@ -12,7 +12,7 @@ from crowdcore.aggregation._votes import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.errors import DataError
 from crowdcore.core.kernels import cell_counts
-from crowdcore.core.latent_classes import LatentClasses
+from crowdcore.core.latent_classes import LatentClasses, LatentPriors
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crowdcore.core.kernels_latent_classes_numba import Tasks
 
 _EVEN = 0.1  # labels of each wrong class by which the crowd's shares of wrong labels are drawn to even ones
+_ALONE = 100.0  # labels on tasks with a foil by which 1 - φ is drawn to 0.15
 _FEW = 10  # labels per worker that an ability should rest on
 
 
@@ -28,7 +29,7 @@ class ItemResponse(EMAggregator):
 
     Task i has a class ``z_i ~ ρ``, a difficulty d_i and perhaps a foil f_i, a wrong class of its own, all latent:
     ``P(y_i^r = z_i) = σ(s β_r(z_i) - d_i)`` (Rasch's model where s = 1; s = 0.3 on tasks where ability tells less). A
-    wrong label is b with probability ``w_rz(b)``, on a task with foil ``0.85·1[b = f_i] + 0.15 w_rz(b)``. So on hard
+    wrong label is b with probability ``w_rz(b)``, on a task with foil ``φ 1[b = f_i] + (1 - φ) w_rz(b)``. So on hard
     tasks most labels may be wrong, and able workers are believed against the majority.
 
     Few parameters are free: d has a distribution on a grid, common to all tasks, each wrong class is as likely the
@@ -83,11 +84,14 @@ class ItemResponse(EMAggregator):
             _tasks(dataset, known),
             _counts(dataset, guess),
             (guess.sum(0) + 1) / (guess.sum() + n),
-            class_deviation=self.class_deviation,
-            worker_mean=self.ability_mean,
-            worker_deviation=self.ability_deviation,
-            drawn=self.smoothing,
-            even=_EVEN,
+            LatentPriors(
+                class_deviation=self.class_deviation,
+                worker_mean=self.ability_mean,
+                worker_deviation=self.ability_deviation,
+                drawn=self.smoothing,
+                even=_EVEN,
+                alone_drawn=_ALONE,
+            ),
         )
         trace = self.iterate(fit.step, dataset.n_annotations)
         posterior, difficulty, foil = fit.posterior()

@@ -28,17 +28,18 @@ _IN_ONE = 16  # chances, of at least 1e-10, that are multiplied before they are 
 @_compiled
 def fit_step(
     start: int, stop: int, tasks: Tasks, model: Model
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, float]:
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, float]:
     """The E-step on the tasks ``start:stop``, and the sums of the M-step over all workers' labels.
 
     Returns the expected tasks of each type (D, 2) and class (C,), the slope and the curvature of the log likelihood in
     each worker's β (2, n_workers, C), the expected labels of each worker and true class (n_workers, C, C), without
-    the wrong ones that a foil explains, and the log likelihood of the judges' labels.
+    the wrong ones that a foil explains, the wrong labels on tasks with a foil that it does not explain and does (2,),
+    and the log likelihood of the judges' labels.
     """
     (task_start, worker, label, _, candidate_start, candidate), (right, share, _, prior, slope, alone) = tasks, model
     n_workers, n_rows, n_levels = right.shape
     n_classes = n_rows - 1
-    n_types, n_class, log_likelihood = np.zeros((n_levels, 2)), np.zeros(n_classes), 0.0
+    n_types, n_class, n_misled, log_likelihood = np.zeros((n_levels, 2)), np.zeros(n_classes), np.zeros(2), 0.0
     newton, counts = np.zeros((2, n_workers, n_classes)), np.zeros((n_workers, n_classes, n_classes))
     own, foil, steered = np.empty((n_rows, n_levels)), np.empty((n_rows, n_classes)), np.empty((2, n_rows))
     foiled, of_class, mean_slope, sloped = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows), np.empty_like(own)
@@ -72,7 +73,10 @@ def fit_step(
                     continue
                 if z != label[j]:  # not the worker's own, as far as the task's foil explains it
                     taken = (1 - alone) / (1 - alone + alone * share[r, z, label[j]])
-                    counts[r, z, label[j]] -= foiled[k] * foil[k, label[j]] / steered[0, k] * taken
+                    of_foil = foiled[k] * foil[k, label[j]] / steered[0, k] * taken
+                    counts[r, z, label[j]] -= of_foil
+                    n_misled[0] += foiled[k] - of_foil
+                    n_misled[1] += of_foil
                 counts[r, z, label[j]] += of_class[k]
                 expected, curvature, chances = 0.0, 0.0, right[r, z]
                 for d in range(n_levels):
@@ -80,7 +84,7 @@ def fit_step(
                     curvature += sloped[k, d] * slope[d] * chances[d] * (1 - chances[d])
                 newton[0, r, z] += mean_slope[k] * (z == label[j]) - expected
                 newton[1, r, z] += curvature
-    return n_types, n_class, newton, counts, log_likelihood
+    return n_types, n_class, newton, counts, n_misled, log_likelihood
 
 
 @_compiled

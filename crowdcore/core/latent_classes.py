@@ -20,10 +20,11 @@ from crowdcore.core.types import FloatArray, IntArray
 if TYPE_CHECKING:
     from crowdcore.core.kernels_latent_classes_numba import Model, Tasks
 
-ALONE = 0.15  # 1 - φ: how many of the wrong labels on a task with a foil are the worker's own
+ALONE = 0.15  # 1 - φ, at first: how many of the wrong labels on a task with a foil are the worker's own
 LEVELS = np.r_[np.linspace(-5, 5, 11), np.linspace(-2, 2, 5)]
 SLOPES = np.repeat([1.0, 0.3], [11, 5])
 MOST = 8.0  # largest |β|
+_LEAST_ALONE = 0.01
 _RAREST = 1e-4  # least share of a wrong label
 
 
@@ -33,34 +34,47 @@ def start_prior(n_classes: int) -> FloatArray:
     return np.asarray(prior / prior.sum())
 
 
-@dataclass(eq=False)
-class LatentClasses:
-    """The present state of the fit; `step` improves it.
+@dataclass(frozen=True)
+class LatentPriors:
+    """What the parameters are drawn to.
 
-    β of a worker's classes is normal around the worker's mean, which is normal around ``worker_mean``; the worker's
-    shares of wrong labels are drawn to the crowd's.
+    β of a worker's classes is normal around the worker's mean, which is normal around ``worker_mean``.
 
     Attributes:
-        tasks: annotations and the classes that each task may have, as in `kernels_latent_classes_numba`.
-        counts: (n_workers, C, C) expected labels, row = true, column = given; at first those of a guess.
-        class_share: (C,) share of tasks of each class; at first that of the guess.
         class_deviation: standard deviation of a worker's β around their mean.
         worker_mean, worker_deviation: of the means.
         drawn: labels by which a worker's shares of wrong labels are drawn to the crowd's.
         even: labels by which the crowd's are drawn to even ones.
+        alone_drawn: labels by which 1 - φ is drawn to what it is at first; infinite to keep it.
     """
 
-    tasks: Tasks
-    counts: FloatArray
-    class_share: FloatArray
     class_deviation: float
     worker_mean: float
     worker_deviation: float
     drawn: float
     even: float
+    alone_drawn: float
+
+
+@dataclass(eq=False)
+class LatentClasses:
+    """The present state of the fit; `step` improves it.
+
+    Attributes:
+        tasks: annotations and the classes that each task may have, as in `kernels_latent_classes_numba`.
+        counts: (n_workers, C, C) expected labels, row = true, column = given; at first those of a guess.
+        class_share: (C,) share of tasks of each class; at first that of the guess.
+        priors: what parameters are drawn to.
+    """
+
+    tasks: Tasks
+    counts: FloatArray
+    class_share: FloatArray
+    priors: LatentPriors
     _beta: FloatArray = field(init=False)  # (n_workers, C)
     _mean: FloatArray = field(init=False)  # (n_workers, 1)
     _prior: FloatArray = field(init=False)  # (D, 2)
+    _alone: float = field(init=False, default=ALONE)
 
     def __post_init__(self) -> None:
         n = self.counts.shape[1]
@@ -74,7 +88,7 @@ class LatentClasses:
         _, _, _, _, candidate_start, candidate = self.tasks
         right = expit(SLOPES * np.concatenate([self._beta, self._mean], 1)[:, :, None] - LEVELS)
         weight = _weights(self.class_share, candidate_start, candidate)
-        return right, self._shares(), weight, self._prior, SLOPES, ALONE
+        return right, self._shares(), weight, self._prior, SLOPES, self._alone
 
     def step(self) -> float:
         """One E-step, and an M-step with one Newton step for β.
@@ -82,16 +96,18 @@ class LatentClasses:
         Returns the log likelihood of the labels plus the log density of β, before the M-step.
         """
         n = self.counts.shape[1]
-        of_class, of_worker = self.class_deviation**2, self.worker_deviation**2
+        of_class, of_worker = self.priors.class_deviation**2, self.priors.worker_deviation**2
         density = -float(((self._beta - self._mean) ** 2).sum() / of_class) / 2
-        density -= float(((self._mean - self.worker_mean) ** 2).sum() / of_worker) / 2
-        n_types, n_class, newton, self.counts, log_likelihood = self._expected()
+        density -= float(((self._mean - self.priors.worker_mean) ** 2).sum() / of_worker) / 2
+        n_types, n_class, newton, self.counts, n_misled, log_likelihood = self._expected()
         gradient = newton[0] - (self._beta - self._mean) / of_class
         self._beta = self._beta + np.clip(gradient / (newton[1] + 1 / of_class), -1, 1)
         self._beta = np.clip(self._beta, -MOST, MOST)
         pull = of_class / of_worker
-        self._mean = (self._beta.sum(1, keepdims=True) + pull * self.worker_mean) / (n + pull)
+        self._mean = (self._beta.sum(1, keepdims=True) + pull * self.priors.worker_mean) / (n + pull)
         self._prior, self.class_share = n_types / n_types.sum(), (n_class + 1) / (n_class.sum() + n)
+        more = n_misled[0] - ALONE * n_misled.sum()  # of the workers' own than at first
+        self._alone = max(ALONE + float(more / (n_misled.sum() + self.priors.alone_drawn)), _LEAST_ALONE)
         return float(log_likelihood) + density
 
     def posterior(self) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -143,9 +159,9 @@ class LatentClasses:
         other = ~np.eye(self.counts.shape[1], dtype=bool)
         wrong = self.counts * other
         wrong = np.concatenate([wrong, wrong.sum(1, keepdims=True)], 1)
-        crowd = wrong.sum(0) + self.even * np.concatenate([other, np.ones((1, len(other)), bool)])
+        crowd = wrong.sum(0) + self.priors.even * np.concatenate([other, np.ones((1, len(other)), bool)])
         crowd /= np.maximum(crowd.sum(1, keepdims=True), 1e-9)
-        drawn = (wrong + self.drawn * crowd) / (wrong.sum(2, keepdims=True) + self.drawn)
+        drawn = (wrong + self.priors.drawn * crowd) / (wrong.sum(2, keepdims=True) + self.priors.drawn)
         return np.asarray(np.maximum(drawn, _RAREST))
 
 

@@ -12,7 +12,7 @@ from tests.enumerated_tasks import ALONE, N_TASKS, N_WORKERS, C, joint, random_t
 def test_a_step_of_the_fit_is_the_enumeration_of_classes_difficulties_and_foils() -> None:
     tasks, model = random_tasks()
     label = tasks[2].reshape(N_TASKS, N_WORKERS)
-    n_types, n_class, log_likelihood = np.zeros((2, 2)), np.zeros(C), 0.0
+    n_types, n_class, n_misled, log_likelihood = np.zeros((2, 2)), np.zeros(C), np.zeros(2), 0.0
     slope, curvature, counts = np.zeros((N_WORKERS, C)), np.zeros((N_WORKERS, C)), np.zeros((N_WORKERS, C, C))
     for i in range(N_TASKS):
         log_likelihood += np.log(sum(p for p, *_ in joint(tasks, model, i)))
@@ -24,9 +24,12 @@ def test_a_step_of_the_fit_is_the_enumeration_of_classes_difficulties_and_foils(
                 own = ALONE * model[1][r, z, b]
                 slope[r, z] += p * model[4][d] * ((b == z) - right)
                 curvature[r, z] += p * model[4][d] ** 2 * right * (1 - right)
-                counts[r, z, b] += p * (own / (1 - ALONE + own) if b == foil else 1)
+                alone = own / (1 - ALONE + own) if b == foil else 1
+                counts[r, z, b] += p * alone
+                if foil >= 0 and b != z:
+                    n_misled += p * np.array([alone, 1 - alone])
     found = fit_step(0, N_TASKS, tasks, model)
-    literal = n_types, n_class, np.stack([slope, curvature]), counts, log_likelihood
+    literal = n_types, n_class, np.stack([slope, curvature]), counts, n_misled, log_likelihood
     for got, of in zip(found, literal, strict=True):
         assert got == pytest.approx(of, rel=1e-9, abs=1e-12)
 

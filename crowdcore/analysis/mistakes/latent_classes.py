@@ -14,7 +14,7 @@ from crowdcore.analysis.mistakes.pair_mistakes import tail_beyond
 from crowdcore.analysis.mistakes.task_types import DRAWN, STEPS
 from crowdcore.analysis.workers.confusion import refuse_beyond
 from crowdcore.core.kernels import vote_counts
-from crowdcore.core.latent_classes import LatentClasses
+from crowdcore.core.latent_classes import LatentClasses, LatentPriors
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -66,7 +66,10 @@ def agreement_by_others(dataset: CrowdDataset, judges: BoolArray, one: IntArray,
     candidate_start = np.searchsorted(candidate // (n + 1), every)
     tasks = np.searchsorted(task, every), worker, label, judges, candidate_start, candidate % (n + 1)
     vote = _by_vote(dataset.n_tasks, n_workers, n, task, worker, label, judges)
-    fit = LatentClasses(tasks, *vote, class_deviation=1.0, worker_mean=0.0, worker_deviation=3.0, drawn=DRAWN, even=0.0)
+    priors = LatentPriors(
+        class_deviation=1.0, worker_mean=0.0, worker_deviation=3.0, drawn=DRAWN, even=0.0, alone_drawn=np.inf
+    )
+    fit = LatentClasses(tasks, *vote, priors)
     for _ in range(STEPS):
         fit.step()
     by_worker = np.argsort(worker, kind="stable")
