@@ -27,6 +27,7 @@ NAMES = (
     "fast-dawid-skene",
     "glad",
     "pooled-dawid-skene",
+    "item-response",
     "auto",
 )
 GUARD_WORDS = ("is all but lost", "is inflated", "is too high")

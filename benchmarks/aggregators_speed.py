@@ -29,6 +29,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "kos": {},
     "m-msr": {},
     "mace": {},
+    "item-response": {},
     "glad": {},
     "worker-clustering": {"clusters": 3},
     "conal-em": {},

@@ -28,6 +28,7 @@ from .dawid_skene import DawidSkene as DawidSkene
 from .fast_dawid_skene import FastDawidSkene as FastDawidSkene
 from .glad import GLAD as GLAD
 from .hmm_crowd import HMMCrowd as HMMCrowd
+from .item_response import ItemResponse as ItemResponse
 from .kos import KOS as KOS
 from .m_msr import MMSR as MMSR
 from .mace import MACE as MACE

@@ -49,11 +49,15 @@ def align(result: AggregationResult, before: CrowdDataset, after: CrowdDataset) 
 
     confusion, counts = square(result.confusion, np.nan), square(result.counts, 0.0)
     new = pd.Index(after.classes).get_indexer(pd.Index(before.classes))
-    labels = _take(result.labels, task, -1)
+
+    def renamed(classes: IntArray) -> IntArray:
+        """Old numbers of classes to new ones."""
+        return np.where(classes >= 0, new[classes], -1).astype(np.int32)
+
     return replace(
         result,
         posterior=_take(_take(result.posterior, old, 0.0, 1), task, np.nan),
-        labels=np.where(labels >= 0, new[labels], -1).astype(np.int32),
+        labels=renamed(_take(result.labels, task, -1)),
         confusion=rows(confusion, worker),
         counts=None if counts is None else _take(counts, worker, 0.0),
         prior=None if result.prior is None else _take(result.prior, old, 0.0),
@@ -61,6 +65,7 @@ def align(result: AggregationResult, before: CrowdDataset, after: CrowdDataset) 
         omega=None,
         worker_weight=rows(result.worker_weight, worker),
         difficulty=rows(result.difficulty, task),
+        foil=None if result.foil is None else renamed(_take(result.foil, task, -1)),
         group=None if result.group is None else _take(result.group, worker, -1),
     )
 

@@ -44,6 +44,7 @@ class AggregationResult:
         omega: (n_annotations,) probability that the annotation came from the common confusion.
         worker_weight: (n_workers,) skill or weight, larger is better.
         difficulty: (n_tasks,) larger is harder.
+        foil: (n_tasks,) int32 wrong class that the task misleads workers to, -1 for none.
         group: (n_workers,) group or cluster of each worker.
         tagger: tags sentences that nobody has tagged.
         notes: warnings in words.
@@ -64,6 +65,7 @@ class AggregationResult:
     omega: FloatArray | None = None
     worker_weight: FloatArray | None = None
     difficulty: FloatArray | None = None
+    foil: IntArray | None = None
     group: IntArray | None = None
     tagger: CrfTagger | None = None
     notes: tuple[str, ...] = ()

@@ -70,7 +70,7 @@ def aggregate(
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """Infer one label per task from many workers' labels; --out writes task, label and posterior."""
+    """Infer one label per task from many workers' labels; --out writes task, label, posterior and difficulty."""
     from crowdcore.data.writers import write_aggregated
 
     result = aggregation.get(method, **settings(set)).fit(ds, known=ds.gold if gold else None)
@@ -82,7 +82,9 @@ def aggregate(
     if new:
         write_aggregated(ds, tagged, new)
     if out:
-        write_aggregated(ds, result.labels, out, posterior=result.posterior)
+        write_aggregated(
+            ds, result.labels, out, posterior=result.posterior, difficulty=result.difficulty, foil=result.foil
+        )
     facts = {
         "dataset": ds.name,
         "method": result.method,

@@ -70,6 +70,7 @@ def sound(result: AggregationResult, dataset: CrowdDataset, known=None) -> None:
     for values, n in (
         (result.worker_weight, dataset.n_workers),
         (result.difficulty, dataset.n_tasks),
+        (result.foil, dataset.n_tasks),
         (result.group, dataset.n_workers),
         (result.omega, dataset.n_annotations),
     ):

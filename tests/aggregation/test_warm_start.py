@@ -108,3 +108,17 @@ def test_refusals():
         cc.aggregation.align(cc.aggregation.get("majority-vote").fit(after), after, before)
     with pytest.raises(SettingError, match="Align it first"):
         cc.aggregation.changed_labels(result, result, after)
+
+
+def test_difficulty_and_foil_follow_their_tasks():
+    before, later = grown()
+    found = cc.aggregation.get("item-response").fit(before)
+    foil = np.where(np.arange(100) < 9, before.gold, -1)
+    carried = cc.aggregation.align(replace(found, foil=foil), before, later)
+    old = before.task_ids.get_indexer(later.task_ids)
+    assert (carried.foil[old < 0] == -1).all()
+    assert np.isnan(carried.difficulty[old < 0]).all()
+    named = carried.foil >= 0
+    assert set(old[named]) == set(range(9))
+    assert (carried.foil[named] == later.gold[named]).all()
+    np.testing.assert_array_equal(carried.difficulty[old >= 0], found.difficulty[old[old >= 0]])

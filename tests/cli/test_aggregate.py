@@ -79,3 +79,12 @@ def test_auto_is_the_default_and_its_posterior_can_be_tempered(crowdcore, tmp_pa
     assert facts["accuracy"] is None, "the gold calibrated it"
     assert facts["notes"][0].startswith("Weights: ")
     assert facts["notes"][-1].startswith("Calibrated on ")
+
+
+def test_difficulty_and_foil_of_each_task_are_written(crowdcore, tmp_path) -> None:
+    out = tmp_path / "labels.csv"
+    crowdcore("aggregate", "demo", "-m", "item-response", "--set", "max_iterations=3", "--out", out)
+    found = cc.aggregation.get("item-response", max_iterations=3).fit(cc.load_dataset("demo"))
+    table = pd.read_csv(out)
+    assert table["difficulty"].to_numpy() == pytest.approx(found.difficulty[found.labels >= 0])
+    assert table["foil"].notna().sum() == (found.foil >= 0).sum()

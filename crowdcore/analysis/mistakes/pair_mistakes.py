@@ -9,9 +9,10 @@ import pandas as pd
 from scipy.special import bdtrc, gammaincc, gammaln, ndtr
 
 from crowdcore.analysis.mistakes.significance import benjamini_hochberg
-from crowdcore.analysis.mistakes.task_types import ALONE, DRAWN, Labels, fit_task_types
+from crowdcore.analysis.mistakes.task_types import DRAWN, Labels, fit_task_types
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.workers.confusion import refuse_beyond
+from crowdcore.core.latent_classes import ALONE
 from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset

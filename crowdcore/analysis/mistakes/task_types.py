@@ -12,14 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from crowdcore.core.latent_classes import ALONE, LEVELS, MOST, SLOPES, start_prior
 from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
 
-ALONE = 0.15  # 1 - φ: how many of the wrong labels on a task with a foil are the worker's own
 DRAWN = 1.0  # labels by which a worker's shares of wrong labels are drawn to the crowd's
-LEVELS = np.r_[np.linspace(-5, 5, 11), np.linspace(-2, 2, 5)]
-SLOPES = np.repeat([1.0, 0.3], [11, 5])
-MOST = 8.0  # largest |β|
 STEPS = 25
 
 
@@ -109,12 +106,6 @@ def fit_task_types(labels: Labels) -> TaskTypes:
     chances = _chances(beta)
     expected(chances)
     return TaskTypes(chances[0], prior, level, hint, crowd)
-
-
-def start_prior(n_classes: int) -> FloatArray:
-    """(D, 2) shares of tasks before the fit."""
-    prior = np.outer(np.exp(-(LEVELS**2) / 4), [0.9, 0.1 if n_classes > 2 else 0.0])
-    return np.asarray(prior / prior.sum())
 
 
 def _chances(beta: FloatArray) -> FloatArray:

@@ -35,6 +35,17 @@ def test_aggregated_labels_leave_out_what_is_unknown(crowd, tmp_path):
         write_aggregated(crowd, labels[1:], tmp_path / "a.csv")
     with pytest.raises(SettingError, match=r"`posterior` must have the shape \(300, 4\)"):
         write_aggregated(crowd, labels, tmp_path / "a.csv", posterior=np.ones((300, 3)))
+    with pytest.raises(SettingError, match=r"`foil` must have the shape \(300,\)"):
+        write_aggregated(crowd, labels, tmp_path / "a.csv", foil=labels[1:])
+
+
+def test_difficulty_and_foil_of_a_task_are_written(crowd, tmp_path):
+    foil = np.where(np.arange(crowd.n_tasks) == 2, 3, -1)
+    path = write_aggregated(crowd, crowd.gold, tmp_path / "a.csv", difficulty=np.arange(300.0), foil=foil)
+    frame = pd.read_csv(path)
+    assert list(frame.columns) == ["task", "label", "difficulty", "foil"]
+    assert frame["difficulty"].tolist() == list(range(300))
+    assert frame["foil"].dropna().to_dict() == {2: "class 3"}
 
 
 def test_formulas_do_not_reach_a_spreadsheet(crowd, tmp_path):

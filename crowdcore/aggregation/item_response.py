@@ -1,0 +1,138 @@
+"""Item response: able workers, hard tasks, and tasks that mislead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from crowdcore.aggregation._em import EMAggregator, clamp, start_posterior
+from crowdcore.aggregation._votes import too_few_labels
+from crowdcore.aggregation.base import AggregationResult
+from crowdcore.core.errors import DataError
+from crowdcore.core.kernels import cell_counts
+from crowdcore.core.latent_classes import LatentClasses, LatentPriors
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+if TYPE_CHECKING:
+    from crowdcore.core.kernels_latent_classes_numba import Tasks
+
+_EVEN = 0.1  # labels of each wrong class by which the crowd's shares of wrong labels are drawn to even ones
+_ALONE = 100.0  # labels on tasks with a foil by which 1 - φ is drawn to 0.15
+_FEW = 10  # labels per worker that an ability should rest on
+
+
+class ItemResponse(EMAggregator):
+    """Item response model with a latent true class: abilities, difficulties, and foils of single tasks.
+
+    Task i has a class ``z_i ~ ρ``, a difficulty d_i and perhaps a foil f_i, a wrong class of its own, all latent:
+    ``P(y_i^r = z_i) = σ(s β_r(z_i) - d_i)`` (Rasch's model where s = 1; s = 0.3 on tasks where ability tells less). A
+    wrong label is b with probability ``w_rz(b)``, on a task with foil ``φ 1[b = f_i] + (1 - φ) w_rz(b)``. So on hard
+    tasks most labels may be wrong, and able workers are believed against the majority.
+
+    Few parameters are free: d has a distribution on a grid, common to all tasks, each wrong class is as likely the
+    foil, ``β_r(c) ~ N(m_r, s_c²)``, ``m_r ~ N(m, s_m²)``, and ``w_rz`` is drawn to the crowd's by κ labels. EM over
+    (z, d, f), with one Newton step for β in each M-step. ``log_likelihood`` contains the log density of β,
+    but not that of w, which moves with the counts: it need not grow to the end, and EM stops when it does not.
+
+    ``difficulty`` is the share of the crowd's labels that are expected to be wrong; ``foil`` the class that a task
+    misleads to. ``worker_weight`` is the expected accuracy.
+    """
+
+    name: ClassVar[str] = "item-response"
+    title: ClassVar[str] = "Item response"
+    paper: ClassVar[str] = (
+        "After Rasch, 1960, and Bachrach, Graepel, Minka & Guiver, ICML 2012, arXiv:1206.6386 (DARE); foils added"
+    )
+
+    tolerance: float = Field(
+        default=1e-5,
+        ge=0,
+        title="Tolerance (objective per label)",
+        description="Stop when the objective gains less than this per annotation.",
+    )
+    smoothing: float = Field(
+        default=5.0,
+        gt=0,
+        title="Strength of pooling (labels)",
+        description="Labels κ by which a worker's shares of wrong labels are drawn to the crowd's.",
+    )
+    ability_mean: float = Field(
+        default=1.0, title="Ability: prior mean", description="Prior mean m of the workers' abilities, in log-odds."
+    )
+    ability_deviation: float = Field(
+        default=1.0,
+        gt=0,
+        title="Ability: prior standard deviation",
+        description="Prior standard deviation s_m of the workers' abilities.",
+    )
+    class_deviation: float = Field(
+        default=1.0,
+        gt=0,
+        title="Ability per class: standard deviation",
+        description="Prior standard deviation s_c of a worker's abilities on single classes around the worker's mean.",
+    )
+
+    def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
+        if dataset.n_classes < 2:
+            raise DataError(f"{dataset.name} has one class only", "At least two classes are needed.")
+        n = dataset.n_classes
+        guess = start_posterior(dataset, known, start)
+        fit = LatentClasses(
+            _tasks(dataset, known),
+            _counts(dataset, guess),
+            (guess.sum(0) + 1) / (guess.sum() + n),
+            LatentPriors(
+                class_deviation=self.class_deviation,
+                worker_mean=self.ability_mean,
+                worker_deviation=self.ability_deviation,
+                drawn=self.smoothing,
+                even=_EVEN,
+                alone_drawn=_ALONE,
+            ),
+        )
+        trace = self.iterate(fit.step, dataset.n_annotations)
+        posterior, difficulty, foil = fit.posterior()
+        clamp(posterior, known)
+        prior, confusion = fit.class_share, fit.confusion()
+        confusion[dataset.labels_per_worker == 0] = np.nan
+        return self.result(
+            dataset,
+            posterior,
+            known=known,
+            confusion=confusion,
+            counts=_counts(dataset, posterior),
+            prior=prior,
+            worker_weight=confusion.diagonal(axis1=1, axis2=2) @ prior,
+            difficulty=difficulty,
+            foil=foil,
+            notes=too_few_labels(dataset, _FEW),
+            **trace._asdict(),
+        )
+
+
+def _tasks(dataset: CrowdDataset, known: IntArray | None) -> Tasks:
+    """Annotations and candidates of `LatentClasses`: the classes that somebody gave, and one for all others."""
+    n = dataset.n_classes
+    may = np.zeros((dataset.n_tasks, n + 1), bool)
+    may[dataset.task, dataset.label] = True
+    n_given = may.sum(1)
+    may[n_given == n - 1] = True
+    may[:, n] = (n_given > 0) & (n_given < n - 1)
+    if known is not None:
+        given = np.flatnonzero((known >= 0) & dataset.annotated)
+        may[given] = False
+        may[given, known[given]] = True
+    task, candidate = np.nonzero(may)
+    start = np.searchsorted(task, np.arange(dataset.n_tasks + 1))
+    worker, label = dataset.worker.astype(np.int64), dataset.label.astype(np.int64)
+    return dataset.task_start, worker, label, np.ones(dataset.n_workers, bool), start, candidate
+
+
+def _counts(dataset: CrowdDataset, posterior: FloatArray) -> FloatArray:
+    """(n_workers, C, C) expected labels, row = true, column = given."""
+    n_workers, n = dataset.n_workers, dataset.n_classes
+    counts = cell_counts(dataset.task_start, dataset.worker * n + dataset.label, posterior, n_workers * n)
+    return np.ascontiguousarray(counts.reshape(n_workers, n, n).transpose(0, 2, 1))
