@@ -41,11 +41,12 @@ def wait_for(fits: Iterable[Job], seconds: float) -> None:
 
 
 def labels_csv(name: str, fit: str) -> bytes:
-    """Labels and posterior as a CSV that no spreadsheet takes for formulas."""
+    """Labels, posterior, difficulties and foils as a CSV that no spreadsheet takes for formulas."""
     from crowdcore.data.writers import write_aggregated
 
     opened = dataset(name)
     found = fitted(opened, fit)
     with tempfile.TemporaryDirectory() as folder:
-        path = write_aggregated(opened, found.labels, Path(folder) / "labels.csv", posterior=found.posterior)
+        path, per_task = Path(folder) / "labels.csv", ("posterior", "difficulty", "foil")
+        write_aggregated(opened, found.labels, path, **{name: getattr(found, name) for name in per_task})
         return path.read_bytes()

@@ -94,3 +94,7 @@ def test_labels_to_take_along(crowd: cc.CrowdDataset, tmp_path: Path) -> None:
     assert list(frame["label"]) == [crowd.classes[c] for c in result.labels]
     posterior = frame[[f"p({name})" for name in crowd.classes]].to_numpy()
     assert np.allclose(posterior, result.posterior)
+    (tmp_path / "hard.csv").write_bytes(labels_csv("crowd", "item-response"))
+    hard = pd.read_csv(tmp_path / "hard.csv")
+    assert np.allclose(hard["difficulty"], cc.aggregation.get("item-response").fit(crowd).difficulty)
+    assert "foil" in hard
