@@ -15,7 +15,7 @@ _RESAMPLES = 500
 _FEW = 0.8  # times the highest agreement with the labels: less is that of clusters that are no classes
 _CLEAR = 2.0  # standard errors of a paired difference that exclude a candidate
 _SURE, _FEWEST = 3.0, 100  # the same, and tasks with gold, that end its trials early
-_STEPS, _EQUAL = 500, 50.0  # towards the likeliest weights; without gold, tasks that would have them equal
+_STEPS = 500  # towards the likeliest weights
 _MANY = 0.1  # of the training tasks: candidates that name more of them differently are not alike
 _LIGHT = 0.05  # weight below which a candidate is not worth its training
 
@@ -152,7 +152,7 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
     those that remain; one that names classes otherwise than the likeliest, without gold than the one with the highest
     prior. Clearly is by two standard errors of a difference that is paired over tasks. The others weigh what makes all
     that is known out of fold most probable: labels of training tasks, gold of validation tasks (stacking). Without gold
-    50 tasks more would have equal weights, and these make up what priors do not: labels reward shared mistakes too.
+    these make up what priors do not, since labels reward shared mistakes too, and every candidate gets one task more.
 
     Args:
         scores: of every candidate on the same tasks.
@@ -175,7 +175,7 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
             reasons[k] = _OTHER_NAMES
     kept = np.flatnonzero([not why for why in reasons])
     weight = np.zeros(len(scores))
-    weight[kept] = (1 - prior[kept].sum()) * stacked(known[kept], 0.0 if gold.shape[1] else _EQUAL) + prior[kept]
+    weight[kept] = (1 - prior[kept].sum()) * stacked(known[kept], 0 if gold.shape[1] else len(kept)) + prior[kept]
     for k in kept[weight[kept] < _LIGHT]:
         reasons[k] = _BY_WEIGHT
     weight[weight < _LIGHT] = 0

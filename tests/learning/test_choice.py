@@ -57,6 +57,8 @@ def test_a_prior_has_its_part_of_the_weight_where_no_gold_is_known():
     one, other = scores([0.9, 0.9], [-1, -1], n_gold=0, noise=0.5)
     free, bound = (choose([replace(one, prior=prior), other]).weight for prior in (0.0, 0.5))
     np.testing.assert_allclose(bound, 0.5 * free + [0.5, 0])
+    one_task_each = stacked(np.stack([one.likelihood, other.likelihood]), 2)
+    np.testing.assert_allclose(free, one_task_each)
     clearly_worse = replace(one, prior=0.5, likelihood=other.likelihood - 1)
     assert choose([clearly_worse, other]).weight.tolist() == [0, 1]
     with_gold = [replace(s, right=np.ones(20, bool), gold=np.zeros(20)) for s in (one, other)]
