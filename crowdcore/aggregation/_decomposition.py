@@ -222,11 +222,13 @@ def _mean_accuracy(d: Decomposition, own: FloatArray, common: FloatArray) -> Flo
     """(C,) the μ under which own (n_workers, C) and common (n_groups, C) accuracies are most probable, by bisection."""
     pull = d.strength * _logit(own).sum(0) + d.tie * _logit(common).sum(0)
     low, high = np.zeros_like(pull), np.ones_like(pull)
+    strength = np.stack([d.strength, np.full_like(d.strength, d.tie)])
+    own_weight, common_weight = len(own) * d.strength, len(common) * d.tie
     for _ in range(50):
         mu = (low + high) / 2
-        expected = len(own) * d.strength * _expected_logit(mu, d.strength)
-        expected = expected + len(common) * d.tie * _expected_logit(mu, d.tie)
-        low, high = np.where(expected < pull, mu, low), np.where(expected < pull, high, mu)
+        of_own, of_common = _expected_logit(mu, strength)
+        below = own_weight * of_own + common_weight * of_common < pull
+        low, high = np.where(below, mu, low), np.where(below, high, mu)
     return np.asarray((low + high) / 2)
 
 
@@ -234,6 +236,7 @@ def _logit(p: FloatArray) -> FloatArray:
     return np.asarray(np.log(p) - np.log1p(-p))
 
 
-def _expected_logit(mean: FloatArray, strength: FloatArray | float) -> FloatArray:
-    """Of a Beta variable."""
-    return np.asarray(digamma(strength * mean) - digamma(strength * (1 - mean)))
+def _expected_logit(mean: FloatArray, strength: FloatArray) -> FloatArray:
+    """Of Beta variables."""
+    psi = digamma(strength * np.stack([mean, 1 - mean])[:, None])
+    return np.asarray(psi[0] - psi[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from crowdcore.data.rows import Rows
 from crowdcore.learning import methods
 from crowdcore.learning.api import split_settings
 from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.data import Batch, Data
 from crowdcore.learning.training.loop import Replica, make_replicas
 from crowdcore.learning.training.problem import Problem, make_problem
@@ -22,6 +24,7 @@ CPU = torch.device("cpu")
 N_CLASSES, N_WORKERS, N_FEATURES, HIDDEN, EMBEDDING = 3, 5, 6, 7, 4
 
 
+@lru_cache
 def featured_crowd(
     n_tasks: int = 60,
     n_workers: int = N_WORKERS,
@@ -43,6 +46,12 @@ def featured_crowd(
     return crowd.where(split[crowd.task] == 0)
 
 
+@lru_cache
+def posed(crowd: CrowdDataset, training: str) -> Problem:
+    """The problem that settings in JSON pose; what methods find of it once is found once for all tests."""
+    return make_problem(crowd, TrainSettings.model_validate_json(training))
+
+
 def small(method: str, **settings: Any) -> dict[str, Any]:
     """Settings that make the sizes of a method's tensors differ from each other."""
     sizes: dict[str, Any] = {"backbone_settings": {"hidden": HIDDEN}, "select_on": "gold"}
@@ -57,7 +66,7 @@ def built(
     """A method in float64 and evaluation mode, away from its symmetric start, and its whole training set."""
     method = methods.get(name)
     training, own = split_settings(method, small(name, **settings))
-    problem = make_problem(crowd, training)
+    problem = posed(crowd, training.model_dump_json())
     module = make_replicas(problem, method, [Replica(own, seed)], training)[0].double().eval()
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

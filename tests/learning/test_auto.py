@@ -18,7 +18,7 @@ from tests.learning.helpers import featured_crowd
 RUN = {"epochs": 2, "batch_size": 32, "backbone_settings": {"hidden": 8}, "device": "cpu", "seeds": [0, 4]}
 
 
-def test_its_result_is_that_of_the_method_it_chose(tmp_path):
+def test_its_result_is_that_of_the_method_it_chose(tmp_path, short_trials):
     events: list = []
     result = train(featured_crowd(n_tasks=120), "auto", **RUN, on_event=events.append)
     chosen = result.settings["chosen"]
@@ -37,7 +37,7 @@ def test_its_result_is_that_of_the_method_it_chose(tmp_path):
     assert [event.epoch for event in epochs if event.metrics] == [1, 2]
 
 
-def test_without_gold_it_says_how_far_it_trusts_gaussian_classes():
+def test_without_gold_it_says_how_far_it_trusts_gaussian_classes(short_trials):
     result = train(featured_crowd(n_tasks=200, per_task=3), "auto", **RUN, select_on="none")
     assert "gaussian-em" in result.settings["chosen"]
     said = [note for note in result.notes if "of the pairs of labels of one task agree beyond" in note]
@@ -82,10 +82,10 @@ def simple(monkeypatch):
     monkeypatch.setattr(methods.get("auto"), "candidates", ("dl-em", "dl-mv"))
 
 
-def test_gold_names_classes_that_most_labels_misname(simple):
+def test_gold_names_classes_that_most_labels_misname(simple, short_trials):
     crowd = featured_crowd(n_tasks=200, per_task=2, accuracy=0.9)
     wrong = replace(crowd, label=np.array([1, 2, 0], crowd.label.dtype)[crowd.label])
-    run = {**RUN, "epochs": 20, "lr": 0.03, "seeds": [0], "select_on": "gold"}
+    run = {**RUN, "epochs": 20, "lr": 0.05, "seeds": [0], "select_on": "gold"}
     result = train(wrong, "auto", **run)
     assert "names=validation-gold" in result.settings["chosen"]
     assert result.candidates["accuracy"].max() > 0.7
@@ -162,7 +162,7 @@ def test_unlabelled_features_are_for_the_candidates_that_use_them(simple):
     assert chosen._line("dl-em", own) == "dl-em"
 
 
-def test_several_networks_predict_but_are_not_tried(monkeypatch):
+def test_several_networks_predict_but_are_not_tried(monkeypatch, short_trials):
     tried: list = []
     usual = trials.Trials.choice
 

@@ -11,19 +11,13 @@ import pytest
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
-from crowdcore.learning import train, trials
+from crowdcore.learning import train
 from tests.learning.helpers import featured_crowd
 
 RUN = {"epochs": 1, "batch_size": 32, "backbone_settings": {"hidden": 8}, "device": "cpu", "seeds": 1}
+pytestmark = pytest.mark.usefixtures("short_trials")
 SELECTED = pytest.mark.parametrize("select_on", ["gold", "none"])
 Change = Callable[[np.ndarray], np.ndarray]
-
-
-@pytest.fixture(autouse=True)
-def _short(monkeypatch):
-    """As few trials as there can be."""
-    monkeypatch.setattr(trials, "FOLDS", 2)
-    monkeypatch.setattr(trials, "REPLICAS", 1)
 
 
 def changed(change: Change, **crowd: int) -> CrowdDataset:

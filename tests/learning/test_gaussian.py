@@ -93,7 +93,7 @@ def test_a_task_is_left_out_of_its_workers_confusions():
     label = rng.integers(3, size=24)
     annotations = Annotations(*map(torch.from_numpy, (task, worker, label)), 12, 2, 3)
     q = torch.from_numpy(rng.dirichlet(np.ones(3), 12))
-    found = annotations.log_evidence(q, 0.1, 2.0)
+    found = annotations.log_evidence(q, annotations.counts(q), 0.1, 2.0)
     counts = np.zeros((2, 3, 3))
     for i, r, y in zip(task, worker, label, strict=True):
         counts[r, :, y] += q[i].numpy()
@@ -181,7 +181,7 @@ def test_shared_mistakes_are_estimated_from_pairs_that_agree(shared):
     label = np.where(one_for_all, np.repeat(label[::per_task], per_task), label)
     given = Annotations(*map(torch.from_numpy, (task, worker, label)), n, n_workers, n_classes)
     truth = torch.from_numpy(np.eye(n_classes)[gold])
-    found = given.shared_mistakes(truth, given.confusion(truth, 0.1, 0.0))
+    found = given.shared_mistakes(truth, given.confusion(given.counts(truth), 0.1, 0.0))
     assert found == pytest.approx(shared, abs=0.03)
     assert given.weight(found)[0].item() == pytest.approx(1 / (1 + 2 * found))
 
@@ -195,10 +195,10 @@ def test_the_posterior_is_as_sure_as_labels_that_it_has_not_seen_allow(sureness,
     votes = annotations.votes() + 0.05
     q = (votes / votes.sum(1, keepdim=True)) ** sureness
     q /= q.sum(1, keepdim=True)
-    fit = GaussianFit(Classes(q, q), 1.0, q[0], q, annotations.confusion(q, 0.1, 2.0), shared, q[0])
-    every = annotations.log_evidence(q, 0.1, 2.0).numpy()
-    counts = annotations.counts(q).numpy()
-    prior = annotations.prior(annotations.counts(q), 0.1, 2.0).numpy()
+    given = annotations.counts(q)
+    fit = GaussianFit(Classes(q, q), 1.0, q[0], q, annotations.confusion(given, 0.1, 2.0), shared, q[0])
+    every = annotations.log_evidence(q, given, 0.1, 2.0).numpy()
+    counts, prior = given.numpy(), annotations.prior(given, 0.1, 2.0).numpy()
     found = {}
     for power in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1):
         found[power] = 0.0

@@ -38,7 +38,7 @@ def worded_crowd() -> CrowdDataset:
 
 CROWD = worded_crowd()
 SMALL = {"embedding": 16, "filters": 24, "hidden": 16}
-FAST: dict[str, Any] = {"epochs": 20, "batch_size": 10, "lr": 1e-2, "backbone_settings": SMALL}
+FAST: dict[str, Any] = {"epochs": 6, "batch_size": 5, "lr": 2e-2, "backbone_settings": SMALL}
 
 
 OF_TOKENS: list[tuple[str, dict[str, Any]]] = [
@@ -49,7 +49,7 @@ OF_TOKENS: list[tuple[str, dict[str, Any]]] = [
     ("crowd-layer", {"connection": "vw+b"}),
     ("crowd-layer", {"connection": "mw", "start": "votes", "vote_epochs": 0.25}),
     ("doctor-net", {}),
-    ("wdn", {"epochs": 45}),
+    ("wdn", {"epochs": 13}),
     ("conal", {}),
     ("conal", {"omega_input": "task"}),
     ("conal-groups", {}),
@@ -98,7 +98,9 @@ def taught(name: str, settings: dict[str, Any]) -> tuple[Any, Data]:
 @given(first=st.integers(0, 90), n=st.integers(2, 10))
 def test_padding_never_counts(name, settings, first, n):
     """A batch of sentences has the mean loss and gradient of the sentences alone, by their number of annotations."""
-    module, data = TAUGHT.setdefault((name, str(settings)), taught(name, settings))
+    if (name, str(settings)) not in TAUGHT:
+        TAUGHT[name, str(settings)] = taught(name, settings)
+    module, data = TAUGHT[name, str(settings)]
     start = data.problem.sentence_start
 
     def of(a: int, b: int) -> tuple[int, torch.Tensor, list[torch.Tensor]]:
@@ -189,7 +191,7 @@ def test_refusals():
 
 
 def test_the_epoch_is_selected_by_the_f1_of_the_spans_not_by_the_share_of_the_tokens():
-    result = train(CROWD, "dl-mv", seeds=2, holdout=0.2, **FAST | {"epochs": 8, "lr": 3e-3})
+    result = train(CROWD, "dl-mv", seeds=2, holdout=0.2, **FAST | {"epochs": 8, "batch_size": 10, "lr": 3e-3})
     curves = result.curves
     score = curves["valid_span_f1"] - 1e-6 * curves["valid_nll"]
     assert result.selected_epoch.tolist() == (score.argmax(0) + 1).tolist()

@@ -24,11 +24,12 @@ def posterior_power(fit: GaussianFit, annotations: Annotations, settings: EmOpti
         settings: of its EM.
     """
     q, own = fit.posterior, (settings.smoothing, settings.pooling)
-    evidence = annotations.log_evidence(q, *own)
+    counts = annotations.counts(q)
+    evidence = annotations.log_evidence(q, counts, *own)
     features = q.clamp_min(_SMALLEST).log() - annotations.weight(fit.shared) * evidence
     weight = annotations.weight(fit.shared, without=1)
     likelihood = q.new_zeros(len(_POWERS))
-    for task, terms in annotations.log_terms(q, *own):
+    for task, terms in annotations.log_terms(q, counts, *own):
         rest: Tensor = features[task] + weight[task] * (evidence[task] - terms)
         for k, power in enumerate(_POWERS):
             likelihood[k] += torch.logsumexp(log_softmax(power * rest) + terms, 1).sum()

@@ -67,7 +67,7 @@ class Blocks:
         shuffled = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
         self.block = (shuffled % self.n_blocks).to(x.device)
         self.second = torch.stack([self._sum(x, rows) for rows in _members(self.block, self.n_blocks)])
-        self._outside: dict[tuple[int, ...], Tensor] = {}
+        self._known: dict[tuple[int, ...], tuple[list[Tensor] | None, Tensor]] = {}
 
     def fit(self, q: Tensor, shrinkage: float) -> Classes:
         """Classes of all tasks, from soft labels (n, C)."""
@@ -77,32 +77,35 @@ class Blocks:
     def out_of_fold(self, q: Tensor, shrinkage: float, n_folds: int, shuffle: torch.Generator) -> Tensor:
         """(n, C) scores of every task by classes fitted without its fold; folds are random unions of blocks."""
         n_folds = min(n_folds, self.n_blocks)
-        fold_of_block = (torch.randperm(self.n_blocks, generator=shuffle) % n_folds).to(self.x.device)
-        folds = _members(fold_of_block[self.block], n_folds)
+        folds, second = self._folds(torch.randperm(self.n_blocks, generator=shuffle) % n_folds, n_folds)
         sums = torch.stack([self._sum(q, rows) for rows in folds])
         masses = torch.stack([q[rows].sum(0) for rows in folds])
-        classes = fit_classes(
-            sums.sum(0) - sums, masses.sum(0) - masses, self._second_outside(fold_of_block, n_folds), shrinkage
-        )
+        everything = masses.sum(0)
+        without = fit_classes(sums.sum(0) - sums, everything - masses, second, shrinkage)
+        without = _of_used(without, everything)
         scores = torch.empty_like(q)
-        for rows, weights, offsets in zip(folds, classes.weights, classes.offsets, strict=True):
-            without = _of_used(Classes(weights, offsets), masses.sum(0))
+        for rows, weights, offsets in zip(folds, without.weights, without.offsets, strict=True):
             for some in torch.split(rows, _CHUNK):
-                scores[some] = without.scores(self.x[some])
+                scores[some] = self.x[some].to(weights.dtype) @ weights - offsets
         return scores
 
-    def _second_outside(self, fold_of_block: Tensor, n_folds: int) -> Tensor:
-        """(n_folds, D, D) second moments outside each fold, which all fits with these folds share."""
+    def _folds(self, fold_of_block: Tensor, n_folds: int) -> tuple[list[Tensor], Tensor]:
+        """Tasks of each fold, and (n_folds, D, D) second moments outside it: all fits with these folds share them."""
         key = tuple(fold_of_block.tolist())
-        if key not in self._outside:
-            outside = (fold_of_block != torch.arange(n_folds, device=self.x.device).unsqueeze(1)).to(self.second)
-            self._outside[key] = torch.einsum("fb,bde->fde", outside, self.second)
-        return self._outside[key]
+        members, second = self._known.get(key, (None, None))
+        if members is None or second is None:
+            fold_of_block = fold_of_block.to(self.x.device)
+            members = _members(fold_of_block[self.block], n_folds)
+            if second is None:
+                outside = (fold_of_block != torch.arange(n_folds, device=self.x.device).unsqueeze(1)).to(self.second)
+                second = torch.einsum("fb,bde->fde", outside, self.second)
+            self._known[key] = (members if len(self.x) <= _CHUNK else None, second)  # of many they are large
+        return members, second
 
     def _sum(self, left: Tensor, rows: Tensor) -> Tensor:
         """``Σ_i left_i x_iᵀ`` over some tasks: (n, K), (m,) -> (K, D)."""
         parts = [left[some].double().T @ self.x[some].double() for some in torch.split(rows, _CHUNK)]
-        return torch.stack(parts).sum(0)
+        return parts[0] if len(parts) == 1 else torch.stack(parts).sum(0)
 
 
 def _members(group: Tensor, n_groups: int) -> list[Tensor]:

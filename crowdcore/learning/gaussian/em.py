@@ -127,11 +127,12 @@ def fit_gaussians(
     """
     n, shuffle = len(labelled.x), torch.Generator().manual_seed(seed)
     q, p, history, shared = annotations.votes() if start is None else start, None, [], settings.shared or 0.0
+    counts, pseudo = annotations.counts(q), (settings.smoothing, settings.pooling)
     for _ in range(settings.rounds):
         # The first round has nothing to say of unlabelled tasks yet.
         blocks, soft = (labelled, q) if everything is None or p is None else (everything, torch.cat([q, p]))
         scores = blocks.out_of_fold(soft, settings.shrinkage, settings.folds, shuffle)
-        every = annotations.log_evidence(q, settings.smoothing, settings.pooling)
+        every = annotations.log_evidence(q, counts, *pseudo)
         evidence = annotations.weight(shared) * every
         agreed = _temperature(scores[:n], evidence)
         temperature = sharpening * agreed
@@ -140,7 +141,8 @@ def fit_gaussians(
         log_p = log_softmax(logits + bias)
         history.append(torch.logsumexp(log_p[:n] + every, 1).mean())
         q = softmax(log_p[:n] + evidence)
-        confusion = annotations.confusion(q, settings.smoothing, settings.pooling)
+        counts = annotations.counts(q)
+        confusion = annotations.confusion(counts, *pseudo)
         if settings.shared is None:
             shared = annotations.shared_mistakes(softmax(agreed * scores[:n] + bias), confusion)
         if everything is not None:
@@ -163,11 +165,10 @@ def _temperature(scores: Tensor, evidence: Tensor) -> float:
     scores, evidence = _thinned(scores), _thinned(evidence)
     at_once = max(1, _FEW // scores.numel())  # a small crowd's at once: each call costs more than its arithmetic
     likelihood = [
-        tasks.mean()
+        torch.logsumexp(log_softmax(some * scores) + evidence, 2).mean(1)
         for some in torch.split(scores.new_tensor(_TEMPERATURES).view(-1, 1, 1), at_once)
-        for tasks in torch.logsumexp(log_softmax(some * scores) + evidence, 2)
     ]
-    return _TEMPERATURES[int(torch.stack(likelihood).argmax())]
+    return _TEMPERATURES[int(torch.cat(likelihood).argmax())]
 
 
 def _bias(logits: Tensor, evidence: Tensor, balance: float) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -51,9 +52,8 @@ class Annotations:
         pooled = counts.sum(0) + 0.5
         return smoothing + pooling * pooled / pooled.sum(1, keepdim=True)
 
-    def confusion(self, q: Tensor, smoothing: float, pooling: float) -> Tensor:
-        """(R, C, C) of all tasks, rows sum to 1."""
-        counts = self.counts(q)
+    def confusion(self, counts: Tensor, smoothing: float, pooling: float) -> Tensor:
+        """(R, C, C) of all tasks by their `counts`, rows sum to 1."""
         smoothed = counts + self.prior(counts, smoothing, pooling)
         return smoothed / smoothed.sum(2, keepdim=True)
 
@@ -67,19 +67,30 @@ class Annotations:
             p: (n, C) of the features alone, calibrated, by classes that have not seen the task.
             confusion: (R, C, C).
         """
-        likely = min(_LIKELY, self.n_classes)
-        step = max(1, -(-len(self.task) * likely * self.n_classes // _CELLS))  # evenly spaced tasks are enough
-        top, classes = p[::step].topk(likely, 1)
-        n, some = len(top), self.task % step == 0
-        task, worker, label = self.task[some] // step, self.worker[some], self.label[some]
+        step, task, worker, agreeing, pairs = self._paired
+        top, classes = p[::step].topk(min(_LIKELY, self.n_classes), 1)
         rows = confusion[worker.unsqueeze(1), classes[task]]
-        empty = rows.new_zeros(n, *rows.shape[1:])
+        empty = rows.new_zeros(len(top), *rows.shape[1:])
         together, alone = empty.index_add(0, task, rows), empty.index_add(0, task, rows * rows)
         expected = (top / top.sum(1, keepdim=True) * (together * together - alone).sum(2)).sum() / 2
+        return float(((agreeing - expected) / (pairs - expected)).nan_to_num(0).clamp(0, 1))
+
+    @cached_property
+    def _paired(self) -> tuple[int, Tensor, Tensor, Tensor, Tensor]:
+        """Of every how manieth task pairs of labels are looked at, task and worker of these labels, agreeing pairs,
+        pairs."""
+        cells = len(self.task) * min(_LIKELY, self.n_classes) * self.n_classes
+        step = max(1, -(-cells // _CELLS))  # evenly spaced tasks are enough
+        some = self.task % step == 0
+        task, worker, label = self.task[some] // step, self.worker[some], self.label[some]
         counts = torch.bincount(task * self.n_classes + label).double()
         labels = torch.bincount(task).double()
-        agreeing, pairs = (counts * (counts - 1)).sum() / 2, (labels * (labels - 1)).sum() / 2
-        return float(((agreeing - expected) / (pairs - expected)).nan_to_num(0).clamp(0, 1))
+        return step, task, worker, (counts * (counts - 1)).sum() / 2, (labels * (labels - 1)).sum() / 2
+
+    @cached_property
+    def _others(self) -> Tensor:
+        """(n,) labels of every task beside one."""
+        return torch.bincount(self.task, minlength=self.n_tasks).double() - 1
 
     def weight(self, shared: float, without: int = 0) -> Tensor:
         """(n, 1) what a label counts where mistakes are shared: ``1 / (1 + (m_i - 1) η)`` with m_i labels of a task.
@@ -88,19 +99,17 @@ class Annotations:
             shared: η.
             without: how many labels of every task are left out.
         """
-        labels = torch.bincount(self.task, minlength=self.n_tasks).double()
-        return (1 / (1 + (labels - 1 - without).clamp_min(0) * shared)).unsqueeze(1)
+        return (1 / (1 + (self._others - without).clamp_min(0) * shared)).unsqueeze(1)
 
-    def log_evidence(self, q: Tensor, smoothing: float, pooling: float) -> Tensor:
-        """``Σ_r log π^{r,-i}[c, y_i^r]``, (n, C): the task's own q is left out of its workers' confusions."""
+    def log_evidence(self, q: Tensor, counts: Tensor, smoothing: float, pooling: float) -> Tensor:
+        """``Σ_r log π^{r,-i}[c, y_i^r]``, (n, C), with the `counts` of q; the task's own q is left out of them."""
         evidence = torch.zeros_like(q)
-        for task, terms in self.log_terms(q, smoothing, pooling):
+        for task, terms in self.log_terms(q, counts, smoothing, pooling):
             evidence.index_add_(0, task, terms)
         return evidence
 
-    def log_terms(self, q: Tensor, smoothing: float, pooling: float) -> Iterator[tuple[Tensor, Tensor]]:
+    def log_terms(self, q: Tensor, counts: Tensor, smoothing: float, pooling: float) -> Iterator[tuple[Tensor, Tensor]]:
         """Task and ``log π^{r,-i}[c, y_i^r]``, (a,) and (a, C), of some annotations at a time."""
-        counts = self.counts(q)
         prior = self.prior(counts, smoothing, pooling)
         given, all_given = (counts + prior).transpose(1, 2), counts.sum(2) + prior.sum(1)
         for task, worker, label in self._chunks():

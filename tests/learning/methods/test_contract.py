@@ -19,7 +19,7 @@ from crowdcore.learning.training.data import Batch
 from tests.learning.helpers import EMBEDDING, HIDDEN, N_CLASSES, N_WORKERS, built, featured_crowd, gradients, objective
 
 NAMES = methods.names()
-pytestmark = pytest.mark.parametrize("name", NAMES)
+pytestmark = [pytest.mark.parametrize("name", NAMES), pytest.mark.usefixtures("short_trials")]
 
 
 def test_it_is_described(name):
@@ -146,7 +146,7 @@ def test_what_is_recovered_follows_the_conventions(name):
 def test_it_learns(name):
     crowd = featured_crowd(n_tasks=300, n_workers=8, per_task=3)
     chosen = {"chosen": "dl-em"} if methods.get(name).candidates else {}
-    result = train(crowd, name, seeds=2, epochs=40, batch_size=32, lr=0.01, select_on="gold", **chosen)
+    result = train(crowd, name, seeds=2, epochs=20, batch_size=36, lr=0.01, select_on="gold", **chosen)
     assert result.accuracy("test").min() > 0.7
     assert result.curves["loss"][-1].mean() < result.curves["loss"][0].mean()
 

@@ -78,7 +78,7 @@ def test_predictions_on_other_tasks(result, crowd):
 
 
 @pytest.mark.parametrize("method", methods.names())
-def test_save_and_load(tmp_path, crowd, method):
+def test_save_and_load(tmp_path, crowd, method, short_trials):
     result = train(crowd, method, seeds=2, epochs=2, holdout=0.2, select_on="holdout")
     loaded = load_result(result.save(tmp_path / "run"))
     for field in fields(result):

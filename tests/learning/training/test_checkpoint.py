@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def same(a, b):
 def test_resume_is_bit_for_bit(tmp_path, monkeypatch, labels, method, stack, record):
     monkeypatch.setattr("crowdcore.learning.training.loop._WORTH_RECORDING", 1)
     crowd = featured_crowd() if labels == "classes" else rated_crowd(n_tasks=60)[0]
-    run = {**RUN, "stack": stack, "record": record}
+    run = {**RUN, "epochs": 6, "stack": stack, "record": record}
     whole = fit(crowd, method, **run)
     seen = []
 
@@ -63,16 +64,20 @@ def test_resume_is_bit_for_bit(tmp_path, monkeypatch, labels, method, stack, rec
     same(whole, fit(crowd, method, **run, checkpoint=tmp_path))
 
 
+@cache
+def undisturbed(method, **settings):
+    return train(featured_crowd(), method, **RUN, **settings)
+
+
 @pytest.mark.parametrize(("stop_after", "vote_epochs"), [(1, 0), (3, 0), (1, 0.2), (3, 0.2)])
 def test_a_first_stage_is_resumed_bit_for_bit(tmp_path, stop_after, vote_epochs):
-    crowd, run = featured_crowd(), {**RUN, "start": "best-of", "start_epochs": 0.5, "vote_epochs": vote_epochs}
-    whole = train(crowd, "conal", **run)
-    seen = []
+    crowd, run = featured_crowd(), {"start": "best-of", "start_epochs": 0.5, "vote_epochs": vote_epochs}
+    whole, seen = undisturbed("conal", **run), []
 
     def count(event):
         seen.extend([event] if isinstance(event, EpochEvent) else [])
 
-    run_here = {**run, "checkpoint": tmp_path, "checkpoint_every": 1}
+    run_here = {**RUN, **run, "checkpoint": tmp_path, "checkpoint_every": 1}
     partial = train(crowd, "conal", **run_here, on_event=count, should_stop=lambda: len(seen) >= stop_after)
     assert len(seen) == stop_after, "nothing is trained after the request"
     assert partial.seconds == 0 and len(partial.curves["loss"]) == 1, "what the first stage learnt is the result"
@@ -131,7 +136,7 @@ def _flip(path):
 @pytest.mark.parametrize("damage", [_cut, _flip, lambda path: path.write_bytes(b"")])
 def test_a_broken_checkpoint_gives_way_to_the_one_before_it(tmp_path, damage):
     crowd, run = featured_crowd(), {**RUN, "checkpoint": tmp_path, "checkpoint_every": 2}
-    whole, seen = train(crowd, "vanilla", **RUN), []
+    whole, seen = undisturbed("vanilla"), []
 
     def count(event):
         seen.extend([event.epoch] if isinstance(event, EpochEvent) else [])

@@ -1,0 +1,14 @@
+"""What several tests of learning ask for."""
+
+from __future__ import annotations
+
+import pytest
+
+from crowdcore.learning import trials
+
+
+@pytest.fixture
+def short_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As few trials as there can be."""
+    monkeypatch.setattr(trials, "FOLDS", 2)
+    monkeypatch.setattr(trials, "REPLICAS", 1)
