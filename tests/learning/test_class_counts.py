@@ -29,6 +29,7 @@ def test_no_method_learns_one_class(name):
 AGGREGATORS = {
     ("conal-em", 1): "one class only",
     ("glad", 1): "one class only",
+    ("item-response", 1): "one class only",
     ("m-msr", 1): "one class only",
     ("kos", 1): "defined for two classes only",
     ("kos", 3): "defined for two classes only",
