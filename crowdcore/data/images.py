@@ -38,8 +38,8 @@ _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA")  # whose colours are plain
 _NAMED, _FEW = 50, 3  # faults that a sentence names; where no task is left
 _UNUSABLE, _NEXT = "cannot be used for want of a usable", " · "
 LEAVE_OUT = (
-    "Correct them, or pass --accept (in Python accept=True) to leave these tasks out (`crowdcore embed` writes a dataset "
-    "without them)."
+    "Correct them, or pass --accept (in Python accept=True) to leave these tasks out (`crowdcore embed` writes a "
+    "dataset without them)."
 )
 """What helps where images or texts cannot be used."""
 ADDRESSES = (
