@@ -73,7 +73,7 @@ def labels_per_task(summary: Summary, *, title: str = "Annotations per task") ->
     mean = summary.n_annotations / max(summary.n_annotated, 1)
     subtitle = f"{summary.n_annotated:,} of {plural(summary.n_tasks, 'task')} with annotations, {mean:.2f} on average"
     fig = theme.figure(bars, title=title, subtitle=subtitle, height=320, showlegend=False)
-    fig.update_xaxes(title="annotations", showgrid=False, dtick=1 if len(tasks) <= 20 else None)
+    fig.update_xaxes(title="annotations", showgrid=False, dtick=1 if np.ptp(some) <= 20 else None)
     return fig.update_yaxes(title="tasks", rangemode="tozero", dtick=None if tasks.max(initial=0) > _FEW else 1)
 
 

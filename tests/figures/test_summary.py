@@ -41,6 +41,11 @@ def test_tasks_by_number_of_annotations(found):
     assert (list(bars.x), list(bars.y)) == ([3], [300])
 
 
+def test_tasks_with_many_annotations_alike_have_ticks_at_whole_numbers():
+    found = summary(simulate_crowd(10, n_workers=30, per_task=30))
+    assert figures.labels_per_task(found).layout.xaxis.dtick == 1
+
+
 def test_balance_shows_true_and_given_shares(found):
     true, given = figures.class_balance(found.balance).data
     np.testing.assert_allclose(true.y, 100 * found.balance.true_share)
