@@ -80,7 +80,7 @@ _METHOD_COLORS = {
     "one-coin": "#56b4e9",
     "fast-dawid-skene": "#4f8fc0",
     "glad": "#009e73",
-    "item-response": "#5a7d9a",
+    "item-response": "#4b2fd0",
     "kos": "#e69f00",
     "m-msr": "#6b8e23",
     "mace": "#8c7a2e",
