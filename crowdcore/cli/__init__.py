@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import typer
@@ -82,6 +83,12 @@ app.add_typer(runs_app, name="runs")
 app.add_typer(workspace_app, name="workspace")
 
 
+@cache
+def _commands() -> Callable[[list[str] | None], Any]:
+    """All commands, which Typer would make from their functions' signatures at every call."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a `CrowdError` or a file's error is one line on standard error and exit code 2."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin while they wait starve a shared machine
@@ -90,7 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
         from crowdcore.runs.record import patient
 
         with patient(60):
-            app(arguments)
+            _commands()(arguments)
     except CrowdError as error:
         print(f"crowdcore: {as_typed(str(error))}", file=sys.stderr)
         sys.exit(2)
