@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zlib import crc32
+
 import pytest
 
 from crowdcore.core.errors import DataError
@@ -11,8 +13,9 @@ OPTIONS = [{"id": "SPORT", "text": "Sport"}, {"id": "POLITICS", "text": "Politic
 
 
 def line(text, who, answer="accept", accept=(), **more):
+    number = crc32(text.encode())  # Python's own hash differs from process to process, and may be equal
     return {
-        "text": text, "_input_hash": hash(text) % 1000, "_task_hash": 1000 + hash(text) % 1000, "options": OPTIONS,
+        "text": text, "_input_hash": number, "_task_hash": number + 1, "options": OPTIONS,
         "_annotator_id": who, "answer": answer, "accept": list(accept), "_timestamp": 1_700_000_000, **more,
     }  # fmt: skip
 
