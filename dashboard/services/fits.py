@@ -47,6 +47,8 @@ def labels_csv(name: str, fit: str) -> bytes:
     opened = dataset(name)
     found = fitted(opened, fit)
     with tempfile.TemporaryDirectory() as folder:
-        path, per_task = Path(folder) / "labels.csv", ("posterior", "difficulty", "foil")
-        write_aggregated(opened, found.labels, path, **{name: getattr(found, name) for name in per_task})
+        path = Path(folder) / "labels.csv"
+        write_aggregated(
+            opened, found.labels, path, posterior=found.posterior, difficulty=found.difficulty, foil=found.foil
+        )
         return path.read_bytes()

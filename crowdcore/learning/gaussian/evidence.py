@@ -77,8 +77,8 @@ class Annotations:
 
     @cached_property
     def _paired(self) -> tuple[int, Tensor, Tensor, Tensor, Tensor]:
-        """Of every how manieth task pairs of labels are looked at, task and worker of these labels, agreeing pairs,
-        pairs."""
+        """Step k from one task whose labels are paired to the next; task (over k) and worker of these labels; number of
+        agreeing pairs, and of all."""
         cells = len(self.task) * min(_LIKELY, self.n_classes) * self.n_classes
         step = max(1, -(-cells // _CELLS))  # evenly spaced tasks are enough
         some = self.task % step == 0
