@@ -75,11 +75,9 @@ class TorchEngine:
         key, times = torch.unique(row * shape[1] + column, return_counts=True)
         start = torch.zeros(shape[0] + 1, dtype=torch.int64, device=self.device)
         start[1:] = torch.bincount(key // shape[1], minlength=shape[0]).cumsum(0)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), torch.sparse.check_sparse_tensor_invariants():
             warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-            return torch.sparse_csr_tensor(
-                start.int(), (key % shape[1]).int(), times.double(), shape, check_invariants=True
-            )
+            return torch.sparse_csr_tensor(start.int(), (key % shape[1]).int(), times.double(), shape)
 
     @property
     def posterior(self) -> FloatArray:
