@@ -80,6 +80,9 @@ class Tagger(Backbone):
         step = (n_reading.cumsum(0) - n_reading)[place - start[sentence]] + order.argsort()[sentence]
         state = tokens.new_zeros(1, len(start), self.hidden)
         words = self.dropout[0](found)[step.argsort()]
-        read, _ = torch.gru(words, n_reading.cpu(), state, list(self.gru), True, 1, 0.0, False, False)
+        whole = torch.cat([p.flatten() for p in self.gru])  # cuDNN reads weights from one piece of memory
+        pieces = whole.split([p.numel() for p in self.gru])
+        weights = [piece.view(p.shape) for piece, p in zip(pieces, self.gru, strict=True)]
+        read, _ = torch.gru(words, n_reading.cpu(), state, weights, True, 1, 0.0, self.training, False)
         logits: Tensor = self.output(self.dropout[1](read[step]))
         return logits
