@@ -15,7 +15,8 @@ _QUANTILES = 1000
 _SAMPLE = 1000  # tasks that the median distance is measured on
 _CHUNK = 4096  # tasks at a time
 _JITTER = 1e-10  # on the diagonal of the kernel between landmarks, which is 1
-_SAME = 1e-12  # part of the largest square below which a distance or a variance is 0
+_SAME = 1e-12  # part of the largest square below which a distance is 0
+_NOISE = 1e-6  # part of the largest variance below which a component varies with the rounding of float32
 _LARGEST = 1e36  # sum of squares that float32 can hold
 _ZERO = 1e-5  # part of the largest feature that undoing the preparation may leave below zero
 _NORMAL = 3.1  # standard deviations that a normal score is clipped at
@@ -184,5 +185,5 @@ def _principal_axes(centred: Tensor) -> Tensor:
         variance, axes = deviation.square().flip(0), right.mT.flip(1)
     else:
         variance, axes = torch.linalg.eigh(centred.T @ centred)
-    axes = axes[:, variance > _SAME * variance[-1]]
+    axes = axes[:, variance > _NOISE * variance[-1]]
     return torch.flip(axes, (1,))
