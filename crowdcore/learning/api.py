@@ -20,7 +20,7 @@ from crowdcore.learning.keywords import TrainKeywords
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import SEEDS, TrainSettings
 from crowdcore.learning.training.conclusion import conclude
-from crowdcore.learning.training.device import deterministic_kernels, resolve_device
+from crowdcore.learning.training.device import numeric_kernels, resolve_device
 from crowdcore.learning.training.events import Listener, NoteEvent
 from crowdcore.learning.training.inputs import with_inputs
 from crowdcore.learning.training.loop import Replica
@@ -208,7 +208,7 @@ def _together(
     def problem_of(training: TrainSettings) -> Problem:
         return replace(problems[_problem_key(training)], training=training)
 
-    with deterministic_kernels(any(t.deterministic for t, _ in split)):
+    with numeric_kernels(any(t.deterministic for t, _ in split)):
         outcomes = run_jobs(session, jobs, problem_of)
     return [
         conclude(problem_of(training), session.method, training, own, point, session)

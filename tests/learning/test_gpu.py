@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from crowdcore.data.rows import Rows
 from crowdcore.learning import TrainSettings, methods, train
 from crowdcore.learning.gaussian.fit import GaussianSettings, choose_gaussians
 from crowdcore.learning.training.problem import make_problem
@@ -24,6 +27,17 @@ def test_device_stack_recording_and_streaming_do_not_matter(method, monkeypatch)
     for seeds, settings in [([3], {}), ([1, 3, 4], {}), ([1, 3], {"record": False}), ([1, 3], {"feed": "stream"})]:
         loss = train(crowd, method, seeds=seeds, device="cuda", **RUN, **settings).curves["loss"]
         np.testing.assert_allclose(loss[:, seeds.index(3)], reference, rtol=1e-3)
+
+
+@pytest.mark.parametrize("backbone", ["cnn", "resnet18"])
+def test_convolutions_are_as_exact_as_on_the_cpu(backbone):
+    """TF32, which cuDNN takes for float32 unless told otherwise, is off by a part in a thousand."""
+    crowd = featured_crowd()
+    levels = (np.array(crowd.features)[:, :3] * 40 + 128).clip(0, 255).astype(np.uint8)
+    crowd = replace(crowd, features=Rows.from_array(np.tile(levels[:, None, None], (1, 16, 16, 1))))
+    run = {"seeds": 1, "epochs": 1, "batch_size": 32, "select_on": "none", "lr": 1e-4, "backbone": backbone}
+    cpu, gpu = (train(crowd, "vanilla", device=device, **run).curves["loss"] for device in ("cpu", "cuda"))
+    np.testing.assert_allclose(gpu, cpu, rtol=1e-5)
 
 
 def test_deterministic_runs_repeat():

@@ -16,7 +16,7 @@ from crowdcore.learning.ratings import methods
 from crowdcore.learning.ratings.problem import RatingProblem, rating_problem
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.settings import SEEDS, TrainSettings
-from crowdcore.learning.training.device import deterministic_kernels, resolve_device
+from crowdcore.learning.training.device import numeric_kernels, resolve_device
 from crowdcore.learning.training.events import Listener, NoteEvent
 from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.outcome import Outcome
@@ -67,7 +67,7 @@ def train_ratings(
     for note in problem.notes:
         session.listen(NoteEvent(note))
     jobs = [Job(training, Replica(own, seed), 0) for seed in seed_numbers(seeds)]
-    with deterministic_kernels(training.deterministic):
+    with numeric_kernels(training.deterministic):
         trained = run_jobs(session, jobs, lambda training: problem)
     return _conclude(problem, training, own, trained, session)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -42,15 +43,22 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 @contextmanager
-def deterministic_kernels(wanted: bool) -> Iterator[None]:
-    """Within: only kernels that give the same result on every run."""
-    before = torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.benchmark
-    if wanted:
+def numeric_kernels(deterministic: bool) -> Iterator[None]:
+    """Within: float32 is float32, without TF32 in convolutions; if wanted, every run gives the same result."""
+    cudnn: Any = torch.backends.cudnn
+    layers = cudnn.conv, cudnn.rnn
+    precisions = [layer.fp32_precision for layer in layers]
+    before = torch.are_deterministic_algorithms_enabled(), cudnn.benchmark
+    for layer in layers:
+        layer.fp32_precision = "ieee"
+    if deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to repeat itself
         torch.use_deterministic_algorithms(True)
-        torch.backends.cudnn.benchmark = False
+        cudnn.benchmark = False
     try:
         yield
     finally:
+        for layer, precision in zip(layers, precisions, strict=True):
+            layer.fp32_precision = precision
         torch.use_deterministic_algorithms(before[0])
-        torch.backends.cudnn.benchmark = before[1]
+        cudnn.benchmark = before[1]
