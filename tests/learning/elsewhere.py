@@ -94,6 +94,8 @@ class _Functions(TorchFunctionMode):
             return func(*args, **{**kwargs, "device": HOST}).to(THERE)
         if name == "new_tensor" and args[0].device == THERE:
             return torch.tensor(args[1], dtype=kwargs.get("dtype", args[0].dtype)).to(THERE)
+        if func is torch.gru and not args[7] and torch.is_grad_enabled() and args[0].requires_grad:
+            raise RuntimeError("cuDNN has no gradient of a recurrent network outside training mode")
         if func is Tensor.tolist:
             return args[0].cpu().tolist()
         return func(*args, **kwargs)
@@ -107,7 +109,7 @@ class _Capturing(TorchDispatchMode):
         tensors = [a for a in _leaves((args, kwargs)) if isinstance(a, Tensor)]
         chosen = [t for t in _leaves(args[1:2]) if isinstance(t, Tensor)] if name in _FROM_HOST else []
         masked = name in _FROM_HOST and any(t.dtype == torch.bool for t in chosen)
-        waits = masked or (name not in _FROM_HOST and _ASKS & set(op.tags)) or "linalg_lu" in name
+        waits = masked or (name not in _FROM_HOST and _ASKS & set(op.tags))
         apart = any(t.dim() and not isinstance(t, Elsewhere) for t in tensors)
         moves = _is(kwargs.get("device"), HOST) and any(isinstance(t, Elsewhere) for t in tensors)
         if waits or apart or moves:

@@ -52,7 +52,6 @@ class CoinNet(WorkerModel):
     title: ClassVar[str] = "COINNet"
     paper: ClassVar[str] = "Nguyen, Ibrahim, Fu: Noisy Label Learning with Instance-Dependent Outliers, NeurIPS 2024"
     Settings: ClassVar[type[Settings]] = CoinNetSettings
-    capturable: ClassVar[bool] = False  # volumes are determinants
 
     sparsity: Tensor
     offset: Tensor

@@ -47,7 +47,6 @@ class GeoCrowdNet(WorkerModel):
         "Identifiability, and Regularization, ICLR 2023"
     )
     Settings: ClassVar[type[Settings]] = GeoCrowdNetSettings
-    capturable: ClassVar[bool] = False  # volumes are determinants
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
