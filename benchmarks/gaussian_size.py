@@ -112,6 +112,7 @@ def reading(file: Path) -> float:
 def main() -> None:
     n = int(float(sys.argv[1])) if len(sys.argv) > 1 else 100_000
     given = {name: json.loads(value) for name, value in (a.split("=") for a in sys.argv[2:])}
+    device = given.pop("device", "cpu")
     settings = GaussianSettings(**given)
     with tempfile.TemporaryDirectory() as folder:
         crowd = make_crowd(n, Path(folder))
@@ -132,7 +133,7 @@ def main() -> None:
         timed(em, "_bias", "balance", "EM")
         before, peak, start = own_memory(), Peak(), time.process_time()
         began = time.perf_counter()
-        result = train(crowd, "gaussian-em", seeds=1, epochs=1, batch_size=1024, feed="stream", device="cpu", **given)
+        result = train(crowd, "gaussian-em", seeds=1, epochs=1, batch_size=1024, feed="stream", device=device, **given)
         wall = time.perf_counter() - began
         seconds["network"] += time.process_time() - start
         peak.ended.set()

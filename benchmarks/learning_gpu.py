@@ -2,8 +2,8 @@
 
     CROWDCORE_DATA=<folder with labelme and music> python -m benchmarks.learning_gpu [part ...]
 
-Parts: same (replicas alone and among others, CPU and GPU), suite, kernels, memory, large. Without a GPU every part
-runs on the CPU on a tenth of the work, and says so.
+Parts: same (replicas alone and among others, CPU and GPU), suite, kernels, images, memory, large. Without a GPU every
+part runs on the CPU on a tenth of the work or less, and says so.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ import torch
 from crowdcore.data import load_dataset, simulate
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
-from crowdcore.learning import methods, train
+from crowdcore.learning import backbones, methods, train
 from crowdcore.learning.api import split_settings
 from crowdcore.learning.training.data import Data, Feed
+from crowdcore.learning.training.device import numeric_kernels
+from crowdcore.learning.training.events import EpochEvent
 from crowdcore.learning.training.loop import Replica, make_replicas
 from crowdcore.learning.training.optimiser import Optimiser
 from crowdcore.learning.training.problem import make_problem
@@ -132,7 +134,7 @@ def kernels() -> None:
                 for e in range(3):
                     steps.epoch(e)
                 wait()
-                n = 20 if GPU else 3
+                n = 5 if GPU else 3
                 start = time.perf_counter()
                 for e in range(n):
                     steps.epoch(e)
@@ -168,6 +170,51 @@ def with_features(crowd: CrowdDataset, n_features: int, seed: int = 0) -> CrowdD
     n = crowd.n_tasks // 100
     split[-2 * n : -n], split[-n:] = 1, 2
     return replace(crowd, features=Rows.from_array(features), split=split)
+
+
+def images() -> None:
+    """CoNAL over ResNet-18, beside a loop that trains the network alone on as many images."""
+    n = 20_000 if GPU else 300
+    crowd = simulate.large(n_tasks=n, n_workers=300, n_classes=10, per_task=3)
+    pixels = np.random.default_rng(0).integers(0, 256, (n, 32, 32, 3), dtype=np.uint8)
+    pixels[np.arange(n), 3 * crowd.gold] = 255  # a white line where the class says
+    crowd = replace(crowd, features=Rows.from_array(pixels), split=np.zeros(n, np.int8))
+    print(f"{n:,} images of 32×32 with three labels each, ResNet-18, batches of 128, second epoch:")
+    run = {"epochs": 2, "batch_size": 128, "lr": 1e-3, "select_on": "none", "device": str(DEVICE)}
+    for precision in ("float32", "bfloat16"):
+        seconds: list[float] = []
+        train(
+            crowd,
+            "conal",
+            seeds=1,
+            backbone="resnet18",
+            precision=precision,
+            on_event=lambda event, s=seconds: s.append(event.seconds) if isinstance(event, EpochEvent) else None,
+            **run,
+        )
+        alone = network_alone(pixels, crowd.gold, precision == "bfloat16")
+        speed = f"{n / seconds[-1]:8,.0f} images/s with evaluation, the network alone {n / alone:8,.0f}"
+        print(f"  {precision:8s} {speed}, ratio {alone / seconds[-1]:.2f}", flush=True)
+
+
+def network_alone(pixels: np.ndarray, gold: np.ndarray, reduced: bool) -> float:
+    """Seconds of the second epoch of ResNet-18 on gold labels: what training on images costs at least."""
+    network = backbones.build("resnet18", (3, 32, 32), 10, {}).to(DEVICE)
+    optimiser = torch.optim.Adam(network.parameters(), lr=1e-3, fused=True)
+    x, y = torch.from_numpy(pixels).to(DEVICE), torch.from_numpy(gold.astype(np.int64)).to(DEVICE)
+    began = 0.0
+    with numeric_kernels(deterministic=False):
+        for _ in range(2):
+            wait()
+            began = time.perf_counter()
+            for some in torch.randperm(len(x), device=DEVICE).split(128):
+                with torch.autocast(DEVICE.type, torch.bfloat16, enabled=reduced):
+                    logits = network(x[some].permute(0, 3, 1, 2) / 255)
+                optimiser.zero_grad()
+                torch.nn.functional.cross_entropy(logits.float(), y[some]).backward()
+                optimiser.step()
+            wait()
+    return time.perf_counter() - began
 
 
 def memory() -> None:
@@ -225,7 +272,7 @@ def large() -> None:
 
 
 def main() -> None:
-    parts = {"same": same, "suite": suite, "kernels": kernels, "memory": memory, "large": large}
+    parts = {"same": same, "suite": suite, "kernels": kernels, "images": images, "memory": memory, "large": large}
     name = torch.cuda.get_device_name() if GPU else "no GPU here: CPU, on less work"
     print(f"torch {torch.__version__}, {name}")
     for part in sys.argv[1:] or parts:
