@@ -65,17 +65,13 @@ def test_it_refuses_what_a_cuda_graph_refuses() -> None:
 
 
 @pytest.mark.parametrize("backbone", ["cnn", "tagger"])
-def test_images_and_sentences_do(backbone: str) -> None:
+def test_images_and_sentences_do(backbone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crowdcore.learning.training.loop._WORTH_RECORDING", 1)
     crowd = with_images() if backbone == "cnn" else WORDED
+    settings: dict[str, Any] = {"backbone": backbone, "epochs": 1, "batch_size": 15, "seeds": 2}
     small = {"width": 8, "hidden": 16} if backbone == "cnn" else SMALL
-    settings: dict[str, Any] = {
-        "backbone": backbone,
-        "backbone_settings": small,
-        "epochs": 1,
-        "record": False,
-        "seeds": 2,
-    }
-    here = train(crowd, "crowd-layer", device="cpu", **settings)
+    settings |= {"backbone_settings": small, "augment": "crop+flip" if backbone == "cnn" else "no"}
+    here = train(crowd, "crowd-layer", device="cpu", record=False, **settings)
     with imagined_gpu():
         there = train(crowd, "crowd-layer", device="cuda", **settings)
     np.testing.assert_allclose(there.curves["loss"], here.curves["loss"], rtol=1e-5)

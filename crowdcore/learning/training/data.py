@@ -75,9 +75,10 @@ class Data:
         self.label = torch.from_numpy(np.append(problem.label, 0)).to(home)
         self.target = None if targets is None else torch.from_numpy(np.ascontiguousarray(targets)).to(home)
         self._rows: Tensor | None = None
+        self._prepare = problem.preparation.on(device)
         if self.resident:
             raw = self._host(slice(0, len(problem.order))).to(device)
-            self._rows = raw if problem.preparation.image else problem.preparation(raw)
+            self._rows = raw if problem.preparation.image else self._prepare(raw)
 
     def _host(self, tasks: IntArray | slice) -> Tensor:
         """Stored rows of some tasks, on the host."""
@@ -87,7 +88,6 @@ class Data:
 
     def inputs(self, tasks: Tensor | slice) -> Tensor:
         """Prepared inputs of a range of tasks, (B, *input shape), or of a table of them, (S, B, *input shape)."""
-        prepare = self.problem.preparation
         if self._rows is None:
             index = tasks if isinstance(tasks, slice) else tasks.numpy().ravel()
             rows = self._host(index)
@@ -98,7 +98,7 @@ class Data:
             rows = self._rows[tasks]
         else:
             rows = self._rows.index_select(0, tasks.reshape(-1))
-        x = prepare(rows) if prepare.image or self._rows is None else rows
+        x = self._prepare(rows) if self.problem.preparation.image or self._rows is None else rows
         return x if isinstance(tasks, slice) else x.reshape(*tasks.shape, *x.shape[1:])
 
     def batch(self, index: Index) -> Batch:

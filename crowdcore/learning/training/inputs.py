@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -19,6 +20,7 @@ from crowdcore.data.unlabelled import refuse_unlabelled
 from crowdcore.learning.training.words import word_rows
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 _SAMPLE = 2e7  # numbers from which mean and scale are estimated
@@ -40,18 +42,24 @@ class Preparation:
 
     def __call__(self, rows: Tensor) -> Tensor:
         """(..., *row shape) on any device -> float32 (..., *input shape)."""
+        return self.on(rows.device)(rows)
+
+    def on(self, device: torch.device) -> Callable[[Tensor], Tensor]:
+        """The same for rows on one device, where mean and scale wait: a CUDA graph can hold it."""
         import torch
 
-        x = rows.to(torch.float32)
-        mean = torch.as_tensor(self.mean, device=x.device)
-        scale = torch.as_tensor(self.scale, device=x.device)
-        if self.image:
+        mean, scale = (torch.as_tensor(value, device=device) for value in (self.mean, self.scale))
+
+        def prepared(rows: Tensor) -> Tensor:
+            x = rows.to(torch.float32)
+            if not self.image:
+                return (x - mean) / scale if self.changes else x
             if rows.dtype == torch.uint8:
                 x = x / 255
-            n_channels = len(self.mean)
-            x = x.unsqueeze(-1) if n_channels == 1 and x.shape[-1] != 1 else x
+            x = x.unsqueeze(-1) if len(mean) == 1 and x.shape[-1] != 1 else x
             return ((x - mean) / scale).movedim(-1, -3).contiguous()
-        return (x - mean) / scale if self.changes else x
+
+        return prepared
 
     @property
     def changes(self) -> bool:
