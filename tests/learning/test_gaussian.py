@@ -75,6 +75,15 @@ def test_ranks_replace_features_with_negative_values():
     torch.testing.assert_close(a.abs(), b.abs(), atol=0.1, rtol=0)
 
 
+def test_the_last_digit_of_features_does_not_move_the_space():
+    rng = np.random.default_rng(0)
+    tight = 1 + 4 * np.eye(3)[np.arange(36) % 3] + 1e-4 * rng.standard_normal((36, 3))
+    rows = torch.from_numpy(tight).float()
+    other = torch.nextafter(rows, torch.where(rows > rows.median(), torch.inf, -torch.inf))
+    a, b = (fit_space(x, gamma=0.25, dimensions=30, seed=0)(rows) for x in (rows, other))
+    torch.testing.assert_close(a @ a.T, b @ b.T, atol=1e-4, rtol=0)
+
+
 def test_prepared_inputs_and_composed_maps_come_to_the_same():
     x = torch.from_numpy(np.abs(clusters()[0])).float()
     plain = fit_space(x, gamma=0.25, dimensions=4, seed=0)
