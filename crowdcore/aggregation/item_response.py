@@ -36,8 +36,8 @@ class ItemResponse(EMAggregator):
     Few parameters are free: d has a distribution on a grid, common to all tasks, each wrong class is as likely the
     foil, ``β_r(c) ~ N(m_r, s_c²)``, ``m_r ~ N(m, s_m²)``, and ``w_rz`` is drawn to the crowd's by κ labels. EM over
     (z, d, f), with one Newton step for β in each M-step, accelerated by Anderson's method: a step that would lower the
-    objective is not taken. ``log_likelihood`` contains the log density of β, but not that of w, which moves with the
-    counts and may lower it a little: EM stops when two iterations together gain nothing.
+    objective is not taken. ``log_likelihood`` contains the log density of β, ρ and φ, but not that of w,
+    which moves with the counts and may lower it a little: EM stops when two iterations gain nothing.
 
     ``difficulty`` is the share of the crowd's labels that are expected to be wrong; ``foil`` the class that a task
     misleads to. ``worker_weight`` is the expected accuracy.
@@ -49,6 +49,9 @@ class ItemResponse(EMAggregator):
         "After Rasch, 1960, and Bachrach, Graepel, Minka & Guiver, ICML 2012, arXiv:1206.6386 (DARE); foils added"
     )
 
+    max_iterations: int = Field(
+        default=200, ge=1, title="Iterations at most", description="Maximum number of iterations."
+    )
     smoothing: float = Field(
         default=5.0,
         gt=0,

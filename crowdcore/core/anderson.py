@@ -24,7 +24,7 @@ class Anderson:
         >>> found, x = Anderson(1), np.array([0.0])
         >>> for _ in range(2):
         ...     found.add(x, x := 1 + x / 2)
-        >>> found.extrapolate(np.ones(1)).tolist()
+        >>> found.extrapolate(np.ones(1)).round(6).tolist()
         [2.0]
     """
 

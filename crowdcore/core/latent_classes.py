@@ -100,12 +100,16 @@ class LatentClasses:
     def step(self) -> float:
         """One E-step, and an M-step with one Newton step for β.
 
-        Returns the log likelihood of the labels plus the log density of β, before the M-step.
+        Returns the log likelihood of the labels plus the log density of β, class shares and φ, before the M-step.
         """
         n = self.counts.shape[1]
         of_class, of_worker = self.priors.class_deviation**2, self.priors.worker_deviation**2
         density = -float(((self._beta - self._mean) ** 2).sum() / of_class) / 2
         density -= float(((self._mean - self.priors.worker_mean) ** 2).sum() / of_worker) / 2
+        density += float(np.log(self.class_share).sum())
+        if np.isfinite(self.priors.alone_drawn):
+            own = ALONE * np.log(self._alone) + (1 - ALONE) * np.log(1 - self._alone)
+            density += float(self.priors.alone_drawn * own)
         model = self.model
         n_types, n_class, labels, right_slope, self.counts, n_misled, log_likelihood = self._expected(model)
         right = model[0][:, :-1]

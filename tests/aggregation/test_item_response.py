@@ -36,6 +36,8 @@ def test_log_likelihood_and_posterior_are_those_of_the_enumerated_model(monkeypa
         np.testing.assert_allclose(found_by.posterior[i], classes / classes.sum(), rtol=1e-9)
     beta, mean = fits[0]._beta, fits[0]._mean
     density = -((beta - mean) ** 2).sum() / 2 - ((mean - 1) ** 2).sum() / 2
+    alone = fits[0]._alone
+    density += np.log(fits[0].class_share).sum() + 100 * (0.15 * np.log(alone) + 0.85 * np.log(1 - alone))
     likelihood = sum(np.log(sum(p for p, *_ in found)) for found in every)
     assert fits[0].step() == pytest.approx(likelihood + density, rel=1e-10)
 
