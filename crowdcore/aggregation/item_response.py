@@ -49,6 +49,11 @@ class ItemResponse(EMAggregator):
         "After Rasch, 1960, and Bachrach, Graepel, Minka & Guiver, ICML 2012, arXiv:1206.6386 (DARE); foils added"
     )
 
+    of_tasks: ClassVar[str] = (
+        "Difficulty: the share of labels expected to be wrong if every worker labelled the task. Foil: the wrong class "
+        "that the task, more likely than not, misleads workers to; empty if there is none."
+    )
+
     max_iterations: int = Field(
         default=200, ge=1, title="Iterations at most", description="Maximum number of iterations."
     )
