@@ -51,7 +51,7 @@ class ItemResponse(EMAggregator):
 
     of_tasks: ClassVar[str] = (
         "Difficulty: the share of labels expected to be wrong if every worker labelled the task. Foil: the wrong class "
-        "that the task, more likely than not, misleads workers to; empty if there is none."
+        "that the task, more likely than not, misleads workers to, if there is one."
     )
 
     max_iterations: int = Field(
