@@ -4,7 +4,8 @@
 accuracy of each aggregator (%), then the share of fits on independent crowds in which a guard speaks (false alarms), on
 crowds whose fits collapse by construction (alarms wanted), and the calibration errors before and after tempering.
 ``python -m benchmarks.aggregators_auto calibration judges_civil`` prints the calibration errors on a dataset with gold:
-as fitted, tempered without gold, and calibrated on 100 gold labels (five draws, judged by the other tasks).
+as fitted, tempered without gold, and calibrated on 100 gold labels (five draws, judged by the other tasks);
+``… confidence NAME …`` those of four aggregators on several datasets, with mean confidence and accuracy.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ GUARD_WORDS = ("is all but lost", "is inflated", "is too high")
 def main() -> None:
     if sys.argv[1:2] == ["calibration"]:
         return calibrated(cc.load_dataset(sys.argv[2]))
+    if sys.argv[1:2] == ["confidence"]:
+        return confidence(sys.argv[2:])
     seeds = int(sys.argv[1]) if sys.argv[1:] else 5
     print(" " * 26, *(f"{name[:8]:>8}" for name in NAMES))
     means, alarms, errors = [], defaultdict(list), defaultdict(list)
@@ -69,9 +72,25 @@ def main() -> None:
     return None
 
 
+def confidence(datasets: list[str]) -> None:
+    """Calibration errors; in brackets mean confidence and accuracy; *: a guard warns of too high confidence."""
+    names = ("majority-vote", "glad", "dawid-skene", "item-response")
+    print("| | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
+    for votes in map(cc.load_dataset, datasets):
+        cells = []
+        for name in names:
+            result = cc.aggregation.get(name).fit(votes)
+            found = calibration(result, votes.gold)
+            judged = votes.annotated & (votes.gold >= 0)
+            sure, right = result.posterior[judged].max(1).mean(), (result.labels == votes.gold)[judged].mean()
+            warned = "*" if any("is too high" in note for note in result.notes) else ""
+            cells.append(f"{float(found.error):.3f}{warned} ({100 * sure:.1f}, {100 * right:.1f})")
+        print(f"| {votes.name} | " + " | ".join(cells) + " |", flush=True)
+
+
 def calibrated(votes: cc.CrowdDataset, n_gold: int = 100, draws: int = 5) -> None:
     """Calibration errors with and without gold."""
-    for name in ("dawid-skene", "auto"):
+    for name in ("dawid-skene", "auto", "item-response"):
         result = cc.aggregation.get(name).fit(votes)
         errors = [calibration(r, votes.gold).error for r in (result, cc.aggregation.temper(result, votes))]
         with_gold = []

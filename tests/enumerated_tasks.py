@@ -32,8 +32,8 @@ def random_tasks() -> tuple[Tasks, Model]:
     right, prior = rng.uniform(0.2, 0.9, (N_WORKERS, C + 1, 2)), rng.dirichlet(np.ones(4)).reshape(2, 2)
     share = rng.uniform(0.2, 1, (N_WORKERS, C + 1, C)) * ~np.eye(C + 1, C, dtype=bool)
     share /= share.sum(2, keepdims=True)
-    weight = np.tile([0.5, 0.3, 0.2, 1e-30], N_TASKS)
-    return tasks, (right, share, weight, prior, np.array([1.0, 0.3]), ALONE)
+    class_share = np.array([0.5, 0.3, 0.2])
+    return tasks, (right, share, class_share, prior, np.array([1.0, 0.3]), ALONE)
 
 
 def chance(model: Model, r: int, given: int, z: int, d: int, foil: int | None) -> float:

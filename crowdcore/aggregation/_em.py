@@ -37,18 +37,21 @@ class EMAggregator(Aggregator):
         default=100, ge=1, title="Iterations at most", description="Maximum number of iterations."
     )
 
-    def iterate(self, step: Callable[[], float], n_annotations: int) -> Trace:
+    def iterate(self, step: Callable[[], float], n_annotations: int, patience: int = 1) -> Trace:
         """Call ``step`` until its value (a sum over annotations) stops growing.
 
         Args:
             step: one E-step and M-step on the caller's state; returns the objective before its M-step.
             n_annotations: what a gain is divided by.
+            patience: iterations in which the gain over the highest value before is too small.
         """
         values = [step()]
         converged = False
         while not converged and len(values) < self.max_iterations:
             values.append(step())
-            converged = values[-1] - values[-2] < self.tolerance * n_annotations
+            if len(values) > patience:
+                gain = max(values[-patience:]) - max(values[:-patience])
+                converged = gain < self.tolerance * n_annotations
         stopped = (
             f"gain below {self.tolerance:g} per annotation after {len(values)} iterations"
             if converged

@@ -77,7 +77,7 @@ class Aggregator(Settings):
 
     A subclass sets ``name`` (= its file's name, ``_`` as ``-``), ``title`` and ``paper``, declares its settings
     as fields with bounds and a one-line description, and implements ``_fit``; ``sequential`` marks those that are made
-    for crowds with sentences. Its class docstring holds the
+    for crowds with sentences, ``of_tasks`` tells what its difficulties and foils mean. Its class docstring holds the
     equations. Nothing else has to be touched: CLI, API and app find it by its folder.
     """
 
@@ -85,6 +85,7 @@ class Aggregator(Settings):
     title: ClassVar[str]
     paper: ClassVar[str]
     sequential: ClassVar[bool] = False
+    of_tasks: ClassVar[str] = "The larger a difficulty, the harder the task."
 
     def fit(
         self,

@@ -47,6 +47,7 @@ class GLAD(EMAggregator):
     name: ClassVar[str] = "glad"
     title: ClassVar[str] = "GLAD"
     paper: ClassVar[str] = "Whitehill, Ruvolo, Wu, Bergsma & Movellan, NeurIPS 2009; bound: doi:10.1023/A:1008932416310"
+    of_tasks: ClassVar[str] = "Difficulty: 1/β of the model; the larger, the harder the task."
 
     max_iterations: int = Field(
         default=200, ge=1, title="Iterations at most", description="Maximum number of iterations."

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _EVEN = 0.1  # labels of each wrong class by which the crowd's shares of wrong labels are drawn to even ones
 _ALONE = 100.0  # labels on tasks with a foil by which 1 - φ is drawn to 0.15
+_PATIENCE = 2  # iterations without a gain: w may cost one a little of it
 _FEW = 10  # labels per worker that an ability should rest on
 
 
@@ -34,8 +35,9 @@ class ItemResponse(EMAggregator):
 
     Few parameters are free: d has a distribution on a grid, common to all tasks, each wrong class is as likely the
     foil, ``β_r(c) ~ N(m_r, s_c²)``, ``m_r ~ N(m, s_m²)``, and ``w_rz`` is drawn to the crowd's by κ labels. EM over
-    (z, d, f), with one Newton step for β in each M-step. ``log_likelihood`` contains the log density of β,
-    but not that of w, which moves with the counts: it need not grow to the end, and EM stops when it does not.
+    (z, d, f), with one Newton step for β in each M-step, accelerated by Anderson's method: a step that would lower the
+    objective is not taken. ``log_likelihood`` contains the log density of β, ρ and φ, but not that of w,
+    which moves with the counts and may lower it a little: EM stops when two iterations gain nothing.
 
     ``difficulty`` is the share of the crowd's labels that are expected to be wrong; ``foil`` the class that a task
     misleads to. ``worker_weight`` is the expected accuracy.
@@ -47,11 +49,13 @@ class ItemResponse(EMAggregator):
         "After Rasch, 1960, and Bachrach, Graepel, Minka & Guiver, ICML 2012, arXiv:1206.6386 (DARE); foils added"
     )
 
-    tolerance: float = Field(
-        default=1e-5,
-        ge=0,
-        title="Tolerance (objective per label)",
-        description="Stop when the objective gains less than this per annotation.",
+    of_tasks: ClassVar[str] = (
+        "Difficulty: the share of labels expected to be wrong if every worker labelled the task. Foil: the wrong class "
+        "that the task, more likely than not, misleads workers to, if there is one."
+    )
+
+    max_iterations: int = Field(
+        default=200, ge=1, title="Iterations at most", description="Maximum number of iterations."
     )
     smoothing: float = Field(
         default=5.0,
@@ -93,7 +97,7 @@ class ItemResponse(EMAggregator):
                 alone_drawn=_ALONE,
             ),
         )
-        trace = self.iterate(fit.step, dataset.n_annotations)
+        trace = self.iterate(fit.accelerated_step, dataset.n_annotations, patience=_PATIENCE)
         posterior, difficulty, foil = fit.posterior()
         clamp(posterior, known)
         prior, confusion = fit.class_share, fit.confusion()

@@ -4,8 +4,8 @@
 ``judges`` (n_workers,), whose labels tell of tasks; and ``candidate_start``, ``candidate``: the classes that each task
 may have, those of its labels, ascending, and C for any other one. ``model``: ``right`` (n_workers, C + 1, D), the
 chance of a right label at each difficulty; ``share`` (n_workers, C + 1, C), of each wrong label among the worker's;
-``weight`` (n_candidates,), the share of tasks with each class; ``prior`` (D, 2), of each difficulty without and with a
-foil; ``slope`` (D,); and ``alone``.
+``class_share`` (C,), the share of tasks of each class; ``prior`` (D, 2), of each difficulty without and with a foil;
+``slope`` (D,); and ``alone``.
 """
 
 from __future__ import annotations
@@ -19,72 +19,76 @@ from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
 Tasks = tuple[IntArray, IntArray, IntArray, BoolArray, IntArray, IntArray]
 Model = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, float]
-_compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
-_MOST = 1e250  # of a product of hints
+Sums = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, float]
+_compiled = numba.njit(nogil=True, cache=True, boundscheck=False, error_model="numpy")
 _LEAST = 1e-6  # chance of a class of a task that moves the sums
-_IN_ONE = 16  # chances, of at least 1e-10, that are multiplied before they are scaled
+_UNSEEN = 1e-30  # least share of tasks of any other class
+_IN_ONE = 16  # labels whose chances, of at least 1e-10, are multiplied before they are scaled
 
 
 @_compiled
-def fit_step(
-    start: int, stop: int, tasks: Tasks, model: Model
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, float]:
+def fit_step(start: int, stop: int, tasks: Tasks, model: Model) -> Sums:
     """The E-step on the tasks ``start:stop``, and the sums of the M-step over all workers' labels.
 
-    Returns the expected tasks of each type (D, 2) and class (C,), the slope and the curvature of the log likelihood in
-    each worker's β (2, n_workers, C), the expected labels of each worker and true class (n_workers, C, C), without
-    the wrong ones that a foil explains, the wrong labels on tasks with a foil that it does not explain and does (2,),
-    and the log likelihood of the judges' labels.
+    Returns the expected tasks of each type (D, 2) and class (C,); each worker's expected labels on tasks of each class
+    and difficulty (n_workers, C, D), of the right ones the expected slopes (n_workers, C), and the expected labels of
+    each true class (n_workers, C, C), without the wrong ones that a foil explains; the wrong labels on tasks with a
+    foil that it does not explain and does (2,); and the log likelihood of the judges' labels.
     """
     (task_start, worker, label, _, candidate_start, candidate), (right, share, _, prior, slope, alone) = tasks, model
     n_workers, n_rows, n_levels = right.shape
     n_classes = n_rows - 1
-    n_types, n_class, n_misled, log_likelihood = np.zeros((n_levels, 2)), np.zeros(n_classes), np.zeros(2), 0.0
-    newton, counts = np.zeros((2, n_workers, n_classes)), np.zeros((n_workers, n_classes, n_classes))
-    own, foil, steered = np.empty((n_rows, n_levels)), np.empty((n_rows, n_classes)), np.empty((2, n_rows))
-    foiled, of_class, mean_slope, sloped = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows), np.empty_like(own)
+    plain_prior, misled_prior = prior[:, 0].copy(), prior[:, 1].copy()
+    plain_tasks, misled_tasks, with_foil = np.zeros((3, n_levels))
+    n_class, n_misled, log_likelihood = np.zeros(n_classes), np.zeros(2), 0.0
+    labels, right_slope = np.zeros((n_workers, n_classes, n_levels)), np.zeros((n_workers, n_classes))
+    counts = np.zeros((n_workers, n_classes, n_classes))
+    own, foil, steered = np.empty((n_rows, n_levels)), np.empty((n_rows, n_classes)), np.empty((4, n_rows))
+    of_class = np.empty(n_rows)
     for i in range(start, stop):
         first, n = candidate_start[i], candidate_start[i + 1] - candidate_start[i]
-        scale = likelihood(i, -1, -1, tasks, model, own, foil, steered)
-        total = 1e-300
+        if n == 0:
+            continue
+        scale, total = likelihood(i, -1, -1, tasks, model, own, foil, steered), 1e-300
         for k in range(n):
+            none, misled, of_class[k] = steered[2, k], steered[0, k] * steered[1, k], 0.0
             for d in range(n_levels):
-                total += own[k, d] * (prior[d, 0] + prior[d, 1] * steered[0, k] * steered[1, k])
-        if n:
-            log_likelihood += scale + log(total)
+                of_class[k] += own[k, d] * (plain_prior[d] * none + misled_prior[d] * misled)
+            total += of_class[k]
+        log_likelihood += scale + log(total)
         for k in range(n):
-            z, seen = candidate[first + k], steered[0, k] * steered[1, k]
-            foiled[k] = of_class[k] = mean_slope[k] = 0.0
+            if of_class[k] < _LEAST * total:
+                continue
+            z, foiled, mean_slope = candidate[first + k], 0.0, 0.0
+            none, misled = steered[2, k] / total, steered[0, k] * steered[1, k] / total
             for d in range(n_levels):
-                plain, misled = own[k, d] * prior[d, 0] / total, own[k, d] * prior[d, 1] * seen / total
-                n_types[d, 0] += plain
-                n_types[d, 1] += misled
-                foiled[k] += misled
-                of_class[k] += plain + misled
-                sloped[k, d] = (plain + misled) * slope[d]
-                mean_slope[k] += sloped[k, d]
-            if z < n_classes:
-                n_class[z] += of_class[k]
-        for j in range(task_start[i], task_start[i + 1]):
-            r = worker[j]
-            for k in range(n):
-                z = candidate[first + k]
-                if z == n_classes or of_class[k] < _LEAST:
-                    continue
-                if z != label[j]:  # not the worker's own, as far as the task's foil explains it
-                    taken = (1 - alone) / (1 - alone + alone * share[r, z, label[j]])
-                    of_foil = foiled[k] * foil[k, label[j]] / steered[0, k] * taken
-                    counts[r, z, label[j]] -= of_foil
-                    n_misled[0] += foiled[k] - of_foil
-                    n_misled[1] += of_foil
-                counts[r, z, label[j]] += of_class[k]
-                expected, curvature, chances = 0.0, 0.0, right[r, z]
+                with_foil[d] = own[k, d] * misled_prior[d] * misled
+                own[k, d] *= plain_prior[d] * none
+                plain_tasks[d] += own[k, d]
+                misled_tasks[d] += with_foil[d]
+                own[k, d] += with_foil[d]
+            if z == n_classes:
+                continue
+            for d in range(n_levels):
+                foiled += with_foil[d]
+                mean_slope += own[k, d] * slope[d]
+            of_class[k] /= total
+            n_class[z] += of_class[k]
+            for j in range(task_start[i], task_start[i + 1]):
+                r, b = worker[j], label[j]
                 for d in range(n_levels):
-                    expected += sloped[k, d] * chances[d]
-                    curvature += sloped[k, d] * slope[d] * chances[d] * (1 - chances[d])
-                newton[0, r, z] += mean_slope[k] * (z == label[j]) - expected
-                newton[1, r, z] += curvature
-    return n_types, n_class, newton, counts, n_misled, log_likelihood
+                    labels[r, z, d] += own[k, d]
+                counts[r, z, b] += of_class[k]
+                if b == z:
+                    right_slope[r, z] += mean_slope
+                else:  # not the worker's own, as far as the task's foil explains it
+                    taken = (1 - alone) / (1 - alone + alone * share[r, z, b])
+                    of_foil = foiled * foil[k, b] / steered[0, k] * taken
+                    counts[r, z, b] -= of_foil
+                    n_misled[0] += foiled - of_foil
+                    n_misled[1] += of_foil
+    n_types = np.stack((plain_tasks, misled_tasks), 1)
+    return n_types, n_class, labels, right_slope, counts, n_misled, log_likelihood
 
 
 @_compiled
@@ -93,7 +97,6 @@ def fill_posterior(
     stop: int,
     tasks: Tasks,
     model: Model,
-    class_share: FloatArray,
     crowd: FloatArray,
     posterior: FloatArray,
     difficulty: FloatArray,
@@ -103,12 +106,12 @@ def fill_posterior(
 
     The difficulty of a task is the expected share of wrong labels, of right ones being ``crowd`` (C + 1, D); its foil
     that of its most probable class, if more likely than none and all others, else untouched. Classes that nobody gave
-    share what is left by ``class_share`` (C,).
+    share what is left by their shares of tasks.
     """
-    (_, _, _, _, candidate_start, candidate), (right, _, _, prior, _, _) = tasks, model
+    (_, _, _, _, candidate_start, candidate), (right, _, class_share, prior, _, _) = tasks, model
     _, n_rows, n_levels = right.shape
     n_classes = n_rows - 1
-    own, foil, steered = np.empty((n_rows, n_levels)), np.empty((n_rows, n_classes)), np.empty((2, n_rows))
+    own, foil, steered = np.empty((n_rows, n_levels)), np.empty((n_rows, n_classes)), np.empty((4, n_rows))
     of_class = np.empty(n_rows)
     for i in range(start, stop):
         first, n = candidate_start[i], candidate_start[i + 1] - candidate_start[i]
@@ -118,8 +121,9 @@ def fill_posterior(
         total, hit, likely, rest = 1e-300, 0.0, 0, 1e-300
         for k in range(n):
             z, of_class[k] = candidate[first + k], 0.0
+            none, misled = steered[2, k], steered[0, k] * steered[1, k]
             for d in range(n_levels):
-                chance = own[k, d] * (prior[d, 0] + prior[d, 1] * steered[0, k] * steered[1, k])
+                chance = own[k, d] * (prior[d, 0] * none + prior[d, 1] * misled)
                 of_class[k] += chance
                 hit += chance * crowd[z, d]
             total += of_class[k]
@@ -150,41 +154,67 @@ def likelihood(
 ) -> float:
     """The likelihood of the judges' labels of task i but for the annotations j and k, per class that it may have.
 
-    Fills, with one row per candidate: ``own`` (n, D), at each difficulty without a foil, times the class's share, up to
-    a factor of all; ``foil`` (n, C), how much the labels speak for each foil; ``steered`` (2, n), its sum, and the
-    factor for a foil of which nothing speaks. Returns the logarithm of the factor of all.
+    Fills, with one row per candidate: ``own`` (n, D), at each difficulty, times the class's share, up to a factor of
+    all; ``foil`` (n, C), how much the labels speak for each foil; ``steered`` (4, n), its sum, what a foil is to be
+    multiplied by, the factor of no foil, and how much they speak for a foil that nobody gave. Returns the logarithm of
+    the factor of all.
     """
     task_start, worker, label, judges, candidate_start, candidate = tasks
-    right, share, weight, _, _, alone = model
+    right, share, class_share, _, _, alone = model
     n_classes, n_levels = share.shape[2], right.shape[2]
     first, n = candidate_start[i], candidate_start[i + 1] - candidate_start[i]
+    rest, scale = 1.0, 0.0
     for c in range(n):
-        steered[0, c], steered[1, c] = n_classes - 1.0, 1.0 / max(n_classes - 1, 1)
+        z, weight = candidate[first + c], max(rest, _UNSEEN)
+        if z < n_classes:
+            weight = class_share[z]
+            rest -= weight
+        steered[0, c], steered[1, c], steered[2, c], steered[3, c] = n_classes - 1, 1 / max(n_classes - 1, 1), 1.0, 1.0
         for d in range(n_levels):
-            own[c, d] = weight[first + c]
+            own[c, d] = weight
         for b in range(n_classes):
             foil[c, b] = 1.0
-    multiplied, scale = 0, 0.0
-    for m in range(task_start[i], task_start[i + 1]):
-        if not judges[worker[m]] or m in (j, k):
-            continue
+    for begin in range(task_start[i], task_start[i + 1], _IN_ONE):
+        end = min(begin + _IN_ONE, task_start[i + 1])
         for c in range(n):
             z = candidate[first + c]
-            of = right[worker[m], z]
-            if z == label[m]:
+            for m in range(begin, end):
+                if not judges[worker[m]] or m in (j, k):
+                    continue
+                of, b = right[worker[m], z], label[m]
+                if z == b:
+                    for d in range(n_levels):
+                        own[c, d] *= of[d]
+                    continue
+                mine, before = share[worker[m], z, b], foil[c, b]
                 for d in range(n_levels):
-                    own[c, d] *= of[d]
-                continue
-            mine, before = share[worker[m], z, label[m]], foil[c, label[m]]
-            for d in range(n_levels):
-                own[c, d] *= (1 - of[d]) * mine
-            foil[c, label[m]] = min(before * ((1 - alone) / mine + alone) / alone, _MOST)
-            steered[0, c] += foil[c, label[m]] - before
-            steered[1, c] *= alone
-        multiplied += 1
-        if multiplied % _IN_ONE == 0:
+                    own[c, d] *= (1 - of[d]) * mine
+                foil[c, b] = before * ((1 - alone) / mine + alone) / alone
+                steered[0, c] += foil[c, b] - before
+                steered[1, c] *= alone
+            if end < task_start[i + 1]:
+                _scale_foils(c, own, foil, steered)
+        if end < task_start[i + 1]:
             scale += _scale(own, n)
-    return scale + _scale(own, n)
+    return scale
+
+
+@_compiled
+def _scale_foils(c: int, own: FloatArray, foil: FloatArray, steered: FloatArray) -> None:
+    """Let the largest of a candidate's foils be 1, and the larger of its factors with a foil and without."""
+    most = steered[3, c]
+    for b in range(foil.shape[1]):
+        most = max(most, foil[c, b])
+    for b in range(foil.shape[1]):
+        foil[c, b] /= most
+    steered[0, c] /= most
+    steered[3, c] /= most
+    steered[1, c] *= most
+    most = max(steered[1, c], steered[2, c])
+    steered[1, c] /= most
+    steered[2, c] /= most
+    for d in range(own.shape[1]):
+        own[c, d] *= most
 
 
 @_compiled

@@ -39,7 +39,7 @@ def fill_pairs(
     (_, _, label, _, candidate_start, candidate), (right, share, _, _, _, _) = tasks, model
     n_classes, n_levels = share.shape[2], right.shape[2]
     own, foil = np.empty((n_classes + 1, n_levels)), np.empty((n_classes + 1, n_classes))
-    steered, chance = np.empty((2, n_classes + 1)), np.empty((4, n_classes + 1))
+    steered, chance = np.empty((4, n_classes + 1)), np.empty((4, n_classes + 1))
     for q in range(first, last):
         x, y = worker_start[one[q]], worker_start[other[q]]
         x_end, y_end = worker_start[one[q] + 1], worker_start[other[q] + 1]
@@ -78,11 +78,11 @@ def _equal_labels(
     """
     right, share, _, prior, _, alone = model
     n, n_classes, z = len(classes), share.shape[2], classes[c]
-    taken, toward, factor = 1 - alone, steered[0], steered[1]
+    taken, (toward, factor, none, unseen) = 1 - alone, steered
     plain_both = plain_r = plain_s = foiled_both = foiled_r = foiled_s = 0.0  # both are wrong, r is, s is
     for d in range(len(own)):
         p, q = right[r, z, d], right[s, z, d]
-        here, misled = own[d] * prior[d, 0], own[d] * prior[d, 1] * factor
+        here, misled = own[d] * prior[d, 0] * none, own[d] * prior[d, 1] * factor
         every = here + misled * toward
         chance[0, c] += every * p * q
         chance[1, c] += every * p
@@ -112,10 +112,10 @@ def _equal_labels(
     if n_rest > 0:  # wrong labels that nobody gave, each as likely
         u, v = max(rest_r, 0.0) / n_rest, max(rest_s, 0.0) / n_rest
         own_r, own_s = alone * u, alone * v
-        both = toward * own_r * own_s + (taken + own_r) * (taken + own_s) - own_r * own_s
+        both = toward * own_r * own_s + unseen * ((taken + own_r) * (taken + own_s) - own_r * own_s)
         chance[0, n - 1] += n_rest * (plain_both * u * v + foiled_both * both)
-        chance[1, n - 1] += n_rest * (plain_r * u + foiled_r * (toward * own_r + taken))
-        chance[2, n - 1] += n_rest * (plain_s * v + foiled_s * (toward * own_s + taken))
+        chance[1, n - 1] += n_rest * (plain_r * u + foiled_r * (toward * own_r + unseen * taken))
+        chance[2, n - 1] += n_rest * (plain_s * v + foiled_s * (toward * own_s + unseen * taken))
 
 
 @_compiled

@@ -13,6 +13,8 @@ _NAMES = {
     "class": "The class.",
     "true": "The task's class by the reference.",
     "given": "The label that workers gave.",
+    "difficulty": "How hard the task is by the aggregator; of item response, the expected share of wrong labels.",
+    "foil": "The wrong class that the task misleads workers to, if any, by the aggregator item-response.",
     "label": "The class that the worker gave, or that the labels of the task together say.",
     "gold": "The task's true class or rating, as given in the data.",
     "reference": "The task's class or rating by the reference: gold, marks, an aggregator or a run.",

@@ -1,9 +1,9 @@
-"""One fit of an aggregator: the confusions that it found, and how well the data determine them."""
+"""One fit of an aggregator: its confusions, how well the data determine them, and how hard it found each task."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,11 @@ from crowdcore.core.errors import DataError
 from crowdcore.data.report import plural
 from crowdcore.exhibits._intervals import in_words, sampled
 from crowdcore.exhibits.exhibit import Exhibit, cells
-from crowdcore.exhibits.fits import fitted
+from crowdcore.exhibits.fits import fitted, is_fit, read_fit
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
+    from crowdcore.core.types import IntArray
     from crowdcore.data.dataset import CrowdDataset
 
 SAMPLED = "dawid-skene"
@@ -96,3 +97,55 @@ def fit_worker_confusion(view: View, fit: str, worker: str) -> Exhibit:
     )
     alt = "One worker's confusion with credible intervals"
     return Exhibit(f"{fit}-{worker}", worker, figure, table, (in_words(intervals),), alt)
+
+
+def estimates_difficulty(dataset: CrowdDataset, fit: str) -> bool:
+    """Whether this names a fit that tells how hard each task is."""
+    return is_fit(fit) and fitted(dataset, fit).difficulty is not None
+
+
+def of_tasks(fit: str) -> str:
+    """What a fit's difficulties and foils mean, in a sentence."""
+    from crowdcore import aggregation
+
+    return aggregation.aggregators.find(read_fit(fit)[0]).of_tasks
+
+
+def with_difficulty(view: View, fit: str, tasks: IntArray) -> dict[str, Any]:
+    """Columns ``difficulty`` and, if the fit names them, ``foil`` of some tasks (n,); none if it estimates neither."""
+    if not estimates_difficulty(view.dataset, fit):
+        return {}
+    found = fitted(view.dataset, fit)
+    assert found.difficulty is not None
+    columns: dict[str, Any] = {"difficulty": found.difficulty[tasks]}
+    if found.foil is not None:
+        columns["foil"] = np.array([*view.classes, None], object)[found.foil[tasks]]
+    return columns
+
+
+@cached
+def hard_tasks(view: View, fit: str) -> Exhibit:
+    """The tasks that a fit found to be the hardest first, and which class each misleads to; index = task number.
+
+    Args:
+        view: whose tasks.
+        fit: name of the fit.
+
+    Raises:
+        DataError: the method estimates no difficulties.
+    """
+    dataset, found = view.dataset, fitted(view.dataset, fit)
+    if found.difficulty is None:
+        raise DataError(f"{fit} estimates no difficulties", "Choose another method, such as item-response.")
+    known = np.flatnonzero(dataset.annotated)
+    known = known[np.argsort(-found.difficulty[known], kind="stable")]
+    table = pd.DataFrame(
+        {
+            "task": dataset.task_ids[known],
+            "label": np.array(view.classes, object)[found.labels[known]],
+            "probability": found.posterior[known].max(1),
+            **with_difficulty(view, fit, known),
+        },
+        index=known,
+    )
+    return Exhibit(f"{fit}-tasks", "Hard tasks", None, table, (of_tasks(fit),))

@@ -15,6 +15,7 @@ from crowdcore.core.types import BoolArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import Labelled
 from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.one_fit import with_difficulty
 from crowdcore.exhibits.view import View
 
 Show: TypeAlias = Literal["all", "disputed", "misled", "agreed-wrong", "unlabelled"]
@@ -76,6 +77,7 @@ def tasks(
         gain = view.of(analysis.task_verdicts).gain[table.index]
         table.insert(1, "gain", gain)
         table = table.sort_values("gain", ascending=False, kind="stable")
+    table = table.assign(**with_difficulty(view, view.reference, table.index.to_numpy()))
     return Exhibit("tasks", SHOWS[show], None, with_words(dataset, table), click=click)
 
 
@@ -179,6 +181,7 @@ def task(view: View, task: str) -> Exhibit:
         "entropy": found.entropy[number],
         "annotations": found.n_annotations[number],
     }
+    row |= {name: of[0] for name, of in with_difficulty(view, view.reference, np.array([number])).items()}
     return Exhibit("task", task, None, pd.DataFrame([row], index=[number]))
 
 

@@ -118,6 +118,17 @@ def one_result(fits: Fits) -> None:
             icon=":material/download:",
         )
     confusions(fit)
+    hard_tasks(fit)
+
+
+def hard_tasks(fit: str) -> None:
+    """How hard each task is and which class it misleads to, by a fit that tells."""
+    view, dataset = looked_at(), state.get("dataset")
+    if exhibits.one_fit.estimates_difficulty(view.dataset, fit):
+        st.subheader("Hard tasks")
+        found = exhibits.one_fit.hard_tasks(view, fit)
+        st.caption(as_text(found.notes[0]))
+        show(found, "hard-tasks", file=f"{dataset}-{found.name}", noun="task", rows=12, notes=False)
 
 
 def confusions(fit: str) -> None:

@@ -78,6 +78,11 @@ def one() -> None:
             wrong = "Wrong labels" if view.truth.checked else f"Labels against {view.reference}"
             st.metric(as_text(wrong), percent(found["wrong"], 0))
             st.metric("Entropy (nats)", number(found["entropy"]))
+            if "difficulty" in found:
+                meaning = as_text(exhibits.one_fit.of_tasks(view.reference))
+                st.metric("Difficulty", number(found["difficulty"]), help=meaning)
+                if "foil" in found:
+                    st.metric("Foil", as_text(found["foil"] or "none"), help=meaning)
         link("review", "Mark this task", by="task", task=name)
     with right:
         if not found["annotations"]:

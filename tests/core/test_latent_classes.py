@@ -13,23 +13,23 @@ def test_a_step_of_the_fit_is_the_enumeration_of_classes_difficulties_and_foils(
     tasks, model = random_tasks()
     label = tasks[2].reshape(N_TASKS, N_WORKERS)
     n_types, n_class, n_misled, log_likelihood = np.zeros((2, 2)), np.zeros(C), np.zeros(2), 0.0
-    slope, curvature, counts = np.zeros((N_WORKERS, C)), np.zeros((N_WORKERS, C)), np.zeros((N_WORKERS, C, C))
+    labels, right_slope, counts = np.zeros((N_WORKERS, C, 2)), np.zeros((N_WORKERS, C)), np.zeros((N_WORKERS, C, C))
     for i in range(N_TASKS):
         log_likelihood += np.log(sum(p for p, *_ in joint(tasks, model, i)))
         for p, z, d, foil in states(tasks, model, i):
             n_types[d, int(foil >= 0)] += p
             n_class[z] += p
             for r in range(N_WORKERS):
-                b, right = label[i, r], model[0][r, z, d]
+                b = label[i, r]
                 own = ALONE * model[1][r, z, b]
-                slope[r, z] += p * model[4][d] * ((b == z) - right)
-                curvature[r, z] += p * model[4][d] ** 2 * right * (1 - right)
+                labels[r, z, d] += p
+                right_slope[r, z] += p * model[4][d] * (b == z)
                 alone = own / (1 - ALONE + own) if b == foil else 1
                 counts[r, z, b] += p * alone
                 if foil >= 0 and b != z:
                     n_misled += p * np.array([alone, 1 - alone])
     found = fit_step(0, N_TASKS, tasks, model)
-    literal = n_types, n_class, np.stack([slope, curvature]), counts, n_misled, log_likelihood
+    literal = n_types, n_class, labels, right_slope, counts, n_misled, log_likelihood
     for got, of in zip(found, literal, strict=True):
         assert got == pytest.approx(of, rel=1e-9, abs=1e-12)
 
@@ -38,7 +38,7 @@ def test_posterior_difficulty_and_foil_are_those_of_the_enumeration() -> None:
     tasks, model = random_tasks()
     crowd = model[0].mean(0)
     posterior, difficulty, foils = np.empty((N_TASKS, C)), np.empty(N_TASKS), np.full(N_TASKS, -1, np.int32)
-    fill_posterior(0, N_TASKS, tasks, model, np.full(C, 1 / C), crowd, posterior, difficulty, foils)
+    fill_posterior(0, N_TASKS, tasks, model, crowd, posterior, difficulty, foils)
     for i in range(N_TASKS):
         classes, misled, wrong = np.zeros(C), np.zeros((C, C)), 0.0
         for p, z, d, foil in states(tasks, model, i):

@@ -192,6 +192,15 @@ def test_common_confusions_come_before_the_workers(crowd: cc.CrowdDataset) -> No
     assert box.options[:3] == ["Common of group 1", "Common of group 2", "w000"]
 
 
+def test_hard_tasks_are_listed_with_what_difficulty_and_foil_mean(crowd: cc.CrowdDataset) -> None:
+    test = open_page(["item-response"], result="item-response")
+    shown = table(test, "foil")
+    found = cc.aggregation.get("item-response").fit(crowd)
+    assert shown["task"].tolist() == crowd.task_ids[np.argsort(-found.difficulty, kind="stable")].tolist()
+    assert "misleads workers to" in words(test)
+    assert "Hard tasks" not in words(open_page(["majority-vote"], result="majority-vote"))
+
+
 def test_hidden_workers_appear_nowhere(crowd: cc.CrowdDataset) -> None:
     test = open_page(THREE, names="hidden", result="dawid-skene")
     box = next(box for box in test.selectbox if box.label == "Worker")

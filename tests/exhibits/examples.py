@@ -56,7 +56,7 @@ def made(function: Callable[..., Any], view: View) -> Any:
         "other": view.workers[1],
         "without": (view.workers[0],),
         "task": str(view.dataset.task_ids[0]),
-        "fit": FITS[1],
+        "fit": "item-response" if function.__name__ == "hard_tasks" else FITS[1],
         "first": FITS[0],
         "second": FITS[1],
     }

@@ -11,6 +11,7 @@ import crowdcore as cc
 from crowdcore import analysis, exhibits
 from crowdcore.core.errors import DataError
 from crowdcore.exhibits import View, view
+from crowdcore.exhibits.fits import fitted
 from tests.conftest import simulate_crowd
 
 
@@ -144,3 +145,31 @@ def test_the_pair_that_differs_most_leaves_gold_out_unless_it_stands_beside_one_
     assert exhibits.aggregation.most_different(two) == (0, 1)
     words = exhibits.aggregation.differing_tasks(seen, "majority-vote", "dawid-skene").notes[0]
     assert "the first is right on" in words
+
+
+@pytest.mark.parametrize("fit", ["item-response", "glad"])
+def test_the_hardest_tasks_come_first_with_their_foils(fit: str) -> None:
+    crowd = simulate_crowd(60, 15, 4, per_task=15, accuracy=0.8)
+    misled = (crowd.task < 12) & (np.random.default_rng(0).random(crowd.n_annotations) < 0.55)
+    crowd = replace(crowd, label=np.where(misled, (crowd.gold[crowd.task] + 1) % 4, crowd.label))
+    seen, found = exhibits.view(crowd, fit), fitted(crowd, fit)
+    shown = exhibits.one_fit.hard_tasks(seen, fit)
+    table = shown.table
+    assert (np.diff(table["difficulty"]) <= 0).all()
+    np.testing.assert_array_equal(table["difficulty"], found.difficulty[table.index])
+    assert ("foil" in table) == (fit == "item-response")
+    assert "ifficult" in shown.notes[0]
+    listed, one = exhibits.tasks.tasks(seen).table, exhibits.tasks.task(seen, crowd.task_ids[3]).table.iloc[0]
+    np.testing.assert_array_equal(listed["difficulty"], found.difficulty[listed.index])
+    assert one["difficulty"] == found.difficulty[3]
+    if fit == "item-response":
+        foil = found.foil[table.index]
+        assert table["foil"].isna().tolist() == (foil < 0).tolist()
+        assert table["foil"].dropna().tolist() == [crowd.classes[f] for f in foil[foil >= 0]]
+        assert (found.foil[:12] >= 0).any() and one["foil"] == ([*crowd.classes, None][found.foil[3]])
+
+
+def test_no_difficulty_is_shown_by_what_estimates_none(seen: View) -> None:
+    with pytest.raises(DataError, match="no difficulties"):
+        exhibits.one_fit.hard_tasks(seen, "majority-vote")
+    assert "difficulty" not in exhibits.tasks.tasks(seen).table
