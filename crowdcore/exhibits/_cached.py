@@ -53,7 +53,8 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
         with _lock:
             if key not in _slots:
                 _slots[key] = _Slot()
-                _forget()
+                if len(_slots) > _MOST:
+                    _slots.popitem(last=False)
             slot = _slots[key]
             _slots.move_to_end(key)
         with slot.lock:
@@ -61,16 +62,16 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
                 slot.found.append(function(*arguments, **named))
                 slot.size = size_of(slot.found[0])
                 with _lock:
-                    _forget()
+                    _fit_into_memory()
             return slot.found[0]  # type: ignore[no-any-return]
 
     return call
 
 
-def _forget() -> None:
+def _fit_into_memory() -> None:
     """Drop the results that were asked for longest ago, until the rest fits; the last one stays, however large."""
     size, most = held()
-    while len(_slots) > 1 and (size > most or len(_slots) > _MOST):
+    while len(_slots) > 1 and size > most:
         size -= _slots.popitem(last=False)[1].size
 
 

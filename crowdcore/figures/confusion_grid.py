@@ -157,7 +157,7 @@ def _axes(fig: go.Figure, classes: Sequence[str], side: int, shape: tuple[int, .
     across, down = _strides(side)
     n_rows, n_columns = shape[0] // down, shape[1] // across
     plain = {"showgrid": False, "showline": False, "ticklabelstandoff": 4, "tickmode": "array"}
-    small = {"tickfont": {"size": 11 if side <= 10 else 9}, "ticklabeloverflow": "allow"}
+    small = {"tickfont": {"size": 11 if side <= 10 else 9}}
     named = len(classes) if side <= MAX_NUMBERS else 0
     fig.update_xaxes(
         **plain,

@@ -274,5 +274,5 @@ def omega_truth(result: OmegaTruth, *, title: str = "Recovered ω against the tr
 def _names(names: Sequence[str]) -> dict[str, object]:
     """An axis of names at 0, 1, 2, …"""
     angle = {"tickangle": -90, "tickfont_size": 10} if len(names) > 15 else {"autotickangles": [0, -40, -90]}
-    look = {"showticklabels": len(names) <= _NAMED, "ticklabelstandoff": 6, "ticklabeloverflow": "allow"}
+    look = {"showticklabels": len(names) <= _NAMED, "ticklabelstandoff": 6}
     return {**named(names), **angle, **look}

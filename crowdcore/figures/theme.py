@@ -118,6 +118,7 @@ _AXIS = {
     "linecolor": FAINT,
     "automargin": True,
     "ticks": "",
+    "ticklabeloverflow": "allow",  # to hide some, Plotly measures all at every redraw, and redraws for the margin
     "title": {"font": {"size": 13}, "standoff": 12},
 }
 

@@ -132,6 +132,12 @@ def test_percentages_are_written_in_one_way():
     assert [str(file) for file in sources if "%}" in file.read_text()] == []
 
 
+def test_no_figure_hides_labels_at_its_edges():
+    # Plotly would measure every label at every redraw, and redraw whenever the margin changes with what is hidden.
+    layout = theme.figure(go.Heatmap(z=np.eye(3))).layout.template.layout
+    assert layout.xaxis.ticklabeloverflow == layout.yaxis.ticklabeloverflow == "allow"
+
+
 def test_a_copy_leaves_the_figure_untouched_at_every_moment():
     # 40 browsers at once: one copied the cached figure of another, whose heatmap had no type for that moment.
     class Untouched(dict):

@@ -241,7 +241,7 @@ def _worker_bootstrap(
     step = max(1, 4_000_000 // resamples)
     for first in range(0, len(cells), step):
         block = slice(first, first + step)
-        percent = 100 / n_workers * np.asarray(chances[block] @ drawn, np.float64)
+        percent = 100 / n_workers * chances[block].dot(drawn).astype(np.float64)
         low[cells[block]], high[cells[block]] = interval(percent, level)
     unseen = (1 - level) / 2
     total = np.bincount(made.cell, weights=made.chance, minlength=n_classes**2)
