@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from crowdcore.cli._command import Drawn, Shown
+from crowdcore.cli._command import Drawn, Shown, TaggedView
 from crowdcore.cli._options import Json
 from crowdcore.cli._output import Printed, print_json, print_table
 from crowdcore.exhibits import View
@@ -95,7 +95,7 @@ def coordinated(seen: View) -> Drawn:
     return Drawn({**facts, "notes": exhibit.notes}, [printed], exhibit)
 
 
-def spans(seen: View) -> Drawn:
+def spans(seen: TaggedView) -> Drawn:
     """Who finds the spans: precision, recall, F1, kinds of errors, types taken for others, boundary errors."""
     from crowdcore.exhibits import spans as made
 

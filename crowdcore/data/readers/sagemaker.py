@@ -26,7 +26,7 @@ _PATTERNS = (
 
 class _Answer(NamedTuple):
     row: int
-    task: str
+    task: str | None
     worker: Any
     choices: dict[str, list[str]]
     seconds: Any
