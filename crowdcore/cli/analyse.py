@@ -17,6 +17,7 @@ from crowdcore.exhibits import View
 def info(seen: View, json: Json = False) -> None:
     """Summarise a dataset: counts, noise rates, agreement, and notes from reading it."""
     from crowdcore import analysis
+    from crowdcore.analysis.reference import note_of_unjudged
 
     ds = seen.dataset
     summary, agreement = seen.of(analysis.summary), seen.renamed(analysis.agreement(ds))
@@ -24,7 +25,9 @@ def info(seen: View, json: Json = False) -> None:
         facts = {"dataset": ds.name, "fingerprint": ds.fingerprint, "notes": seen.notes}
         print_json({**facts, "summary": summary, "agreement": agreement})
         return
-    print_table(summary.frame(), f"{ds.name}: summary (reference: {summary.reference})", seen.notes)
+    unjudged = note_of_unjudged(ds, seen.truth)
+    notes = (*seen.notes, *([unjudged] if unjudged else []))
+    print_table(summary.frame(), f"{ds.name}: summary (reference: {summary.reference})", notes)
     print_table(agreement.frame(), "Agreement between workers")
 
 
