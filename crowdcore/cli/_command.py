@@ -25,7 +25,7 @@ from crowdcore.cli._options import (
     settings,
 )
 from crowdcore.cli._output import Printed, print_json, print_table, save_exhibit, save_table
-from crowdcore.cli._runs import reference_named
+from crowdcore.cli._runs import reference_named, say_reference
 from crowdcore.data import CrowdDataset, RatingDataset, load_ratings, read_ratings
 from crowdcore.data.tags import need_tags
 from crowdcore.exhibits import Exhibit, View, view
@@ -147,10 +147,12 @@ def command(function: Callable[..., Any]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
+        say_reference(found=False)  # of a command before, in the same process
         ends = {p.name: given.pop(p.name) for p in after}
         for name, opener in opened.items():
             given[name] = opener(**{p.name: given.pop(p.name) for p in of[name]})
         found = function(**given)
+        say_reference(found=True)
         if put is not None:
             put(found, **ends)
 

@@ -127,6 +127,14 @@ def test_a_table_alone_is_not_written_where_a_figure_is_refused(refused, tmp_pat
     assert not (tmp_path / "t.csv").exists()
 
 
+@pytest.mark.parametrize("command", ["rounds votes.csv --by halves", "show worker votes.csv -s worker=ben"])
+def test_a_refusal_without_gold_comes_alone(refused, run, tmp_path, monkeypatch, command) -> None:
+    (tmp_path / "votes.csv").write_text("task,worker,label\n1,ann,a\n2,ann,b\n")
+    monkeypatch.chdir(tmp_path)
+    assert refused(*command.split()).startswith("crowdcore: ")
+    assert run("mistakes", "votes.csv", "--json").err.count("has no gold") == 1
+
+
 def test_without_gold_commands_take_the_reference_of_the_pages_and_say_so(run, tmp_path) -> None:
     ds = cc.load_dataset("demo")
     rows = ds.annotations[["task", "worker", "label"]].head(400)

@@ -41,11 +41,12 @@ def test_list_and_show(finished: Run, make: Callable[..., Run], crowdcore: Calla
     printed = run("runs", "list").out
     assert finished.id[:8] in printed
     assert f"{100 * finished.scores['test_accuracy_selected']:.2f} ± " in printed
+    assert finished.device == "cpu"
     told = run("runs", "show", finished.id).out
     assert "crowdcore train" in told
     assert [line.split()[1:-1] for line in told.splitlines() if " device" in line] == [
-        ["device", "│", "cpu"],
-        ["device", "asked", "for", "│", "auto"],
+        ["device", "│", finished.device],
+        ["device", "asked", "for", "│", finished.spec.device],
     ]
 
 
