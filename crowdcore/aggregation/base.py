@@ -48,7 +48,8 @@ class AggregationResult:
         group: (n_workers,) group or cluster of each worker.
         tagger: tags sentences that nobody has tagged.
         notes: warnings in words.
-        seconds: wall time of the fit.
+        seconds: wall time of the fit; the first in a process also loads the compiled loops that it needs, and the first
+            after an installation compiles them, which takes seconds.
     """
 
     method: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,6 +14,7 @@ from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.report import plural
 from crowdcore.marks import current_marks, read_marks
 
 REVIEWED = ("reviewed", "reviewed+gold")
@@ -54,6 +55,53 @@ class Reference:
     def known(self) -> BoolArray:
         """(n_tasks,) tasks with a reference label."""
         return np.asarray(self.labels >= 0)
+
+
+def as_judge(dataset: CrowdDataset, truth: Reference) -> Reference:
+    """The part of a reference that can say whether labels are right.
+
+    An aggregator only repeats the labels of a worker who shares no task with another one, so it knows nothing of their
+    tasks. Any other reference is returned as it is.
+    """
+    repeated = dataset.task[_alone(dataset)[dataset.worker]] if truth.aggregated else np.empty(0, np.int64)
+    if not len(repeated):
+        return truth
+    labels, posterior = truth.labels.copy(), truth.posterior
+    labels[repeated] = -1
+    if posterior is not None:
+        posterior = posterior.copy()
+        posterior[repeated] = np.nan
+    return replace(truth, labels=labels, posterior=posterior)
+
+
+def note_of_unjudged(dataset: CrowdDataset, truth: Reference) -> str:
+    """What `as_judge` leaves out, in a sentence; "" where it leaves out nothing.
+
+    Examples:
+        >>> import pandas as pd
+        >>> import crowdcore as cc
+        >>> rows = pd.DataFrame({"task": ["1", "2"], "worker": ["ann", "ann"], "label": ["cat", "dog"]})
+        >>> dataset = cc.from_frame(rows)
+        >>> print(note_of_unjudged(dataset, resolve_reference(dataset, "auto")))
+        1 worker shares no task with others, and 'auto' repeats their labels: without gold their accuracy is unknown.
+    """
+    n = int(_alone(dataset).sum()) if truth.aggregated else 0
+    if not n:
+        return ""
+    who, whose = plural(n, "worker"), f"{truth.name!r} repeats their labels"
+    share = "shares" if n == 1 else "share"
+    return f"{who} {share} no task with others, and {whose}: without gold their accuracy is unknown."
+
+
+def _alone(dataset: CrowdDataset) -> BoolArray:
+    """(n_workers,) who labelled something, but no task that another worker labelled."""
+    first = np.zeros(dataset.n_tasks, dataset.worker.dtype)
+    first[dataset.task[::-1]] = dataset.worker[::-1]
+    shared = np.zeros(dataset.n_tasks, bool)
+    shared[dataset.task[dataset.worker != first[dataset.task]]] = True
+    alone = dataset.labels_per_worker > 0
+    alone[dataset.worker[shared[dataset.task]]] = False
+    return alone
 
 
 ReferenceLike: TypeAlias = str | Reference | AggregationResult

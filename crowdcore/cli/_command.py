@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NewType
 
 import pandas as pd
 import typer
@@ -25,8 +25,9 @@ from crowdcore.cli._options import (
     settings,
 )
 from crowdcore.cli._output import Printed, print_json, print_table, save_exhibit, save_table
-from crowdcore.cli._runs import reference_named
+from crowdcore.cli._runs import reference_named, say_reference
 from crowdcore.data import CrowdDataset, RatingDataset, load_ratings, read_ratings
+from crowdcore.data.tags import need_tags
 from crowdcore.exhibits import Exhibit, View, view
 from crowdcore.exhibits.ratings import RatingView, rating_view
 
@@ -67,10 +68,28 @@ def open_rating_view(
     return rating_view(open_ratings(dataset, read, accept), reference, hidden=hide_names)
 
 
-OPENERS: dict[type, Callable[..., Any]] = {
+TaggedView = NewType("TaggedView", View)
+"""A view of a crowd that tags tokens."""
+
+
+def open_tagged_view(
+    dataset: DatasetName,
+    reference: ReferenceName = "",
+    hide_names: HideNames = False,
+    read: Read = None,
+    accept: Accept = False,
+) -> TaggedView:
+    """`open_view`, where other crowds are refused before anything is computed."""
+    opened = open_dataset(dataset, read, accept)
+    need_tags(opened)
+    return TaggedView(view(opened, reference_named(reference, opened), hidden=hide_names))
+
+
+OPENERS: dict[Any, Callable[..., Any]] = {
     CrowdDataset: open_dataset,
     RatingDataset: open_ratings,
     View: open_view,
+    TaggedView: open_tagged_view,
     RatingView: open_rating_view,
 }
 
@@ -128,10 +147,12 @@ def command(function: Callable[..., Any]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
+        say_reference(found=False)  # of a command before, in the same process
         ends = {p.name: given.pop(p.name) for p in after}
         for name, opener in opened.items():
             given[name] = opener(**{p.name: given.pop(p.name) for p in of[name]})
         found = function(**given)
+        say_reference(found=True)
         if put is not None:
             put(found, **ends)
 

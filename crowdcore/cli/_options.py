@@ -18,10 +18,13 @@ from crowdcore.learning.settings import SEEDS
 
 TABLES = (".csv", ".parquet")
 FIGURES = (".html", ".svg", ".png", ".pdf")
+_FILES = {*TABLES, *FIGURES, ".json", ".jsonl", ".md", ".tsv", ".txt", ".xlsx", ".zip"}
 
 
 def ends_in(*endings: str) -> Callable[[typer.CallbackParam, Path | None], Path | None]:
     """A check of an option's file before anything is computed: its ending, its folder, and what drawing it needs.
+
+    Without ``endings`` any will do.
 
     Raises:
         SettingError: another ending.
@@ -32,7 +35,7 @@ def ends_in(*endings: str) -> Callable[[typer.CallbackParam, Path | None], Path 
     def check(option: typer.CallbackParam, file: Path | None) -> Path | None:
         if file is None:
             return None
-        if file.suffix.lower() not in endings:
+        if endings and file.suffix.lower() not in endings:
             listed = f"{', '.join(endings[:-1])} or {endings[-1]}"
             raise SettingError(option.opts[0], f"end in {listed}", str(file))
         if not file.parent.is_dir():
@@ -46,6 +49,22 @@ def ends_in(*endings: str) -> Callable[[typer.CallbackParam, Path | None], Path 
         return file
 
     return check
+
+
+def is_folder(option: typer.CallbackParam, folder: Path | None) -> Path | None:
+    """A check of an option's folder before anything is computed.
+
+    Raises:
+        SettingError: it is called as a file is.
+        DataError: it is a file.
+    """
+    if folder is None or folder.is_dir():
+        return folder
+    if folder.exists():
+        raise DataError(f"{folder} of {option.opts[0]} is a file", "Choose another folder.")
+    if folder.suffix.lower() in _FILES:
+        raise SettingError(option.opts[0], "be a folder", str(folder), "Leave its ending out.")
+    return folder
 
 
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`) or a path to one.")]
@@ -86,6 +105,9 @@ Out = Annotated[
     typer.Option(
         "--out", "-o", help=f"Also write the table to this file ({', '.join(TABLES)}).", callback=ends_in(*TABLES)
     ),
+]
+OutFolder = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Save the result to this folder.", callback=is_folder)
 ]
 Figure = Annotated[
     Path | None,

@@ -98,6 +98,7 @@ def print_table(
 
 def _table(frame: pd.DataFrame, title: str, wrapped: Collection[str]) -> tuple[Table, int]:
     """A table for the terminal, and the least width at which no cell is cut."""
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.markup import escape
     from rich.measure import Measurement
@@ -107,7 +108,8 @@ def _table(frame: pd.DataFrame, title: str, wrapped: Collection[str]) -> tuple[T
     for column in frame.columns:
         number = frame[column].dtype.kind in "if"
         side: JustifyMethod = "right" if number else "left"
-        least = min(_WRAPPED_WIDTH, max(map(len, map(_cell, frame[column])))) if column in wrapped else None
+        widest = max(map(cell_len, map(_cell, frame[column])))
+        least = min(_WRAPPED_WIDTH, widest) if column in wrapped else max(widest, cell_len(str(column)))
         table.add_column(escape(str(column)), justify=side, no_wrap=column not in wrapped, min_width=least)
     for row in frame.itertuples(index=False):
         table.add_row(*[escape(_cell(v)) for v in row])
@@ -166,11 +168,11 @@ def save_exhibit(exhibit: Exhibit, out: Path | None, figure: Path | None) -> Non
     Raises:
         SettingError: a file for the figure of a table alone.
     """
+    if figure and exhibit.figure is None:
+        raise SettingError("--figure", "be left out: this exhibit is a table", str(figure))
     if out:
         save_table(exhibit.table, out)
-    if figure:
-        if exhibit.figure is None:
-            raise SettingError("--figure", "be left out: this exhibit is a table", str(figure))
+    if figure and exhibit.figure is not None:
         save_figure(exhibit.figure, figure)
 
 

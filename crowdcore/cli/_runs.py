@@ -27,6 +27,8 @@ BEST = (
 _SHORT = 8  # digits shown
 _NO_GOLD = "{dataset} has no gold: the truth is what the aggregator {name!r} says; --reference takes another."
 
+_unsaid: list[str] = []
+
 
 def full_id(given: str) -> str:
     """The id of the only run that begins so.
@@ -45,11 +47,21 @@ def full_id(given: str) -> str:
     return found[0]
 
 
+def say_reference(found: bool) -> None:
+    """Say on standard error which reference was taken where none was named; nothing where a command ``found`` nothing.
+
+    A refusal comes alone.
+    """
+    for sentence in _unsaid if found else ():
+        print(sentence, file=sys.stderr)
+    _unsaid.clear()
+
+
 def reference_named(name: str, dataset: CrowdDataset) -> Reference:
     """What ``--reference`` names: gold, an aggregator (``dawid-skene smoothing=0.1`` sets it), or ``run:ID``.
 
     An empty name means gold or, where there is none, the model that the app's pages take (`default_reference`), which
-    standard error says.
+    `say_reference` says.
     """
     from crowdcore import aggregation
     from crowdcore.analysis import default_reference
@@ -58,7 +70,7 @@ def reference_named(name: str, dataset: CrowdDataset) -> Reference:
     if not name and not dataset.has_gold:
         name = default_reference(dataset)
         if dataset.n_annotations:
-            print(_NO_GOLD.format(dataset=dataset.name, name=name), file=sys.stderr)
+            _unsaid.append(_NO_GOLD.format(dataset=dataset.name, name=name))
     kind, _, run_id = name.partition(":")
     if kind == "run":
         from crowdcore.runs import reference

@@ -16,6 +16,10 @@ _CHANGES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
         lambda found: f"--read '{found[0]}'" if '"' in found[0] else f"--read {found[0]}",
     ),
     (re.compile(r"\bselect_on="), "--set select_on="),
+    (
+        re.compile(r"\bTake an aggregator, such as (\w+), as the reference\b"),
+        r"Pass an aggregator, such as --reference \1",
+    ),
 )
 
 

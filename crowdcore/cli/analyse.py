@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from crowdcore.cli._command import Drawn, Shown
+from crowdcore.cli._command import Drawn, Shown, TaggedView
 from crowdcore.cli._options import Json
 from crowdcore.cli._output import Printed, print_json, print_table
 from crowdcore.exhibits import View
@@ -17,6 +17,7 @@ from crowdcore.exhibits import View
 def info(seen: View, json: Json = False) -> None:
     """Summarise a dataset: counts, noise rates, agreement, and notes from reading it."""
     from crowdcore import analysis
+    from crowdcore.analysis.reference import note_of_unjudged
 
     ds = seen.dataset
     summary, agreement = seen.of(analysis.summary), seen.renamed(analysis.agreement(ds))
@@ -24,7 +25,9 @@ def info(seen: View, json: Json = False) -> None:
         facts = {"dataset": ds.name, "fingerprint": ds.fingerprint, "notes": seen.notes}
         print_json({**facts, "summary": summary, "agreement": agreement})
         return
-    print_table(summary.frame(), f"{ds.name}: summary (reference: {summary.reference})", seen.notes)
+    unjudged = note_of_unjudged(ds, seen.truth)
+    notes = (*seen.notes, *([unjudged] if unjudged else []))
+    print_table(summary.frame(), f"{ds.name}: summary (reference: {summary.reference})", notes)
     print_table(agreement.frame(), "Agreement between workers")
 
 
@@ -95,7 +98,7 @@ def coordinated(seen: View) -> Drawn:
     return Drawn({**facts, "notes": exhibit.notes}, [printed], exhibit)
 
 
-def spans(seen: View) -> Drawn:
+def spans(seen: TaggedView) -> Drawn:
     """Who finds the spans: precision, recall, F1, kinds of errors, types taken for others, boundary errors."""
     from crowdcore.exhibits import spans as made
 

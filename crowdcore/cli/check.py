@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from crowdcore.cli._options import Accept, HideNames, Json, Read, open_dataset
+from crowdcore.cli._options import Accept, HideNames, Json, Read, ends_in, open_dataset
 from crowdcore.cli._output import print_json, print_table
 from crowdcore.core.errors import SettingError
 
@@ -19,8 +19,8 @@ def check(
         Path | None, typer.Option(help="Rules (.yaml, .toml, .json); default: all at recommended limits.")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Rules that the data cannot decide also fail.")] = False,
-    junit: Annotated[Path | None, typer.Option(help="Also write JUnit XML to this file.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Also write a page to this file.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Also write JUnit XML to this file.", callback=ends_in())] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a page to this file.", callback=ends_in())] = None,
     example_rules: Annotated[
         bool, typer.Option("--example-rules", help="Print a commented file of rules, and exit.")
     ] = False,

@@ -20,6 +20,7 @@ from crowdcore.cli._options import (
     Read,
     Seeds,
     Settings,
+    is_folder,
     open_dataset,
     settings,
 )
@@ -54,7 +55,9 @@ def compare(
     hide_names: HideNames = False,
     json: Json = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write tables and figures to this folder.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write tables and figures to this folder.", callback=is_folder)
+    ] = None,
     read: Read = None,
     accept: Accept = False,
 ) -> None:

@@ -10,7 +10,18 @@ import pandas as pd
 import typer
 
 from crowdcore.cli._command import Drawn, Shown
-from crowdcore.cli._options import Checkpoint, Device, Epochs, HideNames, Json, Seed, Seeds, Settings, with_epochs
+from crowdcore.cli._options import (
+    Checkpoint,
+    Device,
+    Epochs,
+    HideNames,
+    Json,
+    OutFolder,
+    Seed,
+    Seeds,
+    Settings,
+    with_epochs,
+)
 from crowdcore.cli._output import Printed, print_json, print_table
 from crowdcore.cli._training import train_one
 from crowdcore.core.errors import SettingError
@@ -36,7 +47,7 @@ def train(
     epochs: Epochs = None,
     device: Device = "auto",
     set: Settings = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Save the result to this folder.")] = None,
+    out: OutFolder = None,
     checkpoint: Checkpoint = None,
     json: Json = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from crowdcore.cli._options import Accept, DatasetName, Json, Read, open_labels
+from crowdcore.cli._options import Accept, DatasetName, Json, Read, is_folder, open_labels
 from crowdcore.cli._output import print_json, print_notes, progress
 from crowdcore.cli._runs import full_id, reference_named
 from crowdcore.data import CrowdDataset
@@ -16,7 +16,7 @@ from crowdcore.data.report import plural
 
 def report(
     dataset: DatasetName,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.", callback=is_folder)],
     run: Annotated[
         list[str] | None,
         typer.Option(

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import pandas as pd
 import typer
 
-from crowdcore.cli._options import Device, Json
+from crowdcore.cli._options import Device, Json, is_folder
 from crowdcore.cli._output import print_json, print_table, progress
 
 _LISTS = ("list", "LIST")
@@ -25,7 +25,10 @@ def reproduce(
     device: Device = "auto",
     train: Annotated[bool, typer.Option(help="Train what is missing; otherwise show only what exists.")] = True,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write tables (.csv, .json, .md) and figures to this folder.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Write tables (.csv, .json, .md) and figures to this folder.", callback=is_folder
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -92,7 +92,7 @@ def show(run_id: RunId, json: Json = False) -> None:
     nested = ("spec", "parameters", "scores")
     plain = {k: v for k, v in facts.items() if k not in nested}
     for part in nested:
-        plain |= facts[part]
+        plain |= {"device asked for" if k == "device" else k: v for k, v in facts[part].items()}
     print_table(pd.DataFrame({"": list(plain), " ": [str(v) for v in plain.values()]}), f"Run {run.id}", limit=200)
 
 

@@ -15,9 +15,10 @@ from crowdcore.cli._options import Accept, Figure, HideNames, Json, Out, Read, R
 from crowdcore.cli._output import print_json, print_table, save_exhibit
 from crowdcore.cli._runs import full_id, reference_named
 from crowdcore.core.errors import DataError, SettingError, did_you_mean
-from crowdcore.data import RatingDataset
+from crowdcore.data import CrowdDataset, RatingDataset
 from crowdcore.data.pseudonyms import hide_names as without_names
 from crowdcore.data.ratings import Labelled
+from crowdcore.data.tags import need_tags
 from crowdcore.exhibits import Exhibit, View, between, view
 from crowdcore.exhibits.catalogue import catalogue
 
@@ -83,6 +84,8 @@ def _refuse_other_labels(exhibit: str, function: Callable[..., Any], dataset: La
     """Say so where an exhibit is about classes and the labels are numbers, or the other way round."""
     kinds = inspect.signature(function).parameters.values()
     about = next(iter(kinds)).annotation
+    if isinstance(dataset, CrowdDataset) and inspect.unwrap(function).__module__ == "crowdcore.exhibits.spans":
+        need_tags(dataset)
     numbers = isinstance(dataset, RatingDataset)
     if about != "AnyResults" and numbers != about.startswith("Rating"):
         what = ("classes", "numbers")[numbers]

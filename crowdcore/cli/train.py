@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from crowdcore.cli._options import (
     Device,
     Epochs,
     Json,
+    OutFolder,
     Read,
     Seed,
     Settings,
@@ -48,7 +48,7 @@ def train(
     epochs: Epochs = None,
     device: Device = "auto",
     set: Settings = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Save the result to this folder.")] = None,
+    out: OutFolder = None,
     checkpoint: Checkpoint = None,
     json: Json = False,
     read: Read = None,

@@ -149,7 +149,7 @@ _FITS = {
     "iteration": "Step of the algorithm.",
     "converged": "Whether the algorithm converged.",
     "stopped": "Why the algorithm stopped.",
-    "seconds": "How long it took.",
+    "seconds": "How long it took; a first fit also loads compiled loops, or compiles them, which a second does not.",
     "log-likelihood": "Log-probability of all labels under the fitted model; compare only within a method.",
     "log_likelihood": "Log-probability of all labels under the fitted model at this step.",
     "calibration error": "Mean gap between confidence and accuracy, over bins of equally many tasks.",

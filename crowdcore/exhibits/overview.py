@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
+from crowdcore.analysis.reference import note_of_unjudged
 from crowdcore.exhibits._intervals import ends
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, cached
@@ -32,7 +33,9 @@ def overview(view: View) -> Exhibit:
         "majority vote is right": found.majority_vote_accuracy,
     }
     table = pd.DataFrame({"what": list(numbers), "value": [float(v) for v in numbers.values()]})
-    notes = view.notes if view.truth.checked else (*view.notes, FROM_LABELS.format(name=view.reference))
+    about = () if view.truth.checked else (FROM_LABELS.format(name=view.reference),)
+    unjudged = note_of_unjudged(view.dataset, view.truth)
+    notes = (*view.notes, *about, *([unjudged] if unjudged else []))
     return Exhibit("overview", f"At a glance (reference: {view.reference})", None, table, notes)
 
 

@@ -153,6 +153,7 @@ def _plant(fig: go.Figure, order: WorkerOrder, finest: float) -> None:
             "domain": [1 - _TREE, 1],
             "range": [-0.02 * top, 1.04 * top or 1.0],
             "anchor": "y",
+            "side": "top",  # where no names of workers are
             "showgrid": False,
             "showticklabels": False,
             "fixedrange": True,

@@ -41,11 +41,12 @@ def client_of(workspace: Workspace) -> MlflowClient:
     database = workspace.database
     if database is None:
         return _client(workspace, workspace.tracking_uri)
-    try:
-        _expect(workspace, database)
+    with _faults_of_files(workspace):
+        if is_new(workspace):
+            if workspace.read_only:
+                raise RecordError(workspace.read_only)
+            make_database(workspace)
         found = database.stat()
-    except OSError as error:
-        raise RecordError(f"The workspace {workspace.folder} cannot be used: {error.strerror}.") from error
     uri = workspace.tracking_uri
     if workspace.read_only:  # with the driver's name, which keeps MLflow from making a folder called "file:"
         uri = f"sqlite+pysqlite:///{_address(workspace)}&uri=true"
@@ -106,15 +107,31 @@ def _impatient(
     return statement, parameters
 
 
-def _expect(workspace: Workspace, database: Path) -> None:
-    """Make the database of a new workspace; refuse where there has been one.
+@contextlib.contextmanager
+def _faults_of_files(workspace: Workspace) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RecordError(f"The workspace {workspace.folder} cannot be used: {error.strerror}.") from error
+
+
+def is_new(workspace: Workspace) -> bool:
+    """Whether nothing was ever recorded in a workspace, so that there is no database to open.
 
     Raises:
-        RecordError: it is empty, or gone while results are there or this process used it.
+        RecordError: the database is empty, gone while results are there or this process used it, or out of reach.
     """
+    with _faults_of_files(workspace):
+        return _is_new(workspace)
+
+
+def _is_new(workspace: Workspace) -> bool:
+    database = workspace.database
+    if database is None:
+        return False
     if database.exists():
         if database.stat().st_size:
-            return
+            return False
         raise LostRecordError(database, "is empty")
     if workspace.owns_record and any(
         any(folder.iterdir()) for name in ("runs", "artifacts") if (folder := workspace.folder / name).is_dir()
@@ -125,9 +142,7 @@ def _expect(workspace: Workspace, database: Path) -> None:
             f"The workspace {workspace.folder} was deleted or moved while it was in use. Put it back and try again, "
             "or start anew with CROWDCORE_WORKSPACE set to its new place."
         )
-    if workspace.read_only:
-        raise RecordError(workspace.read_only)
-    make_database(workspace)
+    return True
 
 
 def make_database(workspace: Workspace) -> None:

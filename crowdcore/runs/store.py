@@ -24,7 +24,7 @@ from crowdcore.runs.record_errors import RecordError
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import ENDED, NAME, STATES, STATUS, TAG, Run, State, default_name, is_spread, read_run
 from crowdcore.runs.run_config import RunSpec
-from crowdcore.runs.schema import client_of, connect, experiment_name, experiment_of, local_folder
+from crowdcore.runs.schema import client_of, connect, experiment_name, experiment_of, is_new, local_folder
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -127,7 +127,10 @@ def list_runs(
         parent: only the trials of this search.
         workspace: where to look; None: ``Workspace.open()``.
     """
-    client = client_of(workspace or Workspace.open())
+    workspace = workspace or Workspace.open()
+    if is_new(workspace):  # MLflow would take seconds to make an empty record
+        return []
+    client = client_of(workspace)
     dataset = dataset and spelled(dataset)
     if dataset is None:
         experiments = [e.experiment_id for e in client.search_experiments()]

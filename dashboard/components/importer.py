@@ -14,7 +14,7 @@ from dashboard import state
 from dashboard.components.numbers import numbers
 from dashboard.components.rating_scale import ask_kind, ask_scale, reading
 from dashboard.components.table import table
-from dashboard.components.text import as_text, count, listed
+from dashboard.components.text import as_chosen, as_text, count, listed
 from dashboard.components.variants import merging, open_questions
 from dashboard.services import uploads
 
@@ -197,7 +197,8 @@ def report(found: Import | RatingImport, path: str) -> None:
     elif told.format == "long" and not span:
         st.caption("No column called 'timestamp' or 'seconds' holds times, so drift and speed cannot be judged.")
     if told.changes:
-        st.warning(listed("Importing would leave out or merge", told.changes), icon=":material/content_cut:")
+        changes = [as_chosen(str(change)) for change in told.changes]
+        st.warning(listed("Importing would leave out or merge", changes), icon=":material/content_cut:")
     elif open_questions(told):
         st.info("Nothing is dropped or merged yet. Below: names that may be the same.", icon=":material/call_merge:")
     else:
@@ -209,6 +210,6 @@ def report(found: Import | RatingImport, path: str) -> None:
     apart = others["code"].isin([finding.code for finding in told.unusable])
     others = others[(others["level"] != "change") & ~apart].reset_index(drop=True)
     if len(others):
-        table(others, "findings", name="findings", noun="finding")
+        table(others.assign(remedy=others["remedy"].map(as_chosen)), "findings", name="findings", noun="finding")
     if told.rows_counted:
         st.caption(told.rows_counted)

@@ -8,6 +8,17 @@ from collections.abc import Iterable
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # What Streamlit rewrites after Markdown has been parsed: icons, addresses, arrows, dashes.
 _LATE = re.compile(r"(?<=:)(?=\w|//)|(?<=www)(?=\.)|(?<=\w)(?=@)|(?<=[-<])(?=[->])", re.IGNORECASE)
+# Arguments of `read_dataset` in remedies -> where the page Data offers them.
+_COLUMNS = "“Columns and repeats”"
+_CHOICES = (
+    (re.compile(r"\bpass (?:task|worker|label|gold)=(?:…|'[^']*')"), f"choose it in {_COLUMNS}"),
+    (re.compile(r"\bname the column of the task with task=…"), f"choose the column of the task in {_COLUMNS}"),
+    (re.compile(r"\bPass repeats='first', 'last' or 'majority' to reduce"), f"“Repeats” in {_COLUMNS} reduces"),
+    (re.compile(r"\bTo merge them, pass merge_(?:classes|workers)='variants'"), "A button below merges them"),
+    (re.compile(r"\bTo leave them out, pass multi_select='drop'"), "A button below leaves them out"),
+    (re.compile(r"\bPass flagged='drop' to leave"), f"“Flagged by the tool” in {_COLUMNS} leaves"),
+    (re.compile(r"\bPass multi_select='keep' to make"), f"“Several choices” in {_COLUMNS} makes"),
+)
 _JOINER = "\u2060"  # an invisible character of no width
 
 
@@ -15,6 +26,17 @@ def as_text(text: object) -> str:
     """Markdown that shows ``text`` literally: no markup, links, icons or HTML, all on one line."""
     joined = _LATE.sub(_JOINER, " ".join(str(text).split()))
     return _PUNCTUATION.sub(r"\\\1", joined)
+
+
+def as_chosen(remedy: str) -> str:
+    """A remedy of the library with the choices of the page *Data* in place of Python's arguments.
+
+    >>> as_chosen("Else pass task=….")
+    'Else choose it in “Columns and repeats”.'
+    """
+    for pattern, instead in _CHOICES:
+        remedy = pattern.sub(instead, remedy)
+    return remedy
 
 
 def listed(what: str, items: Iterable[object], remedy: str = "") -> str:

@@ -57,7 +57,9 @@ def _manage(upload: Upload, key: str) -> None:
 @st.dialog("Delete this upload?")
 def _confirm(upload: Upload) -> None:
     st.markdown(f"**{as_text(upload.name)}** will be deleted. This cannot be undone.")
-    if runs := len(runs_of(upload.dataset)) if upload.dataset else 0:
+    with st.spinner("Looking for its runs …"):  # the first look at the record of runs takes seconds
+        runs = len(runs_of(upload.dataset)) if upload.dataset else 0
+    if runs:
         refer = "refers" if runs == 1 else "refer"
         st.warning(
             f"{count(runs, 'run')} {refer} to it. Their results stay, but can no longer be shown beside the data, "

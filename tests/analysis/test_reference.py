@@ -51,3 +51,33 @@ def test_functions_win_over_files_of_their_name():
     assert inspect.isfunction(again)
     modules = [name for name in analysis.__all__ if isinstance(getattr(analysis, name), types.ModuleType)]
     assert modules == []
+
+
+ALONE = "shares no task with others, and 'auto' repeats their labels: without gold their accuracy is unknown."
+
+
+def test_nothing_is_measured_by_the_labels_of_a_single_worker():
+    crowd = make_crowd([0, 1, 2, 3], [0, 0, 0, 0], [0, 1, 0, 1], 4, 1, 2)
+    found, good = analysis.summary(crowd, "auto"), analysis.worker_quality(crowd, "auto")
+    unknown = [found.worker_accuracy, found.majority_vote_accuracy, found.noise.wrong_annotations]
+    unknown += [found.noise.tasks_without_truth, *good.accuracy, *good.accuracy_low, *good.skill, *good.information]
+    assert np.isnan(unknown).all() and good.n_judged.tolist() == [0]
+    assert good.notes[-1] == f"1 worker {ALONE}"
+    assert found.balance.tasks.sum() == 4
+    assert cc.exhibits.overview.overview(cc.exhibits.view(crowd, "auto")).notes[-1] == f"1 worker {ALONE}"
+
+
+def test_workers_who_share_no_task_are_not_judged_and_others_as_before():
+    task, worker, label = [0, 0, 1, 1, 2, 3, 3], [0, 1, 0, 1, 2, 3, 3], [0, 0, 1, 0, 1, 0, 1]
+    good = analysis.worker_quality(make_crowd(task, worker, label, 4, 4, 2), "majority-vote")
+    assert good.n_judged.tolist() == [2, 2, 0, 0]
+    without = analysis.worker_quality(make_crowd(task[:4], worker[:4], label[:4], 2, 2, 2), "majority-vote")
+    np.testing.assert_array_equal(good.accuracy, [*without.accuracy, np.nan, np.nan])
+    assert good.notes[-1].startswith("2 workers share no task with others, and 'majority-vote' repeats their labels")
+
+
+@pytest.mark.parametrize("name", ["gold", "run:7"])
+def test_what_does_not_come_of_the_labels_judges_a_single_worker(name):
+    crowd = make_crowd([0, 1], [0, 0], [0, 1], 2, 1, 2)
+    good = analysis.worker_quality(crowd, Reference(name, np.array([0, 0], np.int32)))
+    assert good.accuracy.tolist() == [0.5] and not any("shares no task" in note for note in good.notes)

@@ -103,6 +103,38 @@ def test_a_wrong_ending_is_refused_before_anything_else(refused, arguments, opti
     assert told == f"crowdcore: `{option}` must end in {endings}, but got 'x.foo'.\n"
 
 
+@pytest.mark.parametrize("command", ["train", "compare", "ratings train", "report", "reproduce conal/table-2"])
+def test_a_folder_that_is_called_as_a_file_is_refused_before_anything_else(refused, tmp_path, command) -> None:
+    words = [*command.split(), *([] if "/" in command else ["unheard-of"]), "--out"]
+    told = refused(*words, "result.csv")
+    assert told == "crowdcore: `--out` must be a folder, but got 'result.csv'. Leave its ending out.\n"
+    (tmp_path / "taken").touch()
+    assert (
+        refused(*words, tmp_path / "taken")
+        == f"crowdcore: {tmp_path}/taken of --out is a file. Choose another folder.\n"
+    )
+
+
+@pytest.mark.parametrize("option", ["--junit", "--html"])
+def test_a_missing_folder_of_check_is_refused_before_anything_else(refused, tmp_path, option) -> None:
+    told = refused("check", "unheard-of", option, tmp_path / "no" / "file")
+    assert told == f"crowdcore: The folder {tmp_path}/no of {option} does not exist. Create it first.\n"
+
+
+def test_a_table_alone_is_not_written_where_a_figure_is_refused(refused, tmp_path) -> None:
+    told = refused("show", "tasks", "demo", "--out", tmp_path / "t.csv", "--figure", tmp_path / "f.html")
+    assert "`--figure` must be left out: this exhibit is a table" in told
+    assert not (tmp_path / "t.csv").exists()
+
+
+@pytest.mark.parametrize("command", ["rounds votes.csv --by halves", "show worker votes.csv -s worker=ben"])
+def test_a_refusal_without_gold_comes_alone(refused, run, tmp_path, monkeypatch, command) -> None:
+    (tmp_path / "votes.csv").write_text("task,worker,label\n1,ann,a\n2,ann,b\n")
+    monkeypatch.chdir(tmp_path)
+    assert refused(*command.split()).startswith("crowdcore: ")
+    assert run("mistakes", "votes.csv", "--json").err.count("has no gold") == 1
+
+
 def test_without_gold_commands_take_the_reference_of_the_pages_and_say_so(run, tmp_path) -> None:
     ds = cc.load_dataset("demo")
     rows = ds.annotations[["task", "worker", "label"]].head(400)

@@ -46,6 +46,16 @@ def test_columns_that_do_not_fit_are_named_and_no_cell_is_cut(terminal, printed)
     assert named.endswith("quantity_19. --out FILE writes them all.")
 
 
+def test_names_and_cells_of_several_words_are_not_cut_either(terminal, printed) -> None:
+    words = FRAME.rename(columns=lambda name: name.replace("_", " of kind ")).assign(worker=["ann lee", "ben 王 jr"])
+    print_table(words)
+    piped = printed()
+    assert "…" not in piped and [name for name in words if name not in piped] == []
+    terminal(80)
+    print_table(words)
+    assert "…" not in printed().split("… and ")[0]
+
+
 def test_words_keep_their_column_and_are_not_cut(terminal, printed) -> None:
     terminal(60)
     print_table(FRAME.assign(reason=WORDS), wrapped=["reason"])

@@ -41,7 +41,13 @@ def test_list_and_show(finished: Run, make: Callable[..., Run], crowdcore: Calla
     printed = run("runs", "list").out
     assert finished.id[:8] in printed
     assert f"{100 * finished.scores['test_accuracy_selected']:.2f} ± " in printed
-    assert "crowdcore train" in run("runs", "show", finished.id).out
+    assert finished.device == "cpu"
+    told = run("runs", "show", finished.id).out
+    assert "crowdcore train" in told
+    assert [line.split()[1:-1] for line in told.splitlines() if " device" in line] == [
+        ["device", "│", finished.device],
+        ["device", "asked", "for", "│", finished.spec.device],
+    ]
 
 
 def test_a_full_disk_is_said_and_nothing_is_started(workspace, run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pandas as pd
 import pytest
 
@@ -66,3 +68,15 @@ def test_export_as_conll_columns(crowdcore, folder, tmp_path):
     crowdcore("export", folder, tmp_path / "c.conll")
     assert (tmp_path / "c.conll").read_text().startswith("token\tgold\tw1\t")
     assert crowdcore("info", tmp_path / "c.conll")["summary"]["n_sentences"] == 30
+
+
+@pytest.mark.parametrize("command", [("spans",), ("show", "span-scores")])
+def test_a_crowd_without_sentences_is_refused_alone_and_first(refused, monkeypatch, tmp_path, command):
+    (tmp_path / "votes.csv").write_text("task,worker,label\n1,ann,a\n2,ben,b\n")
+    for module in ("_command", "show"):
+        monkeypatch.setattr(
+            sys.modules[f"crowdcore.cli.{module}"], "reference_named", lambda *_: pytest.fail("a reference is computed")
+        )
+    assert refused(*command, tmp_path / "votes.csv").startswith(
+        "crowdcore: votes knows no sentences, so that it has no"
+    )

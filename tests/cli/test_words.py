@@ -19,6 +19,7 @@ RANGE = ("--read", "low=1", "--read", "high=3")
         ("Read them with load_dataset or read_dataset; if", "Leave out the word `ratings` of the command; if"),
         ('pass missing=[]; else missing=["-1"].', """pass --read missing=[]; else --read 'missing=["-1"]'."""),
         ("Pass select_on='crowd' or 'none'.", "Pass --set select_on='crowd' or 'none'."),
+        ("Take an aggregator, such as mean, as the reference.", "Pass an aggregator, such as --reference mean."),
         ("pass accept=True (--accept) to continue", "pass --accept to continue"),
         ("`lr=0.1`, METHOD.NAME=VALUE and 'task=…'", "`lr=0.1`, METHOD.NAME=VALUE and 'task=…'"),
     ],

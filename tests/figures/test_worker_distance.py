@@ -53,6 +53,7 @@ def test_the_tree_has_its_merges_at_their_heights():
     at_leaves = np.concatenate([np.reshape(t.x, (-1, 5))[:, [0, 3]].ravel() for t in branches]) == 0
     assert sorted(ends[at_leaves]) == list(range(12))
     assert fig.layout.xaxis2.title.text == "3 groups"
+    assert fig.layout.xaxis2.side == "top"  # below are names of workers
 
 
 def test_without_an_order_there_is_no_tree():

@@ -54,6 +54,14 @@ def test_runs_are_listed_newest_first_and_by_what_they_are(workspace: Workspace)
     assert list_runs("nothing") == list_runs(parent="1" * 32) == list_runs(parent="a' or '1'='1") == []
 
 
+def test_listing_the_runs_of_a_new_workspace_makes_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setattr(store, "client_of", lambda _: pytest.fail("MLflow takes seconds to make an empty record"))
+    new = Workspace.open(tmp_path / "new")
+    assert store.list_runs("demo", workspace=new) == []
+    assert not new.folder.exists()
+
+
 def test_a_path_is_kept_absolute(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "votes.csv").touch()

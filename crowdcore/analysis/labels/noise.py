@@ -10,7 +10,7 @@ import pandas as pd
 import scipy.sparse
 
 from crowdcore.analysis.labels.votes import sparse_votes
-from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
+from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, resolve_reference
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -117,7 +117,7 @@ def noise_rates(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> Noi
         >>> f"{100 * rates.tasks_without_truth:.2f} % {100 * rates.wrong_annotations:.2f} %"
         '0.69 % 24.55 %'
     """
-    truth = resolve_reference(dataset, reference)
+    truth = as_judge(dataset, resolve_reference(dataset, reference))
     right = correctness(dataset, truth)
     known = np.flatnonzero(truth.known & dataset.annotated)
     n_annotations = int(np.count_nonzero(~np.isnan(right)))

@@ -18,7 +18,7 @@ from crowdcore.analysis.labels.noise import (
     noise_rates,
 )
 from crowdcore.analysis.labels.votes import majority_labels, sparse_votes
-from crowdcore.analysis.reference import ReferenceLike, default_reference, resolve_reference
+from crowdcore.analysis.reference import ReferenceLike, as_judge, default_reference, resolve_reference
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -115,16 +115,17 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Su
         24.55
     """
     truth = resolve_reference(dataset, default_reference(dataset) if reference is None else reference)
-    right = correctness(dataset, truth)
+    judge = as_judge(dataset, truth)
+    right = correctness(dataset, judge)
     counted = ~np.isnan(right)
     total = np.bincount(dataset.worker[counted], minlength=dataset.n_workers)
     correct = np.bincount(dataset.worker[counted], weights=right[counted], minlength=dataset.n_workers)
     majority = majority_labels(sparse_votes(dataset))
-    known = np.flatnonzero(truth.known & dataset.annotated)
-    if truth.posterior is None:
-        hits = (majority[known] == truth.labels[known]).astype(np.float64)
+    known = np.flatnonzero(judge.known & dataset.annotated)
+    if judge.posterior is None:
+        hits = (majority[known] == judge.labels[known]).astype(np.float64)
     else:
-        hits = truth.posterior[known, majority[known]]
+        hits = judge.posterior[known, majority[known]]
     circular = truth.name == "majority-vote" or not len(known)
     alike = agreement(dataset, resamples=0, pairs=False)
     return Summary(
@@ -141,7 +142,7 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Su
         alike.n_repeats,
         dataset.labels_per_worker,
         np.bincount(dataset.labels_per_task),
-        noise_rates(dataset, truth),
+        noise_rates(dataset, judge),
         class_balance(dataset, truth),
         annotation_entropy(dataset, truth),
         float((correct[total > 0] / total[total > 0]).mean()) if total.any() else np.nan,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.reference import ReferenceLike, as_judge, resolve_reference
 from crowdcore.core.errors import DataError
 from crowdcore.core.kernels import confusion_counts, soft_confusion_counts
 from crowdcore.core.types import BoolArray, FloatArray
@@ -71,7 +71,9 @@ class WorkerConfusion:
 def worker_confusion(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> WorkerConfusion:
     """Count each worker's labels by true class and normalise the rows (CCC, section 2.2).
 
-    With a soft reference an annotation counts towards every class by the task's posterior. Repeats count each.
+    With a soft reference an annotation counts towards every class by the task's posterior. Repeats count each. Labels
+    of a worker who shares no task with another one do not count where an aggregator is the reference, as it repeats
+    them.
 
     Args:
         reference: what to take for the truth.
@@ -85,7 +87,7 @@ def worker_confusion(dataset: CrowdDataset, reference: ReferenceLike = "gold") -
         >>> confusion.matrices.shape
         (40, 10, 10)
     """
-    truth = resolve_reference(dataset, reference)
+    truth = as_judge(dataset, resolve_reference(dataset, reference))
     n_workers, n_classes = dataset.n_workers, dataset.n_classes
     refuse_beyond(
         2 * 8 * n_workers * n_classes**2,

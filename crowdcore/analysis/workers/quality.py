@@ -11,7 +11,7 @@ from scipy.special import bdtrc, ndtri
 
 from crowdcore.analysis.labels.votes import sparse_votes
 from crowdcore.analysis.mistakes.significance import benjamini_hochberg
-from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
+from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, note_of_unjudged, resolve_reference
 from crowdcore.analysis.workers.confusion import worker_confusion
 from crowdcore.analysis.workers.information import independence_p_value, information
 from crowdcore.analysis.workers.leave_one_out import majority_of_others
@@ -104,7 +104,7 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
         >>> quality.query("answers_single").worker.tolist()
         ['w24']
     """
-    truth = resolve_reference(dataset, reference)
+    truth = as_judge(dataset, resolve_reference(dataset, reference))
     confusion = worker_confusion(dataset, truth)
     hard = worker_confusion(dataset, Reference(truth.name, truth.labels)) if truth.soft else confusion
     n_workers, n_classes = dataset.n_workers, dataset.n_classes
@@ -126,6 +126,7 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
     label, single, q_single = _single_answer(given, called_for)
     varied = 1 - called_for[np.arange(n_workers), label]
     answers_single = (q_single <= _LEVEL) & (1 - single <= varied / 5)
+    unjudged = note_of_unjudged(dataset, truth)
     return WorkerQuality(
         dataset.labels_per_worker,
         judged.astype(np.int64),
@@ -146,7 +147,11 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
         dataset.worker_ids,
         dataset.classes,
         truth.name,
-        (*([_SOFT] if truth.soft else []), *([_CONSENSUS.format(name=truth.name)] if not truth.checked else [])),
+        (
+            *([_SOFT] if truth.soft else []),
+            *([_CONSENSUS.format(name=truth.name)] if not truth.checked else []),
+            *([unjudged] if unjudged else []),
+        ),
     )
 
 

@@ -145,6 +145,8 @@ class Answers:
     seen: dict[str, None] = field(default_factory=dict)
     truths: list[int] = field(default_factory=list)
     dropped: dict[str, list[int]] = field(default_factory=dict)
+    ids: set[str] = field(default_factory=set)
+    numbered: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for role in ("task", "worker", "gold", "split", *MEDIA):
@@ -152,6 +154,23 @@ class Answers:
             if name not in (None, self.columns.get(role)):
                 remedy = "Its columns are fixed; pass format='long' to read the file as a plain table."
                 raise SettingError(role, "be left out for this format", name, remedy)
+
+    def task_name(self, given: object, number: int) -> str:
+        """What a task is called: its id, or its number where it has none.
+
+        Raises:
+            DataError: one task's number is another's id.
+        """
+        name = text_of(given)
+        if name:
+            self.ids.add(name)
+        else:
+            name = str(number)
+            self.numbered[name] = number
+        if name in self.ids and name in self.numbered:
+            what = f"The task in row {self.numbered[name]} has no id, and its number {name} is another task's id"
+            raise DataError(what, "Give every task an id.", file=self.source.path)
+        return name
 
     def add(
         self,

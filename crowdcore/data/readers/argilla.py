@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.readers._answers import Answers, media_of, need_records, records, text_of
+from crowdcore.data.readers._answers import Answers, media_of, need_records, records
 from crowdcore.data.readers._export import only_question, other_questions
 from crowdcore.data.readers._marked_texts import MarkedTexts
 from crowdcore.data.readers._spans import is_span, read_spans
@@ -56,7 +56,7 @@ class Argilla(Reader):
         form = MarkedTexts if spans else Answers
         answers = form(source, settings, {"task": "id", "worker": "user_id", "label": question})
         for number, record in enumerate(records(source), 1):
-            task = text_of(record.get("id")) or str(number)
+            task = answers.task_name(record.get("id"), number)
             media = media_of(_fields(record, questions))
             answers.list_task(task, **media)
             if _suggested(record, question):

@@ -72,7 +72,7 @@ class Doccano(Reader):
         for given in _given(source, sources):
             record = given.record
             text = first_of(record, _TEXT)
-            texts.mark(given.number, _task(given), given.user, text, read_spans(as_list(given.labels)))
+            texts.mark(given.number, _task(texts, given), given.user, text, read_spans(as_list(given.labels)))
             for _ in as_list(record.get("relations")):
                 texts.leave_out("relation", given.number)
         return texts.raw(self.name, findings=_noticed(sources))
@@ -134,17 +134,14 @@ def _is_example(record: dict[str, Any]) -> bool:
     return isinstance(labels, list) or (isinstance(labels, str) and len(record) <= 4)
 
 
-def _task(given: _Given) -> str:
-    for name in _ID:
-        if task := text_of(given.record.get(name)):
-            return task
-    return str(given.number)
+def _task(answers: Answers, given: _Given) -> str:
+    return answers.task_name(next(filter(None, (text_of(given.record.get(name)) for name in _ID)), None), given.number)
 
 
 def _add(answers: Answers, given: _Given) -> None:
     """One user's labels of an example; in a CSV several are joined by ``#``."""
     _, number, record, user, label = given
-    task = _task(given)
+    task = _task(answers, given)
     answers.list_task(task, **{kind: text_of(record.get(name)) for name, kind in _ITEM.items() if name in record})
     labels = [part for part in label.split("#") if part] if isinstance(label, str) else as_list(label)
     labels = [_class(entry) for entry in labels]

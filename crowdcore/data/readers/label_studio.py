@@ -52,7 +52,7 @@ class LabelStudio(Reader):
             data, annotations = entry.get("data"), _annotations(entry)
             if not isinstance(data, dict) or annotations is None:
                 raise DataError("This entry has no `data` or no `annotations`", file=source.path, row=number)
-            task = text_of(entry.get("id")) or str(number)
+            task = answers.task_name(entry.get("id"), number)
             if listed.setdefault(task, number) != number:
                 what = f"The list of tasks names {task!r} twice, in rows {listed[task]} and {number}"
                 raise DataError(what, "Each task must be listed once.", file=source.path, row=number)

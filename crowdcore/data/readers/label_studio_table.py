@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.columns import ALIASES, MappingError, plain
-from crowdcore.data.readers._answers import Answers, as_list, media_of, records, text_of
+from crowdcore.data.readers._answers import Answers, as_list, media_of, records
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import MEDIA, ReadSettings
 
@@ -36,7 +36,7 @@ class LabelStudioTable(Reader):
             raise MappingError(f"There is no column {control!r}", columns, {}, source.path, "label=…")
         answers = Answers(source, settings, {"task": "id", "worker": "annotator", "label": control})
         for number, record in enumerate(records(source), 1):
-            task = text_of(record.get("id")) or str(number)
+            task = answers.task_name(record.get("id"), number)
             data = {name: value for name, value in record.items() if name not in _TOOL and name != control}
             answers.list_task(task, **media_of(data))
             choices = _choices(record.get(control))

@@ -33,7 +33,7 @@ class LightTag(Reader):
         for example_number, example in enumerate(as_list(next(table.records(), {}).get("examples")), 1):
             if not isinstance(example, dict):
                 raise DataError("This example is not a record", file=source.path, row=example_number)
-            task = text_of(example.get("example_id")) or str(example_number)
+            task = answers.task_name(example.get("example_id"), example_number)
             answers.list_task(task, **media_of({"text": example.get("content")}))
             given: dict[str, list[Any]] = {}
             when: dict[str, Any] = {}

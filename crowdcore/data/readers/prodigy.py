@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
+
+import numpy as np
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.columns import ALIASES, MappingError, plain
@@ -10,6 +13,7 @@ from crowdcore.data.readers._answers import Answers, as_list, text_of
 from crowdcore.data.readers._marked_texts import MarkedTexts
 from crowdcore.data.readers._spans import is_span, read_spans, tokens_of
 from crowdcore.data.readers.base import Raw, Reader, Source
+from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import JsonTable
 
@@ -47,7 +51,7 @@ class Prodigy(Reader):
         choice = question == "accept"
         by = "_input_hash" if choice else "_task_hash"
         answers = Answers(source, settings, {"task": by, "worker": "_annotator_id", "label": question})
-        options: dict[str, None] = {}
+        options: dict[str, dict[str | None, int]] = {}  # id -> what the option says -> the first line
         for number, record in enumerate(table.records(), 1):
             answer = record.get("answer")
             who = next((record[name] for name in _WHO if record.get(name) is not None), None)
@@ -55,7 +59,8 @@ class Prodigy(Reader):
                 answers.leave_out("no-class", number, who)
                 continue
             if choice:
-                options.update(dict.fromkeys(_option(option) for option in record["options"]))
+                for name, says in _options(record, number, source).items():
+                    options.setdefault(name, {}).setdefault(says, number)
             if answer not in ("accept", "reject"):
                 answers.leave_out("skipped", number, who)
             elif choice and answer == "reject":
@@ -68,7 +73,9 @@ class Prodigy(Reader):
                 answers.add(number, task, who, chosen, when=record.get("_timestamp"))
         classes = tuple(options) if choice else ("accept", "reject")
         combined = sorted(set(answers.label) - set(classes)) if settings.multi_select == "keep" else ()
-        return answers.raw(self.name, columns=table.columns, classes=(*classes, *combined))
+        return answers.raw(
+            self.name, columns=table.columns, classes=(*classes, *combined), findings=_other_texts(options)
+        )
 
     def _spans(self, table: JsonTable, source: Source, settings: ReadSettings) -> Raw:
         """Read the spans of every accepted text, with the tokens that Prodigy says."""
@@ -136,8 +143,38 @@ def _one_question(table: JsonTable, named: str | None, source: Source) -> str:
     return next(iter(found))
 
 
-def _option(option: Any) -> str:
-    return str(option.get("id", option.get("text"))) if isinstance(option, dict) else str(option)
+def _options(record: dict[str, Any], number: int, source: Source) -> dict[str, str | None]:
+    """The id of each option of a line (its text where it has none) -> its text, None where it has only an id.
+
+    Raises:
+        DataError: an option has neither, or two different options go by one name.
+    """
+    found: dict[str, str | None] = {}
+    for option in record["options"]:
+        known = option if isinstance(option, dict) else {"text": option}
+        says = text_of(known.get("text"))
+        name = text_of(known.get("id")) or says
+        if not name:
+            raise DataError("An option of this line has no id and no text", file=source.path, row=number)
+        if found.setdefault(name, says) != says:
+            what = f"Two options of this line go by {name!r}, so an answer does not say which of them was chosen"
+            raise DataError(what, "Give every option an id of its own.", file=source.path, row=number)
+    return found
+
+
+def _other_texts(options: Mapping[str, Mapping[str | None, int]]) -> list[Finding]:
+    """The finding about ids that mean one thing in some lines and another in others."""
+    reused = {name: texts for name, texts in options.items() if len(texts) > 1}
+    if not reused:
+        return []
+    name, texts = next(iter(reused.items()))
+    said = " and ".join(repr(text) for text in list(texts)[:2])
+    sentence = f"{plural(len(reused), 'option')} whose text differs between lines would count as one class"
+    rows = np.array(sorted(line for texts in reused.values() for line in texts.values()))
+    remedy = f"{name!r} is {said}. If they are not the same class, give each an id of its own."
+    return [
+        make_finding("option-texts", "change", sentence, rows, count=len(reused), examples=tuple(reused), remedy=remedy)
+    ]
 
 
 def _media(record: dict[str, Any]) -> dict[str, str | None]:

@@ -26,7 +26,7 @@ _PATTERNS = (
 
 class _Answer(NamedTuple):
     row: int
-    task: str
+    task: str | None
     worker: Any
     choices: dict[str, list[str]]
     seconds: Any
@@ -62,9 +62,10 @@ class SageMaker(Reader):
         answers = Answers(source, settings, {**roles, "label": question})
         for answer in found:
             picture = answer.shown is not None and answer.shown.startswith("s3://")
-            answers.list_task(answer.task, **{"image" if picture else "text": answer.shown})
+            task = answers.task_name(answer.task, answer.row)
+            answers.list_task(task, **{"image" if picture else "text": answer.shown})
             choices = answer.choices.get(question, [])
-            answers.add(answer.row, answer.task, answer.worker, choices, answer.seconds, answer.when)
+            answers.add(answer.row, task, answer.worker, choices, answer.seconds, answer.when)
         columns = (*roles.values(), *questions)
         return answers.raw(self.name, columns=columns, findings=other_questions(questions, question))
 
@@ -107,7 +108,7 @@ def _responses(number: int, task: str, record: dict[str, Any], source: Source) -
 def _requested(number: int, record: dict[str, Any], source: Source) -> Iterator[_Answer]:
     about = record["dataObject"] if isinstance(record.get("dataObject"), dict) else {}
     shown = text_of(about.get("content")) or text_of(about.get("s3Uri"))
-    task = text_of(record.get("datasetObjectId")) or str(number)
+    task = text_of(record.get("datasetObjectId"))
     for annotation in need_records(record, "annotations", source, number):
         data = annotation.get("annotationData")
         try:

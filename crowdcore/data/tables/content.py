@@ -37,6 +37,7 @@ _FOREIGN: tuple[tuple[bytes, str, str], ...] = (
         for protocol in (2, 3, 4, 5)
     ),
 )
+_MARKUP = (b"<?xml", b"<!doctype", b"<html")
 _MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF8, "utf-8-sig"),
           (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # fmt: skip
 
@@ -102,6 +103,9 @@ def _refuse_foreign(path: Path, start: bytes) -> None:
         if sheet := spreadsheet(path, start):
             raise DataError(f"This is {sheet}, not a text file", "Save the sheet as CSV.", file=path)
         raise DataError("This is a ZIP archive, not a table", "Unpack it first.", file=path)
+    if start.removeprefix(codecs.BOM_UTF8).lstrip()[:9].lower().startswith(_MARKUP):
+        what = "This is an XML or HTML document, not a table of labels"
+        raise DataError(what, "Export CSV, JSON or Parquet instead.", file=path)
     for magic, what, remedy in _FOREIGN:
         if start.startswith(magic):
             raise DataError(f"This is {what}, not a table of labels", remedy, file=path)

@@ -47,6 +47,7 @@ class DelimitedTable(Table):
         self._before = len(_LINE_END.findall(blank.group()))  # blank lines before the first row
         sample = content.sample[blank.end() :]
         self.delimiter = settings.delimiter or _find_delimiter(sample, content.path.suffix.lower())
+        self._single_line = _LINE_END.search(sample) is None
         rows = [row for row in _rows(sample, self.delimiter) if row]
         if not rows:
             raise DataError("No row could be read", file=self.path)
@@ -116,6 +117,8 @@ class DelimitedTable(Table):
             remedy = "Quote cells that hold the delimiter, and close every quote."
             return DataError(sentence, remedy, file=self.path, row=row, header=self.header)
         if _is_too_long(error):
+            if self._single_line:
+                return DataError("There are columns, but no rows", file=self.path)
             sentence = f"A row is longer than {BLOCK >> 20} MiB, or a quote is never closed, after row {n:,}"
             return DataError(sentence, file=self.path)
         return DataError(f"This file cannot be read as a table ({str(error)[:200]})", file=self.path)

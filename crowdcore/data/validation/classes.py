@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from crowdcore.data.validation.names import row_numbers
 
 RATING_VALUES = 20  # more distinct fractional numbers than this are ratings, not names of classes
 LOOKS_MISSING = ("-1", "na", "n/a", "nan", "null", "none", "?")
+_NUMBER = r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?(e[+-]?[0-9]{1,2})?"
 _WHOLE = r"^(-?[0-9]{1,15})\.0+$"
 
 
@@ -165,7 +168,16 @@ def class_findings(classes: ClassList, per_class: IntArray) -> list[Finding]:
         findings.append(Finding("unused-classes", "note", sentence, len(unused), examples=tuple(unused[:5])))
     odd = [name for name in names if name.casefold() in LOOKS_MISSING] if classes.source == "labels found" else []
     if odd:
-        sentence = f"The class {odd[0]!r} may mean that there is no label"
-        remedy = f"If so, pass missing=({odd[0]!r},)."
+        which = f"The class {odd[0]!r}" if len(odd) == 1 else f"Each of the classes {', '.join(map(repr, odd))}"
+        sentence = f"{which} may mean that there is no label"
+        remedy = f"If so, pass missing={json.dumps(odd, ensure_ascii=False)}."
         findings.append(Finding("looks-missing", "warning", sentence, len(odd), examples=tuple(odd), remedy=remedy))
+    numbers: dict[float, list[str]] = {}
+    for name in names if classes.source == "labels found" else ():
+        if re.fullmatch(_NUMBER, name):
+            numbers.setdefault(float(name), []).append(name)
+    for same in (same for same in numbers.values() if len(same) > 1):
+        sentence = f"The classes {' and '.join(map(repr, same))} are the same number"
+        remedy = "If they are one class, name them with merge_classes=…."
+        findings.append(Finding("same-number", "warning", sentence, len(same), examples=tuple(same), remedy=remedy))
     return findings

@@ -119,3 +119,23 @@ def test_refusals(write):
     record = {"answer": "accept", "_annotator_id": "ann", "label": "X"}
     with pytest.raises(DataError, match=r"This line names no task.*row 1"):
         examine(write([record]))
+
+
+def test_an_option_without_id_may_not_be_called_as_another(write):
+    options = [{"id": "sport", "text": "Sport"}, {"text": "sport"}, {"text": "other-text"}]
+    with pytest.raises(DataError, match=r"Two options of this line go by 'sport'.*row 1"):
+        examine(write([line("goal", "ann", accept=["sport"], options=options)]))
+    apart = [{"id": 1, "text": "Sport"}, {"id": 2.0, "text": "1"}, {"text": "other-text"}]
+    assert read_dataset(write([line("goal", "ann", accept=[2], options=apart)])).classes == ("1", "2", "other-text")
+    with pytest.raises(DataError, match=r"An option of this line has no id and no text.*row 1"):
+        examine(write([line("goal", "ann", accept=["sport"], options=[{"id": None}])]))
+
+
+def test_an_id_that_means_something_else_in_other_lines_is_told(write):
+    records = [
+        line("goal", "ann", accept=[0], options=[{"id": 0, "text": "Sport"}, {"id": 1, "text": "Other"}]),
+        line("vote", "ann", accept=[0], options=[{"id": 0, "text": "Politics"}, {"id": 1, "text": "Other"}]),
+    ]
+    (change,) = examine(write(records)).report.changes
+    assert (change.code, change.rows, change.examples) == ("option-texts", (1, 2), ("0",))
+    assert "'0' is 'Sport' and 'Politics'." in str(change)
