@@ -198,6 +198,10 @@ def test_hard_tasks_are_listed_with_what_difficulty_and_foil_mean(crowd: cc.Crow
     found = cc.aggregation.get("item-response").fit(crowd)
     assert shown["task"].tolist() == crowd.task_ids[np.argsort(-found.difficulty, kind="stable")].tolist()
     assert "misleads workers to" in words(test)
+    one = app_page.open_page("tasks", dataset="crowd", reference="item-response", task=crowd.task_ids[0])
+    shown = {metric.label: metric.value for metric in one.run().metric}
+    assert float(shown["Difficulty"]) == pytest.approx(found.difficulty[0], rel=0.01)
+    assert shown["Foil"] == ([*crowd.classes, "none"][found.foil[0]])
     assert "Hard tasks" not in words(open_page(["majority-vote"], result="majority-vote"))
 
 
