@@ -74,23 +74,23 @@ def as_judge(dataset: CrowdDataset, truth: Reference) -> Reference:
     return replace(truth, labels=labels, posterior=posterior)
 
 
-def note_of_unjudged(dataset: CrowdDataset, truth: Reference) -> str:
-    """What `as_judge` leaves out, in a sentence; "" where it leaves out nothing.
+def notes_on_unjudged(dataset: CrowdDataset, truth: Reference) -> tuple[str, ...]:
+    """What `as_judge` leaves out, in a sentence; none where it leaves out nothing.
 
     Examples:
         >>> import pandas as pd
         >>> import crowdcore as cc
         >>> rows = pd.DataFrame({"task": ["1", "2"], "worker": ["ann", "ann"], "label": ["cat", "dog"]})
         >>> dataset = cc.from_frame(rows)
-        >>> print(note_of_unjudged(dataset, resolve_reference(dataset, "auto")))
+        >>> print(*notes_on_unjudged(dataset, resolve_reference(dataset, "auto")))
         1 worker shares no task with others, and 'auto' repeats their labels: without gold their accuracy is unknown.
     """
     n = int(_alone(dataset).sum()) if truth.aggregated else 0
     if not n:
-        return ""
+        return ()
     who, whose = plural(n, "worker"), f"{truth.name!r} repeats their labels"
     share = "shares" if n == 1 else "share"
-    return f"{who} {share} no task with others, and {whose}: without gold their accuracy is unknown."
+    return (f"{who} {share} no task with others, and {whose}: without gold their accuracy is unknown.",)
 
 
 def _alone(dataset: CrowdDataset) -> BoolArray:

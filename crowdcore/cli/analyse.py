@@ -17,7 +17,7 @@ from crowdcore.exhibits import View
 def info(seen: View, json: Json = False) -> None:
     """Summarise a dataset: counts, noise rates, agreement, and notes from reading it."""
     from crowdcore import analysis
-    from crowdcore.analysis.reference import note_of_unjudged
+    from crowdcore.analysis.reference import notes_on_unjudged
 
     ds = seen.dataset
     summary, agreement = seen.of(analysis.summary), seen.renamed(analysis.agreement(ds))
@@ -25,8 +25,7 @@ def info(seen: View, json: Json = False) -> None:
         facts = {"dataset": ds.name, "fingerprint": ds.fingerprint, "notes": seen.notes}
         print_json({**facts, "summary": summary, "agreement": agreement})
         return
-    unjudged = note_of_unjudged(ds, seen.truth)
-    notes = (*seen.notes, *([unjudged] if unjudged else []))
+    notes = (*seen.notes, *notes_on_unjudged(ds, seen.truth))
     print_table(summary.frame(), f"{ds.name}: summary (reference: {summary.reference})", notes)
     print_table(agreement.frame(), "Agreement between workers")
 
@@ -34,6 +33,7 @@ def info(seen: View, json: Json = False) -> None:
 def mistakes(seen: View) -> Drawn:
     """Which mistakes do workers share? Percentage of workers behind each confusion (Fig. 1 of CoNAL)."""
     from crowdcore import analysis, exhibits
+    from crowdcore.analysis.reference import notes_on_unjudged
 
     result, name = seen.of(analysis.shared_mistakes), seen.dataset.name
     frame = result.frame()
@@ -41,7 +41,8 @@ def mistakes(seen: View) -> Drawn:
     shown = wrong[["true", "given", "percent", "workers", "expected", "tasks", "carriers", "annotations", "q_value"]]
     title = f"{name}: shared mistakes (reference: {result.reference})"
     facts = {"dataset": name, "mistakes": result}
-    return Drawn(facts, [Printed(shown, title, (result.null,), 15)], exhibits.mistakes.shared_mistakes(seen))
+    notes = (result.null, *notes_on_unjudged(seen.dataset, seen.truth))
+    return Drawn(facts, [Printed(shown, title, notes, 15)], exhibits.mistakes.shared_mistakes(seen))
 
 
 def distances(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
+from crowdcore.analysis.reference import notes_on_unjudged
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, cached
 
@@ -45,7 +46,8 @@ def shared_mistakes(view: View, layer: Layer = "percent", marks: bool = True) ->
     def table() -> pd.DataFrame:
         return _with_intervals(view).frame()
 
-    return Exhibit("shared-mistakes", "Shared mistakes", figure, table, (found.null, *found.notes), alt, view.clicked)
+    notes = (found.null, *found.notes, *notes_on_unjudged(view.dataset, view.truth))
+    return Exhibit("shared-mistakes", "Shared mistakes", figure, table, notes, alt, view.clicked)
 
 
 def most_shared(view: View) -> tuple[str, str]:

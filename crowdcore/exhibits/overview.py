@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.reference import note_of_unjudged
+from crowdcore.analysis.reference import notes_on_unjudged
 from crowdcore.exhibits._intervals import ends
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, cached
@@ -34,8 +34,7 @@ def overview(view: View) -> Exhibit:
     }
     table = pd.DataFrame({"what": list(numbers), "value": [float(v) for v in numbers.values()]})
     about = () if view.truth.checked else (FROM_LABELS.format(name=view.reference),)
-    unjudged = note_of_unjudged(view.dataset, view.truth)
-    notes = (*view.notes, *about, *([unjudged] if unjudged else []))
+    notes = (*view.notes, *about, *notes_on_unjudged(view.dataset, view.truth))
     return Exhibit("overview", f"At a glance (reference: {view.reference})", None, table, notes)
 
 

@@ -64,7 +64,9 @@ def test_nothing_is_measured_by_the_labels_of_a_single_worker():
     assert np.isnan(unknown).all() and good.n_judged.tolist() == [0]
     assert good.notes[-1] == f"1 worker {ALONE}"
     assert found.balance.tasks.sum() == 4
-    assert cc.exhibits.overview.overview(cc.exhibits.view(crowd, "auto")).notes[-1] == f"1 worker {ALONE}"
+    seen = cc.exhibits.view(crowd, "auto")
+    for exhibit in (cc.exhibits.overview.overview(seen), cc.exhibits.mistakes.shared_mistakes(seen)):
+        assert exhibit.notes[-1] == f"1 worker {ALONE}"
 
 
 def test_workers_who_share_no_task_are_not_judged_and_others_as_before():

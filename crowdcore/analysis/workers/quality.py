@@ -11,7 +11,7 @@ from scipy.special import bdtrc, ndtri
 
 from crowdcore.analysis.labels.votes import sparse_votes
 from crowdcore.analysis.mistakes.significance import benjamini_hochberg
-from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, note_of_unjudged, resolve_reference
+from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, notes_on_unjudged, resolve_reference
 from crowdcore.analysis.workers.confusion import worker_confusion
 from crowdcore.analysis.workers.information import independence_p_value, information
 from crowdcore.analysis.workers.leave_one_out import majority_of_others
@@ -126,7 +126,6 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
     label, single, q_single = _single_answer(given, called_for)
     varied = 1 - called_for[np.arange(n_workers), label]
     answers_single = (q_single <= _LEVEL) & (1 - single <= varied / 5)
-    unjudged = note_of_unjudged(dataset, truth)
     return WorkerQuality(
         dataset.labels_per_worker,
         judged.astype(np.int64),
@@ -150,7 +149,7 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
         (
             *([_SOFT] if truth.soft else []),
             *([_CONSENSUS.format(name=truth.name)] if not truth.checked else []),
-            *([unjudged] if unjudged else []),
+            *notes_on_unjudged(dataset, truth),
         ),
     )
 
