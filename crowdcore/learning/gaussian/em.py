@@ -50,8 +50,8 @@ class EmOptions(Settings):
         default=None,
         ge=2,
         title="Folds",
-        description="Scores of a task are by classes fitted without its fold; empty: without the task alone, and beyond "
-        "4,096 tasks or many classes without its fold of five.",
+        description="Scores of a task are by classes fitted without its fold; empty: without the task alone, or of "
+        "five folds beyond 4,096 tasks or with many classes.",
     )
     smoothing: float = Field(
         default=0.1, gt=0, title="Smoothing, α", description="Pseudo-count of every cell of a worker's confusion."
@@ -117,8 +117,8 @@ def fit_gaussians(
     """Rounds of EM.
 
     Classes are fitted on annotated tasks with weights q and, from the second round on, on unlabelled ones with weights
-    p. E-step: ``q_i ∝ exp(T s_i + b) Π_r π^{r,-i}[·, y_i^r]^w_i`` with scores s by classes that have not seen the task, T of
-    the grid that makes the labels most likely (times `sharpening`), b that pulls class shares towards balance, and
+    p. E-step: ``q_i ∝ exp(T s_i + b) Π_r π^{r,-i}[·, y_i^r]^w_i`` with scores s by classes that have not seen the task,
+    T of the grid that makes the labels most likely (times `sharpening`), b that pulls class shares towards balance, and
     ``w_i = 1 / (1 + (m_i - 1) η)`` for m_i labels of workers who share mistakes.
 
     Args:
