@@ -97,7 +97,8 @@ class Blocks:
         products = task.square().sum(1).view(-1, 1, 1) - across.unsqueeze(2) - across.unsqueeze(1) + centre @ centre.T
         taken = torch.eye(len(masses)).to(products) - products * ((1 - shrinkage) / n * q * longer).unsqueeze(1)
         distances = torch.linalg.solve(taken, products).diagonal(dim1=1, dim2=2)
-        return -(n - 1) / n / 2 * longer.square() * distances - _UNUSED * (q.sum(0) == 0)
+        scores: Tensor = -(n - 1) / n / 2 * longer.square() * distances
+        return scores - _UNUSED * (q.sum(0) == 0)
 
     def out_of_fold(self, q: Tensor, shrinkage: float, n_folds: int, shuffle: torch.Generator) -> Tensor:
         """(n, C) scores of every task by classes fitted without its fold; folds are random unions of blocks."""
