@@ -62,8 +62,10 @@ def main() -> None:
         for select, rows in found.items():
             fold, one = np.array(rows).swapaxes(0, 1)
             apart, time_ratio = (one - fold)[:, :-1], one[:, -1].sum() / fold[:, -1].sum()
-            error = apart.std(0, ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else np.full(4, np.nan)
-            cells = [f"{mean:+.1f} ± {e:.1f}" for mean, e in zip(apart.mean(0), error, strict=True)]
+            cells = [f"{mean:+.1f}" for mean in apart.mean(0)]
+            if len(apart) > 1:
+                error = apart.std(0, ddof=1) / np.sqrt(len(apart))
+                cells = [f"{cell} ± {e:.1f}" for cell, e in zip(cells, error, strict=True)]
             base = f"{fold[:, 0].mean():.1f}"
             print(
                 f"| {name} | {select} | {len(rows)} | {base} | {' | '.join(cells)} | × {time_ratio:.2f} |", flush=True
