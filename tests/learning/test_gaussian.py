@@ -16,15 +16,11 @@ from crowdcore.data import simulate
 from crowdcore.data.simulate.base import as_tasks
 from crowdcore.learning import sweep, train
 from crowdcore.learning.gaussian.alternate import fit_alternating
-from crowdcore.learning.gaussian.calibration import posterior_power
-from crowdcore.learning.gaussian.classes import Blocks, Classes, fit_classes
-from crowdcore.learning.gaussian.em import EmOptions, GaussianFit, fit_gaussians
+from crowdcore.learning.gaussian.classes import Blocks, fit_classes
+from crowdcore.learning.gaussian.em import EmOptions, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
-from crowdcore.learning.gaussian.fit import GaussianSettings, choose_gaussians
 from crowdcore.learning.gaussian.space import Space, fit_space
 from crowdcore.learning.methods.gaussian_em import WithGaussians
-from crowdcore.learning.settings import TrainSettings
-from crowdcore.learning.training.problem import make_problem
 from tests.learning.helpers import featured_crowd
 
 
@@ -54,6 +50,32 @@ def test_scores_out_of_fold_are_by_classes_that_have_not_seen_the_task():
     for f in range(3):
         without = Blocks(rows[fold != f]).fit(q[fold != f], 0.1)
         torch.testing.assert_close(found[fold == f], without.scores(rows[fold == f]))
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("shrinkage", [0.0, 0.3])
+def test_leaving_out_one_task_is_fitting_the_others(soft, shrinkage):
+    x, gold = clusters(40)
+    gold[-1] = 2  # of this class there is no other task
+    gold[:-1] %= 2
+    noise = torch.rand(40, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    rows, q = torch.from_numpy(x), torch.from_numpy(np.eye(3)[gold]) + (noise if soft else 0)
+    q /= q.sum(1, keepdim=True)
+    centred = rows - rows.mean(0)
+    found = Blocks(centred).leave_one_out(q, shrinkage)
+    masses = q.sum(0) + 1e-2
+    spread = centred.square().sum() - (((q.T @ centred) ** 2).sum(1) / masses).sum()  # what all tasks shrink to
+    ridge = max(shrinkage, 1e-9) * spread / 5 * torch.eye(5, dtype=torch.float64)
+    for i in range(40):
+        others = torch.arange(40) != i
+        left, of_left = centred[others], q[others]
+        weight = of_left.sum(0) + 1e-2
+        mean = of_left.T @ left / weight.unsqueeze(1)
+        scatter = left.T @ left - (mean * weight.unsqueeze(1)).T @ mean
+        away = centred[i] - mean
+        covariance = ((1 - shrinkage) * scatter + ridge) / (weight.sum())
+        expected = -(away * torch.linalg.solve(covariance, away.T).T).sum(1) / 2
+        torch.testing.assert_close(found[i] - found[i].mean(), expected - expected.mean(), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("shift", [0.0, 100.0])
@@ -193,65 +215,6 @@ def test_shared_mistakes_are_estimated_from_pairs_that_agree(shared):
     found = given.shared_mistakes(truth, given.confusion(given.counts(truth), 0.1, 0.0))
     assert found == pytest.approx(shared, abs=0.03)
     assert given.weight(found)[0].item() == pytest.approx(1 / (1 + 2 * found))
-
-
-@pytest.mark.parametrize(("sureness", "shared"), [(1.0, 0.0), (6.0, 0.0), (6.0, 0.4)])
-def test_the_posterior_is_as_sure_as_labels_that_it_has_not_seen_allow(sureness, shared):
-    crowd = featured_crowd(n_tasks=80, per_task=3, accuracy=0.7)
-    n, n_classes = int(crowd.task.max()) + 1, crowd.n_classes
-    columns = [torch.from_numpy(np.array(c, np.int64)) for c in (crowd.task, crowd.worker, crowd.label)]
-    annotations = Annotations(*columns, n, crowd.n_workers, n_classes)
-    votes = annotations.votes() + 0.05
-    q = (votes / votes.sum(1, keepdim=True)) ** sureness
-    q /= q.sum(1, keepdim=True)
-    given = annotations.counts(q)
-    fit = GaussianFit(Classes(q, q), 1.0, q[0], q, annotations.confusion(given, 0.1, 2.0), shared, q[0])
-    every = annotations.log_evidence(q, given, 0.1, 2.0).numpy()
-    counts, prior = given.numpy(), annotations.prior(given, 0.1, 2.0).numpy()
-    found = {}
-    for power in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1):
-        found[power] = 0.0
-        for i, r, y in zip(crowd.task, crowd.worker, crowd.label, strict=True):
-            own, m = q[i].numpy(), (crowd.task == i).sum()
-            rows = counts[r] + prior
-            rows[:, y] -= own
-            given = rows[:, y] / rows.sum(1)
-            features = np.log(own) - every[i] / (1 + (m - 1) * shared)
-            without = np.exp(power * (features + (every[i] - np.log(given)) / (1 + (m - 2) * shared)))
-            found[power] += np.log((without / without.sum() * given).sum())
-    power = posterior_power(fit, annotations, EmOptions())
-    assert power == max(found, key=found.get)
-    assert power < 1 or sureness == 1
-
-
-def test_the_posterior_is_as_sure_as_gold_of_annotated_tasks_that_are_held_out_allows():
-    crowd = featured_crowd(n_tasks=200, per_task=3, accuracy=0.5)
-    problem = make_problem(crowd, TrainSettings(select_on="holdout", holdout=0.2))
-    found = choose_gaussians(problem, GaussianSettings())
-    held_out = np.arange(problem.n_train, problem.splits["valid"].stop)
-    inputs = problem.preparation(torch.from_numpy(problem.rows[problem.order[held_out]]))
-    log_p = found.fit.log_probs(found.space(inputs, torch.float64)).numpy()
-    likelihood = {}
-    for power in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1):
-        likelihood[power] = 0.0
-        for i, features in zip(held_out, log_p, strict=True):
-            of_task = problem.task == i
-            weight = 1 / (1 + (of_task.sum() - 1) * found.fit.shared)
-            given = found.fit.confusion.numpy()[problem.worker[of_task], :, problem.label[of_task]]
-            q = np.exp(power * (features + weight * np.log(given).sum(0)))
-            likelihood[power] += np.log(q[problem.gold[i]] / q.sum())
-    assert found.power == max(likelihood, key=likelihood.get) < 1
-    assert any(f"the gold of {len(held_out)} annotated validation tasks" in note for note in found.notes)
-
-
-def test_the_posterior_that_is_shown_has_the_same_classes_as_the_targets():
-    crowd = featured_crowd(n_tasks=80, per_task=3)
-    found = choose_gaussians(make_problem(crowd, TrainSettings(select_on="none")), GaussianSettings(rounds=3))
-    tempered = replace(found, power=0.5)
-    assert (tempered.posterior.argmax(1) == found.fit.posterior.argmax(1)).all()
-    torch.testing.assert_close(replace(found, power=1.0).posterior, found.fit.posterior)
-    expected = found.fit.posterior.sqrt() / found.fit.posterior.sqrt().sum(1, keepdim=True)
-    torch.testing.assert_close(tempered.posterior, expected)
 
 
 def test_labels_that_share_mistakes_are_outvoted_by_features():

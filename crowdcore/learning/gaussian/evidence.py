@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -41,6 +41,20 @@ class Annotations:
         counts = torch.bincount(self.task * self.n_classes + self.label, minlength=self.n_tasks * self.n_classes)
         counts = counts.view(self.n_tasks, self.n_classes).double()
         return counts / counts.sum(1, keepdim=True)
+
+    def one_of_each_task(self, draw: int) -> Tensor:
+        """(A,) which annotations are a random one of their task, other ones in draw 0 and 1; none where it is alone."""
+        shuffled = torch.randperm(len(self.task), generator=torch.Generator().manual_seed(0)).to(self.task.device)
+        by_task = shuffled[torch.argsort(self.task[shuffled], stable=True)]
+        of_task = torch.bincount(self.task, minlength=self.n_tasks)
+        first = (of_task.cumsum(0) - of_task)[self.task[by_task]]
+        rank = torch.empty_like(by_task)
+        rank[by_task] = torch.arange(len(by_task)).to(first) - first
+        return (rank == draw) & (of_task[self.task] > 1)
+
+    def where(self, keep: Tensor) -> Annotations:
+        """Some of them, (A,) bool; all tasks remain."""
+        return replace(self, task=self.task[keep], worker=self.worker[keep], label=self.label[keep])
 
     def counts(self, q: Tensor) -> Tensor:
         """(R, C, C) expected number of labels, row = true class."""

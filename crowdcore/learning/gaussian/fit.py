@@ -17,7 +17,7 @@ from crowdcore.aggregation._decomposition import Decomposition
 from crowdcore.aggregation.conal_em import ConalEM
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, IntArray
-from crowdcore.learning.gaussian.calibration import gold_power, posterior_power
+from crowdcore.learning.gaussian.calibration import gold_power, held_out_power
 from crowdcore.learning.gaussian.classes import Blocks
 from crowdcore.learning.gaussian.em import EmOptions, GaussianFit, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
@@ -129,12 +129,12 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.M
             right = _accuracy(fit.log_probs(x[valid]), checked) if judged else 0.0
             score = (right, float(fit.log_likelihood[-1]))
             if score > best:
-                best, found, chosen = score, fit, f"Balance {balance:g} and sharpening {sharpening:g}"
+                best, found, chosen = score, fit, (balance, sharpening)
                 moved = name if named_by == "evidence" else None
     by = f"validation accuracy ({100 * best[0]:.1f} %)" if judged else f"the labels' likelihood ({best[1]:.3f})"
     n_fits = len(balances) * len(sharpenings)
     shared = f"A share of {found.shared:.2f} of the pairs of labels of one task agree in mistakes (η)."
-    notes = [f"{chosen} were chosen among {n_fits} fits by {by}. {shared}"]
+    notes = [f"Balance {chosen[0]:g} and sharpening {chosen[1]:g} were chosen among {n_fits} fits by {by}. {shared}"]
     if moved is not None:
         notes.append(new_names(problem.dataset.classes, moved))
     held_out = _annotations(problem, valid)
@@ -143,7 +143,8 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.M
         power = gold_power(found, found.log_probs(x[valid]), held_out, both)
         basis = f"the gold of {n_gold:,} annotated validation tasks"
     else:
-        power, basis = posterior_power(found, annotations, settings), "labels that it has not seen"
+        power = held_out_power(found, labelled, annotations, settings, *chosen, everything)
+        basis = "labels that it has not seen"
     if power < 1:
         notes.append(f"The posterior shown is q to the power of {power:g}, calibrated on {basis}.")
     found = _on_host(found)
