@@ -43,7 +43,7 @@ class TrainKeywords(TypedDict, total=False):
     dimensions: int
     e_step: Literal["epoch", "batch"]
     embedding: int
-    folds: int | None
+    folds: int
     gamma: float
     initial_scale: float
     label_smoothing: float

@@ -52,32 +52,6 @@ def test_scores_out_of_fold_are_by_classes_that_have_not_seen_the_task():
         torch.testing.assert_close(found[fold == f], without.scores(rows[fold == f]))
 
 
-@pytest.mark.parametrize("soft", [False, True])
-@pytest.mark.parametrize("shrinkage", [0.0, 0.3])
-def test_leaving_out_one_task_is_fitting_the_others(soft, shrinkage):
-    x, gold = clusters(40)
-    gold[-1] = 2  # of this class there is no other task
-    gold[:-1] %= 2
-    noise = torch.rand(40, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    rows, q = torch.from_numpy(x), torch.from_numpy(np.eye(3)[gold]) + (noise if soft else 0)
-    q /= q.sum(1, keepdim=True)
-    centred = rows - rows.mean(0)
-    found = Blocks(centred).leave_one_out(q, shrinkage)
-    masses = q.sum(0) + 1e-2
-    spread = centred.square().sum() - (((q.T @ centred) ** 2).sum(1) / masses).sum()  # what all tasks shrink to
-    ridge = max(shrinkage, 1e-9) * spread / 5 * torch.eye(5, dtype=torch.float64)
-    for i in range(40):
-        others = torch.arange(40) != i
-        left, of_left = centred[others], q[others]
-        weight = of_left.sum(0) + 1e-2
-        mean = of_left.T @ left / weight.unsqueeze(1)
-        scatter = left.T @ left - (mean * weight.unsqueeze(1)).T @ mean
-        away = centred[i] - mean
-        covariance = ((1 - shrinkage) * scatter + ridge) / (weight.sum())
-        expected = -(away * torch.linalg.solve(covariance, away.T).T).sum(1) / 2
-        torch.testing.assert_close(found[i] - found[i].mean(), expected - expected.mean(), rtol=1e-6, atol=1e-6)
-
-
 @pytest.mark.parametrize("shift", [0.0, 100.0])
 def test_the_space_is_kernel_principal_components_of_rescaled_features(shift):
     x = np.abs(clusters()[0]) + shift

@@ -39,20 +39,14 @@ def fit_classes(sums: Tensor, masses: Tensor, second: Tensor, shrinkage: float) 
         second: (D, D) Σ_i x_i x_iᵀ.
         shrinkage: towards the mean of the diagonal: ``Σ ← (1 - s) Σ + s · mean(diag Σ) I``.
     """
-    mean, root = _moments(sums, masses + _RARE, second, shrinkage)
-    weights = torch.cholesky_solve(mean.mT, root)
-    return Classes(weights, (mean.mT * weights).sum(-2) / 2)
-
-
-def _moments(sums: Tensor, masses: Tensor, second: Tensor, shrinkage: float) -> tuple[Tensor, Tensor]:
-    """(C, D) means, and (D, D) the Cholesky factor of the covariance."""
-    masses = masses.unsqueeze(-1)
+    masses = (masses + _RARE).unsqueeze(-1)
     mean = sums / masses
     covariance = (second - (mean * masses).mT @ mean) / masses.sum(-2, keepdim=True)
     average = covariance.diagonal(dim1=-2, dim2=-1).mean(-1, keepdim=True).clamp_min(1e-12)
     covariance *= 1 - shrinkage
     covariance.diagonal(dim1=-2, dim2=-1).add_(max(shrinkage, _RIDGE) * average)
-    return mean, torch.linalg.cholesky(covariance)
+    weights = torch.cholesky_solve(mean.mT, torch.linalg.cholesky(covariance))
+    return Classes(weights, (mean.mT * weights).sum(-2) / 2)
 
 
 class Blocks:
@@ -79,26 +73,6 @@ class Blocks:
         """Classes of all tasks, from soft labels (n, C)."""
         everyone, masses = torch.arange(len(q), device=q.device), q.sum(0)
         return _of_used(fit_classes(self._sum(q, everyone), masses, self.second.sum(0), shrinkage), masses)
-
-    def leave_one_out(self, q: Tensor, shrinkage: float) -> Tensor:
-        """(n, C) scores of every task by classes fitted without it; the same number is added to all scores of a task.
-
-        With ``u_c = x_i - μ_c``, leaving out task i takes ``Σ_c w_c u_c u_cᵀ`` from ``n Σ``, where ``w_c = n_c q_c /
-        (n_c - q_c)``, and makes u_c longer by ``n_c / (n_c - q_c)``. So distances follow from the (C, C) products
-        ``K = Uᵀ Σ⁻¹ U`` of a task by Woodbury's identity: they are the diagonal of ``K (I - (1 - s) / n · W K)⁻¹``.
-        What the covariance is shrunk to is that of all tasks.
-        """
-        x, masses = self.x.double(), q.sum(0) + _RARE
-        n, longer = masses.sum(), masses / (masses - q)
-        mean, root = _moments(q.T @ x, masses, self.second.sum(0), shrinkage)
-        whitened = torch.linalg.solve_triangular(root, torch.cat([x, mean]).T, upper=False).T
-        task, centre = whitened[: len(x)], whitened[len(x) :]
-        across = task @ centre.T
-        products = task.square().sum(1).view(-1, 1, 1) - across.unsqueeze(2) - across.unsqueeze(1) + centre @ centre.T
-        taken = torch.eye(len(masses)).to(products) - products * ((1 - shrinkage) / n * q * longer).unsqueeze(1)
-        distances = torch.linalg.solve(taken, products).diagonal(dim1=1, dim2=2)
-        scores: Tensor = -(n - 1) / n / 2 * longer.square() * distances
-        return scores - _UNUSED * (q.sum(0) == 0)
 
     def out_of_fold(self, q: Tensor, shrinkage: float, n_folds: int, shuffle: torch.Generator) -> Tensor:
         """(n, C) scores of every task by classes fitted without its fold; folds are random unions of blocks."""

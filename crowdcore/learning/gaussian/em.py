@@ -17,8 +17,6 @@ _TEMPERATURES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 _BALANCING = 15  # steps of the biases towards the wanted class shares
 _ENOUGH = 10_000  # tasks that temperature and biases are found on
 _FEW = 100_000  # numbers
-_FOLDS = 5  # where tasks are not left out one by one: beyond so many tasks, or products of their classes
-_LEFT_OUT, _PRODUCTS = 4096, 1 << 21
 
 
 class EmOptions(Settings):
@@ -46,12 +44,8 @@ class EmOptions(Settings):
         title="Shrinkage",
         description="Shrinkage of the covariance towards a multiple of the identity.",
     )
-    folds: int | None = Field(
-        default=None,
-        ge=2,
-        title="Folds",
-        description="Scores of a task are by classes fitted without its fold; empty: without the task alone, or of "
-        "five folds beyond 4,096 tasks or with many classes.",
+    folds: int = Field(
+        default=5, ge=2, title="Folds", description="Scores of a task are by classes fitted without its fold."
     )
     smoothing: float = Field(
         default=0.1, gt=0, title="Smoothing, α", description="Pseudo-count of every cell of a worker's confusion."
@@ -117,8 +111,8 @@ def fit_gaussians(
     """Rounds of EM.
 
     Classes are fitted on annotated tasks with weights q and, from the second round on, on unlabelled ones with weights
-    p. E-step: ``q_i ∝ exp(T s_i + b) Π_r π^{r,-i}[·, y_i^r]^w_i`` with scores s by classes that have not seen the task,
-    T of the grid that makes the labels most likely (times `sharpening`), b that pulls class shares towards balance, and
+    p. E-step: ``q_i ∝ exp(T s_i + b) Π_r π^{r,-i}[·, y_i^r]^w_i`` with scores s out of random folds, T of the grid that
+    makes the labels most likely (times `sharpening`), b that pulls class shares towards balance, and
     ``w_i = 1 / (1 + (m_i - 1) η)`` for m_i labels of workers who share mistakes.
 
     Args:
@@ -127,7 +121,7 @@ def fit_gaussians(
         settings: of the EM.
         balance: ρ.
         sharpening: factor of the temperature.
-        seed: of the folds, where there are any.
+        seed: of the folds.
         everything: the annotated tasks, then tasks without labels.
         start: (n, C) the first q; default: vote shares.
     """
@@ -137,7 +131,7 @@ def fit_gaussians(
     for _ in range(settings.rounds):
         # The first round has nothing to say of unlabelled tasks yet.
         blocks, soft = (labelled, q) if everything is None or p is None else (everything, torch.cat([q, p]))
-        scores = _unseen_scores(blocks, soft, settings, shuffle)
+        scores = blocks.out_of_fold(soft, settings.shrinkage, settings.folds, shuffle)
         every = annotations.log_evidence(q, counts, *pseudo)
         evidence = annotations.weight(shared) * every
         agreed = _temperature(scores[:n], evidence)
@@ -164,14 +158,6 @@ def fit_gaussians(
         shared,
         torch.stack(history),
     )
-
-
-def _unseen_scores(blocks: Blocks, soft: Tensor, settings: EmOptions, shuffle: torch.Generator) -> Tensor:
-    """(n, C) by classes that have not seen the task."""
-    n, n_classes = soft.shape
-    if settings.folds is None and n <= _LEFT_OUT and n * n_classes**2 <= _PRODUCTS:
-        return blocks.leave_one_out(soft, settings.shrinkage)
-    return blocks.out_of_fold(soft, settings.shrinkage, settings.folds or _FOLDS, shuffle)
 
 
 def _temperature(scores: Tensor, evidence: Tensor) -> float:

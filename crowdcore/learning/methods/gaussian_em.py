@@ -73,7 +73,7 @@ class GaussianEm(CrowdMethod):
     """``-mean_i Σ_c q_i(c) log p_i(c)`` with q from EM over Gaussian classes and workers' confusions.
 
     Classes are Gaussians with one covariance in a space of kernel principal components; scores of a task are by
-    classes that have not seen it, and its workers' confusions leave the task out. Predictions are the mean of the
+    classes fitted without its fold, and its workers' confusions leave the task out. Predictions are the mean of the
     network's and the Gaussians' probabilities. The counts of EM's end are split into a common confusion, the workers'
     own and ω as `ConalEM` does.
     """
