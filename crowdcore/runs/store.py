@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, missing_extra
 from crowdcore.core.json_files import write_json
 from crowdcore.runs.datasets import spelled
 from crowdcore.runs.lease import is_leased, leased
@@ -126,9 +126,14 @@ def list_runs(
         states: only those in these states.
         parent: only the trials of this search.
         workspace: where to look; None: ``Workspace.open()``.
+
+    Raises:
+        MissingExtraError: MLflow is not installed.
     """
     workspace = workspace or Workspace.open()
     if is_new(workspace):  # MLflow would take seconds to make an empty record
+        if missing := missing_extra("Keeping runs", "mlflow"):
+            raise missing
         return []
     client = client_of(workspace)
     dataset = dataset and spelled(dataset)
