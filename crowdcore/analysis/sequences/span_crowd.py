@@ -7,8 +7,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.reference import ReferenceLike
 from crowdcore.analysis.sequences.span_pairs import pair_spans
+from crowdcore.analysis.sequences.span_scores import judged_tags
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset, Media
@@ -38,8 +39,7 @@ def span_crowd(
     """
     scheme = need_tags(dataset)
     assert dataset.sentences is not None
-    truth = resolve_reference(dataset, reference)
-    kept = dataset.where(truth.known[dataset.task])
+    truth, kept = judged_tags(dataset, reference)
     sequences = worker_sequences(kept)
     worker, task, given = (part[sequences.rows] for part in (kept.worker, kept.task, kept.label))
     pairs = pair_spans(truth.labels[task], given, sequences.first, scheme)

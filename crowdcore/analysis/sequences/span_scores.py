@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, notes_on_unjudged, resolve_reference
 from crowdcore.analysis.sequences.span_pairs import SPAN_ERRORS, pair_spans
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import FloatArray, IntArray
@@ -107,14 +107,14 @@ class SpanScores:
     Args:
         reference: what was taken for the truth.
         worker_ids: (R,) ids.
-        sentences: (R,) sentences that each tagged.
+        sentences: (R,) sentences that each tagged, as far as the reference judges them.
         n_true: (R,) true spans in them.
         n_given: (R,) spans that the worker gave.
         outcomes: (R, 5) true spans by what became of them, in the order of `SPAN_ERRORS`.
         spurious: (R,) given spans that no true span overlaps.
         inside: (R,) tags ``I-`` that the worker gave.
         invalid: (R,) those of them that follow ``O``, another type or the start of the sentence.
-        value: (3, R) precision, recall, F1.
+        value: (3, R) precision, recall, F1; NaN for workers without such sentences.
         low: (3, R) lower limits of the bootstrap interval over sentences, None without one.
         high: (3, R) upper limits.
         level: of the interval.
@@ -148,6 +148,22 @@ class SpanScores:
         return frame.sort_values(["f1", "sentences"], ascending=False, kind="stable", ignore_index=True)
 
 
+def judged_tags(dataset: CrowdDataset, reference: ReferenceLike) -> tuple[Reference, CrowdDataset]:
+    """The part of a reference that can judge tags, and the crowd with these tags only.
+
+    Raises:
+        DataError: there are none.
+    """
+    given = resolve_reference(dataset, reference)
+    truth = as_judge(dataset, given)
+    kept = dataset.where(truth.known[dataset.task])
+    if kept.n_annotations:
+        return truth, kept
+    for note in notes_on_unjudged(dataset, given):
+        raise DataError(note.removesuffix("."), "Give the true tags of some sentences, or tags of another worker.")
+    raise DataError(f"{truth.name} knows no token that anybody tagged")
+
+
 def span_scores(
     dataset: CrowdDataset,
     reference: ReferenceLike = "gold",
@@ -166,7 +182,7 @@ def span_scores(
         seed: of the resampling.
 
     Raises:
-        DataError: the crowd does not tag tokens, or the reference cannot be had.
+        DataError: the crowd does not tag tokens, or the reference cannot be had, or judge any of them.
 
     Examples:
         >>> import crowdcore as cc
@@ -178,10 +194,7 @@ def span_scores(
         raise SettingError("level", "lie between 0 and 1", level)
     scheme, n_workers = need_tags(dataset), dataset.n_workers
     assert dataset.sentences is not None
-    truth = resolve_reference(dataset, reference)
-    kept = dataset.where(truth.known[dataset.task])
-    if not kept.n_annotations:
-        raise DataError(f"{truth.name} knows no token that anybody tagged")
+    truth, kept = judged_tags(dataset, reference)
     sequences = worker_sequences(kept)
     worker, task, given = (part[sequences.rows] for part in (kept.worker, kept.task, kept.label))
     sentence = dataset.sentences.of_task[task]
@@ -199,21 +212,26 @@ def span_scores(
         return scipy.sparse.csr_array((np.ones(len(spans)), (worker[spans], sentence[spans])), shape=shape)
 
     tables = [table(spans) for spans in (pairs.true.start[exact], pairs.given.start, pairs.true.start)]
-    low = high = None
+    value, low, high = _measures(*(np.asarray(table.sum(1), np.float64) for table in tables)), None, None
     if resamples:
         low, high = _bootstrap(tables, np.unique(sentence), resamples, level, seed)
+    n = len(dataset.sentences)
+    n_sentences = per_worker(np.unique(worker.astype(np.int64) * n + sentence) // n)
+    for measured in (value, low, high):
+        if measured is not None:
+            measured[:, n_sentences == 0] = np.nan
     inside = scheme.part[given] == 2
     return SpanScores(
         truth.name,
         dataset.worker_ids,
-        per_worker(np.unique(worker.astype(np.int64) * len(dataset.sentences) + sentence) // len(dataset.sentences)),
+        n_sentences,
         per_worker(of_true),
         per_worker(of_given),
         outcomes.reshape(n_workers, -1),
         per_worker(of_given[pairs.spurious]),
         per_worker(worker[inside]),
         per_worker(worker[scheme.invalid[before, given]]),
-        _measures(*(np.asarray(table.sum(1), np.float64) for table in tables)),
+        value,
         low,
         high,
         level,

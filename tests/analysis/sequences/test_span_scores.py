@@ -115,6 +115,19 @@ def test_workers_who_miss_spans_each_on_their_own_share_no_mistake():
         assert not (shared_mistakes(span_crowd(crowd)).q_value <= 0.05).any()
 
 
+def test_a_reference_that_repeats_a_worker_cannot_judge_them():
+    crowd = replace(tagged(ann=ANN, ben=[None, *ANN[1:]]), gold=None)
+    both = span_scores(crowd, "majority-vote", resamples=0)
+    assert both.n_true.tolist() == [4, 1], "ann's first sentence counts, as ben shares her second"
+    alone = replace(tagged(ann=[ANN[0], None], ben=[None, ANN[1]], cy=[None, ANN[1]]), gold=None)
+    scores = span_scores(alone, "majority-vote", resamples=0)
+    assert scores.sentences.tolist() == [0, 1, 1]
+    assert np.isnan(scores.value[:, 0]).all()
+    for look in (span_scores, span_crowd):
+        with pytest.raises(DataError, match="shares no task with others, and 'majority-vote' repeats their labels"):
+            look(replace(tagged(ann=ANN), gold=None), "majority-vote")
+
+
 def test_refusals(crowd):
     with pytest.raises(DataError, match="knows no sentences"):
         span_scores(cc.load_dataset("demo"))
