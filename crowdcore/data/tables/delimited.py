@@ -27,6 +27,7 @@ USUAL_BLOCK = 1 << 20
 RELEASED = 8  # blocks after which their memory is given back: it lies in holes between texts that are kept
 _DELIMITERS = (",", "\t", ";", "|", " ")
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_DELIMITER_SAID = re.compile(r'("?)sep=([^"\r\n])\1(?:\r\n|\r|\n)')  # by the first line, as Excel reads and writes it
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
 _UNFILLED = ["Approve", "Reject"]  # columns that Mechanical Turk names last, and for which its rows have no cells
 _RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected \d+ columns, got (\d+)")
@@ -46,7 +47,10 @@ class DelimitedTable(Table):
         assert blank is not None
         self._before = len(_LINE_END.findall(blank.group()))  # blank lines before the first row
         sample = content.sample[blank.end() :]
-        self.delimiter = settings.delimiter or _find_delimiter(sample, content.path.suffix.lower())
+        if said := _DELIMITER_SAID.match(sample):
+            self._before, sample = self._before + 1, sample[said.end() :]
+        delimiter = settings.delimiter or (said[2] if said else None)
+        self.delimiter = delimiter or _find_delimiter(sample, content.path.suffix.lower())
         self._single_line = _LINE_END.search(sample) is None
         rows = [row for row in _rows(sample, self.delimiter) if row]
         if not rows:
@@ -54,7 +58,7 @@ class DelimitedTable(Table):
         first, sizes = rows[0], {len(row) for row in rows[1:]}
         numbers = len(first) > 1 and all(_NUMBER.match(cell) for cell in first)
         self.header = settings.header if settings.header is not None else not numbers
-        doubts = check_quotes(content.path, self.encoding or "utf-8", self.delimiter, self.header)
+        doubts = check_quotes(content.path, self.encoding or "utf-8", self.delimiter, self.header, self._before)
         self.findings = (*content.findings, *doubts)
         names = [cell.strip() for cell in first] if self.header else [str(i + 1) for i in range(len(first))]
         if names[-2:] == _UNFILLED and len(names) not in sizes and len(names) - 2 in sizes:
@@ -112,7 +116,7 @@ class DelimitedTable(Table):
     def _fault(self, error: Exception, n: int) -> DataError:
         if ragged := _RAGGED.match(str(error)):
             number, cells = ragged.groups()
-            row = None if number is None else int(number) - int(self.header)
+            row = None if number is None else int(number) - self._before - int(self.header)
             sentence = f"This row has {plural(int(cells), 'cell')}, but there are {len(self.columns)} columns"
             remedy = "Quote cells that hold the delimiter, and close every quote."
             return DataError(sentence, remedy, file=self.path, row=row, header=self.header)

@@ -6,6 +6,7 @@ import codecs
 import csv
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,15 @@ _PLAIN = ("utf-8", "utf-8-sig", "ascii", "latin-1", "iso-8859-1", "cp1252")  # a
 csv.field_size_limit(max(csv.field_size_limit(), CELL_LIMIT))
 
 
-def check_quotes(path: Path, encoding: str, delimiter: str, header: bool) -> tuple[Finding, ...]:
+def check_quotes(path: Path, encoding: str, delimiter: str, header: bool, before: int = 0) -> tuple[Finding, ...]:
     """Look at every quote: one pass over the bytes, and where that finds anything odd one with a strict parser.
+
+    Args:
+        path: the file.
+        encoding: its own.
+        delimiter: between cells.
+        header: whether its first row names columns.
+        before: lines before that row.
 
     Returns:
         A change to accept where cells hold lines that look like rows of the table.
@@ -37,7 +45,7 @@ def check_quotes(path: Path, encoding: str, delimiter: str, header: bool) -> tup
     early: list[tuple[int, list[str]]] = []  # rows of several lines, to be looked at when enough is known
     swallowed: dict[int, int] = {}
     number, begun = -int(header), 1
-    reader = csv.reader(_lines(path, encoding), delimiter=delimiter, strict=True)
+    reader = csv.reader(islice(_lines(path, encoding), before, None), delimiter=delimiter, strict=True)
     try:
         for row in reader:
             if row:

@@ -167,9 +167,29 @@ def test_a_file_larger_than_the_memory_it_may_take(write):
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("blank", [[""], ["", ""], ["  "], ["\t"]])
 def test_blank_lines_before_the_header(write, mark, end, blank):
-    found = examine(write(mark + end.join([*blank, "task,worker,label", *map(",".join, ROWS), ""])))
+    lines = [*blank, "task,worker,label", *map(",".join, ROWS)]
+    found = examine(write(mark + end.join([*lines, ""])))
     assert rows(found.dataset()) == ROWS
     assert found.report.n_rows == 3
+    with pytest.raises(DataError, match="This row has 4 cells") as ragged:
+        examine(write(mark + end.join([*lines, "t9,w9,cat,more", ""]))).dataset()
+    assert ragged.value.row == 4
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_first_line_says_the_delimiter_as_excel_writes_it(write, mark, end, quote):
+    lines = [f"{quote}sep=;{quote}", "task;worker;label", *map(";".join, ROWS)]
+    found = examine(write(mark + end.join([*lines, ""])))
+    assert rows(found.dataset()) == ROWS
+    assert found.report.n_rows == 3
+    with pytest.raises(DataError, match="This row has 4 cells, but there are 3 columns") as ragged:
+        examine(write(mark + end.join([*lines, "t9;w9;cat;more", ""]))).dataset()
+    assert ragged.value.row == 4
+    with pytest.raises(DataError, match="never closed") as unclosed:
+        examine(write(mark + end.join([*lines, 't9;w9;"cat', ""])))
+    assert unclosed.value.row == 4
 
 
 def test_the_header_again_is_left_out_on_acceptance(write):
