@@ -29,11 +29,20 @@ class Reference:
         name: ``"gold"``, ``"reviewed"``, an aggregator's name, ``"run:<id>"``; shown in every figure that rests on it.
         labels: (n_tasks,) int32 most probable class, -1 where the reference knows nothing.
         posterior: (n_tasks, C) rows sum to 1 (NaN where nothing is known), or None for a hard reference.
+        difficulty: (n_tasks,) how hard each task is, if the aggregator tells.
+        foil: (n_tasks,) the wrong class that a task misleads to, -1 = none, if the aggregator tells.
     """
 
     name: str
     labels: IntArray
     posterior: FloatArray | None = None
+    difficulty: FloatArray | None = None
+    foil: IntArray | None = None
+
+    @classmethod
+    def of_fit(cls, found: AggregationResult, name: str = "") -> Reference:
+        """What an aggregator found, called by its method unless a name is given."""
+        return cls(name or found.method, found.labels, found.posterior, found.difficulty, found.foil)
 
     @property
     def soft(self) -> bool:
@@ -143,7 +152,7 @@ def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = "gold") 
         'dawid-skene'
     """
     if isinstance(reference, AggregationResult):
-        reference = Reference(reference.method, reference.labels, reference.posterior)
+        reference = Reference.of_fit(reference)
     if isinstance(reference, Reference):
         if len(reference.labels) != dataset.n_tasks:
             raise SettingError("reference", f"cover {dataset.n_tasks} tasks", len(reference.labels))

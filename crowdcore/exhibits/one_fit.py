@@ -14,10 +14,12 @@ from crowdcore.core.errors import DataError
 from crowdcore.data.report import plural
 from crowdcore.exhibits._intervals import in_words, sampled
 from crowdcore.exhibits.exhibit import Exhibit, cells
-from crowdcore.exhibits.fits import fitted, is_fit, read_fit
+from crowdcore.exhibits.fits import fitted, read_fit
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
+    from crowdcore.aggregation import AggregationResult
+    from crowdcore.analysis import Reference
     from crowdcore.core.types import IntArray
     from crowdcore.data.dataset import CrowdDataset
 
@@ -100,8 +102,8 @@ def fit_worker_confusion(view: View, fit: str, worker: str) -> Exhibit:
 
 
 def estimates_difficulty(dataset: CrowdDataset, fit: str) -> bool:
-    """Whether this names a fit that tells how hard each task is."""
-    return is_fit(fit) and fitted(dataset, fit).difficulty is not None
+    """Whether a fit tells how hard each task is."""
+    return fitted(dataset, fit).difficulty is not None
 
 
 def of_tasks(fit: str) -> str:
@@ -111,13 +113,11 @@ def of_tasks(fit: str) -> str:
     return aggregation.aggregators.find(read_fit(fit)[0]).of_tasks
 
 
-def with_difficulty(view: View, fit: str, tasks: IntArray) -> dict[str, Any]:
-    """Columns ``difficulty`` and, if the fit names them, ``foil`` of some tasks (n,); none if it estimates neither."""
-    if not estimates_difficulty(view.dataset, fit):
-        return {}
-    found = fitted(view.dataset, fit)
-    assert found.difficulty is not None
-    columns: dict[str, Any] = {"difficulty": found.difficulty[tasks]}
+def with_difficulty(view: View, found: AggregationResult | Reference, tasks: IntArray) -> dict[str, Any]:
+    """Columns ``difficulty`` and ``foil`` of some tasks (n,), as far as a fit tells."""
+    columns: dict[str, Any] = {}
+    if found.difficulty is not None:
+        columns["difficulty"] = found.difficulty[tasks]
     if found.foil is not None:
         columns["foil"] = np.array([*view.classes, None], object)[found.foil[tasks]]
     return columns
@@ -144,7 +144,7 @@ def hard_tasks(view: View, fit: str) -> Exhibit:
             "task": dataset.task_ids[known],
             "label": np.array(view.classes, object)[found.labels[known]],
             "probability": found.posterior[known].max(1),
-            **with_difficulty(view, fit, known),
+            **with_difficulty(view, found, known),
         },
         index=known,
     )

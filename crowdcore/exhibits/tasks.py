@@ -77,7 +77,7 @@ def tasks(
         gain = view.of(analysis.task_verdicts).gain[table.index]
         table.insert(1, "gain", gain)
         table = table.sort_values("gain", ascending=False, kind="stable")
-    table = table.assign(**with_difficulty(view, view.reference, table.index.to_numpy()))
+    table = table.assign(**with_difficulty(view, view.truth, table.index.to_numpy()))
     return Exhibit("tasks", SHOWS[show], None, with_words(dataset, table), click=click)
 
 
@@ -181,7 +181,7 @@ def task(view: View, task: str) -> Exhibit:
         "entropy": found.entropy[number],
         "annotations": found.n_annotations[number],
     }
-    row |= {name: of[0] for name, of in with_difficulty(view, view.reference, np.array([number])).items()}
+    row |= {name: of[0] for name, of in with_difficulty(view, view.truth, np.array([number])).items()}
     return Exhibit("task", task, None, pd.DataFrame([row], index=[number]))
 
 

@@ -158,7 +158,7 @@ def _named(dataset: CrowdDataset, reference: str, version: object) -> Reference:
 
     if is_fit(reference):
         found = fitted(dataset, reference)
-        return Reference(reference, found.labels, found.posterior)
+        return Reference.of_fit(found, reference)
     return resolve_reference(dataset, reference)
 
 

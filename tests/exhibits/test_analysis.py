@@ -173,3 +173,12 @@ def test_no_difficulty_is_shown_by_what_estimates_none(seen: View) -> None:
     with pytest.raises(DataError, match="no difficulties"):
         exhibits.one_fit.hard_tasks(seen, "majority-vote")
     assert "difficulty" not in exhibits.tasks.tasks(seen).table
+
+
+def test_the_difficulties_shown_are_those_of_the_fit_that_is_the_reference() -> None:
+    crowd = simulate_crowd(60)
+    informed = cc.aggregation.get("glad").fit(crowd, known=np.where(np.arange(60) < 30, crowd.gold, -1))
+    listed = exhibits.tasks.tasks(view(crowd, informed)).table
+    np.testing.assert_array_equal(listed["difficulty"], informed.difficulty[listed.index])
+    labels_alone = analysis.Reference("glad", informed.labels)
+    assert "difficulty" not in exhibits.tasks.tasks(view(crowd, labels_alone)).table

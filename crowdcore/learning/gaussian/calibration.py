@@ -35,8 +35,7 @@ def held_out_power(
         fit: whose posterior is too sure.
         labelled, annotations, settings, balance, sharpening, everything: what it was fitted with.
     """
-    several = int(annotations.one_of_each_task(0).sum())
-    if several < _FEWEST or annotations.n_tasks > _MOST:
+    if annotations.n_tasks > _MOST or int(annotations.one_of_each_task(0).sum()) < _FEWEST:
         return posterior_power(fit, annotations, settings)
     likelihood = fit.posterior.new_zeros(len(_POWERS))
     shorter = settings.model_copy(update={"rounds": min(settings.rounds, _ROUNDS)})
