@@ -16,7 +16,7 @@ import typer
 import crowdcore.core.garbage  # noqa: F401
 from crowdcore.cli import rating_training, ratings
 from crowdcore.cli._command import command
-from crowdcore.cli._words import as_typed
+from crowdcore.cli._words import as_typed, in_command
 from crowdcore.cli.act import next_labels, overview, rounds
 from crowdcore.cli.aggregate import aggregate
 from crowdcore.cli.analyse import coordinated, distances, info, mistakes, quality, spans
@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> None:
         with patient(60):
             _commands()(arguments)
     except CrowdError as error:
-        print(f"crowdcore: {as_typed(str(error))}", file=sys.stderr)
+        print(f"crowdcore: {as_typed(error.phrased(in_command))}", file=sys.stderr)
         sys.exit(2)
     except OSError as error:
         if error.filename is None:

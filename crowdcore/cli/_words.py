@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from collections.abc import Callable
 
+from crowdcore.core.errors import Remedy, either
 from crowdcore.data.settings import RatingSettings
+
+_OPTIONS = {"read": "--read ", "method": "--set ", "command": "--"}
 
 _CHANGES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"accept=True \(--accept\)"), "--accept"),
@@ -21,6 +26,27 @@ _CHANGES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
         r"Pass an aggregator, such as --reference \1",
     ),
 )
+
+
+def in_command(remedy: Remedy) -> str:
+    """A remedy's action as an option of the command line: ``pass --read repeats=first``."""
+    if remedy.of == "accept":
+        return "pass --accept"
+    if remedy.of == "kind":
+        return "use `crowdcore ratings`" if remedy.value == "ratings" else "leave out the word `ratings` of the command"
+    if remedy.of == "reference":
+        return f"pass --reference {remedy.value}"
+
+    def text(value: object) -> str:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    if remedy.value is None:
+        value = "…"
+    else:
+        value = either(map(text, remedy.value)) if isinstance(remedy.value, tuple) else text(remedy.value)
+    pairs = [f"{name}={value}" for name in remedy.settings]
+    quoted = [shlex.quote(pair) if '"' in pair else pair for pair in pairs]
+    return f"pass {' and '.join(_OPTIONS[remedy.of] + pair for pair in quoted)}"
 
 
 def as_typed(sentence: str) -> str:

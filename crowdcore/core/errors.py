@@ -1,36 +1,142 @@
-"""One phrasing for every refusal: which argument, which value, and what would be right."""
+"""Errors that users meet, and the remedies they name: data that Python, the commands and the app phrase each."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One way out of an error or a finding: a setting, its value and what that does.
+
+    Args:
+        setting: the argument to pass; several that belong together as a tuple.
+        value: its value; None: one to choose; a tuple: any of these.
+        effect: what it does, to follow the word "to".
+        when: the condition under which it helps, to follow the word "if".
+        of: what the setting belongs to: reading a file (``read``), a method (``method``), or the command itself;
+            `accept`, `read_as` and `take_reference` make the others.
+
+    Examples:
+        >>> str(Remedy("repeats", "first", "reduce them"))
+        "Pass repeats='first' to reduce them."
+        >>> str(Remedy(("low", "high"), when="they are numbers"))
+        'If they are numbers, pass low=… and high=….'
+    """
+
+    setting: str | tuple[str, ...]
+    value: Any = None
+    effect: str = ""
+    when: str = ""
+    of: Literal["read", "method", "command", "accept", "kind", "reference"] = "read"
+
+    @classmethod
+    def accept(cls, effect: str = "continue", when: str = "") -> Remedy:
+        """Accept what would be dropped or merged."""
+        return cls("accept", True, effect, when, "accept")
+
+    @classmethod
+    def read_as(cls, kind: Literal["classes", "ratings"], effect: str = "", when: str = "") -> Remedy:
+        """Read the labels as another kind."""
+        return cls("kind", kind, effect, when, "kind")
+
+    @classmethod
+    def take_reference(cls, name: str, effect: str = "", when: str = "") -> Remedy:
+        """Compare with an aggregator instead of gold."""
+        return cls("reference", name, effect, when, "reference")
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings, also where there is one."""
+        return (self.setting,) if isinstance(self.setting, str) else self.setting
+
+    def phrased(self, action: Phrasing) -> str:
+        """The remedy as one sentence: "If ``when``, ``action`` to ``effect``."."""
+        words = action(self)
+        start = f"If {self.when}, {words}" if self.when else words[:1].upper() + words[1:]
+        return f"{start}{f' to {self.effect}' if self.effect else ''}."
+
+    def __str__(self) -> str:
+        return self.phrased(in_python)
+
+
+Phrasing: TypeAlias = Callable[[Remedy], str]
+"""A remedy's action as Python, the commands or the app offer it, without capital or full stop."""
+
+
+def in_python(remedy: Remedy) -> str:
+    """A remedy's action as an argument: ``pass repeats='first'``."""
+    if remedy.of == "kind":
+        names = ("load_ratings", "read_ratings") if remedy.value == "ratings" else ("load_dataset", "read_dataset")
+        return f"read them with {' or '.join(names)}"
+    if isinstance(remedy.value, tuple):
+        value = either(map(repr, remedy.value))
+    elif isinstance(remedy.value, list):
+        value = json.dumps(remedy.value, ensure_ascii=False)
+    else:
+        value = "…" if remedy.value is None else repr(remedy.value)
+    return f"pass {' and '.join(f'{name}={value}' for name in remedy.settings)}"
+
+
+def either(items: Iterable[str], word: str = "or") -> str:
+    """``a, b or c``."""
+    *first, last = items
+    return f"{', '.join(first)} {word} {last}" if first else last
+
+
+def phrase(remedies: Iterable[Remedy], action: Phrasing = in_python) -> str:
+    """Remedies as sentences."""
+    return " ".join(remedy.phrased(action) for remedy in remedies)
 
 
 class CrowdError(ValueError):
-    """A refusal in one clear sentence; the CLI prints it and exits with 2, the app shows it in place."""
+    """An error that its sentence explains; the command line prints it and exits with 2, the app shows it in place.
+
+    Args:
+        message: what is wrong, and advice that reads the same everywhere.
+        remedies: what to do, which follows the message as Python, the commands or the app phrase it.
+    """
+
+    remedies: tuple[Remedy, ...] = ()
+
+    def __init__(self, message: str = "", remedies: Iterable[Remedy] = ()) -> None:
+        super().__init__(message)
+        self.remedies = tuple(remedies)
+
+    def phrased(self, action: Phrasing) -> str:
+        """The whole text, its remedies phrased by ``action``."""
+        return f"{self.args[0] if self.args else ''} {phrase(self.remedies, action)}".strip()
+
+    def __str__(self) -> str:
+        return self.phrased(in_python)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (type(self), self.args, self.__dict__)
+        return _restore, (type(self), self.args, self.__dict__)
 
 
-def _again(kind: type[CrowdError], args: tuple[object, ...], state: dict[str, object]) -> CrowdError:
-    """A refusal that comes from another process, its sentence as it was phrased there."""
-    refusal = kind.__new__(kind)
-    refusal.args = args
-    refusal.__dict__.update(state)
-    return refusal
+def _restore(kind: type[CrowdError], args: tuple[object, ...], state: dict[str, object]) -> CrowdError:
+    """An error of another process, whatever arguments its class takes."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class SettingError(CrowdError):
-    """An argument or a setting that cannot be: "`n_classes` must be at least 2, but got 1. Remedy."."""
+    """An argument or setting with a wrong value: "`n_classes` must be at least 2, but got 1. Remedy."."""
 
-    def __init__(self, argument: str, must: str, got: object, remedy: str = "") -> None:
-        self.argument, self.got = argument, got
-        super().__init__(f"`{argument}` must {must}, but got {got!r}. {remedy}".rstrip())
+    def __init__(
+        self, argument: str, must: str, got: object, remedy: str = "", *, remedies: Iterable[Remedy] = ()
+    ) -> None:
+        self.argument, self.must, self.got = argument, must, got
+        super().__init__(f"`{argument}` must {must}, but got {got!r}. {remedy}".rstrip(), remedies)
 
 
 class DataError(CrowdError):
@@ -38,11 +144,13 @@ class DataError(CrowdError):
 
     Args:
         what: the fault, one sentence without its full stop.
-        remedy: what would be right, one sentence.
+        remedy: advice that reads the same everywhere, one sentence.
         file: the file at fault.
         row: 1-based row of the data (a CSV's header is row 0 of that count), if one row is at fault.
         column: the column at fault.
         header: whether ``row`` is counted below a header, which the sentence then says.
+        code: a fixed word for machines, e.g. ``"no-label"``.
+        remedies: what to set.
     """
 
     def __init__(
@@ -54,8 +162,10 @@ class DataError(CrowdError):
         row: int | None = None,
         column: str | None = None,
         header: bool = False,
+        code: str = "",
+        remedies: Iterable[Remedy] = (),
     ) -> None:
-        self.file, self.row, self.column = file, row, column
+        self.file, self.row, self.column, self.code = file, row, column, code
         counted = "the header" if row == 0 else f"row {row} below the header"
         place = [
             *([Path(file).name] if file is not None else []),
@@ -63,11 +173,11 @@ class DataError(CrowdError):
             *([f"column {column!r}"] if column is not None else []),
         ]
         where = f" ({', '.join(place)})" if place else ""
-        super().__init__(f"{what}{where}. {remedy}".rstrip())
+        super().__init__(f"{what}{where}. {remedy}".rstrip(), remedies)
 
 
 class PluginError(CrowdError):
-    """A plug-in of another package that cannot be used: says which, of what package, and why, in one line."""
+    """A plug-in of another package that cannot be used: which one, of which package, and why, in one line."""
 
     def __init__(self, kind: str, name: str, package: str, error: Exception) -> None:
         why = " ".join(f"{type(error).__name__}: {error}".split())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from crowdcore.core.errors import Remedy, in_python
+
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # What Streamlit rewrites after Markdown has been parsed: icons, addresses, arrows, dashes.
 _LATE = re.compile(r"(?<=:)(?=\w|//)|(?<=www)(?=\.)|(?<=\w)(?=@)|(?<=[-<])(?=[->])", re.IGNORECASE)
@@ -19,6 +21,8 @@ _CHOICES = (
     (re.compile(r"\bPass flagged='drop' to leave"), f"“Flagged by the tool” in {_COLUMNS} leaves"),
     (re.compile(r"\bPass multi_select='keep' to make"), f"“Several choices” in {_COLUMNS} makes"),
 )
+_WIDGETS = {"repeats": "Repeats", "flagged": "Flagged by the tool", "multi_select": "Several choices"}
+_BUTTONS = {("merge_classes", "variants"), ("merge_workers", "variants"), ("multi_select", "drop")}
 _JOINER = "\u2060"  # an invisible character of no width
 
 
@@ -37,6 +41,18 @@ def as_chosen(remedy: str) -> str:
     for pattern, instead in _CHOICES:
         remedy = pattern.sub(instead, remedy)
     return remedy
+
+
+def in_app(remedy: Remedy) -> str:
+    """A remedy's action as the page *Data* offers it: ``choose it in “Columns and repeats”``."""
+    (setting, *_), value = remedy.settings, remedy.value
+    if remedy.of == "read" and isinstance(value, str) and (setting, value) in _BUTTONS:
+        return "press the button below"
+    if remedy.of == "read" and setting in _WIDGETS:
+        return f"set “{_WIDGETS[setting]}” in {_COLUMNS}"
+    if remedy.of == "read" and setting in {"task", "worker", "label", "gold"}:
+        return f"choose it in {_COLUMNS}"
+    return in_python(remedy)
 
 
 def listed(what: str, items: Iterable[object], remedy: str = "") -> str:

@@ -4,10 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from crowdcore.cli._words import as_typed
+from crowdcore.cli._words import as_typed, in_command
+from crowdcore.core.errors import Remedy
 
 RATED = "task,worker,label\na,ann,1\na,ann,2\nb,ben,3\n"
 RANGE = ("--read", "low=1", "--read", "high=3")
+
+
+@pytest.mark.parametrize(
+    ("remedy", "option"),
+    [
+        (Remedy(("task", "worker")), "pass --read task=… and --read worker=…"),
+        (Remedy("missing", ["-1"]), """pass --read 'missing=["-1"]'"""),
+        (Remedy("repeats", ("first", "last")), "pass --read repeats=first or last"),
+        (Remedy("select_on", "none", of="method"), "pass --set select_on=none"),
+        (Remedy.accept(), "pass --accept"),
+        (Remedy.read_as("ratings"), "use `crowdcore ratings`"),
+        (Remedy.take_reference("mean"), "pass --reference mean"),
+    ],
+)
+def test_a_remedy_as_an_option(remedy: Remedy, option: str) -> None:
+    assert in_command(remedy) == option
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from dashboard.components.text import as_chosen, as_text, count, listed, number, percent
+from crowdcore.core.errors import Remedy
+from dashboard.components.text import as_chosen, as_text, count, in_app, listed, number, percent
 
 
 @given(st.text())
@@ -58,3 +59,16 @@ def test_numbers() -> None:
 )
 def test_remedies_name_the_choices_of_the_page(remedy: str, said: str) -> None:
     assert as_chosen(remedy).endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("remedy", "choice"),
+    [
+        (Remedy("worker"), "choose it in “Columns and repeats”"),
+        (Remedy("repeats", ("first", "last")), "set “Repeats” in “Columns and repeats”"),
+        (Remedy("merge_classes", "variants"), "press the button below"),
+        (Remedy("encoding"), "pass encoding=…"),
+    ],
+)
+def test_a_remedy_as_a_choice_of_the_page(remedy: Remedy, choice: str) -> None:
+    assert in_app(remedy) == choice
