@@ -2,7 +2,7 @@
 
     python -m benchmarks.learning_peers
 
-Ours are read from docs/results/learning.md, 10 seeds; public code was measured once with 5 seeds (CoNAL's authors' code
+Ours are read from benchmarks/results/learning.md, 10 seeds; public code was measured once with 5 seeds (CoNAL's authors' code
 on LabelMe with 15), on Music with other songs held out. Where that put it above ours, `benchmarks.public_code` ran it
 again on our hold-outs; these figures are marked ². All are at the epoch selected on validation gold. Public code had 1
 to 4 settings per method, so that this is no ranking of methods.
@@ -14,7 +14,7 @@ import math
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "results" / "learning.md"
+PAGE = Path(__file__).parent / "results" / "learning.md"
 _SEEDS, _THEIR_SEEDS = 10, 5
 PEERS = {  # row of ours -> public code, then mean and standard deviation on LabelMe, on Music
     "dl-mv": ("maml", (84.34, 0.87), (63.13, 1.28)),

@@ -1,7 +1,7 @@
 """Can the statistics of mistakes be fooled? Shared mistakes, pairs and intervals of confusions on simulated crowds.
 
 ``python -m benchmarks.mistakes [shared | inferred | pairs | intervals] [crowds]`` prints the tables of
-docs/results/mistakes.md. Shared mistakes: workers err individually; 1 or 2 % of the gold is wrong, or 10 % of the
+benchmarks/results/mistakes.md. Shared mistakes: workers err individually; 1 or 2 % of the gold is wrong, or 10 % of the
 tasks mislead half of their workers to a class of their own. Any cell with q <= 0.05 is false. "Workers only" is the
 exact test over workers, without evidence over tasks. Inferred: the same with few labels a task, where an aggregator
 says what is true. Pairs: tasks differ in difficulty (sd 2), workers in skill (sd 1.5), 20 % of the tasks have a foil;

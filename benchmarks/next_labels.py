@@ -11,7 +11,7 @@ of pooled Dawid–Skene from the votes.
 
 Gold is for the curve alone. Seeds differ in the labels shown at the start and in random choices; the crowd is the same,
 so bands over seeds say nothing of other crowds. ``python -m benchmarks.next_labels [SEEDS [DATASET …]]``, 20 seeds and
-seven sets by default; writes ``docs/results/next-labels.png`` where all were run.
+seven sets by default; writes ``benchmarks/results/next-labels.png`` where all were run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from crowdcore.data.subset import take_tasks
 SETS = ("bluebird", "rte", "temp", "cifar10s", "labelme", "music", "leaves")
 STRATEGIES = ("random", "entropy", "information", "with workers")
 BATCHES, SHARE = 10, 0.5
-PICTURE = Path(__file__).resolve().parent.parent / "docs" / "results" / "next-labels.png"
+PICTURE = Path(__file__).resolve().parent / "results" / "next-labels.png"
 
 
 def crowd(name: str) -> CrowdDataset:

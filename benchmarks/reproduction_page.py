@@ -1,4 +1,4 @@
-"""docs/results/reproduction.md: every section is what `crowdcore reproduce` wrote, so that no number is typed.
+"""benchmarks/results/reproduction.md: every section is what `crowdcore reproduce` wrote, so that no number is typed.
 
     crowdcore reproduce ID … --scale small --out reproduction
     python -m benchmarks.reproduction_page [FOLDER]
@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "results" / "reproduction.md"
+PAGE = Path(__file__).parent / "results" / "reproduction.md"
 
 
 def main() -> None:

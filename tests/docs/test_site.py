@@ -85,3 +85,18 @@ def test_citation_and_changelog_know_the_version() -> None:
     assert citation
     assert citation[1] == crowdcore.__version__
     assert f"## [{crowdcore.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_tables_of_what_to_expect_are_those_of_the_results() -> None:
+    """No figure is typed: every row stands in a page of benchmarks/results, and the page stays short."""
+    measured = {line for page in (ROOT / "benchmarks/results").glob("*.md") for line in page.read_text().splitlines()}
+    text = (DOCS / "expect.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert rows
+    assert [row for row in rows if row not in measured] == []
+    assert len(text.replace("|", " ").split()) <= 1500
+
+
+def test_a_release_has_at_most_eighty_lines_of_changes() -> None:
+    releases = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    assert [release.splitlines()[0] for release in releases if len(release.splitlines()) > 80] == []
