@@ -9,5 +9,5 @@ import lazy_loader
 
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # gives back at once; read when pyarrow is first imported
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
