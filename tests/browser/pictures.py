@@ -1,13 +1,17 @@
-"""`make pictures`: every page of the app, light and dark, at two widths, into .github/pictures/.
+"""`make pictures`: the README's pictures of the app, into .github/pictures/.
 
-The pages of runs show three methods that are trained here first, with five seeds each.
+``python -m tests.browser.pictures FOLDER`` takes pictures of every page, light and dark, at three widths. The pages of
+runs show three methods that are trained first, with five seeds each.
 """
 
 from __future__ import annotations
 
 import io
+import sys
 import tempfile
 from contextlib import ExitStack
+from itertools import product
+from pathlib import Path
 from urllib.parse import urlencode
 
 from PIL import Image
@@ -20,7 +24,8 @@ from tests.browser.recorded_runs import record
 from tests.browser.steps import main as main_area, open_page
 
 FOLDER = ROOT / ".github" / "pictures"
-WIDTHS = (1440, 900)
+README = ("shared-mistakes", "ranking", "confusions", "compare")
+SCHEMES, WIDTHS = ("light", "dark"), (1440, 900, 390)
 HEIGHT = 900
 PAGES = {
     "overview": "/overview?dataset={}",
@@ -61,27 +66,28 @@ def picture(page: Page, address: str) -> bytes:
     return small(page.screenshot())
 
 
-def main(dataset: str = "demo") -> None:
-    FOLDER.mkdir(parents=True, exist_ok=True)
+def main(target: str = "", dataset: str = "demo") -> None:
+    """Take the README's pictures, or those of all pages into the folder ``target``."""
+    to, pages = (Path(target), tuple(PAGES)) if target else (FOLDER, README)
+    looks = list(product(SCHEMES, WIDTHS)) if target else [(SCHEMES[0], WIDTHS[0])]
+    to.mkdir(parents=True, exist_ok=True)
     crowd = load_dataset(dataset)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright, ExitStack() as stack:
         runs = [record(folder, train(crowd, method, seeds=5)) for method in METHODS]
         shown = {"all": urlencode({"runs": runs}, doseq=True), "conal": urlencode({"runs": runs[-1]})}
         server = stack.enter_context(serving(environment={"CROWDCORE_WORKSPACE": folder}))
         browser = launch(playwright)
-        for scheme in ("light", "dark"):
-            for width in WIDTHS:
-                context = browser.new_context(
-                    viewport={"width": width, "height": HEIGHT}, color_scheme=scheme, base_url=server
-                )
-                page = context.new_page()
-                for name, address in PAGES.items():
-                    file = FOLDER / f"{name}-{scheme}-{width}.png"
-                    file.write_bytes(picture(page, address.format(dataset, **shown)))
-                    print(f"{file.relative_to(ROOT)}: {file.stat().st_size / 1000:.0f} KB")
-                context.close()
+        for scheme, width in looks:
+            viewport = {"width": width, "height": HEIGHT}
+            context = browser.new_context(viewport=viewport, color_scheme=scheme, base_url=server)
+            page = context.new_page()
+            for name in pages:
+                file = to / f"{name}-{scheme}-{width}.png"
+                file.write_bytes(picture(page, PAGES[name].format(dataset, **shown)))
+                print(f"{file.name}: {file.stat().st_size / 1000:.0f} KB")
+            context.close()
         browser.close()
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
