@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
-from crowdcore.data.index_table import NO_SPLIT, IndexTable
+from crowdcore.data.index_table import NO_SPLIT, SPLITS as SPLITS, IndexTable
+from crowdcore.data.kinds import CLASSES, TAGS, LabelKind
 from crowdcore.data.rows import Rows
 from crowdcore.data.sentences import Sentences
 
-SPLITS = ("train", "valid", "test")
 SPLIT_ENDINGS = {NO_SPLIT: "", **{code: f"_{name}" for code, name in enumerate(SPLITS)}}
 """Split code -> end of the names of its files."""
 
@@ -121,58 +121,36 @@ class CrowdDataset(IndexTable):
     sentences: Sentences | None = None
 
     def __post_init__(self) -> None:
-        self.freeze("label", np.int32, unknown=-1)
         object.__setattr__(self, "classes", tuple(self.classes))
-        self._check()
+        self._freeze(np.int32, unknown=-1)
+        self._check(0, self.n_classes - 1)
+        if self.sentences is not None and len(self.sentences.words) != self.n_tasks:
+            raise DataError(f"Sentences of {len(self.sentences.words)} tokens, but there are {self.n_tasks} tasks")
+
+    @property
+    def kind(self) -> LabelKind:
+        """Classes, or tags where tasks are the tokens of sentences."""
+        return CLASSES if self.sentences is None else TAGS
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The classes."""
+        return self.classes
 
     @property
     def task_noun(self) -> str:
         """What a task is called in sentences."""
-        return "task" if self.sentences is None else "token"
-
-    def _check(self) -> None:
-        if not len(self.task) == len(self.worker) == len(self.label):
-            raise DataError("`task`, `worker` and `label` must have the same length")
-        if len(self.gold) != self.n_tasks or len(self.split) != self.n_tasks:
-            raise DataError(f"`gold` and `split` must have one entry for each of the {self.n_tasks} tasks")
-        for name, values, low, end in (
-            ("task", self.task, 0, self.n_tasks),
-            ("worker", self.worker, 0, self.n_workers),
-            ("label", self.label, 0, self.n_classes),
-            ("gold", self.gold, -1, self.n_classes),
-            ("split", self.split, -1, len(SPLITS)),
-        ):
-            if len(values) and (values.min() < low or values.max() >= end):
-                bad = int(values.min()) if values.min() < low else int(values.max())
-                raise DataError(f"`{name}` holds {bad}, outside {low}…{end - 1}")
-        self.check_rows("annotation")
-        for rows in (self.features, self.media.images if self.media else None):
-            if rows is not None and len(rows) != self.n_tasks:
-                raise DataError(f"Features or images for {len(rows)} tasks, but there are {self.n_tasks} tasks")
-
-        if self.sentences is not None and len(self.sentences.words) != self.n_tasks:
-            raise DataError(f"Sentences of {len(self.sentences.words)} tokens, but there are {self.n_tasks} tasks")
+        return self.kind.task
 
     @property
     def n_classes(self) -> int:
         """C."""
         return len(self.classes)
 
-    @property
-    def of_words(self) -> bool:
-        """Whether tasks are tokens of sentences, of which only the words are known."""
-        return self.sentences is not None and self.features is None
-
-    @property
-    def has_gold(self) -> bool:
-        """Whether some annotated task has a known true class."""
-        step = 1_000_000  # looks no further than the first block of annotations with gold
-        return any((self.gold[self.task[j : j + step]] >= 0).any() for j in range(0, self.n_annotations, step))
-
     @cached_property
     def annotations(self) -> pd.DataFrame:
         """The annotations as a frame: task, worker, label (categorical ids), then the extra columns."""
-        return self.with_extra("label", pd.Categorical.from_codes(self.label, pd.Index(self.classes)))
+        return self._frame(pd.Categorical.from_codes(self.label, pd.Index(self.classes)))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -186,31 +164,6 @@ class CrowdDataset(IndexTable):
         if self.sentences is not None:
             digest.update(self.sentences.fingerprint.encode())
         return digest.hexdigest()
-
-    def where(self, keep: BoolArray) -> CrowdDataset:
-        """The same tasks and workers with only the annotations where ``keep`` (n_annotations,) is true."""
-        truth = self.truth
-        if truth is not None:
-            truth = replace(
-                truth,
-                omega=None if truth.omega is None else truth.omega[keep],
-                used_common=None if truth.used_common is None else truth.used_common[keep],
-            )
-        return replace(
-            self,
-            task=self.task[keep],
-            worker=self.worker[keep],
-            label=self.label[keep],
-            extra=None if self.extra is None else self.extra.loc[keep].reset_index(drop=True),
-            truth=truth,
-            file_row=None if self.file_row is None else self.file_row[keep],
-        )
-
-    def without_workers(self, workers: IntArray) -> CrowdDataset:
-        """The same dataset without the annotations of some workers (their ids and numbers stay)."""
-        gone = np.zeros(self.n_workers, bool)
-        gone[workers] = True
-        return self.where(~gone[self.worker])
 
     def __repr__(self) -> str:
         tasks = f"{self.n_tasks} tasks"

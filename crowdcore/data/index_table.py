@@ -1,10 +1,10 @@
-"""What datasets of every kind of label are: an index table of tasks and workers, one row per annotation."""
+"""`IndexTable`: tasks, workers and one row per annotation, the base of datasets of every kind of label."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,40 +13,49 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
 from crowdcore.data.lookups import counted, counted_sorted
 
+if TYPE_CHECKING:
+    from crowdcore.data.dataset import Media, SimulatedTruth
+    from crowdcore.data.kinds import LabelKind
+    from crowdcore.data.rows import Rows
+    from crowdcore.data.sentences import Sentences
+
+Dataset = TypeVar("Dataset", bound="IndexTable")
+SPLITS = ("train", "valid", "test")
 NO_SPLIT = -1
+_BLOCK = 1_000_000  # annotations
 
 
 class IndexTable:
     """Base of frozen dataclasses with tasks, workers, and annotations sorted by task."""
 
+    name: str
     task_ids: pd.Index[str]
     worker_ids: pd.Index[str]
     task: IntArray
     worker: IntArray
     gold: AnyArray
     split: IntArray
+    features: Rows | None
+    media: Media | None
     extra: pd.DataFrame | None
+    truth: SimulatedTruth | None
     file_row: IntArray | None
+    notes: tuple[str, ...]
+    sentences: Sentences | None
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = fields(self)  # type: ignore[arg-type]  # subclasses are dataclasses
         return type(self), tuple(getattr(self, part.name) for part in parts)  # read-only again when unpickled
 
-    def freeze(self, label: str, dtype: type[np.generic], unknown: float) -> None:
-        """Make the arrays read-only and of one type; without gold or split every task's is unknown.
-
-        Args:
-            label: name of the column of labels; gold has its ``dtype``.
-            dtype: of labels.
-            unknown: gold of a task of which it is not known.
-        """
+    def _freeze(self, dtype: type[np.generic], unknown: float) -> None:
+        """Make the arrays read-only and of one type; gold and split are unknown by default."""
         n = len(self.task_ids)
         gold = np.full(n, unknown, dtype) if self.gold is None else self.gold
         split = np.full(n, NO_SPLIT, np.int8) if self.split is None else self.split
         for name, values, kind in (
             ("task", self.task, np.int32),
             ("worker", self.worker, np.int32),
-            (label, getattr(self, label), dtype),
+            (self.kind.value, self.values, dtype),
             ("gold", gold, dtype),
             ("split", split, np.int8),
         ):
@@ -56,16 +65,70 @@ class IndexTable:
         object.__setattr__(self, "task_ids", pd.Index(self.task_ids))
         object.__setattr__(self, "worker_ids", pd.Index(self.worker_ids))
 
-    def check_rows(self, noun: str) -> None:
-        """Refuse rows out of order, or numbers of rows in the file for other rows.
+    def _check(self, low: float, high: float) -> None:
+        """Refuse arrays that do not fit together, rows out of order, and labels or gold outside ``low`` … ``high``.
 
         Raises:
-            DataError: either.
+            DataError: any of these.
         """
+        value, n = self.kind.value, self.n_tasks
+        if not len(self.task) == len(self.worker) == len(self.values):
+            raise DataError(f"`task`, `worker` and `{value}` must have the same length")
+        if len(self.gold) != n or len(self.split) != n:
+            raise DataError(f"`gold` and `split` must have one entry for each of the {n} tasks")
+        for name, values, least, most in (
+            ("task", self.task, 0, n - 1),
+            ("worker", self.worker, 0, self.n_workers - 1),
+            (value, self.values, low, high),
+            ("gold", self.gold[self.known], low, high),
+            ("split", self.split, NO_SPLIT, len(SPLITS) - 1),
+        ):
+            if len(values) and not (least <= values.min() and values.max() <= most):
+                wrong = values.min() if values.min() < least else values.max()
+                raise DataError(f"`{name}` holds {wrong:.10g}, outside {least:.10g}…{most:.10g}")
         if self.file_row is not None and len(self.file_row) != len(self.task):
-            raise DataError(f"`file_row` must have one entry for each of the {self.n_annotations} {noun}s")
+            raise DataError(f"`file_row` must have one entry for each of the {self.n_annotations} {self.kind.label}s")
         if len(self.task) and (self.task[1:] < self.task[:-1]).any():
-            raise DataError("`task` must be ascending", f"Sort the {noun}s by task first.")
+            raise DataError("`task` must be ascending", f"Sort the {self.kind.label}s by task first.")
+        for rows in (self.features, self.media.images if self.media else None):
+            if rows is not None and len(rows) != n:
+                raise DataError(f"Features or images for {len(rows)} tasks, but there are {n} tasks")
+
+    @property
+    def kind(self) -> LabelKind:
+        """The kind of its labels."""
+        raise NotImplementedError
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels in their order: the classes, or the words of ratings; empty for plain numbers."""
+        raise NotImplementedError
+
+    @property
+    def values(self) -> AnyArray:
+        """(n_annotations,) the labels: class numbers or ratings."""
+        values: AnyArray = getattr(self, self.kind.value)
+        return values
+
+    def is_known(self, gold: AnyArray) -> BoolArray:
+        """Whether each of some gold values is known: classes from 0, ratings that are not NaN."""
+        return np.asarray(~np.isnan(gold) if self.kind.numeric else gold != -1)
+
+    @property
+    def known(self) -> BoolArray:
+        """(n_tasks,) whether the true label of each task is known."""
+        return self.is_known(self.gold)
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether the true label of some annotated task is known."""
+        steps = range(0, self.n_annotations, _BLOCK)  # most datasets with gold have some in the first block
+        return any(self.is_known(self.gold[self.task[at : at + _BLOCK]]).any() for at in steps)
+
+    @property
+    def of_words(self) -> bool:
+        """Whether tasks are tokens of sentences, of which only the words are known."""
+        return self.sentences is not None and self.features is None
 
     @property
     def n_tasks(self) -> int:
@@ -102,12 +165,31 @@ class IndexTable:
         """(n_tasks,) which tasks have at least one annotation."""
         return np.asarray(self.task_start[1:] > self.task_start[:-1])
 
-    def with_extra(self, label: str, values: Any) -> pd.DataFrame:
-        """Task and worker (categorical ids), the labels under their name, then the extra columns."""
+    def where(self: Dataset, keep: BoolArray) -> Dataset:
+        """The same tasks and workers with only the annotations where ``keep`` (n_annotations,) is true."""
+        parts: dict[str, Any] = {name: getattr(self, name)[keep] for name in ("task", "worker", self.kind.value)}
+        if self.truth is not None:
+            of_annotations = {name: getattr(self.truth, name) for name in ("omega", "used_common")}
+            kept = {name: array[keep] for name, array in of_annotations.items() if array is not None}
+            parts["truth"] = replace(self.truth, **kept)
+        if self.extra is not None:
+            parts["extra"] = self.extra.loc[keep].reset_index(drop=True)
+        if self.file_row is not None:
+            parts["file_row"] = self.file_row[keep]
+        return replace(self, **parts)  # type: ignore[type-var]  # subclasses are dataclasses
+
+    def without_workers(self: Dataset, workers: IntArray) -> Dataset:
+        """The same dataset without the annotations of some workers (their ids and numbers stay)."""
+        gone = np.zeros(self.n_workers, bool)
+        gone[workers] = True
+        return self.where(~gone[self.worker])
+
+    def _frame(self, values: Any) -> pd.DataFrame:
+        """Task and worker (categorical ids), the labels, then the extra columns."""
         columns = {
             "task": pd.Categorical.from_codes(self.task, self.task_ids),
             "worker": pd.Categorical.from_codes(self.worker, self.worker_ids),
-            label: values,
+            self.kind.value: values,
         }
         frame = pd.DataFrame(columns)
         return frame if self.extra is None else pd.concat([frame, self.extra.reset_index(drop=True)], axis=1)

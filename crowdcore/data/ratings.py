@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import DataError
-from crowdcore.core.types import BoolArray, FloatArray, IntArray
-from crowdcore.data.dataset import SPLITS, CrowdDataset, Media, SimulatedTruth, lengths_and_bytes
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset, Media, SimulatedTruth, lengths_and_bytes
 from crowdcore.data.index_table import IndexTable
+from crowdcore.data.kinds import CLASSES, LEVELS, RATINGS, LabelKind, other_kind
 from crowdcore.data.rows import Rows
 
 
@@ -65,48 +66,44 @@ class RatingDataset(IndexTable):
     truth: SimulatedTruth | None = None
 
     def __post_init__(self) -> None:
-        self.freeze("rating", np.float64, unknown=np.nan)
-        self._check()
-
-    def _check(self) -> None:
         if not -np.inf < self.low < self.high < np.inf:
             raise DataError(
                 f"The range of ratings goes from {self.low:g} to {self.high:g}", "`low` must be below `high`."
             )
-        if not len(self.task) == len(self.worker) == len(self.rating):
-            raise DataError("`task`, `worker` and `rating` must have the same length")
-        if len(self.gold) != self.n_tasks or len(self.split) != self.n_tasks:
-            raise DataError(f"`gold` and `split` must have one entry for each of the {self.n_tasks} tasks")
-        for name, values, low, high in (
-            ("task", self.task, 0, self.n_tasks - 1),
-            ("worker", self.worker, 0, self.n_workers - 1),
-            ("rating", self.rating, self.low, self.high),
-            ("gold", self.gold[~np.isnan(self.gold)], self.low, self.high),
-            ("split", self.split, -1, len(SPLITS) - 1),
-        ):
-            if len(values) and not (low <= values.min() and values.max() <= high):
-                raise DataError(
-                    f"`{name}` holds values from {values.min():g} to {values.max():g}, outside {low:g}…{high:g}"
-                )
-        self.check_rows("rating")
-        for rows in (self.features, self.media.images if self.media else None):
-            if rows is not None and len(rows) != self.n_tasks:
-                raise DataError(f"Features or images for {len(rows)} tasks, but there are {self.n_tasks} tasks")
+        self._freeze(np.float64, unknown=np.nan)
+        self._check(self.low, self.high)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("classes", "n_classes", "label"):
+                raise other_kind(self, CLASSES)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def kind(self) -> LabelKind:
+        """Ratings, or levels where they stand for words."""
+        return LEVELS if self.levels else RATINGS
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The words that the ratings stand for; empty for plain numbers."""
+        return self.levels
+
+    @property
+    def sentences(self) -> None:  # type: ignore[override]
+        """Numbers are no tags of tokens."""
+        return None
 
     @property
     def rounding(self) -> float:
         """Numbers this close differ by rounding alone."""
         return 1e-9 * (self.high - self.low)
 
-    @property
-    def has_gold(self) -> bool:
-        """Whether some rated task has a known true rating."""
-        return bool((~np.isnan(self.gold) & self.annotated).any())
-
     @cached_property
     def annotations(self) -> pd.DataFrame:
         """The ratings as a frame: task, worker (categorical ids), rating, then the extra columns."""
-        return self.with_extra("rating", self.rating)
+        return self._frame(self.rating)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -118,17 +115,6 @@ class RatingDataset(IndexTable):
         for array in (self.task, self.worker, self.rating, self.gold, self.split):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
-
-    def where(self, keep: BoolArray) -> RatingDataset:
-        """The same tasks and workers with only the ratings where ``keep`` (n_annotations,) is true."""
-        return replace(
-            self,
-            task=self.task[keep],
-            worker=self.worker[keep],
-            rating=self.rating[keep],
-            extra=None if self.extra is None else self.extra.loc[keep].reset_index(drop=True),
-            file_row=None if self.file_row is None else self.file_row[keep],
-        )
 
     def __repr__(self) -> str:
         return (

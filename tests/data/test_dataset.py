@@ -75,7 +75,7 @@ def test_names_that_only_differ_in_where_they_are_cut():
         ({"worker": [0, -1, 0]}, r"`worker` holds -1, outside 0…1"),
         ({"label": [0, 1, 2]}, r"`label` holds 2, outside 0…1"),
         ({"gold": [0, 1]}, "one entry for each of the 3 tasks"),
-        ({"gold": [0, 2, 0]}, r"`gold` holds 2, outside -1…1"),
+        ({"gold": [0, 2, 0]}, r"`gold` holds 2, outside 0…1"),
         ({"split": [0, 3, 0]}, r"`split` holds 3, outside -1…2"),
         ({"features": Rows.from_array(np.zeros((2, 1)))}, "for 2 tasks, but there are 3 tasks"),
     ],
