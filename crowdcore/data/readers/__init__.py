@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from crowdcore.core.errors import DataError
 from crowdcore.core.registry import Registry
 from crowdcore.data.columns import MappingError, assign_roles, need_roles
@@ -11,6 +13,48 @@ from crowdcore.data.settings import ReadSettings
 __all__ = ["Raw", "RawTasks", "Reader", "Source", "find_reader", "readers"]
 
 readers: Registry[Reader] = Registry(__name__, Reader, "format", group="crowdcore.readers")  # type: ignore[type-abstract]
+
+
+class Signature(NamedTuple):
+    """What a source must have so that a reader is worth loading.
+
+    Args:
+        sureness: the most that the reader's ``fits`` returns.
+        kinds: one of them: ``table`` (any), ``json``, ``json-lines``, ``text`` (no table) or ``folder``.
+        columns: alternatives for a table, each a string of columns that must all be there; ``*.x`` is any name that
+            ends in ``.x``. Empty: any columns.
+    """
+
+    sureness: float
+    kinds: str
+    columns: tuple[str, ...] = ()
+
+
+_ANY = Signature(1.0, "table json json-lines text folder")
+# A reader without a signature, such as that of a plug-in, is asked about every source.
+_SIGNATURES = {
+    "appen": Signature(0.95, "table", ("_unit_id",)),
+    "argilla": Signature(0.9, "table", ("*.responses", "fields responses")),
+    "conll": Signature(0.95, "text"),
+    "doccano": Signature(0.8, "folder json json-lines", ("id text", "id data", "id filename", "doc_id")),
+    "folder": Signature(1.0, "folder"),
+    "image-folder": Signature(0.5, "folder"),
+    "label-studio": Signature(0.9, "json json-lines", ("data annotations", "data completions")),
+    "label-studio-table": Signature(0.9, "table", ("id annotator annotation_id",)),
+    "lewidi": Signature(0.9, "json"),
+    "lighttag": Signature(0.9, "json json-lines", ("examples",)),
+    "long": Signature(0.6, "table"),
+    "mt-bench": Signature(0.9, "table", ("question_id model judge judgment score",)),
+    "mturk": Signature(0.95, "table", ("HITId WorkerId",)),
+    "prodigy": Signature(0.8, "json json-lines", ("answer _annotator_id", "answer _session_id")),
+    "sagemaker": Signature(
+        0.9,
+        "folder json json-lines",
+        ("answers", "datasetObjectId annotations", "source *-metadata", "source-ref *-metadata"),
+    ),
+    "toloka": Signature(0.95, "table", ("ASSIGNMENT:assignment_id ASSIGNMENT:worker_id",)),
+    "wide": Signature(0.4, "table"),
+}
 
 
 def find_reader(source: Source, settings: ReadSettings) -> Reader:
@@ -23,10 +67,18 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
     """
     if settings.format is not None:
         return readers.find(settings.format)()
-    sureness = readers.map(lambda reader: _sureness(reader(), source, settings))
-    best = max(sureness, key=lambda name: (sureness[name], name))
-    if sureness[best] > 0:
-        return readers[best]()
+    if settings.workers is not None and source.table is not None and not (settings.worker or settings.label):
+        return readers["wide"]()
+    most = {name: _SIGNATURES.get(name, _ANY).sureness for name in readers if _may_fit(name, source)}
+    best, reader = (0.0, ""), None
+    for name in sorted(most, key=lambda name: -most[name]):
+        if most[name] < best[0]:
+            break
+        for sureness, found in readers.map(lambda cls: _try(cls(), source, settings), [name]).values():
+            if sureness > 0 and (sureness, name) > best:
+                best, reader = (sureness, name), found
+    if reader is not None:
+        return reader
     if source.table is not None:
         columns = source.table.columns
         source.table.refuse_document()
@@ -41,8 +93,26 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
     raise DataError(f"No format fits. Known: {', '.join(readers)}", "Name one with format=….", file=source.path)
 
 
-def _sureness(reader: Reader, source: Source, settings: ReadSettings) -> float:
+def _may_fit(name: str, source: Source) -> bool:
+    """Whether a source has the signature of a reader, which is not loaded."""
+    signature, content, table = _SIGNATURES.get(name, _ANY), source.content, source.table
+    kinds: set[str] = {content.kind} if content else set()
+    if table is not None:
+        kinds = kinds - {"text"} | {"table"}
+        kinds |= {"text"} if table.path is not None and table.path.suffix.lower() == ".conll" else set()
+    if not kinds & {*signature.kinds.split()}:
+        return False
+    if table is None or not signature.columns:
+        return True
+    return any(all(_has_column(table.columns, part) for part in parts.split()) for parts in signature.columns)
+
+
+def _has_column(columns: tuple[str, ...], name: str) -> bool:
+    return any(column.endswith(name[1:]) for column in columns) if name.startswith("*") else name in columns
+
+
+def _try(reader: Reader, source: Source, settings: ReadSettings) -> tuple[float, Reader]:
     try:
-        return reader.fits(source, settings)
-    except MappingError:  # a column was named that is none to this reader
-        return 0.0
+        return reader.fits(source, settings), reader
+    except MappingError:  # a column was named that this reader does not have
+        return 0.0, reader

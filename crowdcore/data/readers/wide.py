@@ -37,8 +37,6 @@ class WideTable(Reader):
         """No column is the worker's, and the columns share their labels."""
         if source.table is None or settings.worker or settings.label:
             return 0.0
-        if settings.workers is not None:
-            return 1.0
         columns = source.table.columns
         if any(plain(c) in (*ALIASES["worker"], *ALIASES["label"]) for c in columns):
             return 0.0

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from crowdcore.core.errors import CrowdError
+from crowdcore.core.registry import Registry
 from crowdcore.data import examine
 from crowdcore.data.readers import readers
 from tests.data.pictures import write_pictures
@@ -85,3 +86,23 @@ class TestEveryReader:
         first, second = (examine(samples[name]).dataset(accept=True) for _ in range(2))
         assert first.fingerprint == second.fingerprint
         pd.testing.assert_frame_equal(first.annotations, second.annotations)
+
+
+@pytest.mark.parametrize(
+    ("sample", "asked"),
+    [
+        ("long", {"long"}),
+        ("wide", {"long", "wide"}),
+        ("mturk", {"mturk"}),
+        ("prodigy", {"lewidi", "prodigy", "sagemaker"}),
+        ("folder", {"folder"}),
+    ],
+)
+def test_only_readers_whose_signature_is_there_are_loaded(sample, asked, samples, monkeypatch):
+    loaded = set()
+    member = Registry._member
+    monkeypatch.setattr(
+        Registry, "_member", lambda self, name: loaded.add(name.rpartition(".")[2]) or member(self, name)
+    )
+    examine(samples[sample])
+    assert loaded <= asked
