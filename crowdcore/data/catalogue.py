@@ -1,4 +1,4 @@
-"""Named datasets: folders in our format below ``CROWDCORE_DATA``, the embedded data and the user's cache."""
+"""Open datasets by name or path: uploads, and folders below ``CROWDCORE_DATA``, the embedded data and the cache."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from crowdcore.data.readers._sentences import are_tag_sequences
 from crowdcore.data.readers.folder import find_table, is_dataset_folder, read_class_list
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify, open_table
+from crowdcore.data.uploads import find_upload, upload_folder
 from crowdcore.data.validation import read_dataset, read_ratings
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -28,7 +29,7 @@ Kind = Literal["crowd", "labelled", "ratings", "sequences", "damaged"]
 _REASONS: dict[Kind, str] = {
     "crowd": "",
     "labelled": "It has true classes but no annotations: simulate workers on it.",
-    "ratings": "Its labels are numbers: load it with load_ratings.",
+    "ratings": "Its labels are numbers: `crowdcore ratings` and the exhibits rating-… are about them.",
     "sequences": "",
 }
 
@@ -52,7 +53,7 @@ class DatasetInfo:
     @property
     def loads(self) -> bool:
         """Whether `load_dataset` can load it."""
-        return self.kind in ("crowd", "labelled", "sequences")
+        return self.kind != "damaged"
 
 
 def cache_folder() -> Path:
@@ -128,33 +129,58 @@ def _kind(folder: Path) -> Kind:
     return "sequences" if tagged else "crowd"
 
 
-def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDataset:
-    """Load a named dataset.
+def open_labels(name: str | Path, *, accept: bool = False, home: Path | None = None, **mapping: Any) -> Labelled:
+    """Open a dataset, whatever its labels are; Python, commands, runs and the app open theirs here.
+
+    Args:
+        name: what `find_dataset` finds; a `Path` is opened as it is.
+        accept: go on although something would be dropped or merged; ``notes`` of the dataset say what.
+        home: the workspace whose uploads are searched; default: the one of `workspace`.
+        mapping: fields of `crowdcore.data.ReadSettings`, or `crowdcore.data.RatingSettings` for numbers.
+
+    Raises:
+        SettingError: there is no such dataset, or a mapping that cannot be.
+        DataError: its files are at fault, or something would be dropped or merged unaccepted.
+
+    Examples:
+        >>> open_labels("demo").n_tasks
+        1797
+    """
+    path = name if isinstance(name, Path) else find_dataset(name, home)
+    ranged = any(mapping.get(setting) is not None for setting in ("low", "high", "levels"))
+    dataset: Labelled
+    if ranged or holds_ratings(path):
+        dataset = read_ratings(path, accept=accept, **mapping)
+    else:
+        dataset = _with_lent_pictures(read_dataset(path, accept=accept, **mapping), path)
+    return dataset
+
+
+def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDataset | Any:
+    """Load a named dataset, whatever its labels are.
 
     Args:
         name: one of `list_datasets`.
         accept: go on although something would be dropped or merged.
         mapping: fields of `crowdcore.data.ReadSettings`, such as ``repeats="first"``.
 
+    Returns:
+        A `CrowdDataset`, or a `RatingDataset` where the labels are numbers.
+
     Raises:
         SettingError: no dataset of that name; the nearest one is suggested.
-        DataError: its files are at fault, or its labels are no classes.
+        DataError: its files are at fault, or something would be dropped or merged unaccepted.
 
     Examples:
         >>> import crowdcore as cc
         >>> cc.load_dataset("demo")
         CrowdDataset('demo': 1797 tasks, 40 workers, 10 classes, 5254 annotations)
     """
-    folders = dataset_folders()
-    dataset = read_dataset(_folder(name, folders), accept=accept, **mapping)
-    lender = folders.get(_PICTURES.get(name, ""))
-    if lender is None or (dataset.media is not None and dataset.media.images is not None):
-        return dataset
-    return with_pictures(dataset, read_dataset(lender))
+    return open_labels(_folder(name, dataset_folders()), accept=accept, **mapping)
 
 
 def load_ratings(name: str, *, accept: bool = False, **mapping: Any) -> RatingDataset:
-    """Load a named dataset whose labels are numbers.
+    """Load a named dataset, and read its labels as numbers.
 
     Args:
         name: one of `list_datasets`.
@@ -168,16 +194,28 @@ def load_ratings(name: str, *, accept: bool = False, **mapping: Any) -> RatingDa
     return read_ratings(_folder(name, dataset_folders()), accept=accept, **mapping)
 
 
-def load_labels(name: str, *, accept: bool = False) -> Labelled:
-    """Load a named dataset, whatever its labels are; ``accept`` is `load_ratings`'s, of ratings alone."""
-    folder = dataset_folders().get(name)
-    ratings = folder is not None and holds_ratings(folder)
-    return load_ratings(name, accept=accept) if ratings else load_dataset(name)
+def find_dataset(name: str, home: Path | None = None) -> Path:
+    """The file or folder of a dataset: an upload by its address, a named dataset, an upload by its title, or a path.
+
+    Args:
+        name: such as ``demo``, ``votes-0f3a7c21d9``, ``./votes.csv``.
+        home: the workspace of the uploads; default: the one of `workspace`.
+
+    Raises:
+        SettingError: there is none, or several uploads have that title.
+    """
+    folders = dataset_folders()
+    found = upload_folder(name, home) or folders.get(name)
+    path = Path(name)
+    if found is None and is_path(name) and (path.exists() or path.is_absolute()):
+        found = path
+    found = found or find_upload(name)
+    return found or (path if is_path(name) else _folder(name, folders))
 
 
-def read_labels(path: Path | str, *, accept: bool = False) -> Labelled:
-    """Read a dataset by its path, whatever its labels are; ``accept`` is `read_ratings`'s, of ratings alone."""
-    return read_ratings(path, accept=accept) if holds_ratings(Path(path)) else read_dataset(path)
+def full_name(name: str) -> str:
+    """A dataset's name, or the absolute path where it is a path."""
+    return str(Path(name).resolve()) if is_path(name) else name
 
 
 def holds_ratings(folder: Path) -> bool:
@@ -200,6 +238,17 @@ def _folder(name: str, folders: dict[str, Path]) -> Path:
             f"{', '.join(str(p) for p in search_path())}. Set CROWDCORE_DATA to add one.",
         )
     return folders[name]
+
+
+def _with_lent_pictures(dataset: CrowdDataset, folder: Path) -> CrowdDataset:
+    """A named dataset with the pictures that lie in another dataset's folder."""
+    lender = _PICTURES.get(folder.name)
+    if lender is None or (dataset.media is not None and dataset.media.images is not None):
+        return dataset
+    folders = dataset_folders()
+    if lender not in folders or folders.get(folder.name) != folder:
+        return dataset
+    return with_pictures(dataset, read_dataset(folders[lender]))
 
 
 def with_pictures(dataset: CrowdDataset, lender: CrowdDataset) -> CrowdDataset:

@@ -11,13 +11,13 @@ from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError, did_you_mean
 from crowdcore.core.memory import available_memory
 from crowdcore.core.places import workspace
-from crowdcore.data import CrowdDataset
+from crowdcore.data.kinds import need_classes, need_ratings
 from crowdcore.data.uploads import note_of, upload_folder
 from crowdcore.exhibits.view import cached
 from crowdcore.learning.learners import Kind, kind_of
 
 if TYPE_CHECKING:
-    from crowdcore.data import RatingDataset
+    from crowdcore.data import CrowdDataset, RatingDataset
     from crowdcore.data.ratings import Labelled
 
 T = TypeVar("T", bound="Labelled")
@@ -33,13 +33,13 @@ def datasets_folder() -> Path:
 
 
 @cached
-def _opened(name: str, folder: str, stamp: int, ours: bool) -> Labelled:
-    from crowdcore.data.catalogue import load_labels, read_labels
+def _opened(folder: Path, stamp: int) -> Labelled:
+    from crowdcore.data.catalogue import is_embedded, open_labels
 
-    if not folder:
-        return load_labels(name) if ours else fitting(run_confined(load_labels, name, accept=True))
-    dataset, note = fitting(run_confined(read_labels, folder, accept=True)), note_of(Path(folder))
-    return replace(dataset, name=note.get("name", name), notes=tuple(note.get("notes", dataset.notes)))
+    if is_embedded(folder):
+        return open_labels(folder, accept=True)
+    dataset, kept = fitting(run_confined(open_labels, folder, accept=True)), note_of(folder)
+    return replace(dataset, name=kept.get("name", dataset.name), notes=tuple(kept.get("notes", dataset.notes)))
 
 
 def fitting(dataset: T) -> T:
@@ -48,12 +48,11 @@ def fitting(dataset: T) -> T:
     Raises:
         CrowdError: it takes more, as where every text has become a class.
     """
-    if not isinstance(dataset, CrowdDataset):
-        return dataset
-    needed = 8 * dataset.n_classes * max(dataset.n_tasks, dataset.n_classes)
+    n_classes = len(dataset.label_names)
+    needed = 8 * n_classes * max(dataset.n_tasks, n_classes)
     if needed > available_memory() // 4:
         raise CrowdError(
-            f"{dataset.name!r} has {dataset.n_tasks:,} tasks and {dataset.n_classes:,} classes, whose tables need "
+            f"{dataset.name!r} has {dataset.n_tasks:,} tasks and {n_classes:,} classes, whose tables need "
             f"{needed / 2**30:.1f} GiB each: choose another column for the label, or use the command line."
         )
     return dataset
@@ -65,10 +64,7 @@ def dataset(name: str) -> CrowdDataset:
     Raises:
         CrowdError: there is none of that name, its files are at fault, or its labels are numbers.
     """
-    opened = labelled(name)
-    if not isinstance(opened, CrowdDataset):
-        raise CrowdError(f"The labels of {name!r} are numbers; this is about classes.")
-    return opened
+    return need_classes(labelled(name))
 
 
 def rated(name: str) -> RatingDataset:
@@ -77,10 +73,7 @@ def rated(name: str) -> RatingDataset:
     Raises:
         CrowdError: there is none of that name, its files are at fault, or its labels are classes.
     """
-    opened = labelled(name)
-    if isinstance(opened, CrowdDataset):
-        raise CrowdError(f"The labels of {name!r} are classes; this is about numbers.")
-    return opened
+    return need_ratings(labelled(name))
 
 
 def kind(name: str) -> Kind:
@@ -108,17 +101,16 @@ def forget_dataset() -> None:
 
 
 def _looked_up(name: str) -> Labelled:
-    from crowdcore.data.catalogue import dataset_folders, is_embedded
+    from crowdcore.data.catalogue import dataset_folders
 
-    uploaded = upload_folder(name)
-    folder = uploaded or dataset_folders().get(name)
+    folder = upload_folder(name) or dataset_folders().get(name)
     if folder is None:
         raise CrowdError(
             f"There is no dataset {name!r}. {did_you_mean(name, dataset_folders())}Choose another in the sidebar, or "
             "open a file on the Data page."
         )
     stamp = max((f.stat().st_mtime_ns for f in folder.iterdir()), default=0)
-    return _opened(name, str(uploaded or ""), stamp, is_embedded(folder))
+    return _opened(folder, stamp)
 
 
 def version(run_id: str) -> int:

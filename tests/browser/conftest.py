@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
 
 from crowdcore import runs
-from crowdcore.data.catalogue import load_labels
+from crowdcore.data.catalogue import open_labels
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
 from crowdcore.learning import drafts
@@ -75,12 +75,12 @@ def keep_estimates(
 ) -> None:
     """Estimates of runs that Train offers, kept as trials would have: each would train for seconds."""
     place = workspace if isinstance(workspace, Workspace) else Workspace.open(workspace)
-    draft = {**drafts.read_draft(load_labels(dataset), settings), "methods": list(methods)}
+    draft = {**drafts.read_draft(open_labels(dataset), settings), "methods": list(methods)}
     trial = {"seconds_per_epoch": 0.1, "startup_seconds": 1.0, "bytes": 10**9, "epochs": 50, "share": 1.0}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(estimation, "_measure", lambda *_: trial)
         for spec in train.specs(dataset, draft):
-            runs.estimate(spec, load_labels(dataset), workspace=place)
+            runs.estimate(spec, open_labels(dataset), workspace=place)
 
 
 @pytest.fixture(scope="session")

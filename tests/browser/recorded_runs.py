@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdcore.data.catalogue import load_labels
+from crowdcore.data.catalogue import open_labels
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import Labelled
 from crowdcore.learning.labels import Learnt
@@ -102,7 +102,7 @@ def record(
     from mlflow.entities import Metric, Param
 
     place = workspace if isinstance(workspace, Workspace) else Workspace.open(workspace)
-    opened = dataset if dataset is not None else load_labels(result.dataset)
+    opened = dataset if dataset is not None else open_labels(result.dataset)
     spec = RunSpec(
         dataset=result.dataset,
         fingerprint=opened.fingerprint,

@@ -8,7 +8,8 @@ import pytest
 import crowdcore as cc
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import catalogue, describe_datasets, write_folder
-from crowdcore.data.catalogue import with_pictures
+from crowdcore.data.catalogue import open_labels, with_pictures
+from crowdcore.data.kinds import RATINGS, KindError
 from tests.conftest import simulate_crowd
 
 
@@ -31,9 +32,8 @@ def test_the_real_ones_are_listed_with_what_they_are(data_folder):
         "conll_ner": "sequences",
         "movie_reviews": "ratings",
     }
-    assert not infos["labelme"].reason
-    assert "load_ratings" in infos["movie_reviews"].reason
-    assert [info.loads for info in (infos["labelme"], infos["mnist"], infos["conll_ner"])] == [True, True, True]
+    assert not infos["labelme"].reason and infos["movie_reviews"].reason
+    assert all(infos[name].loads for name in ("labelme", "mnist", "conll_ner", "movie_reviews"))
 
 
 def test_pictures_lent_by_another_dataset(data_folder):
@@ -73,6 +73,24 @@ def test_a_folder_here_is_named_by_its_path(tmp_path, monkeypatch):
     (tmp_path / "two").mkdir()
     with pytest.raises(SettingError, match=r"`read_dataset\('\./two'\)` reads it; commands take '\./two'"):
         cc.load_dataset("two")
+
+
+def test_names_titles_paths_and_ranges(shelf, crowd, tmp_path, monkeypatch):
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
+    write_folder(crowd, shelf / "mine")
+    assert open_labels("mine").fingerprint == open_labels(str(shelf / "mine")).fingerprint == crowd.fingerprint
+    (tmp_path / "stars.csv").write_text("task,worker,label\nt1,w1,1\nt1,w2,7\n", encoding="utf-8")
+    stars = open_labels(str(tmp_path / "stars.csv"), low=1, high=5, accept=True)
+    assert stars.kind is RATINGS and stars.rating.tolist() == [1.0]
+    with pytest.raises(SettingError, match="available dataset"):
+        open_labels("yours")
+
+
+def test_load_dataset_opens_numbers(data_folder):
+    reviews = cc.load_dataset("movie_reviews", accept=True)
+    assert reviews.kind is RATINGS and reviews.fingerprint == cc.load_ratings("movie_reviews", accept=True).fingerprint
+    with pytest.raises(KindError, match="apply to numbers"):
+        cc.analysis.shared_mistakes(reviews)
 
 
 def test_a_folder_with_losses_says_so_and_is_loaded_on_acceptance(shelf):

@@ -25,11 +25,6 @@ def test_the_real_ones_with_the_mean_of_their_readme(data_folder):
     assert round(float(1 - np.mean((mean - truth) ** 2) / np.var(truth)), 4) == 0.8298
 
 
-def test_numbers_are_no_classes(data_folder):
-    with pytest.raises(cc.DataError, match=r"^The labels are numbers: read them with load_ratings or read_ratings"):
-        cc.load_dataset("movie_reviews")
-
-
 def test_every_row_is_kept_or_reported(write):
     path = write(
         "task,worker,rating,gold\na,x,1,2\na,y,9,2\na,z,good,2\n,x,2,1\nb,x,,7\nb,y,-3,7\nb,z,2.50,7\n", "stars.csv"

@@ -32,6 +32,14 @@ def test_what_is_not_there_is_a_sentence(workspace: Workspace, name: str) -> Non
         open_dataset(name, workspace)
 
 
+def test_rows_that_were_left_out_on_acceptance_are_left_out_again(workspace: Workspace, tmp_path: Path) -> None:
+    folder = workspace.folder / "datasets" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "annotations.csv").write_text("task,worker,label\nt1,w1,a\nt1,w2,\nt2,w1,b\n", encoding="utf-8")
+    for name in ("mine", str(folder)):
+        assert open_dataset(name, workspace).n_annotations == 2
+
+
 def test_spelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "votes.csv").touch()

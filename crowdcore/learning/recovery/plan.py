@@ -11,8 +11,9 @@ from pydantic import Field, field_validator
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.settings import Settings
-from crowdcore.data import CrowdDataset, load_dataset, read_dataset, simulate
-from crowdcore.data.catalogue import is_path
+from crowdcore.data import CrowdDataset, simulate
+from crowdcore.data.catalogue import open_labels
+from crowdcore.data.kinds import need_classes
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.simulate import TaskChoice
 
@@ -133,7 +134,7 @@ def plant(plan: RecoveryPlan, point: Point, crowd: int = 0, source: CrowdDataset
     if source is None and not plan.dataset:
         raise DataError(f"{simulator.name!r} labels tasks that are given", "Name a dataset with gold labels.")
     if source is None:
-        source = (read_dataset if is_path(plan.dataset) else load_dataset)(plan.dataset, accept=plan.accept)
+        source = need_classes(open_labels(plan.dataset, accept=plan.accept))
     return simulator.run(plan.tasks.of(source))
 
 
