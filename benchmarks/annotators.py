@@ -24,8 +24,8 @@ from scipy.spatial.distance import cdist, squareform
 from scipy.special import entr
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.workers.information import information
-from crowdcore.analysis.workers.leaf_order import optimal_leaves
+from crowdcore.analysis.workers.order import optimal_leaves
+from crowdcore.analysis.workers.quality import information
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 

@@ -27,8 +27,7 @@ import pandas as pd
 import crowdcore as cc
 from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import analysis
-from crowdcore.analysis.verdicts.dependence import agreement_beyond
-from crowdcore.analysis.verdicts.peers import peer_beliefs
+from crowdcore.analysis.verdicts.peers import agreement_beyond, peer_beliefs
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.catalogue import list_datasets
 from crowdcore.data.dataset import CrowdDataset

@@ -19,7 +19,7 @@ from scipy.special import expit
 from benchmarks.annotators import crowd, draw
 from benchmarks.significance_fdr import KINDS, own_rows
 from crowdcore import aggregation, analysis
-from crowdcore.analysis.mistakes.significance import benjamini_hochberg
+from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.analysis.verdicts.workers import TOGETHER
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis import shared_mistakes
-from crowdcore.analysis.mistakes.score_sum import ScoreSum
-from crowdcore.analysis.mistakes.significance import benjamini_hochberg
+from crowdcore.analysis.mistakes.significance import ScoreSum
+from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.core.kernels_mistakes import mistake_triples
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset

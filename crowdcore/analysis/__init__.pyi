@@ -3,8 +3,7 @@ from .checks.check import (
     Outcome as Outcome,
     check as check,
 )
-from .checks.junit import junit_xml as junit_xml
-from .checks.page import check_page as check_page
+from .checks.report import check_page as check_page, junit_xml as junit_xml
 from .checks.rules import (
     Rules as Rules,
     example_rules as example_rules,
@@ -16,27 +15,23 @@ from .coordinated.workers import (
     CoordinatedWorkers as CoordinatedWorkers,
     coordinated_workers as coordinated_workers,
 )
-from .evaluation.calibration import (
+from .evaluation.gold_scores import (
     Calibration as Calibration,
+    Judgement as Judgement,
     calibration as calibration,
     calibration_of_seeds as calibration_of_seeds,
-)
-from .evaluation.critical_difference import (
-    CriticalDifference as CriticalDifference,
-    critical_difference as critical_difference,
-)
-from .evaluation.gold_scores import (
-    Judgement as Judgement,
     judge as judge,
     show_gold as show_gold,
 )
-from .evaluation.paired_bootstrap import (
+from .evaluation.method_tests import (
+    CriticalDifference as CriticalDifference,
     PairedBootstrap as PairedBootstrap,
-    paired_bootstrap as paired_bootstrap,
-)
-from .evaluation.paired_tests import (
     PairedTests as PairedTests,
+    TaskTests as TaskTests,
+    critical_difference as critical_difference,
+    paired_bootstrap as paired_bootstrap,
     paired_tests as paired_tests,
+    task_tests as task_tests,
 )
 from .evaluation.seed_bands import (
     Band as Band,
@@ -44,20 +39,14 @@ from .evaluation.seed_bands import (
     band_frame as band_frame,
     smoothed as smoothed,
 )
-from .evaluation.task_tests import (
-    TaskTests as TaskTests,
-    task_tests as task_tests,
-)
 from .labels.agreement import (
     Agreement as Agreement,
     Coefficient as Coefficient,
-    agreement as agreement,
-)
-from .labels.cohen import (
     PairKappa as PairKappa,
+    agreement as agreement,
     pair_kappa as pair_kappa,
 )
-from .labels.label_disagreement import (
+from .labels.disagreement import (
     LabelDisagreement as LabelDisagreement,
     label_difference as label_difference,
     label_disagreement as label_disagreement,
@@ -70,25 +59,21 @@ from .labels.next_labels import (
     NextLabels as NextLabels,
     next_labels as next_labels,
 )
-from .labels.noise import (
+from .labels.summary import (
     AnnotationEntropy as AnnotationEntropy,
     ClassBalance as ClassBalance,
     NoiseRates as NoiseRates,
+    Summary as Summary,
     annotation_entropy as annotation_entropy,
     class_balance as class_balance,
     noise_rates as noise_rates,
-)
-from .labels.summary import (
-    Summary as Summary,
     summary as summary,
 )
-from .mistakes.largest_confusions import (
+from .mistakes.cells import (
     LargestConfusions as LargestConfusions,
+    MistakeCell as MistakeCell,
     confusion_error as confusion_error,
     largest_confusions as largest_confusions,
-)
-from .mistakes.mistake_detail import (
-    MistakeCell as MistakeCell,
     mistake_cell as mistake_cell,
     mistake_list as mistake_list,
 )
@@ -113,65 +98,47 @@ from .ratings.shared_bias import (
     SharedBias as SharedBias,
     shared_bias as shared_bias,
 )
-from .ratings.surprise import (
-    RatingSurprise as RatingSurprise,
-    rating_surprise as rating_surprise,
-)
-from .ratings.truth import (
-    RatingTruth as RatingTruth,
-    rating_truth as rating_truth,
-)
 from .ratings.workers import (
+    RatingSurprise as RatingSurprise,
+    RatingTruth as RatingTruth,
     RatingWorkers as RatingWorkers,
+    rating_surprise as rating_surprise,
+    rating_truth as rating_truth,
     rating_workers as rating_workers,
 )
-from .recovery.effective_confusion import (
-    effective_confusion as effective_confusion,
-    names_at_risk as names_at_risk,
-)
-from .recovery.omega_judgement import (
+from .recovery.omega import (
     OmegaJudgement as OmegaJudgement,
-    judge_omega as judge_omega,
-)
-from .recovery.omega_ranking import (
     OmegaRanking as OmegaRanking,
-    omega_ranking as omega_ranking,
-)
-from .recovery.omega_spread import (
     OmegaSpread as OmegaSpread,
-    omega_spread as omega_spread,
-)
-from .recovery.omega_truth import (
     OmegaTruth as OmegaTruth,
+    judge_omega as judge_omega,
+    omega_ranking as omega_ranking,
+    omega_spread as omega_spread,
     omega_truth as omega_truth,
 )
 from .recovery.planted import (
     Planted as Planted,
+    TagRecovery as TagRecovery,
     planted as planted,
+    tag_recovery as tag_recovery,
 )
-from .recovery.rating_biases import (
+from .recovery.ratings import (
     RatingBiases as RatingBiases,
-    rating_biases as rating_biases,
-)
-from .recovery.rating_recovery import (
     RatingRecovery as RatingRecovery,
+    rating_biases as rating_biases,
     rating_recovery as rating_recovery,
 )
 from .recovery.recovered import (
     RecoveredConfusion as RecoveredConfusion,
-    recovered_confusion as recovered_confusion,
-)
-from .recovery.seeds_comparable import (
-    SeedsComparable as SeedsComparable,
-    seeds_comparable as seeds_comparable,
-)
-from .recovery.skill_comparison import (
     SkillComparison as SkillComparison,
+    effective_confusion as effective_confusion,
+    names_at_risk as names_at_risk,
+    recovered_confusion as recovered_confusion,
     skill_comparison as skill_comparison,
 )
-from .recovery.tag_recovery import (
-    TagRecovery as TagRecovery,
-    tag_recovery as tag_recovery,
+from .recovery.seeds import (
+    SeedsComparable as SeedsComparable,
+    seeds_comparable as seeds_comparable,
 )
 from .reference import (
     Reference as Reference,
@@ -181,11 +148,11 @@ from .reference import (
     resolve_reference as resolve_reference,
     reviewed_gold as reviewed_gold,
 )
-from .sequences.span_crowd import span_crowd as span_crowd
-from .sequences.span_pairs import SPAN_ERRORS as SPAN_ERRORS
-from .sequences.span_scores import (
+from .spans import (
+    SPAN_ERRORS as SPAN_ERRORS,
     SpanScores as SpanScores,
     TaggingScores as TaggingScores,
+    span_crowd as span_crowd,
     span_scores as span_scores,
     tagging_scores as tagging_scores,
 )
@@ -211,6 +178,8 @@ from .verdicts.workers import (
 )
 from .workers.confusion import (
     WorkerConfusion as WorkerConfusion,
+    shrunken_confusion as shrunken_confusion,
+    spread_of_workers as spread_of_workers,
     worker_confusion as worker_confusion,
 )
 from .workers.distance import (
@@ -224,29 +193,23 @@ from .workers.order import (
 )
 from .workers.over_time import (
     WorkerOverTime as WorkerOverTime,
+    WorkerSpeedOverTime as WorkerSpeedOverTime,
     worker_over_time as worker_over_time,
+    worker_speed_over_time as worker_speed_over_time,
 )
 from .workers.quality import (
     WorkerQuality as WorkerQuality,
     worker_quality as worker_quality,
 )
-from .workers.sampled_confusion import sampled_confusion as sampled_confusion
-from .workers.shrunken import (
-    shrunken_confusion as shrunken_confusion,
-    spread_of_workers as spread_of_workers,
-)
 from .workers.speed import (
     WorkerSpeed as WorkerSpeed,
     worker_speed as worker_speed,
-)
-from .workers.speed_over_time import (
-    WorkerSpeedOverTime as WorkerSpeedOverTime,
-    worker_speed_over_time as worker_speed_over_time,
 )
 from .workers.uncertainty import (
     ConfusionIntervals as ConfusionIntervals,
     bootstrap_confusion as bootstrap_confusion,
     credible_intervals as credible_intervals,
+    sampled_confusion as sampled_confusion,
 )
 from .workers.what_if import (
     WhatIf as WhatIf,

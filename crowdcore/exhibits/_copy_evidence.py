@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crowdcore import analysis
-from crowdcore.analysis.verdicts.copying import copy_reference
+from crowdcore.analysis.coordinated.pairs import copy_reference
 from crowdcore.exhibits.view import View, named
 
 if TYPE_CHECKING:

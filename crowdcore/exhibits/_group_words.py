@@ -8,7 +8,7 @@ import numpy as np
 
 from crowdcore import analysis
 from crowdcore.analysis import WorkerConfusion, WorkerOrder
-from crowdcore.analysis.workers.confusion import row_shares
+from crowdcore.analysis.statistics import row_shares
 
 _SHRUNKEN = "Confusions are shrunk towards the crowd's (empirical Bayes), more so for workers with few labels."
 _CAVEAT = "Any tree can be cut into groups, and these come from the same labels: this is a description, not a test."

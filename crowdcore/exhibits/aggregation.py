@@ -9,8 +9,8 @@ import pandas as pd
 
 from crowdcore import analysis, figures
 from crowdcore.analysis import Reference
-from crowdcore.analysis.evaluation.paired_tests import LEVEL
-from crowdcore.analysis.labels.label_disagreement import p_in_words
+from crowdcore.analysis.evaluation.method_tests import LEVEL
+from crowdcore.analysis.labels.disagreement import p_in_words
 from crowdcore.core.drawable import escaped
 from crowdcore.data.tags import TagScheme
 from crowdcore.exhibits.exhibit import Exhibit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.labels.task_disagreement import task_disagreement
+from crowdcore.analysis.labels.disagreement import task_disagreement
 from crowdcore.core.types import FloatArray
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.recovered import RunView

@@ -11,8 +11,7 @@ from dataclasses import replace
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.evaluation.paired_tests import LEVEL
-from crowdcore.analysis.evaluation.task_tests import SEEDS_AND_TASKS
+from crowdcore.analysis.evaluation.method_tests import LEVEL, SEEDS_AND_TASKS
 from crowdcore.core.drawable import escaped
 from crowdcore.exhibits import Exhibit
 from crowdcore.learning.comparison import tested

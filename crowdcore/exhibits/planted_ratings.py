@@ -7,7 +7,7 @@ import pandas as pd
 
 from crowdcore import aggregation, analysis, figures
 from crowdcore.analysis import RatingRecovery, RatingTruth
-from crowdcore.analysis.recovery.rating_biases import RatingBiases, bias_correlation
+from crowdcore.analysis.recovery.ratings import RatingBiases, bias_correlation
 from crowdcore.core.drawable import escaped
 from crowdcore.core.types import BoolArray
 from crowdcore.data.ratings import RatingDataset

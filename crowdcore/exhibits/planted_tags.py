@@ -7,7 +7,7 @@ import pandas as pd
 
 from crowdcore import analysis, figures
 from crowdcore.analysis import TagRecovery
-from crowdcore.analysis.recovery.tag_recovery import KINDS
+from crowdcore.analysis.recovery.planted import KINDS
 from crowdcore.core.drawable import escaped
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits import recovery_study

@@ -8,7 +8,7 @@ from typing import Literal
 import pandas as pd
 
 from crowdcore import figures
-from crowdcore.analysis.recovery.rating_biases import rating_biases as compared
+from crowdcore.analysis.recovery.ratings import rating_biases as compared
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
 from crowdcore.data.pseudonyms import pseudonyms

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import pandas as pd
 
-from crowdcore.analysis.evaluation.paired_tests import signed_rank
+from crowdcore.analysis.evaluation.method_tests import signed_rank
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.exhibits.differences import none_of

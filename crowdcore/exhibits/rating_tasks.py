@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.ratings.surprise import RatingSurprise
+from crowdcore.analysis.ratings.workers import RatingSurprise
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError, did_you_mean
 from crowdcore.core.types import BoolArray, FloatArray

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import aggregation, analysis, figures
-from crowdcore.analysis.ratings.truth import RatingTruth
+from crowdcore.analysis.ratings.workers import RatingTruth
 from crowdcore.core.drawable import drawable, renamed
 from crowdcore.data.pseudonyms import hidden_in, pseudonyms
 from crowdcore.data.ratings import RatingDataset

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis
-from crowdcore.analysis.labels.task_disagreement import task_disagreement
+from crowdcore.analysis.labels.disagreement import task_disagreement
 from crowdcore.analysis.reference import Reference  # the command line reads the annotations
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, cached

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.sequences.span_crowd import BOUNDARY
+from crowdcore.analysis.spans import BOUNDARY
 from crowdcore.core.types import IntArray
 from crowdcore.data.tags import find_spans, need_tags
 from crowdcore.exhibits.exhibit import Exhibit

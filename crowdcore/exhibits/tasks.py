@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis
-from crowdcore.analysis.labels.task_disagreement import task_disagreement
+from crowdcore.analysis.labels.disagreement import task_disagreement
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray
 from crowdcore.data.dataset import CrowdDataset

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.workers.answer_times import BY_GAPS
-from crowdcore.analysis.workers.confusion import row_shares
-from crowdcore.analysis.workers.speed import CHANGED, RULE
+from crowdcore.analysis.statistics import row_shares
+from crowdcore.analysis.workers.speed import BY_GAPS, CHANGED, RULE
 from crowdcore.exhibits._intervals import in_words, sampled
 from crowdcore.exhibits._pair_words import in_words as pairs_in_words
 from crowdcore.exhibits._verdict_words import SharedConfusion, changes_without, message, reasons

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from crowdcore.analysis.evaluation.critical_difference import CriticalDifference
+from crowdcore.analysis.evaluation.method_tests import CriticalDifference
 from crowdcore.figures import theme
 
 __all__ = ["critical_difference"]

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.recovery.omega_ranking import OmegaRanking
-from crowdcore.analysis.recovery.omega_spread import OmegaSpread
-from crowdcore.analysis.recovery.omega_truth import OmegaTruth
+from crowdcore.analysis.recovery.omega import OmegaRanking, OmegaSpread, OmegaTruth
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.figures import theme
 from crowdcore.figures.axes import named, ring

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.workers.over_time import WorkerOverTime
-from crowdcore.analysis.workers.speed_over_time import WorkerSpeedOverTime
+from crowdcore.analysis.workers.over_time import WorkerOverTime, WorkerSpeedOverTime
 from crowdcore.core.types import FloatArray
 from crowdcore.figures import theme
 from crowdcore.figures.axes import interval

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.recovery.rating_biases import RatingBiases
+from crowdcore.analysis.recovery.ratings import RatingBiases
 from crowdcore.figures import theme
 from crowdcore.figures.axes import equal_line
 

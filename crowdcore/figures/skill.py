@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.recovery.skill_comparison import SkillComparison
+from crowdcore.analysis.recovery.recovered import SkillComparison
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme

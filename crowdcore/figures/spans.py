@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.sequences.span_pairs import SPAN_ERRORS
-from crowdcore.analysis.sequences.span_scores import SpanScores
+from crowdcore.analysis.spans import SPAN_ERRORS, SpanScores
 from crowdcore.data.report import plural
 from crowdcore.figures import theme
 from crowdcore.figures.axes import interval, ranked

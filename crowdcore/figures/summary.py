@@ -8,8 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from crowdcore.analysis.labels.agreement import Agreement
-from crowdcore.analysis.labels.noise import AnnotationEntropy, ClassBalance
-from crowdcore.analysis.labels.summary import Summary
+from crowdcore.analysis.labels.summary import AnnotationEntropy, ClassBalance, Summary
 from crowdcore.data.report import plural
 from crowdcore.figures import theme
 from crowdcore.figures.axes import named

@@ -10,7 +10,7 @@ import pytest
 import crowdcore as cc
 from crowdcore.aggregation._dependence import measure
 from crowdcore.aggregation._guards import collapse, disagreement
-from crowdcore.analysis.evaluation.calibration import calibration
+from crowdcore.analysis.evaluation.gold_scores import calibration
 from crowdcore.core.errors import DataError, SettingError
 from tests.aggregation.crowds import INDEPENDENT, simulated
 from tests.conftest import simulate_crowd

@@ -10,7 +10,7 @@ import pytest
 import crowdcore as cc
 from crowdcore import figures
 from crowdcore.analysis import calibration as calibrated, credible_intervals
-from crowdcore.analysis.labels.label_disagreement import label_disagreement
+from crowdcore.analysis.labels.disagreement import label_disagreement
 from crowdcore.figures import theme
 from tests.figures.cells import words
 

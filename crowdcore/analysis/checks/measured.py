@@ -9,13 +9,13 @@ import numpy as np
 
 from crowdcore import aggregation
 from crowdcore.analysis.checks.rules import Rules
-from crowdcore.analysis.coordinated.pair_tests import PAIRS
-from crowdcore.analysis.evaluation.bootstrap import interval, weights
+from crowdcore.analysis.coordinated.pairs import PAIRS
 from crowdcore.analysis.evaluation.gold_scores import judge
 from crowdcore.analysis.labels.agreement import Agreement, Coefficient, agreement
-from crowdcore.analysis.labels.noise import class_balance, correctness
+from crowdcore.analysis.labels.summary import class_balance, correctness
 from crowdcore.analysis.mistakes.shared_mistakes import shared_mistakes
 from crowdcore.analysis.reference import Reference, resolve_reference
+from crowdcore.analysis.statistics import bootstrap_weights, percentile_interval, wilson_interval
 from crowdcore.analysis.verdicts.drift import fall_limit
 from crowdcore.analysis.verdicts.workers import (
     DRIFTING,
@@ -24,8 +24,7 @@ from crowdcore.analysis.verdicts.workers import (
     WorkerVerdicts,
     worker_evidence,
 )
-from crowdcore.analysis.workers.answer_times import answer_times
-from crowdcore.analysis.workers.quality import wilson
+from crowdcore.analysis.workers.speed import answer_times
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.report import plural
@@ -219,7 +218,7 @@ class Measures:
         return self._share_of_tasks(tasks / of, of, words, self.dataset.n_classes)
 
     def _share_of_tasks(self, share: float, n: float, words: str, at_once: int = 1) -> Measured:
-        low, high = wilson(np.array(share), np.array(float(n)), 1 - (1 - self.rules.level) / at_once)
+        low, high = wilson_interval(np.array(share), np.array(float(n)), 1 - (1 - self.rules.level) / at_once)
         return Measured(100 * share, 100 * float(low), 100 * float(high), plural(round(n), "task") + words)
 
     def _share_of_labels(self, right: FloatArray, words: str, workers: IntArray = NOBODY) -> Measured:
@@ -227,11 +226,11 @@ class Measures:
         of, known = self.dataset, ~np.isnan(right)
         n, ones = (np.bincount(of.task[known], w, of.n_tasks) for w in (None, right[known]))
         patterns, tasks = np.unique(np.stack([ones, n])[:, n > 0], axis=1, return_counts=True)
-        drawn = weights(tasks, self.rules.resamples, np.random.default_rng(self.rules.seed))
-        low, high = interval((patterns[0] @ drawn) / (patterns[1] @ drawn), self.rules.level)
+        drawn = bootstrap_weights(tasks, self.rules.resamples, np.random.default_rng(self.rules.seed))
+        low, high = percentile_interval((patterns[0] @ drawn) / (patterns[1] @ drawn), self.rules.level)
         share = float(ones.sum() / n.sum())
         if share in (0, 1):  # the bootstrap cannot see the other side
-            low, high = wilson(np.array(share), np.array(float(tasks.sum())), self.rules.level)
+            low, high = wilson_interval(np.array(share), np.array(float(tasks.sum())), self.rules.level)
         return Measured(100 * share, 100 * float(low), 100 * float(high), f"{int(n.sum()):,} {words}", workers)
 
     def _share_of_workers(self, named: AnyArray, seen: BoolArray, lacks: str, missing: FloatArray) -> Measured:

@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.coordinated.groups import BEYOND, Group, joined, pushing_groups
-from crowdcore.analysis.coordinated.influence import Influence, influence, pushed
-from crowdcore.analysis.coordinated.pair_tests import judged_again, linked_by, pair_tests
-from crowdcore.analysis.coordinated.pushes import pushes
+from crowdcore.analysis.coordinated.groups import BEYOND, Group, joined, pushes, pushing_groups
+from crowdcore.analysis.coordinated.pairs import VOTE, copy_evidence, judged_again, linked_by, pair_tests
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
-from crowdcore.analysis.reference import ReferenceLike, resolve_reference
-from crowdcore.analysis.verdicts.copying import VOTE, copy_evidence
+from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
+from crowdcore.analysis.statistics import row_shares
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.analysis.workers.confusion import worker_confusion
-from crowdcore.analysis.workers.what_if import what_if
+from crowdcore.analysis.workers.what_if import WhatIf, what_if
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.core.types import IntArray
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 PUSHES = 0.6
@@ -250,3 +248,80 @@ def _left_out(groups: list[Group]) -> IntArray:
     surely = [group for group in groups if set(group.found_by) - {BEYOND}]
     largest = sorted(groups, key=lambda group: -len(group.members))[:1]
     return np.concatenate([np.empty(0, np.int64), *(group.members for group in surely or largest)])
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """Labels and the common confusion with and without a group.
+
+    Attributes:
+        changed: tasks whose majority vote is another class without the group.
+        unlabelled: tasks that only the group labelled.
+        before: (n_tasks,) majority vote of everyone, -1 where there is none.
+        after: (n_tasks,) majority vote of the others.
+        become_right: changed tasks whose vote is right without the group; -1 without gold or marks.
+        become_wrong: changed tasks whose vote was right with the group; -1 without gold or marks.
+        common: (C, C) confusion of all annotations together, NaN rows without evidence.
+        common_without: (C, C) the same without the group's.
+        row_difference: (C,) ``½ Σ_b |π_ab - π'_ab|``, the share of a row that moves; NaN without evidence.
+    """
+
+    changed: IntArray
+    unlabelled: IntArray
+    before: IntArray
+    after: IntArray
+    become_right: int
+    become_wrong: int
+    common: FloatArray
+    common_without: FloatArray
+    row_difference: FloatArray
+
+    @property
+    def largest_cell(self) -> tuple[int, int]:
+        """The cell of the common confusion that changes most."""
+        change = np.nan_to_num(np.abs(self.common - self.common_without))
+        true, given = np.unravel_index(change.argmax(), change.shape)
+        return int(true), int(given)
+
+
+def influence(without: WhatIf, counts: FloatArray, truth: Reference) -> Influence:
+    """Compare what is with what would be.
+
+    Args:
+        without: `what_if` the group were left out.
+        counts: (n_workers, C, C) labels of each worker against the reference (`worker_confusion`), which stays.
+        truth: the reference; only one that is checked says which labels become right.
+    """
+    everyone = counts.sum(0)
+    common, rest = row_shares(everyone), row_shares(everyone - counts[without.workers].sum(0))
+    moved = np.abs(common - rest).sum(1) / 2
+    right = wrong = -1
+    if truth.checked:
+        true = truth.labels[without.changed]
+        right = int(((without.after[without.changed] == true) & (true >= 0)).sum())
+        wrong = int(((without.before[without.changed] == true) & (true >= 0)).sum())
+    return Influence(
+        without.changed, without.unlabelled, without.before, without.after, right, wrong, common, rest, moved
+    )
+
+
+def pushed(dataset: CrowdDataset, truth: Reference, members: IntArray, cells: IntArray) -> tuple[IntArray, int]:
+    """What members push, and how many tasks two of them labelled.
+
+    Returns:
+        (n, 4) true class, label, tasks of the class to which a member gave the label, and to which two or more did;
+        the mistakes ``cells`` and all that two members made on two tasks or more, the most tasks first.
+    """
+    n = dataset.n_classes
+    key = np.unique(
+        np.stack([dataset.task, dataset.worker, dataset.label])[:, np.isin(dataset.worker, members)], axis=1
+    )
+    task, worker, label = key.astype(np.int64)
+    shared = int((np.bincount(np.unique(task * dataset.n_workers + worker) // dataset.n_workers) >= 2).sum())
+    wrong = (truth.labels[task] >= 0) & (truth.labels[task] != label)
+    given, by = np.unique(task[wrong] * n + label[wrong], return_counts=True)
+    cell = truth.labels[given // n].astype(np.int64) * n + given % n
+    tasks, alike = np.bincount(cell, minlength=n * n), np.bincount(cell, by >= 2, minlength=n * n).astype(np.int64)
+    listed = np.union1d(np.flatnonzero(alike >= 2), cells[:, 0] * n + cells[:, 1]).astype(np.int64)
+    listed = listed[np.lexsort((-tasks[listed], -alike[listed]))]
+    return np.stack([*np.divmod(listed, n), tasks[listed], alike[listed]], 1), shared

@@ -1,26 +1,196 @@
-"""Summary of a dataset: counts, noise, balance, agreement."""
+"""Summary of a dataset: counts, noise rates, class balance, entropy of the labels of each class, agreement."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import scipy.sparse
 
 from crowdcore.analysis.labels.agreement import Agreement, agreement
-from crowdcore.analysis.labels.noise import (
-    AnnotationEntropy,
-    ClassBalance,
-    NoiseRates,
-    annotation_entropy,
-    class_balance,
-    correctness,
-    noise_rates,
-)
 from crowdcore.analysis.labels.votes import majority_labels, sparse_votes
-from crowdcore.analysis.reference import ReferenceLike, as_judge, default_reference, resolve_reference
-from crowdcore.core.types import IntArray
+from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, default_reference, resolve_reference
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+
+_BLOCK = 256  # true classes worked on at once
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseRates:
+    """CCC's noise rates, as shares between 0 and 1; NaN where the reference knows no annotated task.
+
+    Attributes:
+        reference: what was taken for the truth.
+        tasks_without_truth: N.R.1, share of tasks where no worker gave the true label.
+        wrong_annotations: N.R.2, share of annotations that are wrong.
+        n_tasks: annotated tasks that the reference knows.
+        n_annotations: their annotations, repeats included.
+    """
+
+    reference: str
+    tasks_without_truth: float
+    wrong_annotations: float
+    n_tasks: int
+    n_annotations: int
+
+    def frame(self) -> pd.DataFrame:
+        """One row per rate, in percent."""
+        percent = [100 * self.tasks_without_truth, 100 * self.wrong_annotations]
+        return pd.DataFrame(
+            {
+                "rate": ["tasks where no worker gave the true label", "annotations that are wrong"],
+                "percent": percent,
+                "of": [self.n_tasks, self.n_annotations],
+            }
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ClassBalance:
+    """Shares of each class among true labels and among given labels.
+
+    Attributes:
+        reference: what was taken for the truth.
+        tasks: (C,) annotated tasks of each true class (expected number when soft).
+        annotations: (C,) annotations that gave the label, on any annotated task.
+    """
+
+    reference: str
+    classes: tuple[str, ...]
+    tasks: FloatArray
+    annotations: FloatArray
+
+    @property
+    def true_share(self) -> FloatArray:
+        """(C,) shares of the true classes, sum to 1 (NaN if the reference knows no annotated task)."""
+        return _share(self.tasks)
+
+    @property
+    def given_share(self) -> FloatArray:
+        """(C,) shares of the given labels, sum to 1 (NaN without annotations)."""
+        return _share(self.annotations)
+
+    def frame(self) -> pd.DataFrame:
+        """One row per class."""
+        return pd.DataFrame(
+            {
+                "class": self.classes,
+                "tasks": self.tasks,
+                "true share": self.true_share,
+                "annotations": self.annotations,
+                "given share": self.given_share,
+            }
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class AnnotationEntropy:
+    """Entropy of the labels given to tasks of each class (CoNAL, App. C).
+
+    Attributes:
+        reference: what was taken for the truth.
+        entropy: (C,) nats; 0 = always the same label, log C = any label alike; NaN without annotations.
+        annotations: (C,) annotations on tasks of the class (expected number when soft).
+    """
+
+    reference: str
+    classes: tuple[str, ...]
+    entropy: FloatArray
+    annotations: FloatArray
+
+    def frame(self) -> pd.DataFrame:
+        """One row per class."""
+        return pd.DataFrame({"class": self.classes, "entropy": self.entropy, "annotations": self.annotations})
+
+
+def noise_rates(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> NoiseRates:
+    """N.R.1 and N.R.2; with a soft reference q expectations, ``1 - sum of q_i over i's labels`` and ``1 - q_i(y)``.
+
+    Raises:
+        DataError: the reference cannot be had.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> rates = cc.analysis.noise_rates(cc.load_dataset("demo"))
+        >>> f"{100 * rates.tasks_without_truth:.2f} % {100 * rates.wrong_annotations:.2f} %"
+        '0.69 % 24.55 %'
+    """
+    truth = as_judge(dataset, resolve_reference(dataset, reference))
+    right = correctness(dataset, truth)
+    known = np.flatnonzero(truth.known & dataset.annotated)
+    n_annotations = int(np.count_nonzero(~np.isnan(right)))
+    right_share = np.zeros(dataset.n_tasks)
+    if truth.posterior is None:
+        right_share[dataset.task[right == 1]] = 1
+    else:
+        votes = sparse_votes(dataset)
+        task = np.repeat(np.arange(dataset.n_tasks), np.diff(votes.indptr))
+        np.add.at(right_share, task, truth.posterior[task, votes.indices])
+    none = 1 - float(right_share[known].mean()) if len(known) else np.nan
+    wrong = 1 - float(np.nanmean(right)) if n_annotations else np.nan
+    return NoiseRates(truth.name, none, wrong, len(known), n_annotations)
+
+
+def class_balance(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> ClassBalance:
+    """Compare the true classes of annotated tasks with the given labels.
+
+    Raises:
+        DataError: the reference cannot be had.
+    """
+    truth, n = resolve_reference(dataset, reference), dataset.n_classes
+    known = truth.known & dataset.annotated
+    if truth.posterior is None:
+        tasks = np.bincount(truth.labels[known], minlength=n).astype(np.float64)
+    else:
+        tasks = truth.posterior[known].sum(0)
+    return ClassBalance(truth.name, dataset.classes, tasks, np.bincount(dataset.label, minlength=n).astype(np.float64))
+
+
+def annotation_entropy(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> AnnotationEntropy:
+    """Entropy in nats of the distribution of all annotations given to tasks of each class.
+
+    Raises:
+        DataError: the reference cannot be had.
+    """
+    truth, n = resolve_reference(dataset, reference), dataset.n_classes
+    entropy, total = np.zeros(n), np.zeros(n)
+    for first, counts in _given_labels(dataset, truth):
+        true = first + counts.row
+        np.add.at(total, true, counts.data)
+        share = counts.data / total[true]
+        np.add.at(entropy, true, -share * np.log(share))
+    entropy[total == 0] = np.nan
+    return AnnotationEntropy(truth.name, dataset.classes, np.abs(entropy), total)
+
+
+def correctness(dataset: CrowdDataset, truth: Reference) -> FloatArray:
+    """(A,) 1 = right, 0 = wrong, q_i(y) when soft, NaN where the reference does not know the task."""
+    known = truth.known[dataset.task]
+    if truth.posterior is not None:
+        return np.asarray(np.where(known, truth.posterior[dataset.task, dataset.label], np.nan))
+    return np.asarray(np.where(known, truth.labels[dataset.task] == dataset.label, np.nan))
+
+
+def _given_labels(dataset: CrowdDataset, truth: Reference) -> Iterator[tuple[int, scipy.sparse.coo_array]]:
+    """Positive entries of the (C, C) table true class x given label, a block of true classes at a time."""
+    n = dataset.n_classes
+    if truth.posterior is None:
+        known = truth.known[dataset.task]
+        ones, true = np.ones(np.count_nonzero(known)), truth.labels[dataset.task][known]
+        yield 0, scipy.sparse.csr_array((ones, (true, dataset.label[known])), shape=(n, n)).tocoo()
+        return
+    votes = sparse_votes(dataset).T
+    for first in range(0, n, _BLOCK):
+        given = votes @ np.nan_to_num(truth.posterior[:, first : first + _BLOCK])
+        yield first, scipy.sparse.coo_array(np.asarray(given).T)
+
+
+def _share(values: FloatArray | IntArray) -> FloatArray:
+    total = values.sum()
+    return np.asarray(values / (total if total > 0 else np.nan))
 
 
 @dataclass(frozen=True, eq=False)

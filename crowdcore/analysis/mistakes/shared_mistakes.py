@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from crowdcore.analysis.evaluation.bootstrap import interval, weights
 from crowdcore.analysis.labels.votes import majority_labels, sparse_votes, tied_votes
-from crowdcore.analysis.mistakes.significance import NULL, benjamini_hochberg, sharing_p_values
-from crowdcore.analysis.mistakes.task_evidence import task_evidence
+from crowdcore.analysis.mistakes.significance import NULL, sharing_p_values, task_evidence
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
+from crowdcore.analysis.statistics import benjamini_hochberg, bootstrap_weights, percentile_interval
 from crowdcore.core.errors import DataError
 from crowdcore.core.kernels_mistakes import (
     MistakeTriples,
@@ -234,7 +233,7 @@ def _worker_bootstrap(
     made: SoftMistakes, n_classes: int, n_workers: int, resamples: int, level: float, seed: int
 ) -> tuple[FloatArray, FloatArray]:
     """Percentile interval of ``percent`` under resampling of workers, (C, C) each."""
-    drawn = weights(np.ones(n_workers, np.int64), resamples, np.random.default_rng(seed))
+    drawn = bootstrap_weights(np.ones(n_workers, np.int64), resamples, np.random.default_rng(seed))
     cells, row = np.unique(made.cell, return_inverse=True)
     chances = scipy.sparse.csr_matrix((made.chance.astype(np.float32), (row, made.worker)), (len(cells), n_workers))
     low, high = np.zeros(n_classes**2), np.zeros(n_classes**2)
@@ -242,7 +241,7 @@ def _worker_bootstrap(
     for first in range(0, len(cells), step):
         block = slice(first, first + step)
         percent = 100 / n_workers * chances[block].dot(drawn).astype(np.float64)
-        low[cells[block]], high[cells[block]] = interval(percent, level)
+        low[cells[block]], high[cells[block]] = percentile_interval(percent, level)
     unseen = (1 - level) / 2
     total = np.bincount(made.cell, weights=made.chance, minlength=n_classes**2)
     high[total == 0] = 100 * (1 - unseen ** (1 / n_workers))

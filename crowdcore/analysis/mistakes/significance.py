@@ -2,21 +2,23 @@
 
 The obvious test asks how likely it is that so many workers are in a cell (a, b) when each of them drew their k
 different wrong labels for class a at random. It is exact, but blind where workers label a lot: who made every
-possible mistake at least once is in every cell. So the test here conditions on more, on how often each worker gave
+possible mistake at least once is in every cell. So `sharing_p_values` conditions on more, on how often each worker gave
 each of their wrong labels, and looks at how high b ranks among them. Where a worker gave every wrong label equally
 often both are the same test; where not, this one has more power, and it works for five workers as for thousands.
 
-It takes the tasks as given: one task with a wrong gold label puts all its workers into one cell. `task_evidence` takes
-the tasks as a sample, too.
+It takes the tasks as given. A wrong gold label, or a task with a foil of its own, puts all its workers into one cell at
+once; `task_evidence` takes the tasks as a sample, too, so that the labels of one task are one piece of evidence.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
-from crowdcore.analysis.mistakes.score_sum import ScoreSum
+from crowdcore.core.kernels_mistakes import CarriedSums
 from crowdcore.core.types import FloatArray, IntArray
 
 NULL = (
@@ -137,18 +139,154 @@ class _Patterns:
         return ScoreSum(score, ways[order], start, n, self.n_labels)
 
 
-def benjamini_hochberg(p_value: FloatArray) -> FloatArray:
-    """Adjusted p-values (q-values) of Benjamini & Hochberg (1995) over all entries that are not NaN.
+_BUDGET = 30_000_000  # multiplications up to which the distribution is convolved exactly
+_STEPS = 40
 
-    Calling those with q <= 0.05 significant keeps the expected share of false ones among them at most 5 % for
-    independent or positively dependent tests.
+
+@dataclass(frozen=True, eq=False)
+class ScoreSum:
+    """A sum in which ``n[j]`` terms draw from pattern j: one of ``n_labels`` labels, each as likely.
+
+    Args:
+        score: (E,) int64 the scores of all patterns, one after the other, distinct and ascending within each.
+        ways: (E,) how many of the labels have that score; they add up to ``n_labels`` in each pattern.
+        start: (J + 1,) pattern j is ``start[j]:start[j + 1]``.
+        n: (J,) terms with that pattern.
+        n_labels: labels to draw from.
     """
-    adjusted = np.full(p_value.shape, np.nan)
-    tested = ~np.isnan(p_value)
-    p = p_value[tested]
-    order = np.argsort(p)[::-1]
-    rank = np.arange(len(p), 0, -1)
-    q = np.empty(len(p))
-    q[order] = np.minimum.accumulate(np.minimum(p[order] * len(p) / rank, 1.0))
-    adjusted[tested] = q
-    return adjusted
+
+    score: IntArray
+    ways: IntArray
+    start: IntArray
+    n: IntArray
+    n_labels: int
+
+    def tail(self, at_least: IntArray) -> FloatArray:
+        """P(sum >= x) for each x in ``at_least`` (n,)."""
+        least = self.score[self.start[:-1]]
+        score = self.score - np.repeat(least, np.diff(self.start))
+        unit = max(int(np.gcd.reduce(score)), 1) if len(score) else 1
+        x = -(-(at_least - int(self.n @ least)) // unit)
+        score = score // unit
+        top = score[self.start[1:] - 1]
+        total = int(self.n @ top)
+        small = self._cost(top, total) <= _BUDGET
+        tail = self._exact(score, top, x, total) if small else self._saddlepoint(score, x, total)
+        return np.asarray(np.where(x <= 0, 1.0, np.where(x > total, 0.0, tail)))
+
+    def _cost(self, top: IntArray, total: int) -> float:
+        two = np.diff(self.start) == 2
+        return float((self.n * top)[~two].sum()) * total + 0.5 * float(self.n[two].sum()) ** 2
+
+    def _exact(self, score: IntArray, top: IntArray, x: IntArray, total: int) -> FloatArray:
+        """Convolve: sums of positive numbers, so that relative errors stay small also far in the tail."""
+        two = np.diff(self.start) == 2
+        mass = np.ones(1)
+        for step in np.unique(top[two]):  # many terms have two scores: binomials on a coarse grid
+            coarse = np.ones(1)
+            for j in np.flatnonzero(two & (top == step)):
+                chance = self.ways[self.start[j] + 1] / self.n_labels
+                coarse = np.convolve(coarse, _binomial(int(self.n[j]), float(chance)))
+            fine = np.zeros((len(coarse) - 1) * int(step) + 1)
+            fine[:: int(step)] = coarse
+            mass = np.convolve(mass, fine)
+        for j in np.flatnonzero(~two & (top > 0)):
+            at = slice(self.start[j], self.start[j + 1])
+            single = np.bincount(score[at], weights=self.ways[at]) / self.n_labels
+            for _ in range(int(self.n[j])):
+                mass = np.convolve(mass, single)
+        tail = np.append(np.cumsum(mass[::-1])[::-1], 0.0)
+        return np.asarray(np.minimum(tail[np.clip(x, 0, total + 1)], 1.0))
+
+    def _saddlepoint(self, score: IntArray, x: IntArray, total: int) -> FloatArray:
+        """Lugannani-Rice with Daniels' continuity correction for a lattice (Butler 2007, eq. 1.27)."""
+        from scipy.special import ndtr
+
+        chance = self.ways / self.n_labels
+        mean = float(np.repeat(self.n, np.diff(self.start)) @ (chance * score))
+        wanted, back = np.unique(np.clip(x, 1, total - 1), return_inverse=True)
+        wanted = np.where(np.abs(wanted - mean) < 0.01, mean + 0.01, wanted)  # a removable singularity
+        low, high = np.full(wanted.shape, -30.0), np.full(wanted.shape, 30.0)
+        s = np.zeros(wanted.shape)
+        for _ in range(_STEPS):  # Newton's method for K'(s) = x, kept inside a shrinking bracket
+            _, slope, curvature = self._cumulants(score, chance, s)
+            low, high = np.where(slope < wanted, s, low), np.where(slope < wanted, high, s)
+            step = (wanted - slope) / curvature
+            done = np.abs(step) < 1e-10
+            if done.all():
+                break
+            inside = (s + step > low) & (s + step < high)
+            s = np.where(done, s, np.where(inside, s + step, (low + high) / 2))
+        cumulant, _, curvature = self._cumulants(score, chance, s)
+        w = np.sign(s) * np.sqrt(np.maximum(2 * (s * wanted - cumulant), 1e-300))
+        u = -np.expm1(-s) * np.sqrt(curvature)
+        tail = ndtr(-w) + np.exp(-(w**2) / 2) / np.sqrt(2 * np.pi) * (1 / u - 1 / w)
+        highest = np.exp(float(self.n @ np.log(chance[self.start[1:] - 1])))
+        return np.asarray(np.where(x >= total, highest, np.clip(tail, 0, 1)[back]))
+
+    def _cumulants(
+        self, score: IntArray, chance: FloatArray, s: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Cumulant function of the sum at each s, and its first two derivatives."""
+        shift = np.maximum(s, 0)[:, None] * np.repeat(score[self.start[1:] - 1], np.diff(self.start))
+        weight = chance * np.exp(s[:, None] * score - shift)  # scaled by the largest term: no overflow
+        begin = self.start[:-1]
+        mass = np.add.reduceat(weight, begin, axis=1)
+        first = np.add.reduceat(weight * score, begin, axis=1) / mass
+        second = np.add.reduceat(weight * score**2, begin, axis=1) / mass - first**2
+        return (np.log(mass) + shift[:, begin]) @ self.n, first @ self.n, np.maximum(second @ self.n, 1e-300)
+
+
+def _binomial(n: int, p: float) -> FloatArray:
+    """(n + 1,) binomial probabilities."""
+    from scipy.special import gammaln
+
+    k = np.arange(n + 1)
+    log_choose = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return np.asarray(np.exp(log_choose + k * np.log(p) + (n - k) * np.log1p(-p)))
+
+
+_LEAST = 1e-300  # smallest p-value that has a normal quantile
+
+
+class TaskEvidence(NamedTuple):
+    """What the tasks leave of the test over workers.
+
+    Attributes:
+        p_value: (C, C) at least that over workers; NaN where not tested.
+        carriers: (C, C) how many tasks carry the cell, ``(Σ_i c_i)² / Σ_i c_i²``: their number where each adds as
+            much to the sum of ranks, 1 where one adds nearly all, 0 on the diagonal and where nobody made the mistake.
+    """
+
+    p_value: FloatArray
+    carriers: FloatArray
+
+
+def task_evidence(test: SharingTest, carried: CarriedSums) -> TaskEvidence:
+    """Add the variance between tasks to the test's own.
+
+    A worker's score for a cell rests in equal parts s on the annotations that made the mistake, so task i carries
+    ``c_i``, the sum of its annotations' parts. Of the n_i labels of each task of the class, κ n_i is what the task
+    would carry if all were alike (``κ = Σ c_i / Σ n_i``). Tasks that mislead add to the variance V of the test's sum
+    the excess ``E = max(0, Σ_i (c_i - κ n_i)² - Σ (s - κ)²)``, where the second sum runs over annotations, and the
+    normal quantile z of the p-value becomes ``z √(V / (V + E))``. So k tasks alike can hardly reach more than √k.
+
+    Args:
+        test: over workers.
+        carried: sums of c_i, c_i² and so on, of the test's scores.
+    """
+    n_classes = len(test.variance)
+    shape = (n_classes, n_classes)
+    total, squares, weighted, parts = (
+        x.reshape(shape) for x in (carried.total, carried.squares, carried.weighted, carried.parts)
+    )
+    labels, labels_squared = carried.labels[:, None], carried.labels_squared[:, None]
+    share = total / np.maximum(labels, 1)
+    between = squares - 2 * share * weighted + share**2 * labels_squared
+    within = parts - share**2 * labels
+    variance = test.variance[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kept = np.sqrt(variance / (variance + np.maximum(between - within, 0)))
+        carriers = np.where(squares > 0, total**2 / squares, 0.0)
+    quantile = ndtri(np.maximum(test.p_value, _LEAST))
+    return TaskEvidence(np.maximum(test.p_value, ndtr(quantile * kept)), carriers)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.evaluation.bootstrap import interval, weights
 from crowdcore.analysis.ratings.pairs import SMALLEST_VARIANCE, first_ratings, pair_moments, weighted_kappa
+from crowdcore.analysis.statistics import bootstrap_weights, percentile_interval
 from crowdcore.core.types import FloatArray
 from crowdcore.data.ratings import RatingDataset
 
@@ -86,7 +86,7 @@ def rating_agreement(
         return RatingAgreement(empty, len(tasks), len(chosen), len(levels), 0)
     s1, s2 = (np.asarray(np.bincount(task, v), np.float64) for v in (x, x**2))
     ones: FloatArray = np.ones((len(tasks), 1))
-    w = weights(np.ones(len(tasks), np.int64), resamples, np.random.default_rng(seed)) if resamples else ones
+    w = bootstrap_weights(np.ones(len(tasks), np.int64), resamples, np.random.default_rng(seed)) if resamples else ones
     within = (n * s2 - s1**2) / (n - 1)
     linear: FloatArray = np.stack([n, n**2, s1, s2, s1**2 / n, within, ones[:, 0]])
     found = {}
@@ -116,7 +116,7 @@ def _coefficient(
 ) -> RatingCoefficient:
     if np.isnan(value[0]):
         return RatingCoefficient(name, np.nan, state=undefined)
-    low, high = interval(samples, level) if has else (np.nan, np.nan)
+    low, high = percentile_interval(samples, level) if has else (np.nan, np.nan)
     return RatingCoefficient(name, float(value[0]), float(low), float(high))
 
 

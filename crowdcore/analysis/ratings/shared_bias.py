@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from crowdcore.analysis.mistakes.significance import benjamini_hochberg
-from crowdcore.analysis.ratings.truth import RatingTruth
+from crowdcore.analysis.ratings.workers import RatingTruth
+from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.ratings import RatingDataset

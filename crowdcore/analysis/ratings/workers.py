@@ -1,4 +1,4 @@
-"""Each worker's bias, scale, spread and error, with intervals."""
+"""The truth that ratings are compared with, each worker's bias, scale, spread and error, and surprising ratings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,63 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from crowdcore.analysis.ratings.truth import RatingTruth
+from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.ratings import RatingDataset
+
+
+@dataclass(frozen=True, eq=False)
+class RatingTruth:
+    """A reference for ratings.
+
+    Args:
+        name: what it is called.
+        rating: (n_tasks,) the rating taken for the truth, NaN = unknown.
+        compared: (n_annotations,) what each rating is compared with, NaN = nothing.
+        note: what to bear in mind, empty for gold.
+    """
+
+    name: str
+    rating: FloatArray
+    compared: FloatArray
+    note: str = ""
+
+    @property
+    def checked(self) -> bool:
+        """Whether it is gold, and not inferred from the ratings that are judged by it."""
+        return self.name == "gold"
+
+
+def rating_truth(dataset: RatingDataset, reference: str = "gold") -> RatingTruth:
+    """The reference of that name.
+
+    Args:
+        reference: ``"gold"``, or an aggregator of ratings. For ``"mean"`` a rating is compared with the mean of the
+            others of its task, since the mean of all leans towards it.
+
+    Raises:
+        DataError: gold asked for, but there is none.
+        SettingError: no such aggregator.
+    """
+    if reference == "gold":
+        if not dataset.has_gold:
+            raise DataError(f"{dataset.name} has no gold", "Take an aggregator, such as mean, as the reference.")
+        return RatingTruth("gold", dataset.gold, dataset.gold[dataset.task])
+    from crowdcore.aggregation.ratings import get
+
+    rating = get(reference).fit(dataset).rating
+    if reference == "mean":
+        n = dataset.labels_per_task[dataset.task]
+        total = np.bincount(dataset.task, dataset.rating, dataset.n_tasks)[dataset.task]
+        with np.errstate(invalid="ignore"):
+            compared = np.where(n > 1, (total - dataset.rating) / np.maximum(n - 1, 1), np.nan)
+    else:
+        compared = rating[dataset.task]
+    note = (
+        f"The truth is not known: ratings are compared with {reference}, which hides what all workers have in common, "
+        "and whose noise pulls slopes towards 0."
+    )
+    return RatingTruth(reference, rating, compared, note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,3 +158,45 @@ def rating_workers(dataset: RatingDataset, truth: RatingTruth, level: float = 0.
     low["mae"] = np.maximum(low["mae"], 0)
     ids = tuple(map(str, dataset.worker_ids))
     return RatingWorkers(ids, truth.name, level, n, bias, spread, scale, correlation, mae, np.sqrt(mse), low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class RatingSurprise:
+    """How each rating lies beside the others of its worker; all (n_annotations,), NaN where nothing tells.
+
+    Attributes:
+        error: rating minus truth, in the unit of the ratings.
+        usual: mean error of the worker's other ratings.
+        p_value: two-sided, of the error beside those others.
+    """
+
+    error: FloatArray
+    usual: FloatArray
+    p_value: FloatArray
+
+
+def rating_surprise(dataset: RatingDataset, truth: RatingTruth) -> RatingSurprise:
+    """Each rating's error beside the errors of its worker's other ratings.
+
+    The difference over its standard error is the externally studentised residual: where a worker's errors are
+    independent and normal, it has Student's t with n − 2 degrees of freedom. A worker with fewer than three ratings
+    whose truth is known, or whose others err by exactly the same, has none.
+
+    Args:
+        dataset: the ratings.
+        truth: of `rating_truth`.
+    """
+    known, n_workers = ~np.isnan(truth.compared), dataset.n_workers
+    worker, error = dataset.worker, dataset.rating - truth.compared
+    n_of = np.bincount(worker[known], minlength=n_workers).astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre = np.bincount(worker[known], error[known], n_workers) / n_of
+        off = error - centre[worker]
+        squares = np.bincount(worker[known], off[known] ** 2, n_workers)[worker]
+        n = n_of[worker]
+        usual = np.where(n > 1, centre[worker] - off / (n - 1), np.nan)
+        rest = squares - off**2 * n / (n - 1)  # sum of squares of the others around their own mean
+        rounded = np.maximum(1e-12 * squares, n * dataset.rounding**2)
+        freedom = np.where((n > 2) & (rest > rounded), n - 2, np.nan)
+        t = (error - usual) / np.sqrt(rest / freedom * n / (n - 1))
+    return RatingSurprise(error, usual, np.asarray(2 * special.stdtr(freedom, -np.abs(t))))

@@ -1,4 +1,4 @@
-"""Worker confusions that a trained method recovered, and how close each is to the common one."""
+"""Worker confusions that a trained method recovered: summaries, effective confusions, skills beside observed ones."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.recovery.seeds import FromSeeds, over_seeds, seed_rows
+from crowdcore.analysis.statistics import correlation, ranks
+from crowdcore.analysis.workers.confusion import WorkerConfusion
 from crowdcore.core.errors import SettingError
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 
@@ -196,3 +198,145 @@ def _share(dataset: CrowdDataset, omega: FloatArray) -> FloatArray:
         total = np.bincount(dataset.worker[known], values[known], dataset.n_workers)
         np.divide(total, n, out=out[s], where=n > 0)
     return out
+
+
+def effective_confusion(
+    dataset: CrowdDataset,
+    worker_confusion: FloatArray,
+    common_confusion: FloatArray | None = None,
+    omega: FloatArray | None = None,
+    group: IntArray | None = None,
+) -> FloatArray:
+    """``ω̄^r π^g + (1 - ω̄^r) π^r`` with ω̄^r the mean of ω over the worker's annotations; without ω, π^r itself.
+
+    Args:
+        dataset: whose annotations ω belongs to.
+        worker_confusion: (..., R, C, C), rows sum to 1.
+        common_confusion: (..., C, C), or (..., G, C, C) with ``group``.
+        omega: (..., n_annotations); NaN entries do not count.
+        group: (..., R) group of each worker.
+
+    Returns:
+        (..., R, C, C) float64; NaN for workers without an ω.
+    """
+    own = np.asarray(worker_confusion, np.float64)
+    if common_confusion is None or omega is None:
+        return own
+    shared = np.asarray(common_confusion, np.float64)
+    if shared.ndim == own.ndim and group is not None:
+        shared = np.take_along_axis(shared, np.asarray(group)[..., None, None].astype(np.int64), -3)
+    else:
+        shared = shared[..., None, :, :]
+    lead = np.asarray(omega).shape[:-1]
+    flat = np.asarray(omega, np.float64).reshape(-1, dataset.n_annotations)
+    share = np.empty((len(flat), dataset.n_workers))
+    for s, values in enumerate(flat):
+        seen = ~np.isnan(values)
+        n = np.bincount(dataset.worker[seen], minlength=dataset.n_workers)
+        total = np.bincount(dataset.worker[seen], values[seen], minlength=dataset.n_workers)
+        share[s] = np.divide(total, n, out=np.full(dataset.n_workers, np.nan), where=n > 0)
+    mean = share.reshape(*lead, dataset.n_workers, 1, 1)
+    return np.asarray(mean * shared + (1 - mean) * own)
+
+
+def names_at_risk(dataset: CrowdDataset, effective: FloatArray) -> list[tuple[int, int]]:
+    """Classes whose tasks would most often get another label; labels alone cannot name these.
+
+    Args:
+        dataset: how many annotations each worker gave.
+        effective: (R, C, C), or (S, R, C, C) of which the mean over S counts; see `effective_confusion`.
+
+    Returns:
+        (class, most frequent label) of each class for which the two differ.
+    """
+    matrices = np.asarray(effective, np.float64).reshape(-1, *np.shape(effective)[-3:])
+    weight = np.where(np.isnan(matrices).any((-2, -1)), 0.0, dataset.labels_per_worker.astype(np.float64))
+    pooled = np.einsum("sr,srab->ab", weight, np.nan_to_num(matrices))
+    return [(c, int(pooled[c].argmax())) for c in range(len(pooled)) if pooled[c].argmax() != c and pooled[c].any()]
+
+
+@dataclass(frozen=True, eq=False)
+class SkillComparison(FromSeeds):
+    """Skill: mean of a confusion's diagonal, here over the classes of which the worker labelled some task.
+
+    Args:
+        learned: (n_workers,) of the recovered confusions, mean over seeds; NaN where ``observed`` is.
+        learned_spread: (n_workers,) standard deviation over seeds, NaN for one.
+        observed: (n_workers,) of the observed confusion; NaN for workers without evidence.
+        n_annotations: (n_workers,) annotations behind ``observed`` (expected number when soft).
+        n_classes: (n_workers,) classes with evidence.
+        correlation: Pearson's, over workers, every worker counting alike.
+        weighted: the same, weighted by ``n_annotations``, as few labels say little.
+        rank_correlation: Spearman's.
+        reference: what was taken for the truth.
+        seeds: the seeds that were combined.
+        worker_ids: (n_workers,) names.
+    """
+
+    learned: FloatArray
+    learned_spread: FloatArray
+    observed: FloatArray
+    n_annotations: FloatArray
+    n_classes: IntArray
+    correlation: float
+    weighted: float
+    rank_correlation: float
+    reference: str
+    seeds: tuple[int, ...]
+    worker_ids: pd.Index[str]
+
+    def frame(self) -> pd.DataFrame:
+        """One row per worker."""
+        return pd.DataFrame(
+            {
+                "worker": self.worker_ids,
+                "annotations": self.n_annotations,
+                "classes": self.n_classes,
+                "observed_skill": self.observed,
+                "learned_skill": self.learned,
+                "learned_skill_std": self.learned_spread,
+            }
+        )
+
+
+def skill_comparison(
+    observed: WorkerConfusion, worker_confusion: FloatArray, *, seeds: Sequence[int], seed: int | None = None
+) -> SkillComparison:
+    """Compare learnt skills with observed ones, class by class for which both can be had.
+
+    Args:
+        observed: from `worker_confusion`, with gold or another reference.
+        worker_confusion: (S, n_workers, C, C) as a `TrainingResult` has it.
+        seeds: (S,) what the replicas are called.
+        seed: one of them, or None for the mean over all.
+
+    Raises:
+        SettingError: no such seed.
+    """
+    rows = seed_rows(seeds, seed)
+    known = observed.evidenced
+    n = known.sum(1)
+    learned = over_seeds(_skill(np.diagonal(worker_confusion[rows], axis1=2, axis2=3), known, n))
+    seen = _skill(np.diagonal(observed.matrices, axis1=1, axis2=2), known, n)
+    labels = observed.evidence.sum(1)
+    some = n > 0
+    x, y, weight = seen[some], learned.mean[some], labels[some]
+    return SkillComparison(
+        learned.mean,
+        learned.spread,
+        seen,
+        labels,
+        n,
+        correlation(x, y),
+        correlation(x, y, weight),
+        correlation(ranks(x), ranks(y)),
+        observed.reference,
+        tuple(seeds)[rows],
+        observed.worker_ids,
+    )
+
+
+def _skill(diagonal: FloatArray, known: BoolArray, n: IntArray) -> FloatArray:
+    """(..., R, C) diagonals -> (..., R) their mean over the known classes, NaN where there is none."""
+    total = np.where(known, diagonal, 0).sum(-1)
+    return np.asarray(np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0))

@@ -1,4 +1,4 @@
-"""Combine what several seeds recovered: mean and standard deviation, or one seed."""
+"""Several seeds of a run: whether their results can be averaged, and mean and standard deviation over them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from crowdcore.core.errors import SettingError
-from crowdcore.core.types import FloatArray
+from crowdcore.core.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,3 +61,74 @@ class FromSeeds:
     def combined(self) -> str:
         """How the seeds are combined, in words."""
         return seed_words(self.seeds)
+
+
+FACTOR = 3  # between the epochs of two seeds
+LEAST_GAIN = 0.02  # of the squared distance of a row, from which on another order of the classes fits better
+
+
+@dataclass(frozen=True)
+class SeedsComparable:
+    """Whether seeds can be averaged, and why not.
+
+    Args:
+        comparable: whether it does.
+        reason: why not, as the end of a sentence; empty where it does.
+    """
+
+    comparable: bool
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.comparable
+
+
+def seeds_comparable(
+    confusion: FloatArray,
+    epoch: Sequence[int] | IntArray,
+    *,
+    seeds: Sequence[int],
+    classes: Sequence[str],
+    at_last: bool = False,
+) -> SeedsComparable:
+    """Judge whether the confusions that several seeds recovered can be averaged.
+
+    They can if no other order of a seed's classes fits the first seed's confusions clearly better (in the mean over
+    workers of the squared distance of the rows that would move), and if their epochs differ by a factor of 3 at most.
+
+    Args:
+        confusion: (S, R, C, C) of the workers, or (S, 1, C, C) of all; rows sum to 1.
+        epoch: (S,) epoch that each seed's confusions are from.
+        seeds: (S,) what the replicas are called.
+        classes: (C,) names.
+        at_last: whether these are the last epochs, which count as equally old.
+
+    Examples:
+        >>> own = np.eye(2)[None, None].repeat(2, 0)
+        >>> bool(seeds_comparable(own, [9, 10], seeds=(0, 1), classes=("cat", "dog")))
+        True
+        >>> seeds_comparable(own, [2, 10], seeds=(0, 1), classes=("cat", "dog")).reason
+        'their epochs lie far apart (2 and 10)'
+    """
+    epochs = np.asarray(epoch)
+    if not at_last and len(epochs) > 1 and epochs.max() > FACTOR * max(int(epochs.min()), 1):
+        listed = [str(e) for e in epochs]
+        return SeedsComparable(False, f"their epochs lie far apart ({', '.join(listed[:-1])} and {listed[-1]})")
+    n_seeds, _, n_classes, _ = np.shape(confusion)
+    rows = np.nan_to_num(np.asarray(confusion, np.float64)).transpose(0, 2, 1, 3).reshape(n_seeds, n_classes, -1)
+    for seed, other in zip(seeds[1:], rows[1:], strict=True):
+        order = _better_order(rows[0], other, np.shape(confusion)[1])
+        if order is not None:
+            a = int(np.flatnonzero(order != np.arange(n_classes))[0])
+            renamed = f"what seed {seeds[0]} calls {classes[a]}, it calls {classes[order[a]]}"
+            return SeedsComparable(False, f"seed {seed} has its classes in another order ({renamed})")
+    return SeedsComparable(True)
+
+
+def _better_order(first: FloatArray, other: FloatArray, n_workers: int) -> IntArray | None:
+    """Rows of ``other`` in the order that fits ``first`` clearly better than their own order, if there is one."""
+    squared = ((first**2).sum(1)[:, None] + (other**2).sum(1) - 2 * first @ other.T) / n_workers
+    _, order = linear_sum_assignment(squared)
+    moved = np.flatnonzero(order != np.arange(len(order)))
+    gain = squared[moved, moved] - squared[moved, order[moved]]
+    return np.asarray(order) if len(moved) and gain.mean() > LEAST_GAIN else None

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.mistakes.significance import benjamini_hochberg
 from crowdcore.analysis.reference import Reference, ReferenceLike, default_reference, resolve_reference
+from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.analysis.two_rounds.change import Change, Clusters, worker_change
 from crowdcore.analysis.two_rounds.split import HALVES, ROUND, in_second, join_rounds
 from crowdcore.analysis.verdicts.peers import by_gold, peer_beliefs

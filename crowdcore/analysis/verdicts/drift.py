@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import kolmogorov
 
-from crowdcore.analysis.evaluation.paired_tests import holm
+from crowdcore.analysis.statistics import holm
 from crowdcore.analysis.verdicts.peers import Peers
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset

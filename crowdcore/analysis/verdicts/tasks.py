@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaincc
 
-from crowdcore.analysis.mistakes.significance import benjamini_hochberg
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.core.errors import SettingError
 from crowdcore.core.kernels import vote_counts

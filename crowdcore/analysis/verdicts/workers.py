@@ -10,18 +10,14 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.coordinated.groups import Group, group_of
-from crowdcore.analysis.coordinated.pair_tests import PAIRS
+from crowdcore.analysis.coordinated.pairs import PAIRS, Copies, copies, copy_evidence
 from crowdcore.analysis.coordinated.workers import linked_workers
-from crowdcore.analysis.evaluation.paired_tests import holm
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, no_pairs
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
-from crowdcore.analysis.verdicts.confused import Confused, confused_cells
-from crowdcore.analysis.verdicts.control import control_in_words
-from crowdcore.analysis.verdicts.copying import Copies, copies, copy_evidence
+from crowdcore.analysis.statistics import holm
 from crowdcore.analysis.verdicts.drift import Drift, drift
-from crowdcore.analysis.verdicts.only_peers import only_peers
-from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
-from crowdcore.analysis.verdicts.skill import SkillEvidence, labels_needed, skill_evidence
+from crowdcore.analysis.verdicts.peers import Peers, only_peers, peer_beliefs
+from crowdcore.analysis.verdicts.skill import Confused, SkillEvidence, confused_cells, labels_needed, skill_evidence
 from crowdcore.analysis.workers.speed import WorkerSpeed, worker_speed
 from crowdcore.analysis.workers.what_if import WithoutEach, without_each
 from crowdcore.core.errors import SettingError
@@ -296,3 +292,19 @@ def _refuse(**shares: float) -> None:
     for name, share in shares.items():
         if not 0 < share < 1:
             raise SettingError(name, "lie between 0 and 1", share)
+
+
+_CONTROL = (
+    "The probability that any honest worker is flagged as guessing, drifting, copying or acting with others is at "
+    "most {level:g} in total. Of the confusions to train on, at most a share of {level:g} is false on average "
+    "(Benjamini–Hochberg)."
+)
+_OF_TOKENS = (
+    "The tests, at {level:g}, count tokens as independent, though those of a sentence are not: take verdicts and "
+    "intervals as hints. For the same reason, coordination is not tested."
+)
+
+
+def control_in_words(dataset: CrowdDataset, level: float) -> str:
+    """What the level bounds; of a crowd that tags tokens, that it bounds nothing."""
+    return (_CONTROL if dataset.sentences is None else _OF_TOKENS).format(level=level)

@@ -10,8 +10,7 @@ import pandas as pd
 from scipy.special import entr
 
 from crowdcore.analysis.reference import ReferenceLike
-from crowdcore.analysis.workers.confusion import WorkerConfusion, refuse_beyond, worker_confusion
-from crowdcore.analysis.workers.shrunken import shrunken_confusion
+from crowdcore.analysis.workers.confusion import WorkerConfusion, refuse_beyond, shrunken_confusion, worker_confusion
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset

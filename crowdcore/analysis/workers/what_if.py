@@ -10,8 +10,8 @@ import pandas as pd
 
 from crowdcore import aggregation
 from crowdcore.aggregation.base import Aggregator
+from crowdcore.analysis.labels.votes import majority_of_others
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
-from crowdcore.analysis.workers.leave_one_out import majority_of_others
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset

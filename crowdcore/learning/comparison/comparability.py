@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from crowdcore.analysis.recovery.seeds_comparable import seeds_comparable
+from crowdcore.analysis.recovery.seeds import seeds_comparable
 from crowdcore.learning.comparison.features_seen import SEEN, features_seen
 from crowdcore.learning.comparison.judged import gold_on_test
 from crowdcore.learning.comparison.selected_by import WAYS, selected_by

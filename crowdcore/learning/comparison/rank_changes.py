@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.evaluation.paired_bootstrap import paired_bootstrap
-from crowdcore.analysis.evaluation.paired_tests import holm, signed_rank
+from crowdcore.analysis.evaluation.method_tests import paired_bootstrap, signed_rank
+from crowdcore.analysis.statistics import holm
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.learning.comparison import variation
 from crowdcore.learning.comparison.judged import Kept, gold_on_test, judge_tasks

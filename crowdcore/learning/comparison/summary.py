@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.evaluation.seed_bands import Band, band
-from crowdcore.analysis.recovery.effective_confusion import effective_confusion
-from crowdcore.analysis.recovery.omega_ranking import omega_ranking
-from crowdcore.analysis.recovery.recovered import recovered_confusion
+from crowdcore.analysis.recovery.omega import omega_ranking
+from crowdcore.analysis.recovery.recovered import effective_confusion, recovered_confusion
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset

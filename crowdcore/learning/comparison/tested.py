@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crowdcore.analysis.evaluation.paired_tests import PairedTests, paired_tests
-from crowdcore.analysis.evaluation.task_tests import TaskTests, task_tests
+from crowdcore.analysis.evaluation.method_tests import PairedTests, TaskTests, paired_tests, task_tests
 from crowdcore.core.types import FloatArray
 from crowdcore.learning.comparison.features_seen import apart
 from crowdcore.learning.comparison.judged import Kept, basis, gold_on_test, judge_tasks

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pandas as pd
 
-from crowdcore.analysis.sequences.span_scores import compare_tags
+from crowdcore.analysis.spans import compare_tags
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.tags import TagScheme

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from crowdcore.analysis.recovery.effective_confusion import effective_confusion, names_at_risk
+from crowdcore.analysis.recovery.recovered import effective_confusion, names_at_risk
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset

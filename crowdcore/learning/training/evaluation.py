@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from crowdcore.analysis.sequences.span_scores import compare_tags
+from crowdcore.analysis.spans import compare_tags
 from crowdcore.core.types import FloatArray
 from crowdcore.data.tags import TagScheme
 from crowdcore.learning.base import CrowdMethod

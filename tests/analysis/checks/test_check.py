@@ -14,7 +14,7 @@ import pytest
 import crowdcore as cc
 from benchmarks.verdicts import COPIED, COPIER, DRIFTING, SPAMMER, honest_crowd, planted_crowd
 from crowdcore.analysis import check_page, junit_xml
-from crowdcore.analysis.workers.answer_times import answer_times
+from crowdcore.analysis.workers.speed import answer_times
 from crowdcore.data.dataset import CrowdDataset
 
 LARGE = {"n_tasks": 600, "n_workers": 15, "skill": (0.6, 0.95), "even": True}

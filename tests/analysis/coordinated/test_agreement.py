@@ -10,7 +10,7 @@ import pytest
 from benchmarks.coordinated import ATTACKED, attacked_crowd, common_confusion
 from benchmarks.verdicts import honest_crowd
 from crowdcore.analysis import pair_mistakes
-from crowdcore.analysis.coordinated.agreement import agreement_beyond
+from crowdcore.analysis.coordinated.pairs import agreement_beyond
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 

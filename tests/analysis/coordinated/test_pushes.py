@@ -9,7 +9,7 @@ from hypothesis import given
 from benchmarks.coordinated import ATTACKED, attacked_crowd
 from benchmarks.verdicts import honest_crowd
 from crowdcore.analysis.coordinated import groups
-from crowdcore.analysis.coordinated.pushes import pushes
+from crowdcore.analysis.coordinated.groups import pushes
 from crowdcore.analysis.reference import resolve_reference
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.core.kernels import vote_counts

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 import crowdcore as cc
 from crowdcore.aggregation import AggregationResult
-from crowdcore.analysis.evaluation.calibration import calibration, calibration_of_seeds
+from crowdcore.analysis.evaluation.gold_scores import calibration, calibration_of_seeds
 from crowdcore.core.errors import DataError, SettingError
 
 

@@ -11,8 +11,7 @@ from scipy.stats import binomtest
 
 import crowdcore as cc
 from crowdcore.aggregation import AggregationResult
-from crowdcore.analysis.evaluation.calibration import calibration
-from crowdcore.analysis.evaluation.gold_scores import judge, show_gold
+from crowdcore.analysis.evaluation.gold_scores import calibration, judge, show_gold
 from crowdcore.core.errors import SettingError
 from tests.analysis.crowds import crowds
 from tests.conftest import simulate_crowd

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from crowdcore.analysis.evaluation.paired_tests import PairedTests, paired_tests
+from crowdcore.analysis.evaluation.method_tests import PairedTests, paired_tests
 from crowdcore.core.errors import SettingError
 
 

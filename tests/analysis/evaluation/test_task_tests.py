@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest
 
 from crowdcore.analysis import paired_bootstrap, task_tests
-from crowdcore.analysis.evaluation.task_tests import TaskTests
+from crowdcore.analysis.evaluation.method_tests import TaskTests
 from crowdcore.core.errors import SettingError
 
 

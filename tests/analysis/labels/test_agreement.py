@@ -9,7 +9,7 @@ from hypothesis import given
 
 from benchmarks.verdicts import honest_crowd
 from crowdcore.analysis import agreement
-from crowdcore.analysis.labels.agreement_words import explain
+from crowdcore.analysis.labels.agreement import explain
 from tests.analysis.crowds import crowds, make_crowd
 from tests.conftest import simulate_crowd
 

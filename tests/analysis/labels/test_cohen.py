@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from crowdcore.analysis.labels import cohen
-from crowdcore.analysis.labels.cohen import pair_kappa
+from crowdcore.analysis.labels import agreement as agreement_module
+from crowdcore.analysis.labels.agreement import pair_kappa
 from crowdcore.core.kernels_mistakes import repeats
 from tests.analysis.crowds import crowds
 from tests.analysis.labels.test_agreement import first_labels
@@ -68,7 +68,7 @@ def test_error_of_the_mean_is_that_of_a_bootstrap():
 
 def test_lookup_without_the_table_of_pairs_is_the_same(monkeypatch, crowd):
     by_table = pair_kappa(crowd, 5)
-    monkeypatch.setattr(cohen, "_TABLE", 0)
+    monkeypatch.setattr(agreement_module, "_TABLE", 0)
     by_search = pair_kappa(crowd, 5)
     np.testing.assert_array_equal(by_table.kappa, by_search.kappa)
     assert by_table.mean_error == by_search.mean_error
@@ -76,7 +76,7 @@ def test_lookup_without_the_table_of_pairs_is_the_same(monkeypatch, crowd):
 
 def test_the_most_overlapping_pairs_come_first_when_there_are_too_many(monkeypatch, crowd):
     everything = pair_kappa(crowd, 1)
-    monkeypatch.setattr(cohen, "_MOST", 4 * 10)
+    monkeypatch.setattr(agreement_module, "_MOST", 4 * 10)
     few = pair_kappa(crowd, 1)
     assert len(few.kappa) == 10
     assert few.overlap.min() >= np.sort(everything.overlap)[-10]

@@ -10,8 +10,9 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import binomtest
 
 import crowdcore as cc
-from crowdcore.analysis.labels.label_disagreement import label_difference, label_disagreement, mcnemar, p_in_words
+from crowdcore.analysis.labels.disagreement import label_difference, label_disagreement, p_in_words
 from crowdcore.analysis.reference import Reference
+from crowdcore.analysis.statistics import mcnemar
 from crowdcore.core.errors import SettingError
 from tests.analysis.crowds import crowds, soft_reference
 

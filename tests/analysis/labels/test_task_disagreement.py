@@ -9,7 +9,7 @@ from math import log
 import numpy as np
 import pytest
 
-from crowdcore.analysis.labels.task_disagreement import task_disagreement
+from crowdcore.analysis.labels.disagreement import task_disagreement
 from crowdcore.core.errors import DataError
 from tests.conftest import simulate_crowd
 

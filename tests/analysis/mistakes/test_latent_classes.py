@@ -10,7 +10,7 @@ import pytest
 from benchmarks.coordinated import ATTACKED, attacked_crowd
 from benchmarks.mistakes import PAIRS, TASKS, unequal
 from benchmarks.verdicts import honest_crowd
-from crowdcore.analysis.mistakes.latent_classes import AgreementByOthers, agreement_by_others
+from crowdcore.analysis.coordinated.pairs import AgreementByOthers, agreement_by_others
 from crowdcore.core.kernels_latent_pairs_numba import fill_pairs
 from crowdcore.data.dataset import CrowdDataset
 from tests.enumerated_tasks import N_TASKS, N_WORKERS, C, chance, random_tasks, states

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.mistakes import TASKS, unequal, with_copier
 from benchmarks.verdicts import honest_crowd
 from crowdcore.analysis import pair_mistakes
-from crowdcore.analysis.verdicts.copying import beyond
+from crowdcore.analysis.coordinated.pairs import beyond
 from tests.analysis.crowds import make_crowd
 
 DENSE, SPARSE = (150, 20, 5, 20), (600, 40, 5, 3)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import binom
 
-from crowdcore.analysis.mistakes import score_sum
-from crowdcore.analysis.mistakes.score_sum import ScoreSum
+from crowdcore.analysis.mistakes import significance
+from crowdcore.analysis.mistakes.significance import ScoreSum
 
 
 def build(patterns: list[list[int]], n: list[int]) -> ScoreSum:
@@ -53,7 +53,7 @@ def test_two_scores_are_a_binomial_far_into_the_tail():
 )
 def test_the_approximation_meets_the_exact_tail(monkeypatch, patterns, n):
     exact = convolved(patterns, n)
-    monkeypatch.setattr(score_sum, "_BUDGET", 0)
+    monkeypatch.setattr(significance, "_BUDGET", 0)
     x = np.flatnonzero((exact > 1e-12) & (exact < 0.999))[:: max(1, len(exact) // 60)]
     lattice = np.gcd.reduce(np.concatenate([np.subtract(p, min(p)) for p in patterns]))
     x = x - x % lattice
@@ -61,6 +61,6 @@ def test_the_approximation_meets_the_exact_tail(monkeypatch, patterns, n):
 
 
 def test_ends_of_the_approximation(monkeypatch):
-    monkeypatch.setattr(score_sum, "_BUDGET", 0)
+    monkeypatch.setattr(significance, "_BUDGET", 0)
     total = build([[0, 1, 2]], [30])
     np.testing.assert_allclose(total.tail(np.array([-1, 0, 60, 61])), [1, 1, 3.0**-30, 0], rtol=1e-9)

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 import crowdcore as cc
 from crowdcore.analysis import shared_mistakes
-from crowdcore.analysis.mistakes.significance import benjamini_hochberg
+from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.data.dataset import CrowdDataset
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
 from tests.conftest import simulate_crowd

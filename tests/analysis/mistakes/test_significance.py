@@ -9,7 +9,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import false_discovery_control, rankdata
 
 from crowdcore.analysis import shared_mistakes
-from crowdcore.analysis.mistakes.significance import benjamini_hochberg, sharing_p_values
+from crowdcore.analysis.mistakes.significance import sharing_p_values
+from crowdcore.analysis.statistics import benjamini_hochberg
 from tests.conftest import simulate_crowd
 
 

@@ -8,7 +8,8 @@ from hypothesis import given
 
 from benchmarks.mistakes import FOOLED, individual
 from crowdcore.analysis import shared_mistakes
-from crowdcore.analysis.mistakes.significance import benjamini_hochberg, sharing_p_values
+from crowdcore.analysis.mistakes.significance import sharing_p_values
+from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.core import kernels_mistakes
 from crowdcore.core.kernels_mistakes import carried_sums, mistake_triples
 from tests.analysis.crowds import crowds, make_crowd

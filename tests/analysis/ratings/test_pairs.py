@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from crowdcore import analysis
-from crowdcore.analysis.ratings.pairs import first_ratings
-from crowdcore.analysis.ratings.residuals import residuals
+from crowdcore.analysis.ratings.pairs import first_ratings, residuals
 from crowdcore.core.types import FloatArray
 from crowdcore.data.ratings import RatingDataset
 

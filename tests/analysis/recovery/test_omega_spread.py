@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from crowdcore.analysis import omega_spread
-from crowdcore.analysis.recovery.omega_spread import QUANTILES
+from crowdcore.analysis.recovery.omega import QUANTILES
 from crowdcore.core.errors import SettingError
 from tests.analysis.crowds import crowds
 

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from crowdcore.analysis import skill_comparison, worker_confusion
-from crowdcore.analysis.recovery.skill_comparison import correlation, ranks
+from crowdcore.analysis.statistics import correlation, ranks
 from tests.analysis.crowds import crowds
 
 NUMBERS = arrays(np.float64, st.integers(2, 12), elements=st.integers(-3, 3).map(float))

@@ -10,7 +10,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.analysis import shared_mistakes, span_crowd, span_scores, tagging_scores
-from crowdcore.analysis.sequences.span_pairs import SPAN_ERRORS
+from crowdcore.analysis.spans import SPAN_ERRORS
 from crowdcore.core.errors import DataError
 from crowdcore.data import CrowdDataset, Sentences
 from tests.data.test_tags import CLASSES, literal_spans

@@ -7,8 +7,7 @@ import pytest
 
 from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import analysis
-from crowdcore.analysis.verdicts.dependence import Evidence, agreement_beyond
-from crowdcore.analysis.verdicts.peers import peer_beliefs
+from crowdcore.analysis.verdicts.peers import Evidence, agreement_beyond, peer_beliefs
 from crowdcore.core.types import IntArray
 from tests.aggregation.crowds import simulated
 from tests.analysis.crowds import make_crowd

@@ -8,7 +8,7 @@ from scipy.special import entr
 from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import expected_mutual_information
 
-from crowdcore.analysis.workers.information import independence_p_value, information
+from crowdcore.analysis.workers.quality import independence_p_value, information
 
 
 def tables(rng, confusion, n_labels, n_workers, spread=4.0):

@@ -8,7 +8,7 @@ import pytest
 import crowdcore as cc
 from crowdcore import analysis
 from crowdcore.analysis import credible_intervals, sampled_confusion
-from crowdcore.analysis.workers.shared_prior import drawn_prior
+from crowdcore.analysis.workers.uncertainty import drawn_prior
 from tests.aggregation.test_recovery import WORKERS, crowd_with_truth
 from tests.conftest import simulate_crowd
 

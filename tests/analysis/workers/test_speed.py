@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import analysis
-from crowdcore.analysis.workers.answer_times import answer_times
+from crowdcore.analysis.workers.speed import answer_times
 from crowdcore.data.dataset import CrowdDataset
 
 HASTY, TIRED = 0, 1

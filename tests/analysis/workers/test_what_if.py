@@ -8,7 +8,7 @@ from hypothesis import assume, given
 
 import crowdcore as cc
 from crowdcore.analysis import what_if, without_each
-from crowdcore.analysis.workers.leave_one_out import majority_of_others
+from crowdcore.analysis.labels.votes import majority_of_others
 from tests.analysis.crowds import crowds, make_crowd
 from tests.conftest import simulate_crowd
 

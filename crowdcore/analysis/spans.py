@@ -1,20 +1,65 @@
-"""Precision, recall and F1 of spans, of a tagging and of each worker."""
+"""Crowds that tag tokens: spans of workers beside the true ones, their scores, and true spans as tasks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import scipy.sparse
 
 from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, notes_on_unjudged, resolve_reference
-from crowdcore.analysis.sequences.span_pairs import SPAN_ERRORS, pair_spans
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.tags import TagScheme, need_tags, worker_sequences
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.tags import Spans, TagScheme, find_spans, need_tags, worker_sequences
+
+SPAN_ERRORS = ("missed", "both", "boundary", "type", "exact")
+"""What became of a true span, worst first: nothing overlaps it, something of other extent and type does, something of
+other extent, something of the same extent and another type, or the very same span."""
+
+
+@dataclass(frozen=True, eq=False)
+class SpanPairs:
+    """Two taggings of the same positions.
+
+    Args:
+        true, given: their spans.
+        outcome: (n true spans,) index into `SPAN_ERRORS`.
+        partner: (n true spans,) the given span behind the outcome (the longest overlap of several), -1 = none.
+        spurious: (n given spans,) whether no true span overlaps it.
+    """
+
+    true: Spans
+    given: Spans
+    outcome: IntArray
+    partner: IntArray
+    spurious: BoolArray
+
+
+def pair_spans(true: IntArray, given: IntArray, first: BoolArray, scheme: TagScheme) -> SpanPairs:
+    """Pair the spans of two taggings.
+
+    Args:
+        true, given: (n,) classes of the same positions.
+        first: (n,) whether a sequence begins here.
+        scheme: what the classes say.
+    """
+    spans, other = find_spans(true, first, scheme), find_spans(given, first, scheme)
+    both = np.flatnonzero((spans.of >= 0) & (other.of >= 0))
+    cell, overlap = np.unique(spans.of[both].astype(np.int64) * max(len(other), 1) + other.of[both], return_counts=True)
+    t, g = np.divmod(cell, max(len(other), 1))
+    same_extent = (spans.start[t] == other.start[g]) & (spans.end[t] == other.end[g])
+    same_type = spans.type[t] == other.type[g]
+    rank = 1 + same_type + 2 * same_extent
+    outcome = np.zeros(len(spans), int)
+    partner = np.full(len(spans), -1)
+    best = np.lexsort((overlap, rank))  # the last assignment of a span stands
+    outcome[t[best]], partner[t[best]] = rank[best], g[best]
+    spurious = np.ones(len(other), bool)
+    spurious[g] = False
+    return SpanPairs(spans, other, outcome, partner, spurious)
 
 
 @dataclass(frozen=True)
@@ -248,3 +293,72 @@ def _bootstrap(
     tail = (1 - level) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail], axis=2)
     return low, high
+
+
+BOUNDARY = ("exact", "starts early", "starts late", "ends early", "ends late", "both ends differ")
+
+
+def span_crowd(
+    dataset: CrowdDataset, reference: ReferenceLike = "gold", of: Literal["type", "boundary"] = "type"
+) -> CrowdDataset:
+    """A crowd whose tasks are the true spans, and whose labels say what each worker gave in their place.
+
+    ``of="type"``: labels are entity types; boundaries do not count. ``of="boundary"``: labels are `BOUNDARY`, whatever
+    the type. So `shared_mistakes` of the first says which types many workers take for which. A worker who marked
+    nothing that overlaps the true span gave it no label: missing is no taking for another, and whoever misses spans
+    misses those of all types.
+
+    Raises:
+        DataError: the crowd does not tag tokens, or the reference states no span that anybody saw.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> spans = cc.analysis.span_crowd(cc.data.simulate.tags(n_sentences=50, seed=1))
+        >>> spans.classes
+        ('LOC', 'PER')
+    """
+    scheme = need_tags(dataset)
+    assert dataset.sentences is not None
+    truth, kept = judged_tags(dataset, reference)
+    sequences = worker_sequences(kept)
+    worker, task, given = (part[sequences.rows] for part in (kept.worker, kept.task, kept.label))
+    pairs = pair_spans(truth.labels[task], given, sequences.first, scheme)
+    if not len(pairs.true):
+        raise DataError(f"{truth.name} states no span in what workers tagged")
+    first, last = task[pairs.true.start].astype(np.int64), task[pairs.true.end - 1]
+    extent, number = np.unique(first * dataset.n_tasks + last, return_inverse=True)
+    paired = np.flatnonzero(pairs.partner >= 0)
+    partner, who = pairs.partner[paired], worker[pairs.true.start[paired]]
+    gold: IntArray = np.zeros(len(extent), int)
+    if of == "type":
+        classes, label = scheme.types, pairs.given.type[partner]
+        gold[number] = pairs.true.type
+    else:
+        early = pairs.given.start[partner] - pairs.true.start[paired]
+        late = pairs.given.end[partner] - pairs.true.end[paired]
+        differs = [(early != 0) & (late != 0), early < 0, early > 0, late < 0, late > 0]
+        classes, label = BOUNDARY, np.select(differs, [5, 1, 2, 3, 4], 0)
+    order = np.lexsort((who, number[paired]))
+    start, end = np.divmod(extent, dataset.n_tasks)
+    return CrowdDataset(
+        f"{dataset.name}, spans by {of}",
+        classes,
+        pd.Index([f"{dataset.task_ids[a]}-{b - a + 1}" for a, b in zip(start, end, strict=True)]),
+        dataset.worker_ids,
+        number[paired][order],
+        who[order],
+        label[order],
+        gold=gold,
+        split=dataset.split[start],
+        media=Media(columns=pd.DataFrame({"text": _texts(dataset, start, end)})),
+    )
+
+
+def _texts(dataset: CrowdDataset, start: IntArray, end: IntArray) -> list[str]:
+    """The sentence of each span, with the span between ⟦ and ⟧."""
+    assert dataset.sentences is not None
+    words, cut = dataset.sentences.words.to_numpy(), dataset.sentences.start
+    texts = []
+    for a, b, s in zip(start, end + 1, dataset.sentences.of_task[start], strict=True):
+        texts.append(" ".join([*words[cut[s] : a], "⟦", *words[a:b], "⟧", *words[b : cut[s + 1]]]))
+    return texts

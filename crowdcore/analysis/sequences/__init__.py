@@ -1,1 +1,0 @@
-"""Crowds that tag tokens: spans of workers beside the true ones."""

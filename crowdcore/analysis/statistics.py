@@ -1,0 +1,153 @@
+"""Statistics that several analyses share: intervals, corrections for multiple tests, ranks and correlations."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import bdtr, ndtri
+
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
+
+_MOST = 200_000_000  # weights held at once
+
+
+def bootstrap_weights(sizes: IntArray, resamples: int, rng: np.random.Generator) -> FloatArray:
+    """Bootstrap counts: how often each kind of unit is drawn, with replacement, as many draws as units.
+
+    Args:
+        sizes: (n_kinds,) how many units there are of each kind (ones: every unit is its own kind).
+        resamples: number of resamples B.
+        rng: where the draws come from.
+
+    Returns:
+        (n_kinds, B) float32; columns sum to the number of units.
+
+    Raises:
+        SettingError: more weights than memory should hold.
+    """
+    n = int(sizes.sum())
+    if len(sizes) * resamples > _MOST:
+        most = _MOST // len(sizes)
+        raise SettingError("resamples", f"be at most {most} for {len(sizes)} units", resamples, "Ask for fewer.")
+    drawn = rng.multinomial(n, sizes / n, size=resamples)
+    return np.ascontiguousarray(drawn.T, np.float32)
+
+
+def percentile_interval(samples: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Percentile interval over the last axis; NaN samples (resamples where nothing is defined) are left out.
+
+    The interval is NaN where no resample is defined.
+    """
+    tail = 50 * (1 - level)
+    undefined = np.isnan(samples)
+    if not undefined.any():
+        low, high = np.percentile(samples, [tail, 100 - tail], axis=-1)
+        return low, high
+    never = np.asarray(undefined.all(-1))
+    filled = np.where(never[..., None], 0.0, samples)
+    low, high = np.where(never, np.nan, np.nanpercentile(filled, [tail, 100 - tail], axis=-1))
+    return low, high
+
+
+def wilson_interval(share: FloatArray, n: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Wilson's score interval (1927) of a share of n; NaN where n is 0."""
+    z2 = float(ndtri((1 + level) / 2)) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+        reach = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    return np.clip(middle - reach, 0, 1), np.clip(middle + reach, 0, 1)
+
+
+def holm(p_value: FloatArray) -> FloatArray:
+    """Holm's step-down adjusted p-values over the entries that are not NaN."""
+    adjusted = np.full(p_value.shape, np.nan)
+    tested = np.flatnonzero(~np.isnan(p_value))
+    order = tested[np.argsort(p_value[tested], kind="stable")]
+    steps = p_value[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+def benjamini_hochberg(p_value: FloatArray) -> FloatArray:
+    """Adjusted p-values (q-values) of Benjamini & Hochberg (1995) over all entries that are not NaN.
+
+    Calling those with q <= 0.05 significant keeps the expected share of false ones among them at most 5 % for
+    independent or positively dependent tests.
+    """
+    adjusted = np.full(p_value.shape, np.nan)
+    tested = ~np.isnan(p_value)
+    p = p_value[tested]
+    order = np.argsort(p)[::-1]
+    rank = np.arange(len(p), 0, -1)
+    q = np.empty(len(p))
+    q[order] = np.minimum.accumulate(np.minimum(p[order] * len(p) / rank, 1.0))
+    adjusted[tested] = q
+    return adjusted
+
+
+def mcnemar(only_first: IntArray, only_second: IntArray) -> FloatArray:
+    """Exact two-sided p-values of McNemar's test; NaN where the two are never right alone.
+
+    Args:
+        only_first: tasks that only the first has right (any shape).
+        only_second: tasks that only the second has right (same shape).
+    """
+    n = np.asarray(only_first) + np.asarray(only_second)
+    p = np.minimum(1.0, 2 * bdtr(np.minimum(only_first, only_second), n, 0.5))
+    return np.where(n > 0, p, np.nan)
+
+
+def correlation(x: FloatArray, y: FloatArray, weight: FloatArray | None = None) -> float:
+    """Pearson's correlation, each pair counting by its weight; NaN where either does not vary."""
+    if len(x) < 2:
+        return float("nan")
+    w = np.ones(len(x)) if weight is None else np.asarray(weight, np.float64)
+    w = w / w.sum()
+    dx, dy = x - w @ x, y - w @ y
+    vx, vy = float(w @ dx**2), float(w @ dy**2)
+    tiny = 1e-24  # of the squares: what rounding leaves of a constant
+    if vx <= tiny * float(w @ x**2) or vy <= tiny * float(w @ y**2):
+        return float("nan")
+    return float(np.clip((w * dx) @ dy / np.sqrt(vx * vy), -1, 1))
+
+
+def ranks(values: FloatArray) -> FloatArray:
+    """Ranks from 1, equal values sharing the mean of theirs."""
+    _, inverse, times = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(times)
+    return np.asarray((last - (times - 1) / 2)[inverse], np.float64)
+
+
+def divide(part: AnyArray, whole: AnyArray) -> FloatArray:
+    """``part / whole`` in the shape of ``part``, NaN where ``whole`` is not above 0."""
+    out: FloatArray = np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=np.asarray(whole) > 0)
+    return out
+
+
+def row_shares(counts: FloatArray) -> FloatArray:
+    """(..., C, C) counts -> shares of their row; NaN rows where there is nothing to share."""
+    return divide(counts, counts.sum(-1, keepdims=True))
+
+
+def known_mean(values: FloatArray) -> FloatArray:
+    """(..., C) -> (...,) mean of the entries that are not NaN; NaN where all are."""
+    known = ~np.isnan(values)
+    return divide(np.where(known, values, 0).sum(-1), known.sum(-1))
+
+
+def group_means(values: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
+    """(n_groups,) mean of the values (n,) of each group, NaN values left out; NaN for groups without any."""
+    known = ~np.isnan(values)
+    total = np.bincount(group[known], values[known], n_groups)
+    return divide(total, np.bincount(group[known], minlength=n_groups))
+
+
+def check_share(**shares: float) -> None:
+    """Refuse values that do not lie between 0 and 1, by the names of the arguments.
+
+    Raises:
+        SettingError: one of them does not.
+    """
+    for name, share in shares.items():
+        if not 0 < share < 1:
+            raise SettingError(name, "lie between 0 and 1", share)
