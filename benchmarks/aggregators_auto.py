@@ -1,6 +1,6 @@
 """`auto` against the other aggregators, and false alarms of the guards, on simulated crowds.
 
-``python -m benchmarks.aggregators_auto [seeds]`` prints, for each kind of crowd of `tests.aggregation.crowds`, the
+``python -m benchmarks.aggregators_auto [seeds]`` prints, for each kind of crowd of `testkit.crowds`, the
 accuracy of each aggregator (%), then the share of fits on independent crowds in which a guard speaks (false alarms), on
 crowds whose fits collapse by construction (alarms wanted), and the calibration errors before and after tempering.
 ``python -m benchmarks.aggregators_auto calibration judges_civil`` prints the calibration errors on a dataset with gold:
@@ -17,7 +17,7 @@ import numpy as np
 
 import crowdcore as cc
 from crowdcore.analysis.evaluation.gold_scores import calibration
-from tests.aggregation.crowds import COLLAPSING, DEPENDENT, INDEPENDENT, simulated
+from testkit.crowds import COLLAPSING, DEPENDENT, INDEPENDENT, simulated
 
 NAMES = (
     "majority-vote",

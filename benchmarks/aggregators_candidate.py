@@ -1,7 +1,7 @@
 """Would `auto` infer better labels if it weighed one more aggregator?
 
 ``python -m benchmarks.aggregators_candidate NAME [CROWDS] [FIRST SEED] [DATASET …]``: on each kind of crowd of
-`tests.aggregation.crowds` and `benchmarks.aggregators_hard`, and on datasets with gold, the accuracy in % of the best
+`testkit.crowds` and `benchmarks.aggregators_hard`, and on datasets with gold, the accuracy in % of the best
 aggregator that `auto` weighs now, of the new one, of `auto`, and of `auto` with the new one. ± is the standard error of
 the difference over crowds.
 """
@@ -19,7 +19,7 @@ from crowdcore import aggregation, load_dataset
 from crowdcore.aggregation import auto
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
-from tests.aggregation.crowds import DEPENDENT, INDEPENDENT, simulated
+from testkit.crowds import DEPENDENT, INDEPENDENT, simulated
 
 
 def accuracies(crowd: CrowdDataset, name: str) -> FloatArray:

@@ -1,7 +1,7 @@
 """Who is right where votes are wrong together? `item-response` against the other aggregators on hard crowds.
 
 ``python -m benchmarks.aggregators_hard [CROWDS] [FIRST SEED]``: mean accuracies in % over 10 crowds of each kind by
-default. Kinds: the honest crowds of `benchmarks.verdicts`; the unequal ones of `benchmarks.mistakes`, where most labels
+default. Kinds: the honest crowds of `testkit.planted`; the unequal ones of `benchmarks.mistakes`, where most labels
 of a hard task may be wrong, some with foils; and crowds in which 8 of 20 workers copy a leader, or push class 0 to
 class 1, in 90 % of the tasks (`benchmarks.coordinated`). ± is the standard error of the difference over crowds.
 """
@@ -14,12 +14,11 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.claims import UNEQUAL
-from benchmarks.coordinated import ATTACKED, attacked_crowd
-from benchmarks.mistakes import unequal
-from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import aggregation
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
+from testkit.erring import unequal
+from testkit.planted import ATTACKED, HONEST, attacked_crowd, honest_crowd
 
 NAMES = ("majority-vote", "dawid-skene", "one-coin", "glad", "mace", "pooled-dawid-skene", "auto", "item-response")
 

@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
 from scipy.spatial.distance import cdist, squareform
 from scipy.special import entr
@@ -26,25 +25,13 @@ from scipy.special import entr
 from crowdcore import analysis, figures
 from crowdcore.analysis.workers.order import optimal_leaves
 from crowdcore.analysis.workers.quality import information
-from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
+from testkit.erring import crowd, draw
 
 REDRAW_BOUND, PAYLOAD_BOUND, REPEATS = 1.0, 3.0, 5
 LEVEL, CROWDS, COPIED = 0.05, 300, 60
 DESIGNS = {"sparse (59 workers, 3 labels a task)": (1000, 59, 8, 3), "team of 20, 5 classes": (120, 20, 5, 20)}
 DESIGNS |= {"team of 39, 2 classes": (108, 39, 2, 39)}
-
-
-def draw(chance: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """One label per row of probabilities."""
-    return np.minimum((chance.cumsum(1) < rng.random((len(chance), 1))).sum(1), chance.shape[1] - 1)
-
-
-def crowd(task: FloatArray, worker: FloatArray, label: FloatArray, gold: FloatArray, n_workers: int) -> CrowdDataset:
-    order = np.argsort(task, kind="stable")
-    classes = tuple(f"class {c}" for c in range(int(gold.max()) + 1))
-    ids = pd.RangeIndex(len(gold)).astype(str), pd.RangeIndex(n_workers).astype(str)
-    return CrowdDataset("simulated", classes, *ids, task[order], worker[order], label[order], gold=gold)
 
 
 def cifar_10h_sized() -> CrowdDataset:

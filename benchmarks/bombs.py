@@ -21,7 +21,7 @@ from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError
 from crowdcore.data import examine
 from crowdcore.data.unpack import unpack_zip
-from tests.data import bombs
+from testkit import bombs
 
 GROWTH, PATIENCE = 300, 330.0  # MiB, and seconds
 DATASETS, REPEATS = ("demo", "labelme", "cifar10n"), 5

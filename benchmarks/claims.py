@@ -1,6 +1,6 @@
 """How often do the pages say of an honest crowd what is not so, one function per claim?
 
-Honest crowds (`benchmarks.verdicts`): everybody knows something, nobody copies, drifts or pushes a mistake, and wrong
+Honest crowds (`testkit.planted`): everybody knows something, nobody copies, drifts or pushes a mistake, and wrong
 labels fall on the wrong classes at random or on a foil of the task's own. So every worker who is accused, every shared
 cell, pair, group, change and failed rule below is false. Aim: at most 5 % of crowds (two standard errors granted) for
 each claim, whatever the reference.
@@ -18,13 +18,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.mistakes import PAIRS, TASKS, unequal
-from benchmarks.rounds import two_rounds
-from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import analysis, exhibits
 from crowdcore.analysis.checks.rules import recommended, rules_of
 from crowdcore.exhibits import check, coordinated, verdicts, worker_page, workers
 from crowdcore.exhibits.view import View
+from testkit.erring import PAIRS, TASKS, unequal
+from testkit.planted import HONEST, honest_crowd, two_rounds
 
 LEVEL = 0.05
 _NAMES = ("dependent_workers_percent", "shared_mistakes", "drifting_workers_percent", "spamming_workers_percent")

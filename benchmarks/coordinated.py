@@ -1,6 +1,6 @@
 """Are coordinated workers found, and honest crowds left alone?
 
-Honest crowds are those of `benchmarks.verdicts` (unequal skills, unequal difficulty, foils, dense and sparse), crowds
+Honest crowds are those of `testkit.planted` (unequal skills, unequal difficulty, foils, dense and sparse), crowds
 with CoNAL's common confusion that workers share to different degrees, and crowds in which every worker takes each class
 for another one of the own. Claim: at the level of the pages (5/9 of 5 %) at most 5 % of honest crowds of each kind hold
 a group (two standard errors of the simulation are granted). Attacks: k workers (the leader included) copy a leader,
@@ -21,47 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import analysis
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
+from testkit.planted import ATTACKED, HONEST, attacked_crowd, caught, common_confusion, honest_crowd, own_confusions
 
 REFERENCES = ("gold", "dawid-skene", "majority-vote")
 LEVEL = 5 * 0.05 / 9  # of the pages: verdicts name workers who guess or drift as well, at 5 % in all
-ATTACKED: Mapping[str, Mapping[str, Any]] = {
-    "4 classes, sparse": {"n_tasks": 600, "n_workers": 20, "skill": (0.6, 0.95), "even": True},
-    "4 classes, dense, foils": {"n_tasks": 200, "per_task": 20, "skill": (0.6, 0.95), "foils": 0.5},
-    "2 classes, sparse": {"n_classes": 2, "n_tasks": 1500, "n_workers": 20, "skill": (0.7, 0.95), "even": True},
-}
 ATTACKS = ("copy", "push", "imitate")
 SIZES, RATES = (2, 3, 5, 8), (0.9, 0.5)
-
-
-def attacked_crowd(seed: int, attack: str, size: int, rate: float, **settings: Any) -> CrowdDataset:
-    """An honest crowd whose first ``size`` workers attack."""
-    crowd, workers = honest_crowd(seed, **settings), range(size)
-    if attack == "copy":
-        return simulate.copy_leader(crowd, workers[1:], 0, rate, seed)
-    if attack == "push":
-        return simulate.push_class(crowd, workers, 0, 1, rate, seed)
-    return simulate.imitate_common(crowd, workers, rate, seed)
-
-
-def caught(found: analysis.CoordinatedWorkers, size: int) -> tuple[float, bool]:
-    """The largest share of the attackers in one group, and whether an honest worker is in any."""
-    share = max(((group.members < size).sum() / size for group in found.groups), default=0.0)
-    return float(share), any((group.members >= size).any() for group in found.groups)
-
-
-def common_confusion(seed: int) -> CrowdDataset:
-    """CoNAL's noise: confusions that all share, to different degrees, beside those of the own."""
-    return simulate.synthetic(n_tasks=1200, n_valid=0, n_test=0, n_workers=30, per_task=4, omega_spread=1.5, seed=seed)
-
-
-def own_confusions(seed: int) -> CrowdDataset:
-    """Every worker takes each class for another one of the own in two of five tasks."""
-    tasks = simulate.synthetic(n_tasks=300, n_valid=0, n_test=0, n_workers=10, seed=seed)
-    return simulate.tanno(tasks, n_workers=12, seed=seed)
 
 
 def honest(seeds: range, references: Sequence[str]) -> float:

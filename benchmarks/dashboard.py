@@ -21,8 +21,8 @@ from playwright.sync_api import Browser, Page, Response, WebSocket, sync_playwri
 from crowdcore.data import list_datasets, load_dataset
 from crowdcore.data.simulate.large import large
 from crowdcore.data.writers import write_folder
-from tests.browser.app_server import APP, launch, serving, start, wait_until_up
-from tests.browser.steps import click_cell, heatmap, open_page, settled
+from testkit.app_server import APP, launch, serving, start, wait_until_up
+from testkit.steps import click_cell, heatmap, open_page, settled
 
 HELLO = """
 import plotly.graph_objects as go

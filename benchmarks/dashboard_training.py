@@ -21,8 +21,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from benchmarks.dashboard import HELLO, Redraw, alternate, cell_click, hello_rerun, p95, tab, timed, verdict
 from crowdcore.data import list_datasets, load_dataset
 from crowdcore.runs import Run, RunSpec, Workspace, cancel, get_run, stop_engine, submit
-from tests.browser.app_server import launch, serving
-from tests.browser.steps import open_page
+from testkit.app_server import launch, serving
+from testkit.steps import open_page
 
 CLICKS, BOUND = 40, 300.0  # clicks of each kind; milliseconds
 SEEDS, EPOCHS = 5, 1_000_000

@@ -1,7 +1,7 @@
 """Are as many labels wrong as Overview expects without gold, and is each as sure as it says?
 
-``python -m benchmarks.expected_wrong [SEEDS] [FIRST SEED]`` makes crowds of each kind of `tests.aggregation.crowds`
-(mistakes independent given the class, or not), the honest crowds of `benchmarks.verdicts` (tasks of unequal difficulty,
+``python -m benchmarks.expected_wrong [SEEDS] [FIRST SEED]`` makes crowds of each kind of `testkit.crowds`
+(mistakes independent given the class, or not), the honest crowds of `testkit.planted` (tasks of unequal difficulty,
 some with foils) and crowds on tasks with looks of their own, and prints a row for each kind and reference, and for all
 kinds of a group. ``python -m benchmarks.expected_wrong real [NAME …]`` does so on the classification sets with gold.
 
@@ -25,13 +25,13 @@ import numpy as np
 import pandas as pd
 
 import crowdcore as cc
-from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import analysis
 from crowdcore.analysis.verdicts.peers import agreement_beyond, peer_beliefs
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.catalogue import list_datasets
 from crowdcore.data.dataset import CrowdDataset
-from tests.aggregation.crowds import DEPENDENT, INDEPENDENT, simulated
+from testkit.crowds import DEPENDENT, INDEPENDENT, simulated
+from testkit.planted import HONEST, honest_crowd
 
 REFERENCES = ("auto", "dawid-skene", "majority-vote")
 REAL = ("bluebird", "cifar10n", "cifar10s", "judges_civil", "labelme", "leaves", "music", "possent", "product", "rte")

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.dashboard import HELLO, first_heatmap, tab, verdict
 from crowdcore.data import list_datasets
-from tests.browser.app_server import APP, launch, start, wait_until_up
+from testkit.app_server import APP, launch, start, wait_until_up
 
 BOUND, STARTS = 1.5, 5
 

@@ -14,58 +14,22 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from scipy.special import expit
 
-from benchmarks.annotators import crowd, draw
-from benchmarks.significance_fdr import KINDS, own_rows
 from crowdcore import aggregation, analysis
 from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.analysis.verdicts.workers import TOGETHER
-from crowdcore.core.types import BoolArray, FloatArray
+from crowdcore.core.types import BoolArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits._intervals import sampled
+from testkit.erring import FOOLED, KINDS, PAIRS, TASKS, crowd, draw, individual, unequal, with_copier
 
 LEVEL = 0.05
 SHARED = {"20 workers, 200 × 20": (20, 200, 8, 20), "40 workers, 1,000 × 10": (40, 1000, 8, 10)}
 SHARED |= {"LabelMe's size": (59, 1000, 8, 3), "a team of six": (6, 300, 6, 6)}
-FOOLED = {"clean": (0.0, 0.0), "1 % wrong gold": (0.01, 0.0), "2 % wrong gold": (0.02, 0.0), "10 % foils": (0.0, 0.1)}
 COMMON = (0.15, 0.3, 0.6)
-PAIRS = {"20 workers, 200 × 20, 8 classes": (200, 20, 8, 20), "20 workers, 120 × 20, 5 classes": (120, 20, 5, 20)}
-PAIRS |= {"39 workers, 200 × 39, 2 classes": (200, 39, 2, 39), "30 workers, 800 × 8, 4 classes": (800, 30, 4, 8)}
-PAIRS |= {"59 workers, 1,000 × 3, 8 classes": (1000, 59, 8, 3)}
-TASKS = {"alike": (0.0, 1.0, 0.0), "unequal": (2.0, 1.5, 0.0), "unequal, foils": (2.0, 1.5, 0.2)}
 INTERVALS = {"easy": (1000, 10, 3, 5, 0.7, 1.0), "sparse": (400, 40, 4, 3, 0.6, 1.0)}
 INTERVALS |= {"sparse, rare mistakes": (600, 40, 8, 3, 0.7, 0.3)}
 INTERVALS |= {"hard": (400, 10, 3, 3, 0.35, 1.0), "hard, 2 classes": (1000, 10, 2, 4, 0.3, 1.0)}
-
-
-def individual(
-    design: tuple[int, int, int, int], kind: str, common: float, fooled: tuple[float, float], rng: np.random.Generator
-) -> tuple[CrowdDataset, BoolArray]:
-    """A crowd, and the (C, C) cells whose mistake is common."""
-    n_workers, n_tasks, n, per_task = design
-    shared = np.eye(n, dtype=bool)[(np.arange(n) + rng.integers(1, n, n)) % n]
-    error = rng.beta(2, 5, n_workers)[:, None, None]
-    wrong = (1 - common) * own_rows(kind, n_workers, n, rng) + common * shared
-    confusion = error * wrong + (1 - error) * np.eye(n)
-    if kind == "some single-answer":
-        lazy = rng.random(n_workers) < 0.2
-        confusion[lazy] = np.eye(n)[rng.integers(n, size=lazy.sum())][:, None, :]
-    gold = np.r_[np.arange(n), rng.integers(n, size=n_tasks - n)]
-    worker = rng.permuted(np.tile(np.arange(n_workers), (n_tasks, 1)), axis=1)[:, :per_task].ravel()
-    task = np.repeat(np.arange(n_tasks), per_task)
-    wrong_gold, foils = fooled
-    foil, misled = other(gold, n, rng), rng.random(n_tasks) < foils
-    chance = confusion[worker, gold[task]]
-    chance = np.where(misled[task][:, None], 0.5 * chance + 0.5 * np.eye(n)[foil[task]], chance)
-    label = draw(chance, rng)
-    bad = rng.choice(n_tasks, round(wrong_gold * n_tasks), replace=False)
-    gold[bad] = other(gold[bad], n, rng)
-    return crowd(task, worker, label, gold, n_workers), shared
-
-
-def other(labels: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
-    return (labels + rng.integers(1, n, len(labels))) % n
 
 
 def shared(crowds: int) -> None:
@@ -120,35 +84,6 @@ def inferred(crowds: int) -> None:
                 right = np.array(cells)
                 shares = false.any((1, 2)).mean(), called[right].mean(), (called & ~right).any((1, 2)).mean()
                 print(f"| {per_task} | {kind} | {reference} | {' | '.join(f'{x:.2f}' for x in shares)} |", flush=True)
-
-
-def unequal(
-    design: tuple[int, int, int, int], tasks: tuple[float, float, float], rng: np.random.Generator
-) -> CrowdDataset:
-    """Independent workers; difficulty and skill on the logit scale, some tasks with a foil of their own."""
-    (n_tasks, n_workers, n, per_task), (hard, skill, foils) = design, tasks
-    gold = np.r_[np.arange(n), rng.integers(n, size=n_tasks - n)]
-    keys = np.log(rng.beta(1.5, 3, n_workers)) + rng.gumbel(size=(n_tasks, n_workers))
-    worker, task = np.argsort(-keys, 1)[:, :per_task].ravel(), np.repeat(np.arange(n_tasks), per_task)
-    has = rng.random(n_tasks) < foils
-    d = rng.normal(0, hard, n_tasks) + 1.5 * has
-    right = expit(rng.normal(1.2, skill, n_workers)[worker] - d[task])[:, None]
-    wrong = own_rows("own rows", n_workers, n, rng)[worker, gold[task]]
-    foil = np.eye(n)[other(gold, n, rng)[task]]
-    wrong = np.where(has[task][:, None], 0.8 * foil + 0.2 * wrong, wrong)
-    return crowd(task, worker, draw(right * np.eye(n)[gold[task]] + (1 - right) * wrong, rng), gold, n_workers)
-
-
-def with_copier(dataset: CrowdDataset, share: float, rng: np.random.Generator) -> tuple[CrowdDataset, int, int]:
-    """Of the two busiest workers one copies a share of what the other said, at random."""
-    source, copier = np.argsort(-np.bincount(dataset.worker, minlength=dataset.n_workers), kind="stable")[:2]
-    of = dataset.worker == source
-    said = dict(zip(dataset.task[of].tolist(), dataset.label[of].tolist(), strict=True))
-    label = dataset.label.copy()
-    for j in np.flatnonzero((dataset.worker == copier) & (rng.random(dataset.n_annotations) < share)):
-        label[j] = said.get(int(dataset.task[j]), label[j])
-    copied = crowd(dataset.task, dataset.worker, label, dataset.gold, dataset.n_workers)
-    return copied, int(min(source, copier)), int(max(source, copier))
 
 
 def pairs(crowds: int) -> None:

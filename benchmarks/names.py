@@ -3,7 +3,7 @@
     CROWDCORE_DATA=… python -m benchmarks.names [dataset …]
 
 The datasets (default: a made-up crowd with runs on it, and every one that is found) get unmistakable names and e-mails
-for workers. A browser opens every address of `tests.named_crowd.addresses`, presses every tab, switch, expander and
+for workers. A browser opens every address of `testkit.named_crowd.addresses`, presses every tab, switch, expander and
 choice, and takes every download, while all that comes over the network is searched: WebSocket frames, responses, files,
 addresses, titles and the page itself. Printed per dataset: what was looked at, and what leaked. Exit code 1 if anything
 did, or if no pseudonym was seen either.
@@ -25,9 +25,9 @@ from playwright.sync_api import Error, Locator, Page, Response, WebSocket, expec
 
 from crowdcore.data import list_datasets, load_dataset
 from crowdcore.data.writers import write_folder
-from tests.browser.app_server import launch, serving
-from tests.browser.steps import main as area, open_page, settled
-from tests.named_crowd import NAME, SIDE, addresses, names_in, record_named_crowd
+from testkit.app_server import launch, serving
+from testkit.named_crowd import NAME, SIDE, addresses, names_in, record_named_crowd
+from testkit.steps import main as area, open_page, settled
 
 PATHS = {"data": "", "mistakes": "shared-mistakes"}
 PRESSED = (  # selectors of what is pressed, one after the other

@@ -1,6 +1,6 @@
 """Does comparing two rounds cry wolf, and does it find what changed?
 
-Honest crowds (`benchmarks.verdicts`): workers of unequal skill, tasks of unequal difficulty, with foils. Rounds: the
+Honest crowds (`testkit.planted`): workers of unequal skill, tasks of unequal difficulty, with foils. Rounds: the
 first and the second half of the time (same workers, other tasks), the same tasks labelled again by the same workers, a
 short second round, and halves of the crowd. Claim: with nothing changed, at most 5 % of crowds raise any alarm (two
 standard errors granted). Planted: one worker whose labels become guesses, one mistake that two fifths of the workers
@@ -12,40 +12,13 @@ made and that a clearer guideline ended, and both; the table says how often each
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import analysis
-from crowdcore.data.dataset import CrowdDataset
+from testkit.planted import CHANGED, HONEST, two_rounds
 
 ROUNDS = ("tasks", "again", "short", "halves")
-CHANGED = 0  # the worker who becomes a guesser
-
-
-def two_rounds(seed: int, how: str, settings: Mapping[str, Any], *, changes: bool = False) -> CrowdDataset:
-    """A crowd with the column ``round``, and with ``changes`` a worse worker and a mistake that ends."""
-    ds, rng = honest_crowd(seed, **settings), np.random.default_rng([seed, 1])
-    second = rng.random(ds.n_tasks)[ds.task] < (0.2 if how == "short" else 0.5)
-    if how == "again":  # both answers to a task in either order
-        other = (
-            ds.label + (rng.random(len(ds.task)) < 0.15) * rng.integers(1, ds.n_classes, len(ds.task))
-        ) % ds.n_classes
-        order, first = np.argsort(np.tile(ds.task, 2), kind="stable"), rng.random(len(ds.task)) < 0.5
-        task, worker, label = (np.r_[a, b][order] for a, b in ((ds.task,) * 2, (ds.worker,) * 2, (ds.label, other)))
-        second = np.r_[first, ~first][order]
-        ds = replace(ds, task=task, worker=worker, label=label, extra=None, truth=None, file_row=None)
-    label = ds.label.copy()
-    if changes:
-        followers = (np.arange(ds.n_workers) % 5 < 2) & (np.arange(ds.n_workers) != CHANGED)
-        misled = ~second & (ds.gold[ds.task] == 0) & followers[ds.worker] & (rng.random(len(label)) < 0.6)
-        guessed = second & (ds.worker == CHANGED)
-        label = np.where(misled, 1, np.where(guessed, rng.integers(ds.n_classes, size=len(label)), label))
-    return replace(ds, label=label.astype(np.int32), extra=pd.DataFrame({"round": np.where(second, 2, 1)}))
 
 
 def main() -> int:

@@ -26,7 +26,7 @@ from playwright.async_api import Browser, Page, TimeoutError, async_playwright, 
 from benchmarks.dashboard import DRAWN, verdict
 from crowdcore import runs
 from crowdcore.data import list_datasets, load_dataset
-from tests.browser.app_server import APP, FLAGS, chromium_path, start, wait_until_up
+from testkit.app_server import APP, FLAGS, chromium_path, start, wait_until_up
 
 SESSIONS, SECONDS, REDRAW = 40, 90.0, 2000.0
 THINKING = (4.0, 12.0)  # seconds

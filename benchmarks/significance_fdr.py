@@ -19,27 +19,13 @@ from crowdcore.analysis import shared_mistakes
 from crowdcore.analysis.mistakes.significance import ScoreSum
 from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.core.kernels_mistakes import mistake_triples
-from crowdcore.core.types import BoolArray, FloatArray
+from crowdcore.core.types import BoolArray
 from crowdcore.data.dataset import CrowdDataset
+from testkit.erring import KINDS, own_rows
 
 LEVEL, CROWDS, COMMON_CROWDS = 0.05, 400, 60
 DESIGNS = {"LabelMe's size": (59, 1000, 8, 2.547), "a team of six": (6, 300, 6, 6)}
-KINDS = ("uniform", "own rows", "pair flips", "some single-answer")
 COMMON = (0.15, 0.3, 0.6)
-
-
-def own_rows(kind: str, n_workers: int, n_classes: int, rng: np.random.Generator) -> FloatArray:
-    """(R, C, C) where each worker's mistakes on a class go; the diagonal is 0."""
-    width = n_classes - 1
-    if kind == "pair flips":
-        rows = np.eye(width)[rng.integers(width, size=(n_workers, n_classes))]
-    elif kind == "own rows":
-        rows = rng.dirichlet(np.full(width, 0.3), (n_workers, n_classes))
-    else:
-        rows = np.full((n_workers, n_classes, width), 1 / width)
-    wrong = np.zeros((n_workers, n_classes, n_classes))
-    wrong[:, ~np.eye(n_classes, dtype=bool)] = rows.reshape(n_workers, -1)
-    return wrong
 
 
 def simulate(

@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 
 from crowdcore import aggregation
 from crowdcore.learning import fit_topics
-from tests.learning.test_topics import TOPICS, Corpus, N as N_TRAIN
+from testkit.corpus import TOPICS, Corpus, N as N_TRAIN
 
 
 def compared(seed: int) -> dict[str, float]:

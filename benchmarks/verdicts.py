@@ -15,122 +15,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from scipy.stats import binom, hypergeom
 
 from crowdcore import analysis
 from crowdcore.analysis.verdicts.workers import DRIFTING as FALLING, GUESSING
 from crowdcore.data.dataset import CrowdDataset
+from testkit.planted import CONFUSED, COPIED, COPIER, DRIFTING, HONEST, PLANTED, SPAMMER, honest_crowd, planted_crowd
 
-HONEST: Mapping[str, Mapping[str, Any]] = {
-    "4 classes, sparse": {},
-    "4 classes, dense": {"n_tasks": 150, "per_task": 20},
-    "4 classes, hard, own foils": {"n_tasks": 300, "difficulty": 2.0, "foils": 0.7, "skill": (0.45, 0.9)},
-    "4 classes, dense, own foils": {"n_tasks": 200, "per_task": 20, "difficulty": 1.5, "foils": 0.5},
-    "2 classes, sparse": {"n_classes": 2, "n_tasks": 500, "skill": (0.6, 0.95)},
-    "2 classes, dense": {"n_classes": 2, "n_tasks": 300, "per_task": 20, "skill": (0.6, 0.95)},
-    "2 classes, dense, hard": {
-        "n_classes": 2,
-        "n_tasks": 300,
-        "per_task": 20,
-        "skill": (0.6, 0.95),
-        "difficulty": 2.0,
-    },
-    "10 classes, 3 labels a task": {
-        "n_classes": 10,
-        "n_tasks": 1000,
-        "n_workers": 50,
-        "per_task": 3,
-        "skill": (0.3, 0.95),
-    },
-    "2 classes, 10 % positive": {"n_classes": 2, "n_tasks": 600, "skill": (0.6, 0.95), "rare": 0.1},
-}
-PLANTED: Mapping[str, Mapping[str, Any]] = {
-    "4 classes, sparse": {"n_tasks": 600, "n_workers": 15, "skill": (0.6, 0.95), "even": True},
-    "4 classes, few labels": {"n_tasks": 250, "n_workers": 15, "skill": (0.6, 0.95), "even": True},
-    "4 classes, dense": {"n_tasks": 200, "n_workers": 15, "per_task": 15, "skill": (0.6, 0.95)},
-    "10 classes, sparse": {"n_classes": 10, "n_tasks": 900, "n_workers": 20, "skill": (0.6, 0.95), "even": True},
-    "2 classes, sparse": {"n_classes": 2, "n_tasks": 1500, "n_workers": 15, "skill": (0.7, 0.95), "even": True},
-}
 REFERENCES = ("gold", "dawid-skene", "majority-vote")
-SPAMMER, COPIER, COPIED, CONFUSED, DRIFTING = range(5)
-
-
-def honest_crowd(
-    seed: int,
-    *,
-    n_tasks: int = 250,
-    n_workers: int = 20,
-    n_classes: int = 4,
-    per_task: int = 5,
-    skill: tuple[float, float] = (0.5, 0.95),
-    difficulty: float = 1.0,
-    foils: float = 0.0,
-    rare: float | None = None,
-    even: bool = False,
-) -> CrowdDataset:
-    """Workers of unequal skill, all better than chance, on tasks of unequal difficulty, with times in random order.
-
-    ``P(right) = 1/C + (1 - 1/C) σ(s_r - d_i)``: s_r makes the accuracy on an ordinary task uniform in ``skill``, d_i is
-    normal with deviation ``difficulty``. A share ``foils`` of the mistakes goes to the task's own wrong class.
-    """
-    rng = np.random.default_rng(seed)
-    prior = None if rare is None else np.r_[1 - rare, np.full(n_classes - 1, rare / (n_classes - 1))]
-    gold = rng.choice(n_classes, n_tasks, p=prior)
-    chance = 1 / n_classes
-    informed = (rng.uniform(*skill, n_workers) - chance) / (1 - chance)
-    ability = np.log(np.clip(informed, 0.01, 0.99) / (1 - np.clip(informed, 0.01, 0.99)))
-    activity = np.zeros(n_workers) if even else np.log(rng.gamma(1.5, 1, n_workers) + 0.2)
-    drawn = np.argsort(-(activity + rng.gumbel(size=(n_tasks, n_workers))), 1)[:, :per_task]
-    task, worker = np.repeat(np.arange(n_tasks), drawn.shape[1]), drawn.ravel()
-    hard = rng.normal(0, difficulty, n_tasks)
-    right = rng.random(len(task)) < chance + (1 - chance) / (1 + np.exp(hard[task] - ability[worker]))
-    step = rng.integers(1, n_classes, len(task))
-    own = rng.integers(1, n_classes, n_tasks)[task]
-    step = np.where(rng.random(len(task)) < foils, own, step)
-    label = np.where(right, gold[task], (gold[task] + step) % n_classes)
-    return CrowdDataset(
-        f"honest-{seed}",
-        tuple(f"class {c}" for c in range(n_classes)),
-        pd.Index([f"t{i}" for i in range(n_tasks)]),
-        pd.Index([f"w{r:02d}" for r in range(n_workers)]),
-        task,
-        worker,
-        label,
-        gold=gold,
-        extra=pd.DataFrame({"timestamp": 1_700_000_000 + rng.permutation(len(task))}),
-    )
-
-
-def planted_crowd(seed: int, *, copied: float = 1.0, **settings: Any) -> CrowdDataset:
-    """An honest crowd with a spammer, a copier, a confused and a drifting worker; see the numbers above."""
-    crowd, rng = honest_crowd(seed, **settings), np.random.default_rng(seed + 1_000_000)
-    assert crowd.extra is not None
-    label, worker, when = crowd.label.copy(), crowd.worker, crowd.extra["timestamp"].to_numpy()
-    guesses = rng.integers(crowd.n_classes, size=len(label))
-    own = np.flatnonzero(worker == DRIFTING)
-    late = own[when[own] > np.median(when[own])]
-    label[worker == SPAMMER], label[late] = guesses[worker == SPAMMER], guesses[late]
-    takes = (worker == CONFUSED) & (crowd.gold[crowd.task] == 0) & (rng.random(len(label)) < 0.6)
-    label[takes] = 1
-    source, kept = np.flatnonzero(worker == COPIED), np.flatnonzero(worker != COPIER)
-    honest = np.where(rng.random(len(source)) < 0.75, crowd.gold[crowd.task[source]], guesses[source])
-    copy = np.where(rng.random(len(source)) < copied, label[source], honest)
-    rows = np.r_[kept, source]
-    order = np.argsort(crowd.task[rows], kind="stable")
-    return replace(
-        crowd,
-        name=f"planted-{seed}",
-        task=crowd.task[rows][order],
-        worker=np.r_[worker[kept], np.full(len(source), COPIER)][order],
-        label=np.r_[label[kept], copy][order],
-        extra=pd.DataFrame({"timestamp": np.r_[when[kept], when[source] + 1][order]}),
-    )
 
 
 def named(found: analysis.WorkerVerdicts) -> tuple[bool, bool, bool, bool, bool]:

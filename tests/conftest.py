@@ -12,11 +12,11 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from testkit.crowds import simulate_crowd
+
 os.environ["OMP_NUM_THREADS"] = "1"  # also of what tests start: small arrays on few, busy cores make threads wait
 
 import hypothesis
-import numpy as np
-import pandas as pd
 import pytest
 
 import crowdcore.core.garbage  # noqa: F401
@@ -128,7 +128,7 @@ def browser() -> Iterator[Browser]:
     """One Chromium for all tests of a process."""
     from playwright.sync_api import sync_playwright
 
-    from tests.browser.app_server import BRIEF, chromium_path, launch
+    from testkit.app_server import BRIEF, chromium_path, launch
 
     if chromium_path() is None:
         pytest.skip("there is no Chromium: run `make browser`")
@@ -145,33 +145,6 @@ def data_folder() -> Path:
         if folder and (Path(folder) / "labelme").is_dir():
             return Path(folder)
     pytest.skip("the real datasets are not here: set CROWDCORE_DATA")
-
-
-def simulate_crowd(
-    n_tasks: int = 300,
-    n_workers: int = 12,
-    n_classes: int = 4,
-    per_task: int = 3,
-    accuracy: float = 0.7,
-    seed: int = 0,
-) -> CrowdDataset:
-    """A plain crowd: every worker errs uniformly with rate 1 - accuracy; gold known."""
-    rng = np.random.default_rng(seed)
-    gold = rng.integers(n_classes, size=n_tasks)
-    task = np.repeat(np.arange(n_tasks), per_task)
-    worker = rng.permuted(np.tile(np.arange(n_workers), (n_tasks, 1)), axis=1)[:, :per_task].ravel()
-    wrong = (gold[task] + rng.integers(1, n_classes, size=len(task))) % n_classes
-    label = np.where(rng.random(len(task)) < accuracy, gold[task], wrong)
-    return CrowdDataset(
-        "simulated",
-        tuple(f"class {c}" for c in range(n_classes)),
-        pd.Index([f"t{i:05d}" for i in range(n_tasks)]),
-        pd.Index([f"w{r:03d}" for r in range(n_workers)]),
-        task,
-        worker,
-        label,
-        gold=gold,
-    )
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ def test_the_check_itself_can_fail() -> None:
 def test_analysis_runs_without_the_compiled_kernels() -> None:
     block = "import sys\nfor m in ('numba', 'llvmlite'): sys.modules[m] = None\n"
     code = block + (
-        "from tests.conftest import simulate_crowd\n"
+        "from testkit.crowds import simulate_crowd\n"
         "import crowdcore as cc\n"
         "ds = simulate_crowd(n_tasks=60_000, per_task=5)\n"
         "assert cc.aggregation.get('dawid-skene').fit(ds).posterior.shape == (60_000, 4)\n"

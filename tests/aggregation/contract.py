@@ -11,7 +11,7 @@ import pytest
 from crowdcore.aggregation import AggregationResult, Aggregator
 from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.data.dataset import CrowdDataset
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 TOLERANCE = 1e-6
 

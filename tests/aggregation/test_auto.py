@@ -8,8 +8,7 @@ import pytest
 import crowdcore as cc
 from crowdcore.aggregation._held_out import held_out, predicted
 from crowdcore.aggregation.auto import _stacked
-from tests.aggregation.crowds import DEPENDENT, INDEPENDENT, simulated
-from tests.conftest import simulate_crowd
+from testkit.crowds import DEPENDENT, INDEPENDENT, simulate_crowd, simulated
 
 WORST = 1.0  # points of accuracy
 

@@ -16,7 +16,7 @@ from crowdcore.aggregation.conal_em import ConalEM
 from crowdcore.core.errors import DataError
 from crowdcore.data.simulate import conal, synthetic
 from crowdcore.data.simulate._draw import draw_labels
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def fit(dataset, **settings):

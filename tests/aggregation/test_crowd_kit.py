@@ -12,7 +12,7 @@ import pytest
 import crowdcore as cc
 from crowdcore.aggregation import _crowd_kit
 from crowdcore.core.errors import DataError, MissingExtraError, SettingError
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 pytestmark = pytest.mark.skipif(find_spec("crowdkit") is None, reason="crowd-kit is not installed")
 

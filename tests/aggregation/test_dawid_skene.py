@@ -7,9 +7,9 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.core.errors import SettingError
+from testkit.crowds import simulate_crowd
 from tests.aggregation import literal
 from tests.aggregation.contract import widen
-from tests.conftest import simulate_crowd
 
 
 def model(iterations, **settings):

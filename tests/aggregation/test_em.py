@@ -7,8 +7,8 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.aggregation._em import clamp, start_posterior
+from testkit.crowds import simulate_crowd
 from tests.aggregation.contract import widen
-from tests.conftest import simulate_crowd
 
 
 def test_start_is_vote_shares_then_an_earlier_result_then_known_classes():

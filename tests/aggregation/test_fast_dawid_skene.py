@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import crowdcore as cc
+from testkit.crowds import simulate_crowd
 from tests.aggregation import literal
-from tests.conftest import simulate_crowd
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 8])

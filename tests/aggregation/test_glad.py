@@ -9,7 +9,7 @@ from scipy.special import expit
 import crowdcore as cc
 from crowdcore.core import kernels
 from crowdcore.data.dataset import CrowdDataset
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def literal_joint(dataset, ability, ease):

@@ -12,8 +12,7 @@ from crowdcore.aggregation._dependence import measure
 from crowdcore.aggregation._guards import collapse, disagreement
 from crowdcore.analysis.evaluation.gold_scores import calibration
 from crowdcore.core.errors import DataError, SettingError
-from tests.aggregation.crowds import INDEPENDENT, simulated
-from tests.conftest import simulate_crowd
+from testkit.crowds import INDEPENDENT, simulate_crowd, simulated
 
 WORDS = ("is all but lost", "is inflated", "is too high")
 

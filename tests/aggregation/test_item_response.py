@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import crowdcore as cc
-from benchmarks.mistakes import PAIRS, TASKS, unequal
 from crowdcore.aggregation import item_response
 from crowdcore.core.latent_classes import LatentClasses
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
+from testkit.erring import PAIRS, TASKS, unequal
 from tests.enumerated_tasks import N_TASKS, N_WORKERS, C, every_label, joint
 
 

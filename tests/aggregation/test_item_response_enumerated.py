@@ -9,9 +9,9 @@ from hypothesis import given, settings, strategies as st
 import crowdcore as cc
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.data.dataset import CrowdDataset
+from testkit.crowds import simulate_crowd
 from tests.aggregation.contract import rearrange
 from tests.aggregation.literal_item_response import LiteralItemResponse
-from tests.conftest import simulate_crowd
 
 
 def crowd_of(rows: list[tuple[int, int, int]], n_tasks: int, n_workers: int, n_classes: int) -> CrowdDataset:

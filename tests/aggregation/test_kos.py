@@ -9,7 +9,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.core.errors import DataError
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def literal(dataset, rounds):

@@ -11,7 +11,7 @@ import pytest
 import crowdcore as cc
 from crowdcore.aggregation.m_msr import _pairs, _trimmed_means
 from crowdcore.core.errors import DataError
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def test_agreements_are_counted_over_common_tasks():

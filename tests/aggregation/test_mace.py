@@ -12,7 +12,7 @@ from scipy import stats
 
 import crowdcore as cc
 from crowdcore.data.dataset import CrowdDataset
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def spammers(n_tasks, know, strategy, seed):

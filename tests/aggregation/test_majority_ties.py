@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import crowdcore as cc
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def test_soft_votes_draw_ties_too_and_say_how_many_there_are():

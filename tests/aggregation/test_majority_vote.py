@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import crowdcore as cc
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def labels_of(crowd, task):

@@ -13,7 +13,8 @@ import pytest
 import crowdcore as cc
 from crowdcore.aggregation import fit_partitions
 from crowdcore.core.errors import DataError, SettingError
-from tests.conftest import ROOT, simulate_crowd
+from testkit.crowds import simulate_crowd
+from tests.conftest import ROOT
 
 NAMES = ["dawid-skene", "one-coin", "fast-dawid-skene", "conal-em"]
 

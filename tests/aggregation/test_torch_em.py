@@ -13,8 +13,8 @@ from crowdcore.aggregation._em import start_posterior
 from crowdcore.aggregation._torch_em import TorchEngine
 from crowdcore.core.em import LabelTable
 from crowdcore.core.errors import MissingExtraError, SettingError
+from testkit.crowds import simulate_crowd
 from tests.aggregation.contract import widen
-from tests.conftest import simulate_crowd
 
 NAMES = ["dawid-skene", "one-coin", "fast-dawid-skene"]
 

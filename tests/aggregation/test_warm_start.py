@@ -9,8 +9,8 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.core.errors import SettingError
+from testkit.crowds import simulate_crowd
 from tests.aggregation.contract import rearrange
-from tests.conftest import simulate_crowd
 
 
 def grown():

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def weighted(dataset, weight):

@@ -10,7 +10,7 @@ import crowdcore as cc
 from crowdcore.aggregation._held_out import held_out
 from crowdcore.core.errors import SettingError
 from crowdcore.data.dataset import CrowdDataset
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 SKILLED = np.array([[0.85, 0.1, 0.05], [0.05, 0.85, 0.1], [0.1, 0.05, 0.85]])
 CONFUSED = np.array([[0.3, 0.65, 0.05], [0.05, 0.3, 0.65], [0.65, 0.05, 0.3]])

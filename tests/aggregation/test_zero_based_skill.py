@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 @pytest.mark.parametrize("name", ["labelme", "bluebird"])

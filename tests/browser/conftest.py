@@ -22,9 +22,9 @@ from crowdcore.learning import drafts
 from crowdcore.learning.learners import FIRST
 from crowdcore.runs import Workspace, estimation
 from dashboard.services import train
-from tests.browser.app_server import serving
-from tests.browser.steps import LISTEN, listening
-from tests.conftest import simulate_crowd
+from testkit.app_server import serving
+from testkit.crowds import simulate_crowd
+from testkit.steps import LISTEN, listening
 
 # Streamlit probes a page's own path before its root when a page is opened by its address; that is no fault.
 _PROBE = re.compile(r"/_stcore/(health|host-config)$")

@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 from crowdcore import runs
 from crowdcore.runs import Run, Workspace
-from tests.browser.app_server import APP, start, wait_until_up
-from tests.browser.steps import LISTEN, listening
+from testkit.app_server import APP, start, wait_until_up
+from testkit.steps import LISTEN, listening
 
 SOON, LONG = 60_000, 240_000  # milliseconds that a busy machine may take to begin, and to train
 

@@ -6,7 +6,6 @@ runs show three methods that are trained first, with five seeds each.
 
 from __future__ import annotations
 
-import io
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -14,14 +13,13 @@ from itertools import product
 from pathlib import Path
 from urllib.parse import urlencode
 
-from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
 from crowdcore.data import load_dataset
 from crowdcore.learning import train
-from tests.browser.app_server import ROOT, launch, serving
-from tests.browser.recorded_runs import record
-from tests.browser.steps import main as main_area, open_page
+from testkit.app_server import ROOT, launch, serving
+from testkit.recorded_runs import record
+from testkit.steps import main as main_area, open_page, small
 
 FOLDER = ROOT / ".github" / "pictures"
 README = ("shared-mistakes", "ranking", "confusions", "compare")
@@ -48,13 +46,6 @@ PAGES = {
     "report": "/report?dataset={}&{all}",
 }
 METHODS = ("crowd-layer", "trace", "conal")
-
-
-def small(png: bytes) -> bytes:
-    """The picture in 256 colours, rare ones among them: the median cut gives a few dots the colour of others."""
-    out, picture = io.BytesIO(), Image.open(io.BytesIO(png)).convert("RGB")
-    picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
-    return out.getvalue()
 
 
 def picture(page: Page, address: str) -> bytes:

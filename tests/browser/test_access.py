@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import crowdcore as cc
-from tests.browser.app_server import serving
-from tests.browser.recorded_runs import invented, record
-from tests.browser.steps import main, open_page, settled
+from testkit.app_server import serving
+from testkit.recorded_runs import invented, record
+from testkit.steps import main, open_page, settled
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text()
 WIDTHS = (1440, 900, 390)

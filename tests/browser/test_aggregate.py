@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 import crowdcore as cc
-from tests.browser.steps import charts, choose, click_cell, heatmap, main, open_page, settled
+from testkit.steps import charts, choose, click_cell, heatmap, main, open_page, settled
 
 METHODS = ("majority-vote", "dawid-skene", "one-coin")
 ADDRESS = "/aggregate?dataset={}&reference=gold" + "".join(f"&methods={name}" for name in METHODS)

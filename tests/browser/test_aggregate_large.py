@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, expect
 import crowdcore as cc
 from crowdcore.data.simulate import large
 from crowdcore.data.writers import write_folder
-from tests.browser.app_server import serving
-from tests.browser.steps import choose, heatmap, main, settled, stand_still
+from testkit.app_server import serving
+from testkit.steps import choose, heatmap, main, settled, stand_still
 
 QUICK = ("majority-vote", "dawid-skene", "one-coin")
 SLOW = "patient"

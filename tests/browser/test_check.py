@@ -7,7 +7,7 @@ import re
 import yaml
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import main, open_page, settled
+from testkit.steps import main, open_page, settled
 
 
 def test_rules_are_edited_uploaded_and_downloaded(page: Page) -> None:

@@ -14,9 +14,9 @@ from playwright.sync_api import Browser, Locator, Page, expect
 import crowdcore as cc
 from crowdcore.learning.comparison import summary as comparison
 from crowdcore.learning.results.result import TrainingResult
+from testkit.recorded_runs import record
+from testkit.steps import charts, click_cell, main, open_page, settled
 from tests.browser.conftest import HOSTILE, hostile_crowd
-from tests.browser.recorded_runs import record
-from tests.browser.steps import charts, click_cell, main, open_page, settled
 from tests.learning.made_up import made_up
 
 METHODS = ("conal", "crowd-layer", "dl-mv")

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import click_cell, main, open_page, settled
+from testkit.steps import click_cell, main, open_page, settled
 
 
 def test_two_clicks_lead_to_the_group_and_a_cell_to_its_labels(page: Page) -> None:

@@ -12,8 +12,8 @@ from plotly.colors import hex_to_rgb
 
 from crowdcore.figures import theme
 from crowdcore.figures.paper import FONT
+from testkit.steps import heatmap, main, open_page
 from tests.browser.conftest import HOSTILE
-from tests.browser.steps import heatmap, main, open_page
 
 
 def downloaded(page: Page, button: Locator) -> tuple[str, bytes]:

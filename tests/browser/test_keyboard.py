@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import crowdcore as cc
-from tests.browser.recorded_runs import record
-from tests.browser.steps import charts, main, open_page, settled
+from testkit.recorded_runs import record
+from testkit.steps import charts, main, open_page, settled
 from tests.learning.made_up import made_up
 
 MOST = 150  # presses of Tab

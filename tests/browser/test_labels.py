@@ -15,9 +15,9 @@ from crowdcore import runs
 from crowdcore.data import simulate
 from crowdcore.data.writers import write_folder
 from crowdcore.runs import Workspace
+from testkit.steps import main, open_page, settled, stand_still
 from tests.browser.conftest import keep_estimates
 from tests.browser.lab import LONG, Lab, opened
-from tests.browser.steps import main, open_page, settled, stand_still
 from tests.rated_crowd import rated_folder
 
 METHODS = {"tagged": ("dl-mv", "crowd-layer"), "rated": ("dl-mean", "crowd-layer")}

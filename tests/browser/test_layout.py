@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import charts, heatmap, main, open_page, settled
+from testkit.steps import charts, heatmap, main, open_page, settled
 
 ADDRESSES = ("/?dataset=demo", "/shared-mistakes?dataset=demo", "/annotators?dataset=demo", "/tasks?dataset=demo")
 

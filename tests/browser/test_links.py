@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import choose, click_cell, heatmap, main, open_page, settled
+from testkit.steps import choose, click_cell, heatmap, main, open_page, settled
 
 VIEWS = {
     "/shared-mistakes?dataset=demo&reference=majority-vote&true=three&given=nine&beside=gold": "gave nine to a task",

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.steps import choose, main, open_page
+from testkit.steps import choose, main, open_page
 
 
 def region(page: Page, words: str) -> Locator:

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from crowdcore import analysis, load_dataset
+from testkit.steps import heatmap, main, open_page
 from tests.browser.conftest import percentages
-from tests.browser.steps import heatmap, main, open_page
 
 
 @pytest.mark.parametrize(("dataset", "published"), [("labelme", ("61.0", "44.1")), ("music", ("63.6", "38.6"))])

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import main, open_page, settled
+from testkit.steps import main, open_page, settled
 
 
 def test_one_click_leads_from_a_verdict_to_its_evidence(page: Page) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from benchmarks.verdicts import CONFUSED, COPIED, COPIER, DRIFTING, SPAMMER, planted_crowd
-from tests.browser.steps import main, settled
+from testkit.planted import CONFUSED, COPIED, COPIER, DRIFTING, SPAMMER, planted_crowd
+from testkit.steps import main, settled
 from tests.browser.test_upload import offer
 
 NAMED = {

@@ -14,10 +14,10 @@ import crowdcore as cc
 from crowdcore import analysis
 from crowdcore.learning.learners import learners
 from crowdcore.learning.results.result import TrainingResult
+from testkit.crowds import simulate_crowd
+from testkit.recorded_runs import invented, record
+from testkit.steps import charts, choose, main, open_page, settled, stand_still
 from tests.browser.conftest import hostile_crowd
-from tests.browser.recorded_runs import invented, record
-from tests.browser.steps import charts, choose, main, open_page, settled, stand_still
-from tests.conftest import simulate_crowd
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import main, open_page, settled
+from testkit.steps import main, open_page, settled
 
 
 def test_a_key_marks_a_task_and_the_marks_become_the_reference(page: Page) -> None:

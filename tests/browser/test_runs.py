@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 
 import crowdcore as cc
 from crowdcore.runs import Run, Workspace, change_tags, list_runs
-from tests.browser.recorded_runs import record
-from tests.browser.steps import main, open_page, settled
+from testkit.recorded_runs import record
+from testkit.steps import main, open_page, settled
 from tests.learning.made_up import made_up
 
 

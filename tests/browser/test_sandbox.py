@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 
 import crowdcore as cc
 from crowdcore.data import simulate
-from tests.browser.recorded_runs import invented, record
-from tests.browser.steps import charts, main, open_page, settled
+from testkit.recorded_runs import invented, record
+from testkit.steps import charts, main, open_page, settled
 
 SMALL = {"n_tasks": 400, "n_valid": 50, "n_test": 50, "n_workers": 5, "n_classes": 3}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Error, Page, expect
 
-from tests.browser.app_server import free_port, serving
+from testkit.app_server import free_port, serving
 
 oidc = pytest.importorskip("tests.browser.oidc_provider", reason="the extra 'sharing' is not installed")
 

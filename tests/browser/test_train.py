@@ -20,9 +20,9 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from crowdcore import runs
 from crowdcore.learning.learners import FIRST
 from crowdcore.runs import Run, Workspace
+from testkit.steps import main, open_page, settled
 from tests.browser.conftest import keep_estimates
 from tests.browser.lab import LONG, SOON, Lab, opened
-from tests.browser.steps import main, open_page, settled
 from tests.dashboard.test_embedding import photo_archive
 
 EPOCHS, MANY = 6, 400

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.steps import choose, main, open_page, settled
-from tests.conftest import simulate_crowd
-from tests.data import bombs
+from testkit import bombs
+from testkit.crowds import simulate_crowd
+from testkit.steps import choose, main, open_page, settled
 
 
 def offer(page: Page, name: str, content: bytes) -> None:

@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import main, open_page, settled
+from testkit.steps import main, open_page, settled
 
 TEXTS = ("Ann met Bob in New York.", "Rome is far from Paris.")
 MARKED = {  # of each worker, in each text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import choose, click_cell, heatmap, main, open_page, settled
+from testkit.steps import choose, click_cell, heatmap, main, open_page, settled
 
 STREET, INSIDECITY = 3, 1
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crowdcore.data.writers import write_folder
-from tests.named_crowd import named_crowd, names_in
+from testkit.named_crowd import named_crowd, names_in
 
 
 @pytest.fixture(scope="module")

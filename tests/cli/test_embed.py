@@ -14,7 +14,7 @@ import crowdcore as cc
 from crowdcore.data.dataset import Media
 from crowdcore.data.writers import write_folder
 from crowdcore.learning import TextFeatures, embedding
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 from tests.data.pictures import write_bad_pictures, write_pictures
 
 

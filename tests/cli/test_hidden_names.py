@@ -12,8 +12,8 @@ from crowdcore.cli.compare import _recovered
 from crowdcore.data import read_dataset
 from crowdcore.data.pseudonyms import pseudonyms
 from crowdcore.data.writers import write_folder
-from tests.browser.recorded_runs import invented
-from tests.named_crowd import NAME, SIDE, named_crowd, names_in
+from testkit.named_crowd import NAME, SIDE, named_crowd, names_in
+from testkit.recorded_runs import invented
 
 SHOWN = (
     ("info",),

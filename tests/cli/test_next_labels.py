@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from crowdcore.data.writers import write_folder
-from tests.named_crowd import NAME, named_crowd, names_in
+from testkit.named_crowd import NAME, named_crowd, names_in
 
 
 def test_assignments_keep_the_limits_and_hide_names(crowdcore, run, refused, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from crowdcore.data import read_dataset
 from crowdcore.data.writers import write_folder
-from tests.browser.recorded_runs import record
+from testkit.recorded_runs import record
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 

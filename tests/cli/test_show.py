@@ -45,7 +45,7 @@ def test_exhibits_of_runs_take_a_seed_and_an_epoch(crowdcore, tmp_path, monkeypa
     from crowdcore.data.writers import write_folder
     from crowdcore.exhibits import omega, worker_skills
     from crowdcore.exhibits.recovered import of_run
-    from tests.browser.recorded_runs import invented, record
+    from testkit.recorded_runs import invented, record
 
     folder = write_folder(crowd(), tmp_path / "crowd")
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))

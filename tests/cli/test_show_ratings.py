@@ -8,7 +8,7 @@ import pytest
 
 from crowdcore.data import read_ratings
 from crowdcore.learning import train_ratings
-from tests.browser.recorded_runs import record
+from testkit.recorded_runs import record
 from tests.rated_crowd import rated_folder
 
 

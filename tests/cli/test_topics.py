@@ -10,7 +10,7 @@ import pytest
 
 from crowdcore.data.dataset import Media
 from crowdcore.data.writers import write_folder
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def test_topics_are_told_and_classes_written(run, crowdcore, refused, tmp_path):

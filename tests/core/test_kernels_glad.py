@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from crowdcore.core import kernels
 from crowdcore.core.kernels_glad import Crowd, e_step, task_sums
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 @pytest.fixture(params=["numpy", "compiled"])

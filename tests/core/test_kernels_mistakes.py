@@ -10,8 +10,8 @@ from hypothesis import given
 
 from crowdcore.core import kernels_mistakes
 from crowdcore.core.kernels_mistakes import mistake_triples, repeats, soft_mistakes
+from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds, soft_reference
-from tests.conftest import simulate_crowd
 
 
 def literal(crowd, truth):

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 import crowdcore as cc
 from crowdcore.data import simulate
 from crowdcore.data.writers import write_folder
-from tests.browser.recorded_runs import record
+from testkit.recorded_runs import record
 from tests.dashboard.app_page import open_page
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up

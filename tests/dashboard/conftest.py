@@ -20,7 +20,7 @@ from crowdcore.data.writers import write_folder
 from crowdcore.runs import Estimate, Workspace, store
 from crowdcore.runs.schema import make_database
 from dashboard.services import estimates
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 if TYPE_CHECKING:
     from tests.dashboard.compared_runs import Recorded

@@ -12,8 +12,8 @@ from crowdcore import read_dataset
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 from crowdcore.data.writers import write_folder
 from crowdcore.learning.results.result import TrainingResult
-from tests.browser.recorded_runs import invented, record
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
+from testkit.recorded_runs import invented, record
 
 ABLE = {"conal": ["common_confusion", "worker_confusion", "omega"], "trace": ["worker_confusion"], "dl-mv": []}
 

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 import crowdcore as cc
 from crowdcore.data.writers import write_folder
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 from tests.dashboard import app_page
 from tests.dashboard.app_page import table, words
 

@@ -19,7 +19,7 @@ from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.report import parts as report_parts, to_html
 from dashboard.services import compare, datasets, report
 from dashboard.services.runs import result as result_of
-from tests.browser.recorded_runs import record
+from testkit.recorded_runs import record
 from tests.dashboard.app_page import table, words
 from tests.dashboard.compared_runs import METHODS, Recorded, page
 from tests.learning.made_up import made_up

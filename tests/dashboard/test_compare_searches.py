@@ -18,7 +18,7 @@ from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.store import create, set_state
 from crowdcore.runs.study import RUN, distributions, open_study
 from dashboard.services import compare
-from tests.browser.recorded_runs import record
+from testkit.recorded_runs import record
 from tests.dashboard.app_page import table, words
 from tests.dashboard.compared_runs import page
 from tests.learning.helpers import featured_crowd

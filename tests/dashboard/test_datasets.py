@@ -14,7 +14,8 @@ from crowdcore.data.items import Item, item_of
 from crowdcore.data.writers import write_folder
 from dashboard.components.guard import without_server_paths
 from dashboard.services import datasets, opening
-from tests.conftest import ROOT, simulate_crowd
+from testkit.crowds import simulate_crowd
+from tests.conftest import ROOT
 from tests.dashboard.app_page import open_page, words
 
 

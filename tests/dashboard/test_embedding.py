@@ -13,7 +13,7 @@ import numpy as np
 from crowdcore.data.uploads import dataset_title, digest_of
 from crowdcore.learning.trainable import embeddable, suggested_methods
 from dashboard.services import opening, uploads
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 from tests.dashboard.app_page import button, open_page, words
 from tests.data.pictures import write_pictures
 

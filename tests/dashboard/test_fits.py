@@ -14,7 +14,7 @@ from crowdcore.exhibits.fits import fitted
 from dashboard.services import datasets, opening
 from dashboard.services.fits import labels_csv, start_fits, wait_for
 from dashboard.services.jobs import Job
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 from crowdcore import load_dataset
 from crowdcore.exhibits.view import worker_names
 from dashboard.services import uploads
+from testkit.named_crowd import NAME, SIDE, addresses, names_in, record_named_crowd, written
 from tests.dashboard.app_page import open_page
-from tests.named_crowd import NAME, SIDE, addresses, names_in, record_named_crowd, written
 
 SLOW = "train"  # waits for torch, and names no worker; `python -m benchmarks.names` opens it too
 

@@ -6,7 +6,7 @@ import pytest
 
 from crowdcore.core.errors import SettingError
 from crowdcore.exhibits import between, tasks, view
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 from tests.dashboard.app_page import open_page, table
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crowdcore.data.writers import write_folder
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 from tests.dashboard.app_page import open_page, table, words
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from crowdcore import analysis, load_dataset
 from crowdcore.data.writers import write_folder
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 from tests.dashboard.app_page import open_page, words
 
 PAGES = ("overview", "data", "mistakes", "annotators", "tasks")

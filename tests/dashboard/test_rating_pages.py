@@ -17,7 +17,7 @@ from dashboard.components import frame
 from dashboard.components.table import formats
 from dashboard.pages import TITLES
 from dashboard.services import opening, report, searches, train
-from tests.browser.recorded_runs import record
+from testkit.recorded_runs import record
 from tests.dashboard.app_page import button, open_page, table, words
 from tests.rated_crowd import rated_folder
 

@@ -29,8 +29,8 @@ from crowdcore.learning.recovery.lines import (
 from crowdcore.learning.recovery.measures import judge, true_effective
 from crowdcore.learning.recovery.plan import preset
 from dashboard.services import sandbox, sandbox_results
-from tests.browser.recorded_runs import record
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
+from testkit.recorded_runs import record
 from tests.dashboard.app_page import button, field, open_page, words
 from tests.learning.made_up import made_up
 

@@ -14,7 +14,7 @@ from crowdcore.data import simulate, write_folder
 from crowdcore.learning import tagged_spans, train_ratings
 from crowdcore.learning.recovery.usual import usual_settings
 from dashboard.services import opening, sandbox, sandbox_results
-from tests.browser.recorded_runs import record
+from testkit.recorded_runs import record
 from tests.dashboard.app_page import button, field, open_page, table, words
 from tests.rated_crowd import rated_folder
 

@@ -9,7 +9,7 @@ import pytest
 from crowdcore.data.tour import DEMO, TOUR
 from crowdcore.data.writers import write_folder
 from dashboard.pages import PATHS, TITLES
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 from tests.dashboard.test_pages import open_page
 
 

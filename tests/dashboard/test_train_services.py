@@ -21,7 +21,7 @@ from crowdcore.runs import Estimate, Run, RunSpec
 from crowdcore.runs.searchable import searchable, usually_searched
 from dashboard.components.run_words import run_label, run_labels, run_names
 from dashboard.services import estimates, opening, train
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 VALUES = st.one_of(st.booleans(), st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text())
 BEGAN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)

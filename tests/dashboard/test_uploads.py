@@ -17,9 +17,9 @@ from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.core.places import workspace
 from crowdcore.data.uploads import upload_folder
 from dashboard.services import datasets, opening, uploads
-from tests.conftest import simulate_crowd
-from tests.data import bombs
-from tests.data.readers.exports import STUDIO
+from testkit import bombs
+from testkit.crowds import simulate_crowd
+from testkit.exports import STUDIO
 
 CSV = b"task,worker,label\nt1,ann,cat\nt1,bob,dog\nt2,ann,cat\n"
 

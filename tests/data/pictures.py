@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tests.data import bombs
+from testkit import bombs
 
 
 def write_pictures(folder: Path, classes: list[int], side: int = 16) -> list[str]:

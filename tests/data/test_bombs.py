@@ -12,8 +12,8 @@ from crowdcore.core.errors import DataError
 from crowdcore.data import arrays, examine, write_folder
 from crowdcore.data.arrays import array_shape, open_array, read_npz
 from crowdcore.data.tables import parquet
-from tests.conftest import simulate_crowd
-from tests.data import bombs
+from testkit import bombs
+from testkit.crowds import simulate_crowd
 
 GIB = 1 << 30
 

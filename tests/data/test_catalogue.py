@@ -10,7 +10,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import catalogue, describe_datasets, write_folder
 from crowdcore.data.catalogue import open_labels, with_pictures
 from crowdcore.data.kinds import RATINGS, KindError
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from PIL import Image
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import images
 from crowdcore.data.dataset import Media
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 from tests.data.pictures import write_bad_pictures, write_pictures
 from tests.data.sources.server import Server
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from benchmarks import fuzz_readers
 from crowdcore.data import examine
+from testkit import fuzz_readers
 
 CELLS = st.sampled_from(["", "a", "b", "c", " a", "-1", "NA", "é"])
 ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=12)

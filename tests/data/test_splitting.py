@@ -10,7 +10,7 @@ import pytest
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import examine, read_dataset, split_tasks
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 @pytest.fixture

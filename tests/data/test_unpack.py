@@ -10,7 +10,7 @@ import pytest
 from crowdcore.core.errors import DataError
 from crowdcore.data import unpack
 from crowdcore.data.unpack import unpack_zip
-from tests.data.bombs import zipped
+from testkit.bombs import zipped
 
 CSV = b"task,worker,label\nt1,ann,cat\nt1,bob,dog\n"
 

@@ -16,9 +16,6 @@ import optuna
 import pandas as pd
 import plotly.graph_objects as go
 
-from benchmarks.coordinated import ATTACKED, attacked_crowd
-from benchmarks.rounds import two_rounds
-from benchmarks.verdicts import DRIFTING, planted_crowd
 from crowdcore import aggregation, analysis, figures, load_dataset
 from crowdcore.data import simulate
 from crowdcore.exhibits import rating_tasks
@@ -27,7 +24,8 @@ from crowdcore.exhibits.ratings import rating_view
 from crowdcore.learning import RecoveryPlan, RecoveryStudy, TrainingResult, study_recovery, train
 from crowdcore.learning.comparison.summary import class_bands
 from crowdcore.learning.recovery.measures import BOUNDS, MEASURES
-from tests.browser.pictures import small
+from testkit.planted import ATTACKED, DRIFTING, attacked_crowd, planted_crowd, two_rounds
+from testkit.steps import small
 from tests.docs.runner import DOCS
 from tests.rated_crowd import rated_crowd
 

@@ -28,7 +28,7 @@ def test_a_page_can_be_carried_out(
 @pytest.mark.parametrize("page", EXTEND)
 def test_an_extension_works_in_the_files_that_its_guide_names(page: str, tmp_path: Path) -> None:
     copy = tmp_path / "crowdcore"
-    for part in ("crowdcore", "dashboard", "data", "docs", "tests"):
+    for part in ("crowdcore", "dashboard", "data", "docs", "tests", "testkit"):
         shutil.copytree(ROOT / part, copy / part)  # with what Python has compiled
     shutil.copy(ROOT / "pyproject.toml", copy)
     carry_out(DOCS / page, copy, code=copy)

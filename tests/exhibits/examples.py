@@ -13,7 +13,7 @@ from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits import View, view as view_of
 from crowdcore.exhibits.catalogue import catalogue
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 FITS = ("dawid-skene", "conal-em")
 OF_VIEWS = {

@@ -12,7 +12,7 @@ from crowdcore import analysis, exhibits
 from crowdcore.core.errors import DataError
 from crowdcore.exhibits import View, view
 from crowdcore.exhibits.fits import fitted
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 @pytest.fixture(scope="module")

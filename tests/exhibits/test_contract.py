@@ -11,7 +11,7 @@ import pytest
 from crowdcore.exhibits import Exhibit, View, view
 from crowdcore.exhibits.catalogue import catalogue
 from crowdcore.marks import add_mark
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 from tests.exhibits.examples import OF_VIEWS, crowd, made
 
 NAMES = re.compile(r"<x>|&(?!amp;|lt;|gt;|#)|&amp;(amp|lt|gt);")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.coordinated import ATTACKED, attacked_crowd
-from benchmarks.verdicts import honest_crowd
 from crowdcore import SettingError
 from crowdcore.exhibits import View, coordinated, view
+from testkit.planted import ATTACKED, attacked_crowd, honest_crowd
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from crowdcore.exhibits import view
 from crowdcore.exhibits.corrections import confusion_correction
 from crowdcore.exhibits.recovered import of_run
 from crowdcore.exhibits.worker_skills import recovered_workers
-from tests.browser.recorded_runs import invented
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
+from testkit.recorded_runs import invented
 
 
 def test_a_workers_correction_is_shown_for_the_seed_and_epoch_that_are_looked_at():

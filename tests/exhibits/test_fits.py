@@ -11,7 +11,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.exhibits import view
 from crowdcore.exhibits.aggregation import judgement
 from crowdcore.exhibits.fits import canonical, fitted, is_fit, read_fit, spell_fit
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 VALUES = st.one_of(st.booleans(), st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text())
 

@@ -10,8 +10,9 @@ from crowdcore.exhibits import Exhibit, view
 from crowdcore.exhibits.catalogue import catalogue
 from crowdcore.exhibits.glossary import GLOSSARY, as_markdown, glossary, meaning
 from crowdcore.exhibits.recovered import of_run
-from tests.browser.recorded_runs import invented
-from tests.conftest import ROOT, simulate_crowd
+from testkit.crowds import simulate_crowd
+from testkit.recorded_runs import invented
+from tests.conftest import ROOT
 from tests.exhibits.examples import OF_VIEWS, crowd, made
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up

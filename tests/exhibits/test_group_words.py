@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import exhibits
 from crowdcore.exhibits import view
 from crowdcore.exhibits.workers import worker_distances, worker_groups
+from testkit.planted import HONEST, honest_crowd
 from tests.analysis.crowds import make_crowd
 
 

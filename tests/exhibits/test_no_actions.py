@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crowdcore.exhibits import verdicts, view
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 @pytest.mark.parametrize("reference", ["gold", "auto"])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.verdicts import COPIED, COPIER, HONEST, PLANTED, honest_crowd, planted_crowd
 from crowdcore.data.simulate import tags
 from crowdcore.exhibits import verdicts, view
 from crowdcore.exhibits.worker_page import worker_partners
 from crowdcore.exhibits.workers import worker_pairs
+from testkit.planted import COPIED, COPIER, HONEST, PLANTED, honest_crowd, planted_crowd
 
 MISLED = 90021
 """Seed of an honest crowd whose tasks have foils that win the vote: two pairs have q <= 0.05."""

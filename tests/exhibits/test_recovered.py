@@ -12,8 +12,8 @@ from crowdcore import analysis
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits import Exhibit, confusions, contradicted, omega, view, worker_skills
 from crowdcore.exhibits.recovered import RunView, of_run, recovered, seeds
-from tests.browser.recorded_runs import invented
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
+from testkit.recorded_runs import invented
 
 
 @pytest.fixture

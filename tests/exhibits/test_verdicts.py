@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from benchmarks.verdicts import CONFUSED, COPIED, COPIER, DRIFTING, HONEST, SPAMMER, honest_crowd, planted_crowd
 from crowdcore import load_dataset
 from crowdcore.exhibits import View, verdicts, view, worker_page
 from crowdcore.exhibits._intervals import in_words, sampled
+from testkit.crowds import simulate_crowd
+from testkit.planted import CONFUSED, COPIED, COPIER, DRIFTING, HONEST, SPAMMER, honest_crowd, planted_crowd
 from tests.analysis.workers.test_speed import HASTY, TIRED, timed
-from tests.conftest import simulate_crowd
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from crowdcore import analysis
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.exhibits import Exhibit, view
 from crowdcore.exhibits._cached import _MOST, cached, held, size_of
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def test_a_reference_is_fitted_once_per_dataset() -> None:

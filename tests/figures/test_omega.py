@@ -8,7 +8,7 @@ import pytest
 from crowdcore import analysis, figures
 from crowdcore.data.simulate import synthetic
 from crowdcore.figures.omega import BINS
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def omegas(crowd, seeds: int = 2):

@@ -8,7 +8,7 @@ import pytest
 import crowdcore as cc
 from crowdcore import figures
 from crowdcore.analysis import shared_mistakes
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 from tests.figures.cells import words
 
 

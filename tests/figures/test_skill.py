@@ -9,7 +9,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore import analysis, figures
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def compared(n_workers: int = 12, seeds=(0, 1), reference="gold", seed: int = 0):

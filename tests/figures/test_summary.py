@@ -7,8 +7,8 @@ import pytest
 
 from crowdcore import figures
 from crowdcore.analysis import agreement, summary
+from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import make_crowd
-from tests.conftest import simulate_crowd
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from crowdcore import analysis, figures
 from crowdcore.analysis import WorkerDistance
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def distances(n: int, seed: int = 0) -> WorkerDistance:

@@ -18,7 +18,7 @@ from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.data import Batch, Data
 from crowdcore.learning.training.loop import Replica, make_replicas
 from crowdcore.learning.training.problem import Problem, make_problem
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 CPU = torch.device("cpu")
 N_CLASSES, N_WORKERS, N_FEATURES, HIDDEN, EMBEDDING = 3, 5, 6, 7, 4

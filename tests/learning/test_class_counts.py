@@ -11,7 +11,7 @@ from crowdcore import aggregation
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning import methods, train
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 from tests.learning.helpers import featured_crowd
 
 

@@ -17,41 +17,14 @@ from sklearn.linear_model import LogisticRegression
 
 from crowdcore import aggregation
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.dataset import Media
 from crowdcore.learning import TopicModel, fit_topics
 from crowdcore.learning.topics.classes import ClassTopics, Crowd
 from crowdcore.learning.topics.documents import batches
 from crowdcore.learning.topics.inference import Priors
-from tests.conftest import simulate_crowd
+from testkit.corpus import CLASSES, TOPICS, WORDS, WORKERS, Corpus, N
 
-N, N_TEST, CLASSES, TOPICS, WORDS, WORKERS = 240, 200, 3, 6, 100, 6
 PRIORS, OMEGA = Priors(0.1, 0.05, 0.01), 1.0
-
-
-class Corpus:
-    """Documents drawn from the model: two topics speak for each class, the labels of workers are often wrong."""
-
-    def __init__(self, seed: int = 0) -> None:
-        rng = np.random.default_rng(seed)
-        self.topics = rng.dirichlet(np.full(WORDS, 0.05), TOPICS)
-        self.gold = rng.integers(CLASSES, size=N + N_TEST)
-        favoured = np.where(np.arange(TOPICS) % CLASSES == self.gold[:, None], 1.2, 0.15)
-        shares = np.stack([rng.dirichlet(row) for row in favoured])
-        self.counts = rng.multinomial(60, shares @ self.topics)
-        right = rng.uniform(0.35, 0.8, WORKERS)[:, None, None]
-        self.confusion = right * np.eye(CLASSES) + (1 - right) / (CLASSES - 1) * (1 - np.eye(CLASSES))
-        self.confusion[0] = [[0.1, 0.85, 0.05], [0.85, 0.1, 0.05], [0.05, 0.05, 0.9]]  # one worker swaps two classes
-        self.task = np.repeat(np.arange(N), 3)
-        self.worker = np.concatenate([np.sort(rng.permutation(WORKERS)[:3]) for _ in range(N)])
-        rows = self.confusion[self.worker, self.gold[self.task]].cumsum(1)
-        self.label = (rng.random((len(rows), 1)) > rows).sum(1)
-
-    def dataset(self) -> CrowdDataset:
-        crowd = simulate_crowd(N + N_TEST, WORKERS, CLASSES, 3)
-        crowd = crowd.where(crowd.task < N)
-        split = np.where(np.arange(N + N_TEST) < N, 0, 2).astype(np.int8)
-        parts = {"task": self.task, "worker": self.worker, "label": self.label, "gold": self.gold}
-        return replace(crowd, split=split, **{k: v.astype(getattr(crowd, k).dtype) for k, v in parts.items()})
 
 
 @pytest.fixture(scope="module")

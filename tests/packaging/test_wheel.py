@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, expect
 
 from crowdcore.core.errors import need_extra
 from dashboard.components.text import as_text
-from tests.browser.app_server import free_port, wait_until_up
+from testkit.app_server import free_port, wait_until_up
 from tests.packaging.conftest import ROOT, Install
 
 SOON = 20.0  # seconds in which an app that is asked to end has ended

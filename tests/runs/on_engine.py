@@ -19,7 +19,7 @@ from crowdcore.data.rows import Rows
 from crowdcore.data.writers import write_folder
 from crowdcore.runs.lease import Note, leased
 from crowdcore.runs.workspace import Workspace
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 LONG = 100_000  # epochs that no test waits for
 ENGINE, WORKER = "crowdcore.runs.engine_process", "multiprocessing.spawn"  # words of their command lines

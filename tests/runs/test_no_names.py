@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from crowdcore.data.writers import write_folder
+from testkit.named_crowd import NAME, SIDE, names_in
 from tests.learning.helpers import featured_crowd
-from tests.named_crowd import NAME, SIDE, names_in
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from crowdcore.runs import RunSpec, Workspace, get_run, list_runs, mounts, recor
 from crowdcore.runs.engine import engine_state
 from crowdcore.runs.locks import is_locked
 from crowdcore.runs.record_errors import RecordError, explained
-from tests.browser.recorded_runs import record as record_result
+from testkit.recorded_runs import record as record_result
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 

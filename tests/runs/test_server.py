@@ -18,8 +18,8 @@ import pandas as pd
 import pytest
 
 from crowdcore.runs import Workspace, curves, get_run, list_runs, predictions, result
-from tests.browser.app_server import free_port
-from tests.browser.recorded_runs import record
+from testkit.app_server import free_port
+from testkit.recorded_runs import record
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 

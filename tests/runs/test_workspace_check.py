@@ -32,7 +32,7 @@ from crowdcore.runs import (
     store,
 )
 from crowdcore.runs.backup import backup_workspace
-from tests.browser.recorded_runs import record
+from testkit.recorded_runs import record
 from tests.cli.conftest import crowdcore, run  # noqa: F401
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up

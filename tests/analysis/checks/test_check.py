@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from benchmarks.verdicts import COPIED, COPIER, DRIFTING, SPAMMER, honest_crowd, planted_crowd
 from crowdcore.analysis import check_page, junit_xml
 from crowdcore.analysis.workers.speed import answer_times
 from crowdcore.data.dataset import CrowdDataset
+from testkit.planted import COPIED, COPIER, DRIFTING, SPAMMER, honest_crowd, planted_crowd
 
 LARGE = {"n_tasks": 600, "n_workers": 15, "skill": (0.6, 0.95), "even": True}
 WORKERS = {

@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.coordinated import ATTACKED, attacked_crowd, common_confusion
-from benchmarks.verdicts import honest_crowd
 from crowdcore.analysis import pair_mistakes
 from crowdcore.analysis.coordinated.pairs import agreement_beyond
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
+from testkit.planted import ATTACKED, attacked_crowd, common_confusion, honest_crowd
 
 
 def p_values(crowd: CrowdDataset, reference: str = "gold") -> tuple[FloatArray, FloatArray]:

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from benchmarks.coordinated import ATTACKED, attacked_crowd
-from benchmarks.verdicts import honest_crowd
 from crowdcore.analysis.coordinated import groups
 from crowdcore.analysis.coordinated.groups import pushes
 from crowdcore.analysis.reference import resolve_reference
@@ -15,6 +13,7 @@ from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.core.kernels import vote_counts
 from crowdcore.core.kernels_pushes_numba import expected_labels
 from crowdcore.data.dataset import CrowdDataset
+from testkit.planted import ATTACKED, attacked_crowd, honest_crowd
 from tests.analysis.crowds import crowds
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.mistakes import PAIRS, TASKS, unequal, with_copier
 from crowdcore import analysis
+from testkit.erring import PAIRS, TASKS, unequal, with_copier
 
 
 @pytest.mark.parametrize("tasks", ["unequal", "unequal, foils"])

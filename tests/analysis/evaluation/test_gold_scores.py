@@ -13,8 +13,8 @@ import crowdcore as cc
 from crowdcore.aggregation import AggregationResult
 from crowdcore.analysis.evaluation.gold_scores import calibration, judge, show_gold
 from crowdcore.core.errors import SettingError
+from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds
-from tests.conftest import simulate_crowd
 
 
 def certain(labels, n_classes, **parts):

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from benchmarks.verdicts import honest_crowd
 from crowdcore.analysis import agreement
 from crowdcore.analysis.labels.agreement import explain
+from testkit.crowds import simulate_crowd
+from testkit.planted import honest_crowd
 from tests.analysis.crowds import crowds, make_crowd
-from tests.conftest import simulate_crowd
 
 
 def first_labels(crowd) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 import crowdcore as cc
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis import minimax_bound
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def kl(p, q):

@@ -11,12 +11,12 @@ import pytest
 from scipy.special import digamma
 
 import crowdcore as cc
-from benchmarks.next_labels import curve
-from benchmarks.verdicts import honest_crowd
 from crowdcore import aggregation
 from crowdcore.analysis import next_labels
 from crowdcore.analysis.labels.next_labels import _beliefs, _information, _split
 from crowdcore.data.dataset import CrowdDataset
+from testkit.label_budget import curve
+from testkit.planted import honest_crowd
 
 SMALL = {"n_tasks": 12, "n_workers": 5, "n_classes": 3, "per_task": 2, "even": True}
 

@@ -11,7 +11,7 @@ import pytest
 
 from crowdcore.analysis.labels.disagreement import task_disagreement
 from crowdcore.core.errors import DataError
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def test_equals_a_loop_over_tasks(crowd):

@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.coordinated import ATTACKED, attacked_crowd
-from benchmarks.mistakes import PAIRS, TASKS, unequal
-from benchmarks.verdicts import honest_crowd
 from crowdcore.analysis.coordinated.pairs import AgreementByOthers, agreement_by_others
 from crowdcore.core.kernels_latent_pairs_numba import fill_pairs
 from crowdcore.data.dataset import CrowdDataset
+from testkit.erring import PAIRS, TASKS, unequal
+from testkit.planted import ATTACKED, attacked_crowd, honest_crowd
 from tests.enumerated_tasks import N_TASKS, N_WORKERS, C, chance, random_tasks, states
 
 

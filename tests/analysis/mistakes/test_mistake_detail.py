@@ -10,8 +10,8 @@ from hypothesis import given
 
 import crowdcore as cc
 from crowdcore.analysis import mistake_cell, mistake_list, shared_mistakes
+from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds
-from tests.conftest import simulate_crowd
 
 
 @given(crowds())

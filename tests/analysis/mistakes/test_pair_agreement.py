@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.mistakes import TASKS, unequal, with_copier
-from benchmarks.verdicts import honest_crowd
 from crowdcore.analysis import pair_mistakes
 from crowdcore.analysis.coordinated.pairs import beyond
+from testkit.erring import TASKS, unequal, with_copier
+from testkit.planted import honest_crowd
 from tests.analysis.crowds import make_crowd
 
 DENSE, SPARSE = (150, 20, 5, 20), (600, 40, 5, 3)

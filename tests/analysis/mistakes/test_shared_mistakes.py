@@ -11,8 +11,8 @@ import crowdcore as cc
 from crowdcore.analysis import shared_mistakes
 from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.data.dataset import CrowdDataset
+from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
-from tests.conftest import simulate_crowd
 
 
 @pytest.mark.parametrize(

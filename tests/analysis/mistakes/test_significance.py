@@ -11,7 +11,7 @@ from scipy.stats import false_discovery_control, rankdata
 from crowdcore.analysis import shared_mistakes
 from crowdcore.analysis.mistakes.significance import sharing_p_values
 from crowdcore.analysis.statistics import benjamini_hochberg
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 def p_values(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

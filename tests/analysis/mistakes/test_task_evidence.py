@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from benchmarks.mistakes import FOOLED, individual
 from crowdcore.analysis import shared_mistakes
 from crowdcore.analysis.mistakes.significance import sharing_p_values
 from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.core import kernels_mistakes
 from crowdcore.core.kernels_mistakes import carried_sums, mistake_triples
+from testkit.erring import FOOLED, individual
 from tests.analysis.crowds import crowds, make_crowd
 
 DENSE = (20, 120, 6, 20)

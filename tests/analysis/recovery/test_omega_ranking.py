@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 
 from crowdcore.analysis import annotation_entropy, omega_ranking
 from crowdcore.core.errors import DataError, SettingError
+from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds, soft_reference
-from tests.conftest import simulate_crowd
 
 
 def omegas(crowd, n_seeds: int, seed: int = 0):

@@ -9,8 +9,8 @@ import pytest
 
 from crowdcore.analysis import effective_confusion, recovered_confusion
 from crowdcore.core.errors import SettingError
+from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import make_crowd
-from tests.conftest import simulate_crowd
 
 SEEDS = (3, 5, 8)
 

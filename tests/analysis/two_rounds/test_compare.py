@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from benchmarks.rounds import CHANGED, two_rounds
 from crowdcore import analysis
+from testkit.planted import CHANGED, two_rounds
 
 EVEN = {"n_tasks": 700, "even": True}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import analysis
 from crowdcore.analysis.verdicts.peers import Evidence, agreement_beyond, peer_beliefs
 from crowdcore.core.types import IntArray
-from tests.aggregation.crowds import simulated
+from testkit.crowds import simulated
+from testkit.planted import HONEST, honest_crowd
 from tests.analysis.crowds import make_crowd
 
 FOILS = HONEST["4 classes, hard, own foils"]

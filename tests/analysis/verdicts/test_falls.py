@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.falls import DRIFTING, falling, in_sessions, uneven
-from benchmarks.verdicts import PLANTED, honest_crowd, planted_crowd
+from testkit.planted import DRIFTING, PLANTED, falling, honest_crowd, in_sessions, planted_crowd, uneven
 
 
 def test_a_fall_at_the_only_break_is_found() -> None:

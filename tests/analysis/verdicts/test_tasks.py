@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import gmean
 
-from benchmarks.verdicts import honest_crowd
 from crowdcore import analysis
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.tasks import REASONS
 from crowdcore.core.errors import SettingError
+from testkit.planted import honest_crowd
 from tests.analysis.crowds import make_crowd
 
 ROWS = [(task, worker, task % 2) for task in range(60) for worker in range(6)]  # six faultless workers

@@ -9,14 +9,24 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from benchmarks.coordinated import ATTACKED, attacked_crowd
-from benchmarks.verdicts import CONFUSED, COPIED, COPIER, DRIFTING, HONEST, SPAMMER, honest_crowd, planted_crowd
 from crowdcore import analysis
 from crowdcore.analysis.verdicts.drift import change_points
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.skill import skill_evidence
 from crowdcore.core.errors import SettingError
 from crowdcore.exhibits._verdict_words import reasons
+from testkit.planted import (
+    ATTACKED,
+    CONFUSED,
+    COPIED,
+    COPIER,
+    DRIFTING,
+    HONEST,
+    SPAMMER,
+    attacked_crowd,
+    honest_crowd,
+    planted_crowd,
+)
 
 LARGE = {"n_tasks": 600, "n_workers": 15, "skill": (0.6, 0.95), "even": True}
 

@@ -17,8 +17,8 @@ from crowdcore.analysis import (
     worker_distance,
     worker_distance as distance_of,
 )
+from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
-from tests.conftest import simulate_crowd
 
 KINDS = ("shrunken-mse", "mse", "shared-mse", "jensen-shannon")
 

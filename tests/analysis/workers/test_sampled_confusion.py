@@ -9,8 +9,8 @@ import crowdcore as cc
 from crowdcore import analysis
 from crowdcore.analysis import credible_intervals, sampled_confusion
 from crowdcore.analysis.workers.uncertainty import drawn_prior
+from testkit.crowds import simulate_crowd
 from tests.aggregation.test_recovery import WORKERS, crowd_with_truth
-from tests.conftest import simulate_crowd
 
 
 def test_they_cover_where_credible_intervals_are_too_narrow():

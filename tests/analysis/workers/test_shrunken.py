@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from crowdcore.analysis import shrunken_confusion, spread_of_workers, worker_confusion, worker_distance
+from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
-from tests.conftest import simulate_crowd
 
 
 def rows_of(counts, n_classes=2):

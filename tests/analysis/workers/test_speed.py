@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from benchmarks.verdicts import HONEST, honest_crowd
 from crowdcore import analysis
 from crowdcore.analysis.workers.speed import answer_times
 from crowdcore.data.dataset import CrowdDataset
+from testkit.planted import HONEST, honest_crowd
 
 HASTY, TIRED = 0, 1
 FASTER_BY_CHANCE = 90048

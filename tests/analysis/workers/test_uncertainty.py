@@ -10,8 +10,8 @@ import pytest
 import crowdcore as cc
 from crowdcore.analysis.workers.uncertainty import bootstrap_confusion, credible_intervals
 from crowdcore.core.errors import SettingError
+from testkit.crowds import simulate_crowd
 from tests.aggregation.test_recovery import crowd_with_truth, full_confusions
-from tests.conftest import simulate_crowd
 
 
 def test_credible_intervals_are_quantiles_of_the_dirichlet_posterior():

@@ -9,8 +9,8 @@ from hypothesis import assume, given
 import crowdcore as cc
 from crowdcore.analysis import what_if, without_each
 from crowdcore.analysis.labels.votes import majority_of_others
+from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds, make_crowd
-from tests.conftest import simulate_crowd
 
 
 def majority(crowd, keep):

@@ -6,7 +6,7 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import MappingError, examine
-from tests.data.readers import export_tables as exports
+from testkit import export_tables as exports
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import MappingError, examine
-from tests.data.readers import exports
+from testkit import exports
 
 
 def test_parquet_of_a_dataset(tmp_path):

@@ -12,8 +12,8 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.core.registry import Registry
 from crowdcore.data import examine
 from crowdcore.data.readers import readers
+from testkit import exports
 from tests.data.pictures import write_pictures
-from tests.data.readers import exports
 
 LONG = "task,worker,label\nt1,w1,a\nt1,w2,b\nt2,w1,b\n"
 WIDE = "task,w1,w2\nt1,a,b\nt2,b,\n"

@@ -6,7 +6,7 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import examine
-from tests.data.readers import exports
+from testkit import exports
 
 
 def test_users_are_the_names_of_the_files(tmp_path):

@@ -14,8 +14,8 @@ import pytest
 from crowdcore.core.errors import CrowdError
 from crowdcore.data import examine
 from crowdcore.data.readers import readers
-from tests.data.readers import exports
-from tests.data.readers.export_tables import mturk
+from testkit import exports
+from testkit.export_tables import mturk
 
 NAMES = list(exports.COUNTS)
 MUTATIONS, SEED = 15, 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crowdcore.data import MappingError, examine
-from tests.data.readers import exports
+from testkit import exports
 
 
 def test_times_are_no_labels(tmp_path):

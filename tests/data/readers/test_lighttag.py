@@ -8,7 +8,7 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import examine
-from tests.data.readers import exports
+from testkit import exports
 
 
 def test_who_saw_and_who_classified(tmp_path):

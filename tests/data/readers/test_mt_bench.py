@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 
 from crowdcore.data import examine
-from tests.data.readers import exports
+from testkit import exports
 
 
 def test_scores_of_a_csv(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import MappingError, examine, read_dataset
-from tests.data.readers import export_tables as exports
+from testkit import export_tables as exports
 
 SENTIMENT = exports.MTURK_HEADER.index("Answer.sentiment")
 

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from crowdcore.core.errors import DataError
 from crowdcore.data import examine, read_dataset
 from crowdcore.data.readers import _marked_texts
-from tests.data.readers import exports
+from testkit import exports
 from tests.data.readers.test_exports import examined, mutate_document, mutate_text
 
 TEXT = "Ann met Bob in New York."  # Ann 0…3, met 4…7, Bob 8…11, in 12…14, New 15…18, York 18…23

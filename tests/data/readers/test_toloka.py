@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crowdcore.data import MappingError, examine
-from tests.data.readers import export_tables as exports
+from testkit import export_tables as exports
 
 
 @pytest.fixture

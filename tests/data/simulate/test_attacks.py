@@ -10,7 +10,7 @@ import pytest
 from crowdcore import DataError, SettingError
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 @pytest.fixture

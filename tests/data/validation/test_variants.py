@@ -15,7 +15,7 @@ from crowdcore.data import SimulatedTruth, examine, read_dataset
 from crowdcore.data.dictionary import strings
 from crowdcore.data.validation.multi_select import find_multi_selects
 from crowdcore.data.validation.variants import fold
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.data.readers.export_tables import APPEN, TEXTS, TOLOKA, mturk
+from testkit.export_tables import APPEN, TEXTS, TOLOKA, mturk
 
 
 def _studio(number: int, who: int, *choices: str, **more: Any) -> dict[str, Any]:

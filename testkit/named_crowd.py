@@ -15,8 +15,8 @@ import pandas as pd
 from crowdcore import read_dataset
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 from crowdcore.data.writers import write_folder
-from tests.browser.recorded_runs import invented, record
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
+from testkit.recorded_runs import invented, record
 
 __all__ = ["NAME", "SIDE", "addresses", "named_crowd", "names_in", "record_named_crowd", "unpacked", "written"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks._plain_readers import Row, cells, melted, plain_json, plain_parquet, plain_rows
+from testkit.plain_readers import Row, cells, melted, plain_json, plain_parquet, plain_rows
 
 
 @dataclass(frozen=True)
@@ -145,10 +145,10 @@ def export(rng: random.Random) -> Made:
 
 
 def exports() -> dict[str, Path]:
-    """Reader name -> sample file, from ``tests.data.readers.exports``."""
+    """Reader name -> sample file, from ``testkit.exports``."""
     if not _EXPORTS:
         try:
-            from tests.data.readers.exports import write
+            from testkit.exports import write
         except ImportError:
             return {}
         folder = Path(tempfile.mkdtemp())

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Playwright, expect
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 APP = ROOT / "dashboard" / "server.py"
 FLAGS = [
     "--no-sandbox",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
 # A script for every page: notes when the app was asked for something, and when it last said something.
@@ -94,3 +96,10 @@ def choose(page: Page, label: str, option: str) -> None:
     box.fill(option)
     page.get_by_role("option", name=option, exact=True).first.click()
     settled(page)
+
+
+def small(png: bytes) -> bytes:
+    """The picture in 256 colours, rare ones among them: the median cut gives a few dots the colour of others."""
+    out, picture = io.BytesIO(), Image.open(io.BytesIO(png)).convert("RGB")
+    picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    return out.getvalue()
