@@ -30,7 +30,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
 from crowdcore.learning import train
 from crowdcore.learning.gaussian import em, fit, space
-from crowdcore.learning.gaussian.fit import GaussianSettings
+from crowdcore.learning.method_settings import GaussianSettings
 
 N_FEATURES, HELD = 512, 2000
 seconds: Counter[str] = Counter()

@@ -10,7 +10,7 @@ from crowdcore.data.dataset import CrowdDataset
 
 aggregators: Registry[Aggregator] = Registry(
     __package__,
-    Aggregator,  # type: ignore[type-abstract]
+    Aggregator,
     "aggregator",
     foreign={"crowd-kit": f"{__package__}._crowd_kit"},
 )

@@ -8,13 +8,17 @@ Third parties add members through the registry's entry-point group (name = regis
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import importlib
 import logging
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from importlib.abc import InspectLoader
 from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from importlib.util import find_spec
+from typing import Any, Generic, TypeVar
 
 from crowdcore.core.errors import PluginError, SettingError, did_you_mean
 
@@ -29,7 +33,8 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     Args:
         package: dotted name of the folder, e.g. ``"crowdcore.aggregation"``.
-        base: the class whose subclasses count.
+        base: the class whose subclasses count, or its place (``"package.module:Class"``), which is imported with the
+            first member.
         kind: what to call a member in a refusal ("aggregator", "method").
         skip: modules of the folder that are no members (``base`` always is none).
         foreign: prefix -> dotted module with ``member(name) -> class``; found by name, never listed.
@@ -39,15 +44,21 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     def __init__(
         self,
         package: str,
-        base: type[T],
+        base: type[T] | str,
         kind: str,
         skip: tuple[str, ...] = (),
         foreign: Mapping[str, str] | None = None,
         group: str = "",
     ) -> None:
-        self.package, self.base, self.kind, self.skip = package, base, kind, {"base", *skip}
+        self.package, self.kind, self.skip = package, kind, {"base", *skip}
+        self._base = base
         self.foreign = foreign or {}
         self.group = group or f"crowdcore.{kind}s"
+
+    @cached_property
+    def base(self) -> type[T]:
+        """The class whose subclasses count."""
+        return pkgutil.resolve_name(self._base) if isinstance(self._base, str) else self._base
 
     @cached_property
     def modules(self) -> dict[str, str]:
@@ -117,6 +128,14 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         """Whether the name is listed, or a foreign one; nothing is loaded."""
         return name in self.modules or name in self.plugins or str(name).partition(":")[0] in self.foreign
 
+    def describe(self, name: str) -> dict[str, Any]:
+        """``description`` and literal attributes (``title``, ``paper`` …) of a member of the folder, not imported.
+
+        Raises:
+            KeyError: no module of the folder has that name.
+        """
+        return described_classes(self.modules[name])[name]
+
     def map(self, function: Callable[[type[T]], R], names: Iterable[str] | None = None) -> dict[str, R]:
         """Results of ``function`` for each member, or those named; a plug-in that fails is left out and logged."""
         made = {}
@@ -145,3 +164,24 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         except KeyError:
             remedy = f"{did_you_mean(name, self)}Known: {', '.join(self)}."
             raise SettingError(self.kind, "name one that exists", name, remedy) from None
+
+
+def described_classes(module: str) -> dict[str, dict[str, Any]]:
+    """Literal attributes of the classes of a module that have a ``name``, by it; only the module's source is read.
+
+    ``description`` is the first paragraph of the docstring. Attributes of base classes are not among them.
+    """
+    spec = find_spec(module)
+    source = spec.loader.get_source(module) if spec is not None and isinstance(spec.loader, InspectLoader) else None
+    found = [_literals(node) for node in ast.parse(source or "").body if isinstance(node, ast.ClassDef)]
+    return {str(literals["name"]): literals for literals in found if "name" in literals}
+
+
+def _literals(node: ast.ClassDef) -> dict[str, Any]:
+    """First paragraph of a class's docstring, and its attributes whose values are literals."""
+    literals: dict[str, Any] = {"description": " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())}
+    for line in node.body:
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and line.value is not None:
+            with contextlib.suppress(ValueError):
+                literals[line.target.id] = ast.literal_eval(line.value)
+    return literals

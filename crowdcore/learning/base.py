@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.learning.networks.rows import log_softmax
+from crowdcore.learning.settings import swept as swept
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
@@ -68,6 +69,8 @@ class CrowdMethod(nn.Module):
     """Whether what it recovers changes while it trains."""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Value of the setting ``variant`` -> settings, own and the trainer's, used where the caller gives none."""
+    recovers: ClassVar[tuple[str, ...]] = ()
+    """Parts of a result that `recovered` and `omega` fill, with the default settings: ``worker_confusion`` …"""
     candidates: ClassVar[tuple[str, ...]] = ()
     """Methods of which trials choose the one that trains, for a method that only chooses."""
 
@@ -155,7 +158,3 @@ class CrowdMethod(nn.Module):
     def state(self, name: str, value: Tensor) -> None:
         """Register what is re-estimated from the data: part of a checkpoint, not of the selected model."""
         self.register_buffer(name, value, persistent=False)
-
-
-swept: dict[str, Any] = {"swept": True}
-"""``Field(..., json_schema_extra=swept)``: replicas of one stack may differ in this setting."""

@@ -1,64 +1,106 @@
-"""What can be trained, in which words, and which values its settings take; torch is never loaded here."""
+"""Methods and networks as lists and forms show them: titles, papers, settings. Torch is not loaded here.
+
+Those that come along are described by their source and by `crowdcore.learning.method_settings`; one whose settings are
+in its own file, or in another package, is imported, and with it torch.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
-import json
-import sys
-import threading
+import logging
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, entry_points, version
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from crowdcore.core.errors import CrowdError, SettingError
-from crowdcore.core.json_files import read_json, write_json
-from crowdcore.core.json_schema import fields_of
-from crowdcore.core.printed import printed
+from crowdcore.core.registry import Registry, described_classes
+from crowdcore.core.settings import FormField, Settings, form_fields
 from crowdcore.data import CrowdDataset
-from crowdcore.data.catalogue import cache_folder
 from crowdcore.data.ratings import Labelled
+from crowdcore.learning import backbones as networks, methods
+from crowdcore.learning.method_settings import METHODS, RATING_METHODS
+from crowdcore.learning.settings import BACKBONES, TrainSettings
 
 Kind = Literal["classes", "ratings"]
 """What the labels are, which decides the methods; tags are classes."""
-_METHODS: Mapping[Kind, str] = {"classes": "methods", "ratings": "rating_methods"}
-"""Kind of labels -> where `crowdcore.learning.describe` has its methods."""
-_one = threading.Lock()  # of several threads, one asks
 FIRST = ("auto", "crowd-layer", "trace", "conal")
+"""Methods that lists begin with: the one suggested, then those of the papers' comparison."""
+_RATING_MODULES = ("crowdcore.learning.ratings.methods", "crowdcore.learning.ratings.doctor_nets")
+_RECOVERABLE = ("worker_confusion", "common_confusion", "omega")  # what a method may recover that does not say
+_log = logging.getLogger("crowdcore")
 
 
-def _stamp() -> str:
-    """Changes whenever what can be trained may have changed."""
-    files = [(str(f), f.stat().st_mtime_ns) for f in sorted(Path(__file__).parent.rglob("*.py"))]
-    others = sorted(f"{e}" for group in ("methods", "backbones") for e in entry_points(group=f"crowdcore.{group}"))
-    try:
-        torch = version("torch")
-    except PackageNotFoundError:
-        torch = ""
-    return hashlib.blake2b(repr([files, others, torch, sys.version]).encode(), digest_size=10).hexdigest()
+@dataclass(frozen=True)
+class Learner:
+    """A method or a network.
+
+    Attributes:
+        title: for people.
+        description: first paragraph of its docstring.
+        settings: model of its settings.
+        paper: where it is from; "" for a network.
+        variants: value of the setting ``variant`` -> settings, the trainer's among them, that come with it.
+        recovers: the parts of a result that a method fills.
+        images: whether a network takes images.
+        sentences: whether a network reads words of whole sentences.
+    """
+
+    title: str
+    description: str
+    settings: type[Settings]
+    paper: str = ""
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    recovers: tuple[str, ...] = ()
+    images: bool = False
+    sentences: bool = False
+
+    @property
+    def fields(self) -> dict[str, FormField]:
+        """Setting -> its field in a form."""
+        return form_fields(self.settings)
+
+
+_FACTS = ("title", "description", "paper", "variants", "recovers", "images", "sentences")
+
+
+def _learner(facts: Mapping[str, Any], settings: type[Settings]) -> Learner:
+    return Learner(settings=settings, **{name: facts[name] for name in _FACTS if name in facts})
+
+
+def _imported(member: type[Any]) -> Learner:
+    """A method or network that describes itself."""
+    facts = {name: getattr(member, name) for name in _FACTS if hasattr(member, name)}
+    words = " ".join((member.__doc__ or "").strip().split("\n\n")[0].split())
+    if not facts.get("recovers") and hasattr(member, "recovered") and "recovered" in vars(member):
+        facts["recovers"] = _RECOVERABLE
+    return _learner({**facts, "description": words}, member.Settings)
 
 
 @functools.cache
-def described() -> dict[str, Any]:
-    """`crowdcore.learning.describe`, by a process of its own, kept on disk.
+def _methods(kind: Kind) -> dict[str, Learner]:
+    if kind == "ratings":
+        facts = {name: told for module in _RATING_MODULES for name, told in described_classes(module).items()}
+        return {name: _learner(facts[name], settings) for name, settings in RATING_METHODS.items()}
+    return _members(methods.REGISTRY, METHODS)
 
-    Raises:
-        CrowdError: torch is not there, or a method of one's own cannot be loaded.
-    """
-    file = cache_folder().parent / "methods" / f"{_stamp()}.json"
-    with _one:
-        if kept := read_json(file):
-            return kept
+
+@functools.cache
+def _backbones() -> dict[str, Learner]:
+    return _members(networks.REGISTRY, BACKBONES)
+
+
+def _members(registry: Registry[Any], known: Mapping[str, type[Settings]]) -> dict[str, Learner]:
+    """Name -> member; a plug-in that cannot be loaded is left out and named in the log."""
+    members = {}
+    for name in registry:
         try:
-            found: dict[str, Any] = json.loads(printed("crowdcore.learning.describe"))
-        except CrowdError as fault:
-            raise CrowdError(f"Could not list training methods: {fault}") from fault
-        with contextlib.suppress(OSError):  # looked up anew next time
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_json(file, found)
-        return found
+            members[name] = (
+                _learner(registry.describe(name), known[name]) if name in known else _imported(registry.find(name))
+            )
+        except CrowdError as error:
+            _log.warning("%s", error)
+    return members
 
 
 def kind_of(dataset: Labelled) -> Kind:
@@ -67,48 +109,43 @@ def kind_of(dataset: Labelled) -> Kind:
 
 
 def learners(kind: Kind = "classes") -> dict[str, str]:
-    """Name -> title of every method for such labels, the one suggested and the papers' comparison first."""
-    found = described()[_METHODS[kind]]
-    names = [*(name for name in FIRST if name in found), *(name for name in found if name not in FIRST)]
-    return {name: found[name]["title"] for name in names}
+    """Name -> title of every method for such labels, `FIRST` first."""
+    known = _methods(kind)
+    names = [*(name for name in FIRST if name in known), *(name for name in known if name not in FIRST)]
+    return {name: known[name].title for name in names}
 
 
 def recovering(part: str) -> list[str]:
     """Names of the methods that recover a part: ``worker_confusion``, ``common_confusion``, ``omega`` …"""
-    return [name for name in learners() if part in about_method(name)["recovers"]]
+    return [name for name in learners() if part in about_method(name).recovers]
 
 
-def about_method(name: str, kind: Kind = "classes") -> dict[str, Any]:
-    """``title``, ``paper``, ``words``, ``schema`` and ``training``; see `crowdcore.learning.describe`.
+def about_method(name: str, kind: Kind = "classes") -> Learner:
+    """The method called ``name`` for such labels.
 
     Raises:
-        SettingError: no such method for such labels.
+        SettingError: there is none.
     """
-    found = described()[_METHODS[kind]]
-    if name not in found:
-        raise SettingError("method", "name one that exists", name, f"Known: {', '.join(found)}.")
-    return found[name]  # type: ignore[no-any-return]
+    known = _methods(kind)
+    if name not in known:
+        raise SettingError("method", "name one that exists", name, f"Known: {', '.join(known)}.")
+    return known[name]
 
 
-def about_backbone(name: str) -> dict[str, Any]:
-    """``title``, ``words``, ``schema``, ``images`` and ``sentences`` of one of `backbones`."""
-    return described()["backbones"][name]  # type: ignore[no-any-return]
-
-
-def training_schema() -> dict[str, Any]:
-    """The JSON schema of the trainer's settings."""
-    return described()["training"]  # type: ignore[no-any-return]
+def about_backbone(name: str) -> Learner:
+    """One of `backbones`."""
+    return _backbones()[name]
 
 
 def backbones(dataset: Labelled) -> dict[str, str]:
     """Name -> title of the networks that fit a dataset, the first one best."""
     words = isinstance(dataset, CrowdDataset) and dataset.of_words
     pictures = isinstance(dataset, CrowdDataset) and dataset.media is not None and dataset.media.images is not None
-    found = described()["backbones"]
-    fitting = [b for b in found if found[b]["sentences"] == words and (pictures or not found[b]["images"])]
+    known = _backbones()
+    fitting = [name for name, one in known.items() if one.sentences == words and (pictures or not one.images)]
     usual = "tagger" if words else "cnn" if dataset.features is None and "cnn" in fitting else "mlp"
-    fitting.sort(key=lambda b: b != usual)
-    return {b: found[b]["title"] for b in fitting}
+    fitting.sort(key=lambda name: name != usual)
+    return {name: known[name].title for name in fitting}
 
 
 def devices() -> dict[str, str]:
@@ -121,12 +158,12 @@ def devices() -> dict[str, str]:
 
 def setting_title(name: str, method: str = "") -> str:
     """A setting of a method, or of the trainer, in words."""
-    try:
-        own = [found[method]["schema"] for k in _METHODS.values() if method in (found := described()[k])]
-        schemas = [training_schema(), *own[::-1]]
-    except CrowdError:  # methods cannot be listed
-        schemas = []
-    return next((f[name]["title"] for f in map(fields_of, schemas[::-1]) if name in f), name.replace("_", " "))
+    models: list[type[Settings]] = [TrainSettings]
+    models[:0] = [known[method].settings for known in (_methods("classes"), _methods("ratings")) if method in known]
+    for model in models:
+        if name in model.model_fields:
+            return form_fields(model)[name].title
+    return name.replace("_", " ")
 
 
 def settings_in_words(settings: Mapping[str, Any], method: str = "") -> list[str]:
@@ -134,18 +171,12 @@ def settings_in_words(settings: Mapping[str, Any], method: str = "") -> list[str
     words = []
     for name, value in settings.items():
         if name == "backbone_settings" and isinstance(value, Mapping):
-            words += _network_in_words(str(settings.get("backbone", "mlp")), value)
+            network = _backbones().get(str(settings.get("backbone", "mlp")))
+            fields = network.fields if network else {}  # none of a network of one's own
+            words += [f"{fields[n].title if n in fields else n} {value_in_words(v)}" for n, v in value.items()]
         else:
             words.append(f"{setting_title(name, method)} {value_in_words(value)}")
     return words
-
-
-def _network_in_words(network: str, settings: Mapping[str, Any]) -> list[str]:
-    try:
-        fields = fields_of(about_backbone(network)["schema"])
-    except (CrowdError, KeyError):  # a network of one's own
-        fields = {}
-    return [f"{fields.get(name, {}).get('title', name)} {value_in_words(value)}" for name, value in settings.items()]
 
 
 def value_in_words(value: object) -> str:

@@ -1,15 +1,20 @@
-"""Settings of the trainer: optimiser, batches, validation, hardware."""
+"""Settings of the trainer (optimiser, batches, validation, hardware) and of the networks. No torch here."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field
 
-from crowdcore.core.settings import Settings
+from crowdcore.core.settings import Settings, setting
 
 SEEDS = 6
 """Seeds unless others are asked for: the fewest with which a test over seeds can find a difference at 5 %."""
+
+
+swept: dict[str, Any] = {"swept": True}
+"""``Field(..., json_schema_extra=swept)``: replicas of one stack may differ in this setting."""
 
 
 class TrainSettings(Settings):
@@ -101,3 +106,44 @@ class TrainSettings(Settings):
     deterministic: bool = Field(
         default=False, title="Deterministic kernels", description="Use deterministic kernels only (slower on CUDA)."
     )
+
+
+class CnnSettings(Settings):
+    """Settings of the four-convolution network."""
+
+    width: int = setting(32, "Channels", "Channels of every convolution.", ge=1)
+    hidden: int = setting(128, "Hidden units", "Units of the fully connected layer.", ge=1)
+    dropout: float = setting(0.5, "Dropout (share)", "Share of hidden units dropped in training.", ge=0, lt=1)
+
+
+class MlpSettings(Settings):
+    """Settings of the network with one hidden layer."""
+
+    hidden: int = setting(128, "Hidden units", "Hidden units.", ge=1)
+    dropout: float = setting(0.5, "Dropout (share)", "Share of hidden units dropped in training.", ge=0, lt=1)
+    batch_norm: bool = setting(
+        False,
+        "Batch normalisation",
+        "Batch normalisation of input and hidden layer, without scale and shift (CoNAL on Music).",
+    )
+
+
+class TaggerSettings(Settings):
+    """Settings of the tagger."""
+
+    embedding: int = setting(128, "Embedding", "Size of a token's embedding, trained here.", ge=8, multiple_of=8)
+    filters: int = setting(128, "Filters", "Filters of the convolution over 5 tokens.", ge=1)
+    hidden: int = setting(50, "Hidden state", "Size of the GRU's hidden state.", ge=1)
+    dropout: float = setting(0.5, "Dropout (share)", "Share of filters and hidden state dropped.", ge=0, lt=1)
+
+
+BACKBONES: Mapping[str, type[Settings]] = {
+    "cnn": CnnSettings,
+    "linear": Settings,
+    "mlp": MlpSettings,
+    "resnet18": Settings,
+    "resnet34": Settings,
+    "tagger": TaggerSettings,
+    "vgg16": Settings,
+}
+"""Name of a network -> its settings."""

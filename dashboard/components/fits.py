@@ -111,7 +111,7 @@ def settings(fit: str, draft: list[str], gold: int) -> None:
         if found.paper != "-":
             st.caption(as_text(found.paper))
         with st.form(f"settings-{fit}", border=False):
-            chosen = method_form(found.model_json_schema(), values, f"set-{fit}")
+            chosen = method_form(found, values, f"set-{fit}")
             with st.container(horizontal=True):
                 instead = st.form_submit_button("Run with these", type="primary")
                 beside = st.form_submit_button("Run beside it", help="Also keep the present settings, to compare.")

@@ -10,6 +10,8 @@ import streamlit as st
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.method_string import spell
 from crowdcore.learning import drafts, learners
+from crowdcore.learning.learners import Learner
+from crowdcore.learning.settings import TrainSettings
 from dashboard import state
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text
@@ -43,10 +45,10 @@ def what_comes(lines: list[str]) -> dict[str, str]:
     times = Counter(line.split()[0] for line in lines)
     short = {line: line.split()[0] if times[line.split()[0]] == 1 else method_titled(line, _kind()) for line in brought}
     found, said = {}, learners.value_in_words
-    for name, field in learners.training_schema()["properties"].items():
+    for name, field in TrainSettings.model_fields.items():
         words = ", ".join(f"{short[line]} {said(given[name])}" for line, given in brought.items() if name in given)
         everywhere = lines and all(name in brought.get(line, {}) for line in lines)
-        found[name] = words if everywhere else f"{words}; else {said(field.get('default'))}".removeprefix("; else ")
+        found[name] = words if everywhere else f"{words}; else {said(field.default)}".removeprefix("; else ")
     return found
 
 
@@ -68,8 +70,8 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
     with st.popover(
         as_text(" · ".join([method, *learners.settings_in_words(values, method)])), type="tertiary", key=key
     ):
-        st.markdown(f"**{as_text(told['title'])}**  \n{as_text(told['paper'])}")
-        st.caption(as_text(told["words"].replace("``", "")))
+        st.markdown(f"**{as_text(told.title)}**  \n{as_text(told.paper)}")
+        st.caption(as_text(told.description.replace("``", "")))
         st.caption("Grey: the value used if you enter nothing.")
         chosen = {**_own(line, told, values, key), **_training(line, values, key)}
         plain = drafts.spell_method(method, {}, _kind())
@@ -88,19 +90,19 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
     return [new, *([plain] if beside else [])], ""
 
 
-def _own(line: str, told: dict[str, Any], values: dict[str, Any], key: str) -> dict[str, Any]:
+def _own(line: str, told: Learner, values: dict[str, Any], key: str) -> dict[str, Any]:
     """The method's own settings; those that nobody chose show what comes along."""
-    properties = told["schema"].get("properties", {})
-    usual = {name: field.get("default") for name, field in properties.items()} | drafts.along(line, _kind())
-    grey = {name: learners.value_in_words(usual[name]) for name in properties}
-    drawn = method_form(told["schema"], values, f"own-{key}", open=grey)
-    others = {name: value for name, value in values.items() if name in properties and name not in drawn}
+    fields = told.settings.model_fields
+    usual = dict(told.settings()) | drafts.along(line, _kind())
+    grey = {name: learners.value_in_words(usual[name]) for name in fields}
+    drawn = method_form(told.settings, values, f"own-{key}", open=grey)
+    others = {name: value for name, value in values.items() if name in fields and name not in drawn}
     return others | {name: value for name, value in drawn.items() if value is not None}
 
 
 def _training(line: str, values: dict[str, Any], key: str) -> dict[str, Any]:
     """Settings of the trainer that hold for this method alone."""
-    possible, schema = drafts.row_settings(), learners.training_schema()
+    possible = drafts.row_settings()
     comes = {name: value for name, value in drafts.along(line, _kind()).items() if name in possible}
     if comes:
         listed = ", ".join(learners.settings_in_words(comes))
@@ -117,10 +119,10 @@ def _training(line: str, values: dict[str, Any], key: str) -> dict[str, Any]:
     if not names:
         return {}
     return method_form(
-        schema,
+        TrainSettings,
         {**comes, **values},
         f"alone-{key}",
-        without=[name for name in schema["properties"] if name not in names],
+        without=[name for name in TrainSettings.model_fields if name not in names],
     )
 
 

@@ -36,18 +36,18 @@ def _fields(names: list[str], values: dict[str, Any]) -> None:
     grid = st.grid(3, min_column_width=220, gap="small", vertical_alignment="bottom")
     for name in names:
         field, key = lines.FIELDS[name], KEY.format(name)
-        common: dict[str, Any] = {"key": key, "on_change": _take, "help": as_text(field["description"])}
+        common: dict[str, Any] = {"key": key, "on_change": _take, "help": as_text(field.description)}
         value = values.get(name)
         with grid.cell():
-            if field.get("type") == "string":
+            if field.kind == "text":
                 state.show(key, str(value or ""))
-                st.text_input(field["title"], **common)
+                st.text_input(field.title, **common)
                 continue
-            whole = field.get("type") == "integer"
+            whole = field.kind == "integer"
             number = None if value is None or isinstance(value, str) else int(value) if whole else float(value)
             state.show(key, number)
             how: dict[str, Any] = {"step": 1} if whole else {"format": "%g"}
-            st.number_input(field["title"], value=None, placeholder="not checked", **how, **common)
+            st.number_input(field.title, value=None, placeholder="not checked", **how, **common)
 
 
 def _take() -> None:

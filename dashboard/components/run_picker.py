@@ -10,7 +10,6 @@ import streamlit as st
 from crowdcore.data.uploads import dataset_title
 from dashboard import state
 from dashboard.components.link import link
-from dashboard.components.methods import look_up_methods
 from dashboard.components.run_words import run_labels
 from dashboard.components.text import as_text, count
 from dashboard.services.runs import readable, runs_of, spelled, training_fault
@@ -60,7 +59,6 @@ def pick_runs(
     if len(chosen) < len(asked):
         gone = len(asked) - len(chosen)
         st.caption(f"{count(gone, 'run')} in this link cannot be shown: unfinished, deleted, or on other data.")
-    look_up_methods()
     labels = run_labels(runs_of(dataset))
     names = {name: labels[name] for name in offered}
     if not chosen:

@@ -16,7 +16,6 @@ from crowdcore.runs import Run
 from crowdcore.runs.listing import REACHED
 from dashboard import state
 from dashboard.components.download import download
-from dashboard.components.methods import look_up_methods
 from dashboard.components.run_choice import about_chosen
 from dashboard.components.run_picker import nothing
 from dashboard.components.run_words import viewer_zone
@@ -39,7 +38,6 @@ def board() -> None:
     if not listed:
         nothing("Nothing has been trained in this workspace yet. Start a run, and it is listed here.")
         return
-    look_up_methods()
     found = _filtered(listed)
     if not found:
         st.info(f"None of the {count(len(listed), 'run')} matches these filters.", icon=":material/filter_alt_off:")

@@ -12,6 +12,7 @@ import streamlit as st
 from crowdcore.core.errors import CrowdError
 from crowdcore.learning import drafts, learners, presets as tables
 from crowdcore.learning.drafts import Draft
+from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.trainable import suggested_methods
 from dashboard import state
 from dashboard.components.guard import fragment, refusals
@@ -204,9 +205,7 @@ def shared_settings(
         comes = what_comes([*effective, *searched])
         with st.popover("Training", type="tertiary"):
             st.caption("Grey: the value used if you enter nothing.")
-            training |= method_form(
-                learners.training_schema(), training, f"{prefix}-training", without=APART, open=comes, kept=True
-            )
+            training |= method_form(TrainSettings, training, f"{prefix}-training", without=APART, open=comes, kept=True)
     at_first(f"{prefix}-epochs", training.get("epochs"))
     training["epochs"] = epochs.number_input(
         "Epochs",
@@ -235,14 +234,14 @@ def _choice(label: str, options: dict[str, str], value: str, key: str, width: in
 def _network_settings(network: str, training: dict[str, Any], prefix: str) -> dict[str, Any]:
     """What differs from the defaults of the network."""
     told = learners.about_backbone(network)
-    if not told["schema"].get("properties"):
+    if not told.settings.model_fields:
         return {}
     with st.popover(as_text(network), type="tertiary"):
-        st.markdown(f"**{as_text(told['title'])}**  \n{as_text(told['words'])}")
+        st.markdown(f"**{as_text(told.title)}**  \n{as_text(told.description)}")
         chosen = method_form(
-            told["schema"], training.get("backbone_settings", {}), f"{prefix}-network-{network}", kept=True
+            told.settings, training.get("backbone_settings", {}), f"{prefix}-network-{network}", kept=True
         )
-    return drafts.changed(told["schema"], chosen)
+    return drafts.changed(told.settings, chosen)
 
 
 def _start(names: Sequence[str], draft: Draft) -> None:

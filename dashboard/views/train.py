@@ -7,7 +7,6 @@ from dashboard import state
 from dashboard.components.embedding_form import embedding_form
 from dashboard.components.frame import page
 from dashboard.components.link import link
-from dashboard.components.methods import look_up_methods
 from dashboard.components.one_run import one_run
 from dashboard.components.run_board import board
 from dashboard.components.run_curves import curves, onwards
@@ -56,7 +55,6 @@ def draw() -> None:
 
 def forms() -> None:
     """What to train, or what to search."""
-    look_up_methods()
     names = ["Train", "Search settings"]
     train, search = st.tabs(names, **state.bind("view", state.one_of("view", names) or names[0]))
     with train:

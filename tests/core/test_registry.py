@@ -15,7 +15,7 @@ from crowdcore.core.errors import PluginError, SettingError
 from crowdcore.core.registry import Registry
 from crowdcore.data import simulate, sources
 from crowdcore.data.readers import readers
-from crowdcore.learning import backbones, methods
+from crowdcore.learning import backbones, learners, methods
 
 REGISTRIES: dict[str, Registry] = {
     "crowdcore.aggregators": aggregators,
@@ -31,6 +31,8 @@ Install = Callable[..., None]
 def forget() -> None:
     for registry in REGISTRIES.values():
         registry.__dict__.pop("plugins", None)
+    learners._methods.cache_clear()
+    learners._backbones.cache_clear()
 
 
 @pytest.fixture
@@ -139,13 +141,11 @@ def test_reading_a_file_survives_readers_that_fail(install: Install, tmp_path: P
     assert cc.read_dataset(file).n_annotations == 4
 
 
-def test_what_can_be_trained_is_described_despite_a_broken_plugin(install: Install) -> None:
-    from crowdcore.learning.describe import describe
-
+def test_methods_and_networks_are_listed_despite_a_broken_plugin(install: Install) -> None:
     source = (
-        "from crowdcore.learning.methods.crowd_layer import CrowdLayer\nclass Acme(CrowdLayer):\n    title = None\n"
+        "from crowdcore.learning.methods.crowd_layer import CrowdLayer\nclass Acme(CrowdLayer):\n    title = 'Acme'\n"
     )
-    install("acme", source, methods="broken = acme:Nothing", backbones="broken = acme:Nothing")
-    told = describe()
-    assert list(told["methods"]) == list(methods.REGISTRY.modules)
-    assert list(told["backbones"]) == list(backbones.REGISTRY.modules)
+    install("acme", source, methods="acme = acme:Acme\nbroken = acme:Nothing", backbones="broken = acme:Nothing")
+    assert set(learners.learners()) == {*methods.REGISTRY.modules, "acme"}
+    assert learners.learners()["acme"] == "Acme"
+    assert set(learners._backbones()) == set(backbones.REGISTRY.modules)

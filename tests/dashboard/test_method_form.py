@@ -9,30 +9,25 @@ import crowdcore as cc
 
 
 def script() -> None:
-    from enum import Enum
     from typing import Literal
 
     import streamlit as st
-    from pydantic import BaseModel, Field
+    from pydantic import Field
 
+    from crowdcore.core.settings import Settings
     from dashboard.components.method_form import method_form
 
-    class Shade(Enum):
-        light = "light"
-        dark = "dark"
-
-    class Settings(BaseModel):
+    class Some(Settings):
         n_groups: int = Field(2, ge=1, le=20, description="Groups of *workers*.")
         above: int = Field(3, gt=2, title="More than two")
         rate: float = Field(1e-6, gt=0, le=1)
         clusters: int | None = Field(None, ge=1)
         hard: bool = False
         ties: Literal["lowest", "random"] = "lowest"
-        shade: Shade = Shade.dark
         label: str = "plain"
         many: list[int] = Field(default_factory=list)
 
-    chosen = method_form(Settings.model_json_schema(), st.session_state.get("values", {}), "set")
+    chosen = method_form(Some, st.session_state.get("values", {}), "set")
     st.session_state["chosen"] = chosen
 
 
@@ -43,7 +38,6 @@ DEFAULTS = {
     "clusters": None,
     "hard": False,
     "ties": "lowest",
-    "shade": "dark",
     "label": "plain",
 }
 
@@ -61,7 +55,7 @@ def test_it_shows_the_values_it_is_given() -> None:
     assert test.session_state["chosen"] == DEFAULTS | {"n_groups": 5, "ties": "random", "clusters": 4, "hard": True}
 
 
-def test_words_and_descriptions_come_from_the_schema() -> None:
+def test_words_and_descriptions_come_from_the_model() -> None:
     test = AppTest.from_function(script).run()
     groups, above, rate, clusters = test.number_input
     assert (groups.label, groups.step) == ("N groups", 1)
@@ -95,23 +89,24 @@ def test_changes_are_returned() -> None:
     test = AppTest.from_function(script).run()
     test.number_input[0].set_value(7)
     test.toggle[0].set_value(True)
-    test.selectbox[1].select("light")
+    test.selectbox[0].select("random")
     test.run()
-    assert test.session_state["chosen"] == DEFAULTS | {"n_groups": 7, "hard": True, "shade": "light"}
+    assert test.session_state["chosen"] == DEFAULTS | {"n_groups": 7, "hard": True, "ties": "random"}
 
 
 @pytest.mark.parametrize("name", cc.aggregation.names())
 def test_every_aggregator_s_form_gives_its_defaults(name: str) -> None:
     found = cc.aggregation.aggregators[name]
 
-    def draw(schema: dict[str, object]) -> None:
+    def draw(name: str) -> None:
         import streamlit as st
 
+        import crowdcore as cc
         from dashboard.components.method_form import method_form
 
-        st.session_state["chosen"] = method_form(schema, {}, "set")
+        st.session_state["chosen"] = method_form(cc.aggregation.aggregators[name], {}, "set")
 
-    test = AppTest.from_function(draw, kwargs={"schema": found.model_json_schema()}).run()
+    test = AppTest.from_function(draw, kwargs={"name": name}).run()
     assert not test.exception
     assert found(**test.session_state["chosen"]) == found()
     assert set(test.session_state["chosen"]) == set(found.model_fields)
@@ -119,7 +114,9 @@ def test_every_aggregator_s_form_gives_its_defaults(name: str) -> None:
 
 def test_a_method_without_settings_says_so() -> None:
     test = AppTest.from_string(
-        "from dashboard.components.method_form import method_form\nmethod_form({}, {}, 'set')"
+        "from crowdcore.core.settings import Settings\n"
+        "from dashboard.components.method_form import method_form\n"
+        "method_form(Settings, {}, 'set')"
     ).run()
     assert "no settings" in test.caption[0].value
 
@@ -127,20 +124,18 @@ def test_a_method_without_settings_says_so() -> None:
 def test_open_fields_are_empty_until_something_is_chosen() -> None:
     def draw() -> None:
         import streamlit as st
-        from pydantic import BaseModel
 
+        from crowdcore.core.settings import Settings
         from dashboard.components.method_form import method_form
 
-        class Settings(BaseModel):
+        class Some(Settings):
             rate: float = 0.1
             hard: bool = False
             kind: str = "plain"
             fixed: int = 3
 
         words = {"rate": "theirs 0.2", "hard": "theirs"}
-        st.session_state["chosen"] = method_form(
-            Settings.model_json_schema(), {"hard": False}, "set", open=words, without=("kind",)
-        )
+        st.session_state["chosen"] = method_form(Some, {"hard": False}, "set", open=words, without=("kind",))
 
     test = AppTest.from_function(draw).run()
     assert test.session_state["chosen"] == {"rate": None, "hard": False, "fixed": 3}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from crowdcore import runs
@@ -74,13 +76,11 @@ def test_a_method_may_be_trained_another_way_than_the_rest() -> None:
 
 
 def test_what_comes_along_with_a_choice_is_shown_and_an_explicit_value_wins(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = learners.about_method("conal")
-    along = [[{}, {"lr": 0.005}], [{"variant": "authors"}, {"lr": 0.01, "embedding": 33, "initial_scale": 5.0}]]
-    about = {**told, "training": along}
+    about = learners.about_method("conal")
+    variants = {"mixture": {"lr": 0.005}, "authors": {"lr": 0.01, "embedding": 33, "initial_scale": 5.0}}
+    about = replace(about, variants=variants)
     for place in ("learners.about_method", "drafts.about_method"):
-        monkeypatch.setattr(
-            f"crowdcore.learning.{place}", lambda name, kind="classes": about if name == "conal" else told
-        )
+        monkeypatch.setattr(f"crowdcore.learning.{place}", lambda name, kind="classes": about)
     test = page(methods="conal")
     shown = test.number_input(key="own-conal-embedding-open")
     assert (shown.value, shown.placeholder) == (None, "20")

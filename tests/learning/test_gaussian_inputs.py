@@ -15,7 +15,8 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
 from crowdcore.learning import TrainSettings, load_result, train
 from crowdcore.learning.gaussian import fit as gaussian_fit
-from crowdcore.learning.gaussian.fit import Chosen, GaussianSettings, choose_gaussians
+from crowdcore.learning.gaussian.fit import Chosen, choose_gaussians
+from crowdcore.learning.method_settings import GaussianSettings
 from crowdcore.learning.training.problem import make_problem
 from tests.learning.elsewhere import Elsewhere, imagined_gpu
 from tests.learning.helpers import featured_crowd

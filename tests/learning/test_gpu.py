@@ -10,7 +10,8 @@ import torch
 
 from crowdcore.data.rows import Rows
 from crowdcore.learning import TrainSettings, methods, train
-from crowdcore.learning.gaussian.fit import GaussianSettings, choose_gaussians
+from crowdcore.learning.gaussian.fit import choose_gaussians
+from crowdcore.learning.method_settings import GaussianSettings
 from crowdcore.learning.training.problem import make_problem
 from tests.learning.helpers import featured_crowd
 

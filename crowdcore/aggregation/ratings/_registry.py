@@ -9,7 +9,7 @@ from crowdcore.core.registry import Registry
 
 rating_aggregators: Registry[RatingAggregator] = Registry(
     __package__,
-    RatingAggregator,  # type: ignore[type-abstract]
+    RatingAggregator,
     "aggregator",
     group="crowdcore.rating-aggregators",
 )

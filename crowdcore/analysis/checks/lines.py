@@ -8,21 +8,19 @@ from typing import Any
 
 from crowdcore.analysis.checks.rules import LIMITS, Rules, parse_rules, recommended
 from crowdcore.core.errors import SettingError
-from crowdcore.core.json_schema import fields_of
+from crowdcore.core.settings import FormField, form_fields
 
 NOTHING = "nothing"
 """The line where somebody has switched all rules off."""
 _MOST = 100_000  # bytes of a file of rules
-FIELDS: Mapping[str, Mapping[str, Any]] = {
-    name: field for name, field in fields_of(Rules.model_json_schema()).items() if name != "reference"
-}
+FIELDS: Mapping[str, FormField] = {name: field for name, field in form_fields(Rules).items() if name != "reference"}
 """Setting -> its field in a form; the reference is chosen in the sidebar."""
 
 
 def read_rule_lines(texts: Sequence[str]) -> dict[str, Any]:
     """Setting -> value: ``name=value`` each as `spell_rules` writes them; without any the recommended limits."""
     given = dict(text.split("=", 1) for text in texts if "=" in text) if texts else recommended()
-    values = {name: field.get("default") for name, field in FIELDS.items() if name not in LIMITS}
+    values = {name: field.default for name, field in FIELDS.items() if name not in LIMITS}
     return values | {name: _number(text) for name, text in given.items()}
 
 
@@ -36,7 +34,7 @@ def _number(text: str | float) -> str | float:
 
 def spell_rules(values: Mapping[str, Any]) -> list[str]:
     """The lines: limits that are given, and settings that are not the default."""
-    usual = {name: field.get("default") for name, field in FIELDS.items()}
+    usual = {name: field.default for name, field in FIELDS.items()}
     chosen = {name: value for name, value in values.items() if value not in (None, "", usual.get(name))}
     return [f"{name}={str(value).removesuffix('.0')}" for name, value in chosen.items()] or [NOTHING]
 

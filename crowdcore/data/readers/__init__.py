@@ -12,7 +12,7 @@ from crowdcore.data.settings import ReadSettings
 
 __all__ = ["Raw", "RawTasks", "Reader", "Source", "find_reader", "readers"]
 
-readers: Registry[Reader] = Registry(__name__, Reader, "format", group="crowdcore.readers")  # type: ignore[type-abstract]
+readers: Registry[Reader] = Registry(__name__, Reader, "format", group="crowdcore.readers")
 
 
 class Signature(NamedTuple):

@@ -44,7 +44,7 @@ __all__ = [
     "tanno",
 ]
 
-REGISTRY: Registry[Simulation] = Registry(__name__, Simulation, "simulation", skip=("demo",))  # type: ignore[type-abstract]
+REGISTRY: Registry[Simulation] = Registry(__name__, Simulation, "simulation", skip=("demo",))
 
 
 def names() -> list[str]:

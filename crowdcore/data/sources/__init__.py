@@ -14,7 +14,7 @@ from crowdcore.data.sources.base import RemoteFile, Source
 
 __all__ = ["REGISTRY", "DownloadError", "Progress", "RemoteFile", "Source", "fetch", "get", "names"]
 
-REGISTRY: Registry[Source] = Registry(__name__, Source, "source")  # type: ignore[type-abstract]
+REGISTRY: Registry[Source] = Registry(__name__, Source, "source")
 
 
 def names() -> list[str]:

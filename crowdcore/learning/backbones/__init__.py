@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.registry import Registry
-from crowdcore.learning.backbones.base import Backbone
-from crowdcore.learning.networks.layers import own_dropout
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from crowdcore.learning.backbones.base import Backbone
 
 __all__ = ["REGISTRY", "build", "fills_device", "names", "wants_images"]
 
-REGISTRY: Registry[Backbone] = Registry(__name__, Backbone, "backbone")
+REGISTRY: Registry[Backbone] = Registry(__name__, "crowdcore.learning.backbones.base:Backbone", "backbone")
 
 
 def names() -> list[str]:
@@ -47,6 +47,11 @@ def build(name: str, input_shape: tuple[int, ...], n_outputs: int, settings: Map
     Raises:
         SettingError: no such backbone or setting, or outputs of another shape.
     """
+    import torch
+    from torch import nn
+
+    from crowdcore.learning.networks.layers import own_dropout
+
     if ":" not in name:
         backbone = REGISTRY.find(name)
         return backbone(input_shape, n_outputs, backbone.Settings(**settings))

@@ -5,22 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.backbones.base import Backbone, image_channels
 from crowdcore.learning.networks.layers import Dropout
-
-
-class CnnSettings(Settings):
-    """Settings of the four-convolution network."""
-
-    width: int = Field(default=32, ge=1, title="Channels", description="Channels of every convolution.")
-    hidden: int = Field(default=128, ge=1, title="Hidden units", description="Units of the fully connected layer.")
-    dropout: float = Field(
-        default=0.5, ge=0, lt=1, title="Dropout (share)", description="Share of hidden units dropped in training."
-    )
+from crowdcore.learning.settings import CnnSettings
 
 
 class Cnn(Backbone):

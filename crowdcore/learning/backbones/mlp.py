@@ -6,26 +6,12 @@ import math
 from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.backbones.base import Backbone
 from crowdcore.learning.networks.layers import Dropout, Linear
-
-
-class MlpSettings(Settings):
-    """Settings of the network with one hidden layer."""
-
-    hidden: int = Field(default=128, ge=1, title="Hidden units", description="Hidden units.")
-    dropout: float = Field(
-        default=0.5, ge=0, lt=1, title="Dropout (share)", description="Share of hidden units dropped in training."
-    )
-    batch_norm: bool = Field(
-        default=False,
-        title="Batch normalisation",
-        description="Batch normalisation of input and hidden layer, without scale and shift (CoNAL on Music).",
-    )
+from crowdcore.learning.settings import MlpSettings
 
 
 class Mlp(Backbone):

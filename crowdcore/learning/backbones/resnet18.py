@@ -12,4 +12,5 @@ class Resnet18(Residual):
 
     name: ClassVar[str] = "resnet18"
     title: ClassVar[str] = "ResNet-18 for 32×32 and 28×28"
+    images: ClassVar[bool] = True
     depths: ClassVar[tuple[int, int, int, int]] = (2, 2, 2, 2)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.errors import DataError
@@ -13,23 +12,11 @@ from crowdcore.core.settings import Settings
 from crowdcore.learning.backbones.base import Backbone
 from crowdcore.learning.networks.layers import Dropout, Linear
 from crowdcore.learning.networks.word_sum import word_embedding
+from crowdcore.learning.settings import TaggerSettings
 from crowdcore.learning.training.words import BUCKETS
 
 _SHARES = {"word": 4, "prefix": 1, "suffix": 2, "shape": 1}  # eighths of the embedding
 _WIDTH = 5
-
-
-class TaggerSettings(Settings):
-    """Settings of the tagger."""
-
-    embedding: int = Field(
-        default=128, ge=8, multiple_of=8, title="Embedding", description="Size of a token's embedding, trained here."
-    )
-    filters: int = Field(default=128, ge=1, title="Filters", description="Filters of the convolution over 5 tokens.")
-    hidden: int = Field(default=50, ge=1, title="Hidden state", description="Size of the GRU's hidden state.")
-    dropout: float = Field(
-        default=0.5, ge=0, lt=1, title="Dropout (share)", description="Share of filters and hidden state dropped."
-    )
 
 
 class Tagger(Backbone):

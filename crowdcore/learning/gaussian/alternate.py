@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.gaussian.fit import Chosen, GaussianSettings, choose_gaussians
+from crowdcore.learning.gaussian.fit import Chosen, choose_gaussians
+from crowdcore.learning.method_settings import GaussianSettings
 from crowdcore.learning.networks.layers import Linear
 from crowdcore.learning.networks.network import make_network
 from crowdcore.learning.networks.targets import cross_entropy

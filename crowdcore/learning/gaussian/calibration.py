@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from crowdcore.learning.gaussian.classes import Blocks
-from crowdcore.learning.gaussian.em import EmOptions, GaussianFit, fit_gaussians
+from crowdcore.learning.gaussian.em import GaussianFit, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
+from crowdcore.learning.method_settings import EmOptions
 from crowdcore.learning.networks.rows import log_softmax
 
 _POWERS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)

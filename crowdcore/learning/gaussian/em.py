@@ -5,70 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
-from crowdcore.core.settings import Settings
 from crowdcore.learning.gaussian.classes import Blocks, Classes
 from crowdcore.learning.gaussian.evidence import Annotations
+from crowdcore.learning.method_settings import EmOptions
 from crowdcore.learning.networks.rows import log_softmax, softmax
 
 _TEMPERATURES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 _BALANCING = 15  # steps of the biases towards the wanted class shares
 _ENOUGH = 10_000  # tasks that temperature and biases are found on
 _FEW = 100_000  # numbers
-
-
-class EmOptions(Settings):
-    """Settings of the EM."""
-
-    rounds: int = Field(default=20, ge=1, title="Rounds", description="Rounds of EM, starting from vote shares.")
-    balance: float | None = Field(
-        default=None,
-        ge=0,
-        le=1,
-        title="Balance, ρ",
-        description="How far class shares are pulled to equal ones; 0 = not at all; empty: 0.3, 0.5 and 0 are tried, "
-        "without validation labels 0.15 instead of 0.",
-    )
-    sharpening: float | None = Field(
-        default=None,
-        gt=0,
-        title="Sharpening",
-        description="Factor of the temperature that best explains the labels; empty: 1 and 1.5 are tried.",
-    )
-    shrinkage: float = Field(
-        default=0.1,
-        ge=0,
-        le=1,
-        title="Shrinkage",
-        description="Shrinkage of the covariance towards a multiple of the identity.",
-    )
-    folds: int = Field(
-        default=5, ge=2, title="Folds", description="Scores of a task are by classes fitted without its fold."
-    )
-    smoothing: float = Field(
-        default=0.1, gt=0, title="Smoothing, α", description="Pseudo-count of every cell of a worker's confusion."
-    )
-    shared: float | None = Field(
-        default=None,
-        ge=0,
-        le=1,
-        title="Shared mistakes, η",
-        description="Share of a task's pairs of labels whose mistakes are one: m labels count as m / (1 + (m - 1) η). "
-        "0 = workers err independently; empty: estimated from pairs that agree beyond that.",
-    )
-    pooling: float = Field(
-        default=2.0,
-        ge=0,
-        title="Pooling, κ",
-        description="Pseudo-labels that a worker's row takes from the confusion of all workers together.",
-    )
-    rename: bool = Field(
-        default=True,
-        title="Rename classes by the evidence",
-        description="Where most labels of a class may be one shared mistake, its name is what workers say evenly.",
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,23 +5,22 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.aggregation._class_names import new_names
 from crowdcore.aggregation._decomposition import Decomposition
 from crowdcore.aggregation.conal_em import ConalEM
-from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.learning.gaussian.calibration import gold_power, held_out_power
 from crowdcore.learning.gaussian.classes import Blocks
-from crowdcore.learning.gaussian.em import EmOptions, GaussianFit, fit_gaussians
+from crowdcore.learning.gaussian.em import GaussianFit, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.gaussian.space import Space, fit_space
+from crowdcore.learning.method_settings import EmOptions, GaussianSettings
 from crowdcore.learning.networks.rows import softmax
 from crowdcore.learning.training.inputs import refuse_not_finite
 from crowdcore.learning.training.problem import Problem
@@ -32,35 +31,6 @@ _UNJUDGED = (0.15, 0.3, 0.5)  # balances where only labels choose: shares that d
 _ENOUGH, _NUMBERS, _FEWEST = 10_000, 20_000_000, 2_000  # tasks, or numbers in them, that the space is found from
 _CALIBRATING = 20  # annotated tasks with gold, at least, that say how sure the posterior should be
 _CHUNK = 4096  # tasks at a time
-
-
-class FeaturesSeen(Settings):
-    """Which features without labels shape the classes."""
-
-    unlabelled: Literal["no", "validation", "all"] = Field(
-        default="no",
-        title="Features without labels",
-        description="Features that shape Gaussian classes beside those of training tasks: no others, those of "
-        "validation tasks, or those of all tasks, the test features themselves. Never compare results of different "
-        "values.",
-    )
-
-
-class GaussianSettings(EmOptions, FeaturesSeen):
-    """Settings of Gaussian classes: of the space, of what is seen, and of the EM."""
-
-    gamma: float = Field(
-        default=0.25, ge=0, title="Kernel width, γ", description="γ of the kernel; 0 = linear components."
-    )
-    dimensions: int = Field(
-        default=300, ge=1, title="Dimensions", description="Maximum number of principal components."
-    )
-    alternate: int = Field(
-        default=0,
-        ge=0,
-        title="Rounds of networks",
-        description="Times that a network is trained on the posterior, and the classes are fitted on its last layer.",
-    )
 
 
 @dataclass(frozen=True, eq=False)

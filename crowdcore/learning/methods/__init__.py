@@ -1,16 +1,20 @@
-"""Learning from crowds: every file of this folder is one method, its settings next to it.
+"""Learning from crowds: every file of this folder is one method.
 
-``methods.names()`` lists them, ``methods.get("conal")`` gives the class.
+``methods.names()`` lists them, ``methods.get("conal")`` gives the class; only the latter loads torch.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from crowdcore.core.registry import Registry
-from crowdcore.learning.base import CrowdMethod
+
+if TYPE_CHECKING:
+    from crowdcore.learning.base import CrowdMethod
 
 __all__ = ["REGISTRY", "get", "names"]
 
-REGISTRY: Registry[CrowdMethod] = Registry(__name__, CrowdMethod, "method")
+REGISTRY: Registry[CrowdMethod] = Registry(__name__, "crowdcore.learning.base:CrowdMethod", "method")
 
 
 def names() -> list[str]:

@@ -9,15 +9,12 @@ from torch import Tensor
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
+from crowdcore.learning.method_settings import AnnotMixSettings
 from crowdcore.learning.networks.layers import Random
 from crowdcore.learning.networks.likelihood import gather_rows
-from crowdcore.learning.networks.task_confusion import TaskConfusion, TaskConfusionSettings
+from crowdcore.learning.networks.task_confusion import TaskConfusion
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-
-
-class AnnotMixSettings(TaskConfusionSettings):
-    """Settings of Annot-Mix."""
 
 
 class AnnotMix(CrowdMethod):
@@ -32,6 +29,7 @@ class AnnotMix(CrowdMethod):
     name: ClassVar[str] = "annot-mix"
     title: ClassVar[str] = "Annot-Mix"
     paper: ClassVar[str] = "Herde, Lührs, Huseljic, Sick: Annot-Mix, ECAI 2024"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion",)
     Settings: ClassVar[type[Settings]] = AnnotMixSettings
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:

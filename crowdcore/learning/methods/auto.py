@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import Field
 from torch import nn
 
 from crowdcore.core import method_string
@@ -12,22 +11,9 @@ from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.learning import methods
 from crowdcore.learning.base import CrowdMethod, Network
-from crowdcore.learning.gaussian.fit import FeaturesSeen
+from crowdcore.learning.method_settings import AutoSettings
 from crowdcore.learning.networks.blend import Blend
-from crowdcore.learning.networks.ensemble import EnsembleSettings
 from crowdcore.learning.training.problem import Problem
-
-
-class AutoSettings(FeaturesSeen, EnsembleSettings):
-    """Settings of auto."""
-
-    chosen: str = Field(
-        default="",
-        title="Chosen method",
-        description="A method with its settings, as in 'gaussian-em balance=0.3', or several with their weights, as in "
-        "'0.7 gaussian-em + 0.3 dl-em^0.6' (^ is a power of its probabilities), to train without trials; empty: trials "
-        "choose.",
-    )
 
 
 class Auto(CrowdMethod):
@@ -41,6 +27,7 @@ class Auto(CrowdMethod):
     name: ClassVar[str] = "auto"
     title: ClassVar[str] = "Chosen by trials"
     paper: ClassVar[str] = "crowdcore"
+    recovers: ClassVar[tuple[str, ...]] = ("common_confusion", "worker_confusion", "q", "omega")
     Settings: ClassVar[type[Settings]] = AutoSettings
     candidates: ClassVar[tuple[str, ...]] = ("gaussian-em", "dl-em", "conal")
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from torch.func import functional_call, grad
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovered, swept
+from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovered
+from crowdcore.learning.method_settings import CccSettings
 from crowdcore.learning.networks.clusters import KMeans
 from crowdcore.learning.networks.ensemble import Ensemble
 from crowdcore.learning.networks.layers import Random
@@ -22,49 +22,9 @@ from crowdcore.learning.networks.rows import log_softmax, softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.optimiser import learning_rate
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import DirectStartSettings
 
 _MODELS = 2
 _FLOOR = 1e-5  # what the authors' code adds to probabilities of labels
-
-
-class CccSettings(DirectStartSettings):
-    """Settings of CCC."""
-
-    variant: Literal["paper", "authors"] = Field(
-        default="paper",
-        title="Variant",
-        description="The paper; or the authors' code: meta sets of labels instead of tasks, a virtual step of the last "
-        "layer, probabilities of labels plus 0.00001.",
-    )
-    n_groups: int = Field(
-        default=25, ge=1, title="Groups of workers", description="How many, G; no more than there are workers."
-    )
-    meta_size: int | None = Field(
-        default=None,
-        ge=1,
-        title="Size of a meta set",
-        description="How many tasks, M, the same number for every label; by default a fifth of the training tasks.",
-    )
-    correction_rate: float = Field(
-        default=0.5,
-        ge=0,
-        title="Correction rate, γ",
-        description="Largest entry of the corrections, as a share of that of the workers' matrices.",
-        json_schema_extra=swept,
-    )
-    warm_up: float = Field(
-        default=0.25,
-        ge=0,
-        le=1,
-        title="Epochs of the warm-up",
-        description="Share of the epochs, the first ones, in which the models learn as crowd layers.",
-    )
-    meta_layers: Literal["all", "last"] = Field(
-        default="all",
-        title="Layers of the virtual step",
-        description="All layers of the network, or the last one: cheaper for deep networks.",
-    )
 
 
 class Ccc(CrowdMethod):
@@ -83,6 +43,7 @@ class Ccc(CrowdMethod):
     name: ClassVar[str] = "ccc"
     title: ClassVar[str] = "Coupled confusion correction (CCC)"
     paper: ClassVar[str] = "Zhang et al.: Coupled Confusion Correction, AAAI 2024"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion", "correction", "group")
     Settings: ClassVar[type[Settings]] = CccSettings
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "authors": {"start": "identity", "noise_lr": 1.0, "meta_layers": "last", "batch_size": 128},

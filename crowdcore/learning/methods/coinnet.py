@@ -6,38 +6,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import Network, Recovered, swept
+from crowdcore.learning.base import Network, Recovered
+from crowdcore.learning.method_settings import CoinNetSettings
 from crowdcore.learning.networks.likelihood import gather_rows
 from crowdcore.learning.networks.ops import worker_product
 from crowdcore.learning.networks.volume import log_volume, refuse_small_batches
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.worker_model import WorkerModel, WorkerModelSettings
+from crowdcore.learning.training.worker_model import WorkerModel
 
 _LEAST = 1e-10
-
-
-class CoinNetSettings(WorkerModelSettings):
-    """Settings of COINNet."""
-
-    strength: float = Field(
-        default=0.01,
-        ge=0,
-        title="Strength of the volume, λ",
-        description="λ of the logarithm of the volume of a batch's predictions; 0 = without.",
-        json_schema_extra=swept,
-    )
-    sparsity: float = Field(
-        default=0.1,
-        ge=0,
-        title="Strength of the outliers' penalty, μ",
-        description="μ of the outliers of a batch's tasks.",
-        json_schema_extra=swept,
-    )
 
 
 class CoinNet(WorkerModel):
@@ -51,6 +32,7 @@ class CoinNet(WorkerModel):
     name: ClassVar[str] = "coinnet"
     title: ClassVar[str] = "COINNet"
     paper: ClassVar[str] = "Nguyen, Ibrahim, Fu: Noisy Label Learning with Instance-Dependent Outliers, NeurIPS 2024"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion", "difficulty")
     Settings: ClassVar[type[Settings]] = CoinNetSettings
 
     sparsity: Tensor

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import Network, Recovered
-from crowdcore.learning.networks.common_noise import CommonNoise, CommonNoiseSettings
+from crowdcore.learning.method_settings import ConalSettings
+from crowdcore.learning.networks.common_noise import CommonNoise
 from crowdcore.learning.networks.likelihood import gather_rows, given_label, log_label
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
 from crowdcore.learning.networks.omega import OmegaNetwork
@@ -21,29 +21,6 @@ from crowdcore.learning.networks.rows import log_softmax, softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.start import split_confusion
-
-
-class ConalSettings(CommonNoiseSettings):
-    """Settings of CoNAL."""
-
-    variant: Literal["mixture", "paper", "authors"] = Field(
-        default="mixture",
-        title="Variant",
-        description="A mixture of confusions, with ω free; the paper's mixture of two softmax layers, with one "
-        "learning rate and embeddings of length 1; or the authors' code: one softmax of the mixture, a two-layer map "
-        "for the tasks, a fresh optimiser every epoch.",
-    )
-    omega_input: Literal["features", "task"] = Field(
-        default="features",
-        title="Input of ω",
-        description="ω depends on the task's features, or on a free vector learnt for every training task.",
-    )
-    rank: int | None = Field(
-        default=None,
-        ge=1,
-        title="Rank of the workers' matrices",
-        description="Individual matrices scale·I + U V of this rank, for very many workers; not for the mixture.",
-    )
 
 
 class Conal(CommonNoise):
@@ -57,6 +34,7 @@ class Conal(CommonNoise):
     name: ClassVar[str] = "conal"
     title: ClassVar[str] = "Common noise adaptation layers (CoNAL)"
     paper: ClassVar[str] = "Chu, Ma, Wang: Learning from Crowds by Modeling Common Confusions, AAAI 2021"
+    recovers: ClassVar[tuple[str, ...]] = ("common_confusion", "worker_confusion", "omega")
     Settings: ClassVar[type[Settings]] = ConalSettings
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "mixture": {"lr": 5e-3, "noise_lr": 10.0, "schedule": "cosine"},

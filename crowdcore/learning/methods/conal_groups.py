@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import Network, Recovered
-from crowdcore.learning.networks.common_noise import CommonNoise, CommonNoiseSettings
+from crowdcore.learning.method_settings import ConalGroupsSettings
+from crowdcore.learning.networks.common_noise import CommonNoise
 from crowdcore.learning.networks.likelihood import gather_rows, log_label
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
 from crowdcore.learning.networks.omega import OmegaNetwork
@@ -19,12 +19,6 @@ from crowdcore.learning.networks.rows import log_softmax, softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.start import split_confusion
-
-
-class ConalGroupsSettings(CommonNoiseSettings):
-    """Settings of group-wise CoNAL."""
-
-    n_groups: int = Field(default=2, ge=2, title="Groups of workers", description="How many, G.")
 
 
 class ConalGroups(CommonNoise):
@@ -37,6 +31,7 @@ class ConalGroups(CommonNoise):
     name: ClassVar[str] = "conal-groups"
     title: ClassVar[str] = "CoNAL with a common confusion per group"
     paper: ClassVar[str] = "Chu, Ma, Wang: Learning from Crowds by Modeling Common Confusions, AAAI 2021, Conclusion"
+    recovers: ClassVar[tuple[str, ...]] = ("common_confusion", "worker_confusion", "group", "omega")
     Settings: ClassVar[type[Settings]] = ConalGroupsSettings
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
+from crowdcore.learning.method_settings import CrowdLayerSettings
 from crowdcore.learning.networks.likelihood import gather_rows, log_label
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import StartSettings
-
-
-class CrowdLayerSettings(StartSettings):
-    """Settings of the crowd layer."""
-
-    connection: Literal["mw", "vw", "vw+b"] = Field(
-        default="mw",
-        title="Connection",
-        description="A matrix (mw), a weight per class (vw), or weight and bias per class (Rodrigues 2018).",
-    )
-    rank: int | None = Field(
-        default=None,
-        ge=1,
-        title="Rank of the workers' matrices",
-        description="Matrices I + U V of this rank instead of full ones (mw), for very many workers.",
-    )
 
 
 class CrowdLayer(CrowdMethod):
@@ -44,6 +27,7 @@ class CrowdLayer(CrowdMethod):
     name: ClassVar[str] = "crowd-layer"
     title: ClassVar[str] = "Crowd layer"
     paper: ClassVar[str] = "Rodrigues, Pereira: Deep Learning from Crowds, AAAI 2018"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion",)
     Settings: ClassVar[type[Settings]] = CrowdLayerSettings
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:

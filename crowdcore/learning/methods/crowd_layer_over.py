@@ -9,12 +9,12 @@ from torch import Tensor
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
+from crowdcore.learning.method_settings import StartSettings
 from crowdcore.learning.networks.likelihood import gather_rows, log_label
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
 from crowdcore.learning.networks.rows import softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import StartSettings
 
 
 class CrowdLayerOver(CrowdMethod):
@@ -23,6 +23,7 @@ class CrowdLayerOver(CrowdMethod):
     name: ClassVar[str] = "crowd-layer-over"
     title: ClassVar[str] = "Over-parameterised crowd layer"
     paper: ClassVar[str] = "Chu, Ma, Wang: Learning from Crowds by Modeling Common Confusions, AAAI 2021, Table 3"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion",)
     Settings: ClassVar[type[Settings]] = StartSettings
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:

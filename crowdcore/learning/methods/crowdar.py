@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid, softplus
 
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
+from crowdcore.learning.base import CrowdMethod, Network, Recovered
+from crowdcore.learning.method_settings import CrowdArSettings
 from crowdcore.learning.networks.layers import Linear
 from crowdcore.learning.networks.likelihood import gather_rows
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
@@ -19,38 +19,8 @@ from crowdcore.learning.networks.rows import log_softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import StartSettings
 
 _RELIABILITY = ("difficulty.", "expertise", "slope", "offset")
-
-
-class CrowdArSettings(StartSettings):
-    """Settings of CrowdAR."""
-
-    noise_lr: float = Field(
-        default=1.0,
-        gt=0,
-        title="Learning rate of the matrices",
-        description="As a multiple of the classifier's; the paper's is 1.",
-    )
-    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = Field(
-        default="identity",
-        title="Start of the matrices",
-        description="Identity (Cao 2023); confusions under the vote shares; or a first stage that learns one confusion "
-        "per worker; best-of: both stages, of which the lower training loss is kept.",
-        json_schema_extra=swept,
-    )
-    trust: float = Field(
-        default=0.9,
-        ge=0,
-        le=1,
-        title="Weight of the labels' loss, λ",
-        description="λ of the labels' cross-entropy; 1 - λ is that of the reliabilities' (Cao 2023, eq. 5).",
-        json_schema_extra=swept,
-    )
-    embedding: int = Field(
-        default=128, ge=1, title="Embedding size", description="Hidden units of the layer that finds difficulties."
-    )
 
 
 class CrowdAr(CrowdMethod):
@@ -64,6 +34,7 @@ class CrowdAr(CrowdMethod):
     name: ClassVar[str] = "crowdar"
     title: ClassVar[str] = "CrowdAR"
     paper: ClassVar[str] = "Cao, Chen, Huang, Shen, Huang: Learning from Crowds with Annotation Reliability, SIGIR 2023"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion", "worker_weight")
     Settings: ClassVar[type[Settings]] = CrowdArSettings
 
     trust: Tensor

@@ -6,30 +6,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import EpochContext, Network, Recovered
+from crowdcore.learning.method_settings import CrowdlabSettings
 from crowdcore.learning.training.data import Batch
-from crowdcore.learning.training.posterior_trained import FoldSettings, PosteriorTrained
+from crowdcore.learning.training.posterior_trained import PosteriorTrained
 from crowdcore.learning.training.problem import Problem
 
 _LEAST = 1e-6  # weight of the worst worker, and of the worst network
-
-
-class CrowdlabSettings(FoldSettings):
-    """Settings of the CROWDLAB-style ensemble."""
-
-    folds: int = Field(
-        default=5,
-        ge=0,
-        le=20,
-        title="Folds of the ensemble",
-        description="Number of networks, each trained without one fold of the tasks; a task's ensemble uses the "
-        "network that has not seen it, and predictions are averaged. 0 = one network, not out of fold.",
-    )
 
 
 class Crowdlab(PosteriorTrained):
@@ -45,6 +32,7 @@ class Crowdlab(PosteriorTrained):
     name: ClassVar[str] = "crowdlab"
     title: ClassVar[str] = "CROWDLAB-style ensemble"
     paper: ClassVar[str] = "Goh, Tkachenko, Mueller: CROWDLAB, NeurIPS 2022 workshop on human in the loop learning"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_weight", "q")
     Settings: ClassVar[type[Settings]] = CrowdlabSettings
     learns_confusions: ClassVar[bool] = False
 

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import Field
-
 from crowdcore.core.settings import Settings
-from crowdcore.learning.networks.targets import AggregateSettings, AggregateThenTrain
-
-
-class DlAggregateSettings(AggregateSettings):
-    """Settings of aggregate-then-train with any aggregator."""
-
-    aggregator: str = Field(default="majority-vote", title="Aggregator", description="Name of the aggregator.")
-    aggregator_settings: dict[str, Any] = Field(
-        default_factory=dict, title="Settings of the aggregator", description="By name."
-    )
+from crowdcore.learning.method_settings import DlAggregateSettings
+from crowdcore.learning.networks.targets import AggregateThenTrain
 
 
 class DlAggregate(AggregateThenTrain):

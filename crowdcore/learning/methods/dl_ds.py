@@ -13,4 +13,5 @@ class DlDs(AggregateThenTrain):
     name: ClassVar[str] = "dl-ds"
     title: ClassVar[str] = "Dawid-Skene, then train"
     paper: ClassVar[str] = "Dawid, Skene: Maximum Likelihood Estimation of Observer Error-Rates, 1979"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion",)
     aggregator: ClassVar[str] = "dawid-skene"

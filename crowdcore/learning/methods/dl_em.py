@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import EpochContext, Network
-from crowdcore.learning.networks.em import EmSettings, ExpectationMaximisation
+from crowdcore.learning.method_settings import DlEmSettings
+from crowdcore.learning.networks.em import ExpectationMaximisation
 from crowdcore.learning.networks.likelihood import expected_counts, posterior
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-
-
-class DlEmSettings(EmSettings):
-    """Settings of DL-EM."""
-
-    e_step: Literal["epoch", "batch"] = Field(
-        default="epoch",
-        title="E-step",
-        description="EM over the training set once an epoch, or incrementally in every batch (Rodrigues 2018).",
-    )
 
 
 class DlEm(ExpectationMaximisation):
@@ -36,6 +26,7 @@ class DlEm(ExpectationMaximisation):
     name: ClassVar[str] = "dl-em"
     title: ClassVar[str] = "Expectation-maximisation (AggNet)"
     paper: ClassVar[str] = "Albarqouni et al.: AggNet, IEEE TMI 2016; Rodrigues, Pereira, AAAI 2018, EM algorithm"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion",)
     Settings: ClassVar[type[Settings]] = DlEmSettings
 
     def __init__(self, problem: Problem, settings: DlEmSettings, network: Network) -> None:

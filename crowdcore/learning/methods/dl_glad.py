@@ -13,4 +13,5 @@ class DlGlad(AggregateThenTrain):
     name: ClassVar[str] = "dl-glad"
     title: ClassVar[str] = "GLAD, then train"
     paper: ClassVar[str] = "Whitehill et al.: Whose Vote Should Count More, NeurIPS 2009"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_weight", "difficulty")
     aggregator: ClassVar[str] = "glad"

@@ -13,4 +13,5 @@ class DlWc(AggregateThenTrain):
     name: ClassVar[str] = "dl-wc"
     title: ClassVar[str] = "Worker clustering, then train"
     paper: ClassVar[str] = "Imamura, Sato, Sugiyama: Analysis of Minimax Error Rate for Crowdsourcing, ICML 2018"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion", "common_confusion", "worker_weight", "group")
     aggregator: ClassVar[str] = "worker-clustering"

@@ -6,16 +6,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.gaussian.alternate import fit_alternating, without_last_layer
-from crowdcore.learning.gaussian.fit import Chosen, GaussianSettings
+from crowdcore.learning.gaussian.fit import Chosen
 from crowdcore.learning.gaussian.space import Space
-from crowdcore.learning.networks.ensemble import Ensemble, EnsembleSettings
+from crowdcore.learning.method_settings import GaussianEmSettings, GaussianSettings
+from crowdcore.learning.networks.ensemble import Ensemble
 from crowdcore.learning.networks.rows import log_softmax, softmax
 from crowdcore.learning.networks.targets import cross_entropy
 from crowdcore.learning.training.data import Batch
@@ -24,18 +24,6 @@ from crowdcore.learning.training.problem import Problem
 
 _SMALLEST = 1e-9  # probability, before both are mixed
 _EDGE = 1e-6  # ω stays as far from 0 and 1
-
-
-class GaussianEmSettings(GaussianSettings, EnsembleSettings):
-    """Settings of the method."""
-
-    label_smoothing: float = Field(
-        default=0.05,
-        ge=0,
-        lt=1,
-        title="Label smoothing",
-        description="Share of the targets that is spread evenly over all classes.",
-    )
 
 
 class WithGaussians(nn.Module):
@@ -81,6 +69,7 @@ class GaussianEm(CrowdMethod):
     name: ClassVar[str] = "gaussian-em"
     title: ClassVar[str] = "Gaussian classes by EM, then train"
     paper: ClassVar[str] = "crowdcore"
+    recovers: ClassVar[tuple[str, ...]] = ("common_confusion", "worker_confusion", "q", "omega")
     Settings: ClassVar[type[Settings]] = GaussianEmSettings
     learns_confusions: ClassVar[bool] = False
 

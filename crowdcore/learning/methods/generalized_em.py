@@ -22,6 +22,7 @@ class GeneralizedEm(ExpectationMaximisation):
     name: ClassVar[str] = "generalized-em"
     title: ClassVar[str] = "Generalised EM"
     paper: ClassVar[str] = "Raykar et al.: Learning From Crowds, JMLR 2010"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion",)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Negative marginal log-likelihood per task."""

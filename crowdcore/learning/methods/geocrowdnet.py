@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-from pydantic import Field
 from torch import Tensor
 
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import Network, swept
+from crowdcore.learning.base import Network
+from crowdcore.learning.method_settings import GeoCrowdNetSettings
 from crowdcore.learning.networks.volume import log_volume, refuse_small_batches
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.worker_model import WorkerModel, WorkerModelSettings
-
-
-class GeoCrowdNetSettings(WorkerModelSettings):
-    """Settings of GeoCrowdNet."""
-
-    volume: Literal["f", "w"] = Field(
-        default="f",
-        title="Volume",
-        description="Of the predictions of a batch's tasks (F), or of the workers' confusions (W).",
-    )
-    strength: float = Field(
-        default=0.01,
-        ge=0,
-        title="Strength of the volume, λ",
-        description="λ of the logarithm of the volume (Ibrahim 2023, eq. 8 and 9); 0 = without regularisation.",
-        json_schema_extra=swept,
-    )
+from crowdcore.learning.training.worker_model import WorkerModel
 
 
 class GeoCrowdNet(WorkerModel):
@@ -46,6 +29,7 @@ class GeoCrowdNet(WorkerModel):
         "Ibrahim, Nguyen, Fu: Deep Learning From Crowdsourced Labels: Coupled Cross-Entropy Minimization, "
         "Identifiability, and Regularization, ICLR 2023"
     )
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion",)
     Settings: ClassVar[type[Settings]] = GeoCrowdNetSettings
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:

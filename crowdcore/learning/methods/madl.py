@@ -6,29 +6,17 @@ import math
 from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
+from crowdcore.learning.method_settings import MadlSettings
 from crowdcore.learning.networks.likelihood import gather_rows
-from crowdcore.learning.networks.task_confusion import TaskConfusion, TaskConfusionSettings
+from crowdcore.learning.networks.task_confusion import TaskConfusion
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
 _ALPHA, _BETA = 1.25, 0.25  # of the bandwidth's Gamma prior, whose mode is 1
-
-
-class MadlSettings(TaskConfusionSettings):
-    """Settings of MaDL."""
-
-    right: float = Field(
-        default=0.8,
-        gt=0,
-        lt=1,
-        title="Probability of a right label, η",
-        description="η of every worker at the start (Herde 2023, eq. 19).",
-    )
 
 
 class Madl(CrowdMethod):
@@ -42,6 +30,7 @@ class Madl(CrowdMethod):
     name: ClassVar[str] = "madl"
     title: ClassVar[str] = "Multi-annotator deep learning (MaDL)"
     paper: ClassVar[str] = "Herde, Huseljic, Sick: Multi-annotator Deep Learning, TMLR 2023"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion", "worker_weight")
     Settings: ClassVar[type[Settings]] = MadlSettings
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
+from crowdcore.learning.base import CrowdMethod, Network, Recovered
+from crowdcore.learning.method_settings import MaxMigSettings
 from crowdcore.learning.networks.likelihood import log_evidence
 from crowdcore.learning.networks.rows import log_softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import StartSettings
-
-
-class MaxMigSettings(StartSettings):
-    """Settings of Max-MIG."""
-
-    noise_lr: float = Field(
-        default=10.0,
-        gt=0,
-        title="Learning rate of the aggregator",
-        description="As a multiple of the classifier's; 1 in the authors' code.",
-    )
-    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = Field(
-        default="votes",
-        title="Start of the aggregator",
-        description="Logarithms of the confusions under the vote shares (Cao 2019); identity; or a first stage that "
-        "learns one confusion per worker; best-of: both stages, of which the lower training loss is kept.",
-        json_schema_extra=swept,
-    )
-    prior: Literal["uniform", "votes"] = Field(
-        default="uniform",
-        title="Prior of the classes, p",
-        description="Uniform, as in the authors' code, or the mean of the vote shares.",
-    )
 
 
 class MaxMig(CrowdMethod):
@@ -54,6 +30,7 @@ class MaxMig(CrowdMethod):
     name: ClassVar[str] = "max-mig"
     title: ClassVar[str] = "Max-MIG"
     paper: ClassVar[str] = "Cao, Xu, Kong, Wang: Max-MIG: an Information Theoretic Approach, ICLR 2019"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion",)
     Settings: ClassVar[type[Settings]] = MaxMigSettings
 
     log_prior: Tensor

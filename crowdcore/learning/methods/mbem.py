@@ -5,27 +5,16 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import EpochContext, Network, Recovered
-from crowdcore.learning.networks.em import EmSettings, ExpectationMaximisation
+from crowdcore.learning.method_settings import MbemSettings
+from crowdcore.learning.networks.em import ExpectationMaximisation
 from crowdcore.learning.networks.likelihood import expected_counts, posterior
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-
-
-class MbemSettings(EmSettings):
-    """Settings of MBEM."""
-
-    rounds: int = Field(
-        default=5,
-        ge=1,
-        title="Rounds",
-        description="Equal parts of the epochs; each begins with a new posterior, the first with the vote shares.",
-    )
 
 
 class Mbem(ExpectationMaximisation):
@@ -39,6 +28,7 @@ class Mbem(ExpectationMaximisation):
     name: ClassVar[str] = "mbem"
     title: ClassVar[str] = "Model bootstrapped EM (MBEM)"
     paper: ClassVar[str] = "Khetan, Lipton, Anandkumar: Learning From Noisy Singly-labeled Data, ICLR 2018"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion", "q")
     Settings: ClassVar[type[Settings]] = MbemSettings
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:

@@ -5,28 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
+from crowdcore.learning.base import CrowdMethod, Network, Recovered
+from crowdcore.learning.method_settings import SingleCmSettings
 from crowdcore.learning.networks.likelihood import gather_rows
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import NoiseLayerSettings
-
-
-class SingleCmSettings(NoiseLayerSettings):
-    """Settings of the single confusion matrix."""
-
-    strength: float = Field(
-        default=0.01,
-        ge=0,
-        title="Strength of the trace penalty, λ",
-        description="λ of tr(π), which lets noise diffuse into π (Sukhbaatar 2015, 3.3).",
-        json_schema_extra=swept,
-    )
 
 
 class SingleCm(CrowdMethod):
@@ -35,6 +22,7 @@ class SingleCm(CrowdMethod):
     name: ClassVar[str] = "single-cm"
     title: ClassVar[str] = "One confusion matrix for all workers"
     paper: ClassVar[str] = "Sukhbaatar et al.: Training Convolutional Networks with Noisy Labels, ICLR 2015"
+    recovers: ClassVar[tuple[str, ...]] = ("common_confusion",)
     Settings: ClassVar[type[Settings]] = SingleCmSettings
 
     strength: Tensor

@@ -5,27 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 from torch import Tensor
 
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
-from crowdcore.learning.base import CrowdMethod, Network, swept
+from crowdcore.learning.base import CrowdMethod, Network
+from crowdcore.learning.method_settings import SoftBootstrapSettings
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-
-
-class SoftBootstrapSettings(Settings):
-    """Settings of soft bootstrapping."""
-
-    trust: float = Field(
-        default=0.95,
-        ge=0,
-        le=1,
-        title="Weight of the vote, β",
-        description="β, weight of the vote in the target (Reed 2015, 3.2).",
-        json_schema_extra=swept,
-    )
 
 
 class SoftBootstrap(CrowdMethod):

@@ -4,23 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import Field
-
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import swept
-from crowdcore.learning.training.worker_model import WorkerModel, WorkerModelSettings
-
-
-class TraceSettings(WorkerModelSettings):
-    """Settings of trace regularisation."""
-
-    strength: float = Field(
-        default=0.01,
-        ge=0,
-        title="Strength of the trace penalty, λ",
-        description="λ of the sum of traces (Tanno 2019, eq. 4); 0 = without regularisation.",
-        json_schema_extra=swept,
-    )
+from crowdcore.learning.method_settings import TraceSettings
+from crowdcore.learning.training.worker_model import WorkerModel
 
 
 class Trace(WorkerModel):
@@ -33,4 +19,5 @@ class Trace(WorkerModel):
     name: ClassVar[str] = "trace"
     title: ClassVar[str] = "Trace regularisation"
     paper: ClassVar[str] = "Tanno et al.: Learning from Noisy Labels by Regularized Estimation, CVPR 2019"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion",)
     Settings: ClassVar[type[Settings]] = TraceSettings

@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
+from crowdcore.learning.base import CrowdMethod, Network, Recovered
+from crowdcore.learning.method_settings import UnionNetSettings
 from crowdcore.learning.networks.likelihood import gather_rows, given_label
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import StartSettings
-
-
-class UnionNetSettings(StartSettings):
-    """Settings of UnionNet."""
-
-    variant: Literal["a", "b"] = Field(
-        default="b",
-        title="Variant",
-        description="Softmax over all workers' labels after the transition (a), or a transition whose rows are "
-        "probabilities of all workers' labels (b).",
-    )
-    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = Field(
-        default="votes",
-        title="Start of the transition",
-        description="Confusions under the vote shares; identity; or a first stage that learns one confusion per "
-        "worker; best-of: both stages, of which the lower training loss is kept.",
-        json_schema_extra=swept,
-    )
 
 
 class UnionNet(CrowdMethod):
@@ -47,6 +28,7 @@ class UnionNet(CrowdMethod):
     paper: ClassVar[str] = (
         "Wei, Xie, Feng, Han, An: Deep Learning From Multiple Noisy Annotators as A Union, IEEE TNNLS 2022"
     )
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion",)
     Settings: ClassVar[type[Settings]] = UnionNetSettings
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:

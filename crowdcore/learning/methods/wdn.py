@@ -5,35 +5,17 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import EpochContext, Network, Recovered
+from crowdcore.learning.method_settings import WdnSettings
 from crowdcore.learning.methods.doctor_net import DoctorNet
 from crowdcore.learning.networks.ops import take_rows
 from crowdcore.learning.networks.rows import softmax
 from crowdcore.learning.networks.worker_heads import WorkerHeads
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-
-
-class WdnSettings(Settings):
-    """Settings of Weighted Doctor Net."""
-
-    mixing_epochs: float = Field(
-        default=0.25,
-        gt=0,
-        lt=1,
-        title="Epochs of the mixing weights alone",
-        description="The last epochs, as a share of all, in which the network is frozen and only the weights learn.",
-    )
-    noise_lr: float = Field(
-        default=20.0,
-        gt=0,
-        title="Learning rate of the mixing weights",
-        description="As a multiple of the classifier's.",
-    )
 
 
 class Wdn(DoctorNet):
@@ -48,6 +30,7 @@ class Wdn(DoctorNet):
     name: ClassVar[str] = "wdn"
     title: ClassVar[str] = "Weighted Doctor Net"
     paper: ClassVar[str] = "Guan, Gulshan, Dai, Hinton: Who Said What, AAAI 2018"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_weight",)
     Settings: ClassVar[type[Settings]] = WdnSettings
 
     frozen: Tensor

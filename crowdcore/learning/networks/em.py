@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import EpochContext, Network, Recovered, swept
+from crowdcore.learning.base import EpochContext, Network, Recovered
+from crowdcore.learning.method_settings import EmSettings
 from crowdcore.learning.networks.likelihood import (
     expected_counts,
     gather_rows,
@@ -18,25 +18,8 @@ from crowdcore.learning.networks.likelihood import (
     map_confusion,
     posterior,
 )
-from crowdcore.learning.training.posterior_trained import FoldSettings, PosteriorTrained
+from crowdcore.learning.training.posterior_trained import PosteriorTrained
 from crowdcore.learning.training.problem import Problem
-
-
-class EmSettings(FoldSettings):
-    """Settings of EM."""
-
-    leave_one_out: bool = Field(
-        default=False,
-        title="Leave-one-out confusions",
-        description="Leave a task's own labels out of the confusions in its E-step.",
-    )
-    smoothing: float = Field(
-        default=0.1,
-        gt=0,
-        title="Smoothing, α",
-        description="α of the symmetric Dirichlet prior of the confusions' rows (Rodrigues 2018, MAP estimates).",
-        json_schema_extra=swept,
-    )
 
 
 class ExpectationMaximisation(PosteriorTrained):

@@ -5,24 +5,10 @@ from __future__ import annotations
 import math
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
-from crowdcore.core.settings import Settings
 from crowdcore.learning.base import Network
 from crowdcore.learning.networks.rows import log_softmax
-
-
-class EnsembleSettings(Settings):
-    """How many networks learn the same targets."""
-
-    networks: int = Field(
-        default=1,
-        ge=1,
-        le=50,
-        title="Networks",
-        description="Networks of gaussian-em that learn its posterior side by side and predict by their mean.",
-    )
 
 
 class Ensemble(nn.Module):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
+from crowdcore.learning.method_settings import AggregateSettings
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
@@ -23,16 +23,6 @@ def cross_entropy(log_probs: Tensor, target: Tensor) -> Tensor:
     known = (target >= 0).to(log_probs.dtype)
     picked = log_probs.gather(-1, target.clamp_min(0).unsqueeze(-1)).squeeze(-1)
     return -(known * picked).sum() / known.sum().clamp_min(1)
-
-
-class AggregateSettings(Settings):
-    """Settings of aggregate-then-train."""
-
-    targets: Literal["soft", "hard"] = Field(
-        default="soft",
-        title="Targets",
-        description="Train on the posterior (soft) or on its most probable class (hard).",
-    )
 
 
 class AggregateThenTrain(CrowdMethod):

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.errors import SettingError
-from crowdcore.core.settings import Settings
 from crowdcore.learning.networks.layers import Linear
 from crowdcore.learning.networks.omega import centre_and_scale
 from crowdcore.learning.networks.rows import log_softmax
@@ -17,27 +15,6 @@ from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem
 
 _HIDDEN = 64
-
-
-class TaskConfusionSettings(Settings):
-    """Settings of methods with such confusions."""
-
-    embedding: int = Field(
-        default=16, ge=1, title="Embedding size", description="Dimension of the embeddings of tasks and workers."
-    )
-    right: float = Field(
-        default=0.9,
-        gt=0,
-        lt=1,
-        title="Probability of a right label, η",
-        description="η of every worker at the start.",
-    )
-    noise_lr: float = Field(
-        default=1.0,
-        gt=0,
-        title="Learning rate of the workers' model",
-        description="As a multiple of the classifier's; the paper's is 1.",
-    )
 
 
 class TaskConfusion(nn.Module):

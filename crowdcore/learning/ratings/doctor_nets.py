@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import Network, Recovered
+from crowdcore.learning.method_settings import RatingWdnSettings
 from crowdcore.learning.networks.likelihood import gather_rows
 from crowdcore.learning.networks.rows import softmax
 from crowdcore.learning.ratings.base import RatingMethod
@@ -50,16 +50,6 @@ class DoctorNet(RatingMethod):
         return {"squared_error": self.own_loss(self.outputs(batch.features), batch)}
 
 
-class WdnSettings(Settings):
-    """Settings of Weighted Doctor Net for ratings."""
-
-    combine: Literal["weight", "bias", "weight+bias"] = Field(
-        default="weight+bias",
-        title="How outputs are combined",
-        description="By a weight per worker, a bias per worker (the best in Rodrigues 2018), or both.",
-    )
-
-
 class Wdn(DoctorNet):
     """``mean (μ_i^r - y_i^r)² + mean (m_i - y_i^r)²``, the second for what combines alone.
 
@@ -70,7 +60,7 @@ class Wdn(DoctorNet):
     name: ClassVar[str] = "wdn"
     title: ClassVar[str] = "Weighted Doctor Net"
     paper: ClassVar[str] = "Guan, Gulshan, Dai, Hinton: Who Said What, AAAI 2018"
-    Settings: ClassVar[type[Settings]] = WdnSettings
+    Settings: ClassVar[type[Settings]] = RatingWdnSettings
 
     def __init__(self, problem: RatingProblem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)

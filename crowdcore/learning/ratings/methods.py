@@ -6,36 +6,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import FloatArray
 from crowdcore.learning.base import EpochContext, Network, Recovered
+from crowdcore.learning.method_settings import RatingCrowdLayerSettings, RatingDlEmSettings
 from crowdcore.learning.networks.likelihood import gather_rows
 from crowdcore.learning.ratings.base import RatingMethod
 from crowdcore.learning.ratings.doctor_nets import DoctorNet, Wdn
 from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-
-
-class RatingCrowdLayerSettings(Settings):
-    """Settings of the crowd layer for ratings."""
-
-    connection: Literal["s", "b", "s+b"] = Field(
-        default="b",
-        title="Connection",
-        description="What a worker's rating is of the network's: a scale (s), a bias (b), or both (Rodrigues 2018).",
-    )
-    noise_lr: float = Field(
-        default=1.0, gt=0, title="Learning rate of the crowd layer", description="As a multiple of the network's."
-    )
 
 
 class RatingCrowdLayer(RatingMethod):
@@ -110,17 +97,6 @@ class DlTrue(TargetMethod):
         return gold
 
 
-class DlEmSettings(Settings):
-    """Settings of EM for ratings."""
-
-    strength: float = Field(
-        default=5.0,
-        gt=0,
-        title="Strength of the pooled variance",
-        description="Ratings of its own that the pooled variance counts for in a worker's.",
-    )
-
-
 class DlEm(RatingMethod):
     """``mean_i (μ_i - m_i)²`` with the posterior mean ``m_i`` of ``z_i ~ N(μ_i, 1/γ)``, ``y_i^r ~ N(z_i, 1/λ^r)``.
 
@@ -133,7 +109,7 @@ class DlEm(RatingMethod):
     name: ClassVar[str] = "dl-em"
     title: ClassVar[str] = "Expectation-maximisation"
     paper: ClassVar[str] = "Raykar et al.: Learning From Crowds, JMLR 2010; Rodrigues, Pereira, AAAI 2018"
-    Settings: ClassVar[type[Settings]] = DlEmSettings
+    Settings: ClassVar[type[Settings]] = RatingDlEmSettings
 
     mean: Tensor
     gamma: Tensor

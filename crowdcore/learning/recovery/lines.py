@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crowdcore.core.method_string import read, spell
+from crowdcore.core.settings import form_fields
 from crowdcore.data import simulate
 from crowdcore.data.simulate import TaskChoice
 
@@ -27,8 +28,13 @@ def read_crowd(line: str) -> tuple[str, dict[str, Any]]:
 
 def spell_crowd(name: str, settings: Mapping[str, Any]) -> str:
     """The line of a simulator whose settings are these; those that equal their default are left out."""
-    fields = simulate.get(name).model_json_schema()["properties"]
-    return spell(name, {k: v for k, v in settings.items() if fields.get(k, {}).get("default", ...) != v})
+    fields = form_fields(simulate.get(name))
+    return spell(name, {k: v for k, v in settings.items() if k not in fields or _plain(fields[k].default) != _plain(v)})
+
+
+def _plain(value: Any) -> Any:
+    """A value as a line gives it, which has lists only."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def read_values(text: str) -> list[Any]:

@@ -14,15 +14,12 @@ import torch
 from pydantic import Field
 
 from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.method_settings import DirectStartSettings, NoiseLayerSettings
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.checkpoint import Checkpoint
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.loop import OnEpoch, Replica, make_replicas, run_epochs
-from crowdcore.learning.training.start import (
-    DirectStartSettings,
-    NoiseLayerSettings,
-    counted_confusion,
-)
+from crowdcore.learning.training.start import counted_confusion
 from crowdcore.learning.training.vote_stage import learn_votes, vote_epochs
 from crowdcore.learning.training.worker_model import WorkerModel
 

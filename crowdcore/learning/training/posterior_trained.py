@@ -6,28 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.errors import SettingError
-from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network
 from crowdcore.learning.networks.ensemble import Ensemble
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-
-
-class FoldSettings(Settings):
-    """Settings of methods that may predict out of fold."""
-
-    folds: int = Field(
-        default=0,
-        ge=0,
-        le=20,
-        title="Folds of the E-step",
-        description="Number of networks, each trained without one fold of the tasks; the E-step of a task uses the "
-        "network that has not seen it, and predictions are averaged. 0 = one network; K networks take K times as long.",
-    )
 
 
 class PosteriorTrained(CrowdMethod):

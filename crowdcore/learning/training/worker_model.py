@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -13,18 +12,6 @@ from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.networks.likelihood import gather_rows, given_label
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import DirectStartSettings
-
-
-class WorkerModelSettings(DirectStartSettings):
-    """Settings of the methods that are a `WorkerModel`."""
-
-    noise_lr: float = Field(
-        default=10.0,
-        gt=0,
-        title="Learning rate of the noise layers",
-        description="As a multiple of the classifier's: noise layers must move by several logits to be learnt.",
-    )
 
 
 class WorkerModel(CrowdMethod):

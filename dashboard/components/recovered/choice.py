@@ -11,7 +11,6 @@ from crowdcore.learning import learners
 from dashboard import state
 from dashboard.components.frame import hidden_names
 from dashboard.components.link import link
-from dashboard.components.methods import look_up_methods
 from dashboard.components.pickers import named
 from dashboard.components.run_picker import pick_runs
 from dashboard.components.run_words import run_labels, run_names
@@ -50,7 +49,6 @@ class Choice(NamedTuple):
 
 def choose() -> Choice | None:
     """The pickers of the page on confusions; None where there is nothing to show, which has been said."""
-    look_up_methods()
     dataset = state.get("dataset")
     parts = ("worker_confusion", "common_confusion")
     names = ", ".join(_recovering("worker_confusion"))
@@ -81,7 +79,6 @@ def choose() -> Choice | None:
 
 def choose_omega() -> Choice | None:
     """The pickers of the page on ω; None where there is nothing to show, which has been said."""
-    look_up_methods()
     names = ", ".join(_recovering("omega"))
     bar = _bar(("omega",))
     run = _run(

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.core.settings import FormField, form_fields
 from crowdcore.data import simulate
 from crowdcore.data.uploads import dataset_title
 from crowdcore.learning.recovery import lines
@@ -52,7 +53,7 @@ def crowd_form(dataset: str) -> Wanted:
         st.session_state["sandbox-filled"] = st.session_state.get("sandbox-filled", 0) + 1
     key = f"crowd-{st.session_state['sandbox-filled']}"
     model = simulate.get(name)
-    schema, words = model.model_json_schema(), " ".join((model.__doc__ or "").split("\n\n")[0].split())
+    fields, words = form_fields(model), " ".join((model.__doc__ or "").split("\n\n")[0].split())
     st.selectbox(
         "Simulator",
         list(titles) if name in titles else [name, *titles],
@@ -70,19 +71,18 @@ def crowd_form(dataset: str) -> Wanted:
             "its own labels are left out."
         )
         tasks = _tasks(dataset, key)
-    properties = schema["properties"]
-    lists = [p for p in properties if _is_list(properties[p])]
-    later = [p for p in properties if p not in FIRST and p not in lists]
-    chosen = {**settings, **method_form(schema, settings, key, without=[*later, *lists])}
-    chosen |= {p: _list(properties[p], p, settings, key) for p in lists if p != "targets"}
+    lists = [p for p in fields if fields[p].kind == "list"]
+    later = [p for p in fields if p not in FIRST and p not in lists]
+    chosen = {**settings, **method_form(model, settings, key, without=[*later, *lists])}
+    chosen |= {p: _list(fields[p], settings, key) for p in lists if p != "targets"}
     if later:
         with st.popover("More settings", type="tertiary"):
-            chosen |= method_form(schema, settings, key, without=[p for p in properties if p not in later])
-            chosen |= {p: _list(properties[p], p, settings, key) for p in lists if p == "targets"}
-    if "omega_spread" in properties:
+            chosen |= method_form(model, settings, key, without=[p for p in fields if p not in later])
+            chosen |= {p: _list(fields[p], settings, key) for p in lists if p == "targets"}
+    if "omega_spread" in fields:
         for reading in READINGS:
             st.caption(reading)
-    vary = _vary(properties, chosen, key)
+    vary = _vary(fields, chosen, key)
     repeats = st.number_input(
         "Crowds of each kind",
         1,
@@ -107,19 +107,14 @@ def _switch(widget: str) -> None:
     state.put(crowd=st.session_state[widget], vary=None, tasks=None)
 
 
-def _is_list(described: Mapping[str, Any]) -> bool:
-    return any(kind.get("type") == "array" for kind in (described, *described.get("anyOf", [])))
-
-
-def _list(described: Mapping[str, Any], name: str, settings: Mapping[str, Any], key: str) -> list[Any] | None:
+def _list(field: FormField, settings: Mapping[str, Any], key: str) -> list[Any] | None:
     """The field of a setting that holds several numbers."""
-    value = settings.get(name, described.get("default"))
     text = st.text_input(
-        described.get("title", name).replace("_", " ").capitalize(),
-        ", ".join(map(str, value or ())),
-        key=f"{key}-{name}",
-        placeholder="at random" if described.get("default") is None else None,
-        help=as_text(described["description"]),
+        field.title,
+        ", ".join(map(str, settings.get(field.name, field.default) or ())),
+        key=f"{key}-{field.name}",
+        placeholder="at random" if field.default is None else None,
+        help=as_text(field.description),
     )
     return lines.read_values(text) or None
 
@@ -154,26 +149,26 @@ def _tasks(dataset: str, key: str) -> str:
     return lines.spell_tasks({**({"classes": chosen} if chosen else {}), **({"n_train": most} if most else {}), **kept})
 
 
-def _vary(properties: Mapping[str, Any], chosen: Mapping[str, Any], key: str) -> list[str]:
+def _vary(fields: Mapping[str, FormField], chosen: Mapping[str, Any], key: str) -> list[str]:
     """Settings that vary, with their values; what the form says of them elsewhere does not count."""
     known = lines.read_vary(state.get_many("vary"))
     names = st.multiselect(
         "Vary",
-        [n for n in properties if n not in {"seed", "targets"}],
-        [n for n in known if n in properties],
+        [n for n in fields if n not in {"seed", "targets"}],
+        [n for n in known if n in fields],
         key=f"{key}-vary",
         placeholder="Nothing: one kind of crowd",
-        format_func=lambda n: str(properties[n].get("title", n)).replace("_", " ").capitalize(),
+        format_func=lambda n: fields[n].title,
         help="Plant a crowd for each value, to see how recovery changes. Several: all combinations.",
     )
     varied = []
     for name in names:
-        options = properties[name].get("enum")
-        label = f"Values of {str(properties[name].get('title', name)).replace('_', ' ').lower()}"
+        options = fields[name].choices
+        label = f"Values of {fields[name].title.lower()}"
         if options:
             values = st.multiselect(label, options, known.get(name, options), key=f"{key}-vary-{name}")
         else:
-            start = known.get(name, [chosen.get(name, properties[name].get("default"))])
+            start = known.get(name, [chosen.get(name, fields[name].default)])
             text = st.text_input(label, ", ".join(map(str, start)), key=f"{key}-vary-{name}", help="With commas.")
             values = lines.read_values(text)
         if values:

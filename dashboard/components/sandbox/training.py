@@ -9,7 +9,6 @@ from crowdcore.learning.trainable import suggested_methods, untrainable
 from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.guard import fragment
-from dashboard.components.methods import look_up_methods
 from dashboard.components.text import as_text, count
 from dashboard.components.train_form import train_on
 from dashboard.services import opening, sandbox, sandbox_results
@@ -35,7 +34,6 @@ def training() -> None:
     if why:
         st.info(as_text(why), icon=":material/block:")
         return
-    look_up_methods()
     suggested = SUGGESTED if kinds == {"synthetic"} else suggested_methods(opened)
     fragment(lambda: train_on(names, suggested, usual_settings(opened)))()
 

@@ -11,9 +11,10 @@ import torch
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning.gaussian.calibration import held_out_power, posterior_power
 from crowdcore.learning.gaussian.classes import Blocks, Classes
-from crowdcore.learning.gaussian.em import EmOptions, GaussianFit, fit_gaussians
+from crowdcore.learning.gaussian.em import GaussianFit, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
-from crowdcore.learning.gaussian.fit import GaussianSettings, choose_gaussians
+from crowdcore.learning.gaussian.fit import choose_gaussians
+from crowdcore.learning.method_settings import EmOptions, GaussianSettings
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.problem import make_problem
 from tests.learning.helpers import featured_crowd

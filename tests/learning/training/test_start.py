@@ -10,8 +10,9 @@ from crowdcore.analysis import worker_confusion
 from crowdcore.core.errors import SettingError
 from crowdcore.data import simulate
 from crowdcore.learning import EpochEvent, load_result, methods, train
+from crowdcore.learning.method_settings import StartSettings
 from crowdcore.learning.training.metrics import omega_correlation, recovery_error
-from crowdcore.learning.training.start import StartSettings, counted_confusion, split_confusion
+from crowdcore.learning.training.start import counted_confusion, split_confusion
 from tests.learning.helpers import built, featured_crowd
 
 STARTING = [n for n in methods.names() if issubclass(methods.get(n).Settings, StartSettings) or n == "trace"]

@@ -1,0 +1,112 @@
+"""What lists and forms show of methods and networks, which torch is not loaded for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import fields
+
+import pytest
+
+from crowdcore.core.settings import Settings
+from crowdcore.data.simulate import synthetic
+from crowdcore.learning import backbones, learners, methods
+from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.method_settings import METHODS, RATING_METHODS
+from crowdcore.learning.ratings.methods import METHODS as OF_RATINGS
+from crowdcore.learning.results.result import TrainingResult
+from crowdcore.learning.settings import BACKBONES, TrainSettings
+from crowdcore.learning.training.loop import Replica, make_replicas
+from crowdcore.learning.training.problem import Problem, make_problem
+
+FORMS = """
+import sys
+import crowdcore as cc
+from crowdcore.learning import learners, methods, TrainSettings
+from crowdcore.learning.method_settings import METHODS
+from crowdcore.learning.settings import BACKBONES
+assert set(METHODS) <= set(methods.names())
+for name in METHODS:
+    assert learners.about_method(name).fields is not None
+for name in learners.learners("ratings"):
+    learners.about_method(name, "ratings")
+for name in BACKBONES:
+    learners.about_backbone(name)
+assert "torch" not in sys.modules
+"""
+
+
+def test_forms_of_all_methods_and_networks_load_no_torch() -> None:
+    done = subprocess.run([sys.executable, "-c", FORMS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_is_described_as_its_class_is(name: str) -> None:
+    about, method = learners.about_method(name), methods.get(name)
+    assert about.settings is method.Settings
+    assert (about.title, about.paper, about.recovers) == (method.title, method.paper, method.recovers)
+    assert about.variants == method.variants
+    assert about.description == " ".join((method.__doc__ or "").split("\n\n")[0].split())
+
+
+@pytest.mark.parametrize("name", RATING_METHODS)
+def test_a_method_for_ratings_is_described_as_its_class_is(name: str) -> None:
+    about, method = learners.about_method(name, "ratings"), OF_RATINGS[name]
+    assert about.settings is method.Settings
+    assert (about.title, about.paper) == (method.title, method.paper)
+    assert about.description
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_a_network_is_described_as_its_class_is(name: str) -> None:
+    about, network = learners.about_backbone(name), backbones.REGISTRY.find(name)
+    assert about.settings is network.Settings
+    assert (about.title, about.images, about.sentences) == (network.title, network.images, network.sentences)
+    assert about.description
+
+
+def test_every_method_is_listed() -> None:
+    assert set(learners.learners()) == set(methods.names())
+    assert set(learners.learners("ratings")) == set(RATING_METHODS) == set(OF_RATINGS)
+
+
+@pytest.fixture(scope="module")
+def small_problem() -> Problem:
+    return make_problem(synthetic(n_tasks=60, n_valid=10, n_test=10, n_workers=5), TrainSettings())
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "auto"])
+def test_a_method_recovers_the_parts_that_it_lists(name: str, small_problem: Problem) -> None:
+    method = methods.get(name)
+    [module] = make_replicas(small_problem, method, [Replica(method.Settings(), 0)], TrainSettings())
+    omega = {"omega"} if method.omega is not CrowdMethod.omega else set()
+    assert set(method.recovers) == set(module.recovered()) | omega
+    assert set(method.recovers) <= {field.name for field in fields(TrainingResult)}
+
+
+def test_a_method_that_chooses_recovers_what_its_candidates_do() -> None:
+    parts = {part for name in methods.get("auto").candidates for part in methods.get(name).recovers}
+    assert set(methods.get("auto").recovers) == {*parts, "q"} == parts
+
+
+def test_a_method_of_ones_own_is_described_by_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Own(CrowdMethod):
+        """``-log p``.
+
+        More about it.
+        """
+
+        name, title, paper, Settings = "own", "My own", "-", Settings
+
+        def recovered(self) -> dict[str, object]:  # type: ignore[override]
+            return {}
+
+    registry = {"own": Own}
+
+    class Members(dict):  # type: ignore[type-arg]
+        find = dict.__getitem__
+
+    assert learners._members(Members(registry), {})["own"] == learners.Learner(  # type: ignore[arg-type]
+        "My own", "``-log p``.", Settings, "-", recovers=("worker_confusion", "common_confusion", "omega")
+    )
