@@ -74,7 +74,7 @@ def test_recovery_errors_are_followed_when_the_truth_is_known(crowd):
     ("settings", "match"),
     [
         ({"method": "conall"}, "Did you mean 'conal"),
-        ({"epochs": 0}, "`epochs` must satisfy"),
+        ({"epochs": 0}, "`epochs` must be at least 1"),
         ({"nonsense": 1}, "`nonsense` must be a setting of the trainer or of 'conal'"),
         ({"seeds": 0}, "`seeds` must be"),
         ({"seeds": [1, 1]}, "`seeds` must be"),

@@ -278,7 +278,7 @@ def test_split_words(write):
 
 def test_settings_that_cannot_be(write):
     path = write(PLAIN)
-    with pytest.raises(SettingError, match=r"`repeats` must satisfy: .*'keep'.*got 'some'"):
+    with pytest.raises(SettingError, match=r"`repeats` must be one of .*keep.*got 'some'"):
         examine(path, repeats="some")
     with pytest.raises(SettingError, match=r"`setting` must be one of format, task, worker, .*got 'colour'"):
         examine(path, colour="red")
