@@ -20,7 +20,7 @@ import numpy as np
 
 from crowdcore import analysis, exhibits
 from crowdcore.analysis.checks.rules import recommended, rules_of
-from crowdcore.exhibits import check, coordinated, verdicts, worker_page, workers
+from crowdcore.exhibits import coordinated, overview, verdicts, worker_page, workers
 from crowdcore.exhibits.view import View
 from testkit.erring import PAIRS, TASKS, unequal
 from testkit.planted import HONEST, honest_crowd, two_rounds
@@ -82,7 +82,7 @@ def set_apart(view: View) -> bool:
 
 def rules_failed(view: View) -> bool:
     """Check: a rule about what workers do has failed."""
-    return bool(check.checked(view, RULES).failed())
+    return bool(overview.checked(view, RULES).failed())
 
 
 CLAIMS: dict[str, Callable[[View], bool]] = {

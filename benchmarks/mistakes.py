@@ -20,7 +20,7 @@ from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.analysis.verdicts.workers import TOGETHER
 from crowdcore.core.types import BoolArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits._intervals import sampled
+from crowdcore.exhibits.fits import sampled
 from testkit.erring import FOOLED, KINDS, PAIRS, TASKS, crowd, draw, individual, unequal, with_copier
 
 LEVEL = 0.05

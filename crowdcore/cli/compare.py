@@ -219,7 +219,7 @@ def _common_confusions(result: TrainingResult, ds: CrowdDataset) -> list[Any]:
 
     seen = exhibits.view(ds, analysis.default_reference(ds))
     run = exhibits.recovered.of_run(seen, result, f"{result.method} on {result.dataset}", seed=result.seeds[0])
-    commons = range(len(exhibits.confusion_sources.commons(run)))
+    commons = range(len(exhibits.confusions.commons(run)))
     shown = (exhibits.confusions.recovered_confusion(run, -1 - g) for g in commons)
     return [one.figure for one in shown if one is not None]
 

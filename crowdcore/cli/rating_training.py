@@ -119,7 +119,7 @@ def biases(
     hide_names: HideNames = False,
 ) -> Drawn:
     """Learnt biases of the workers beside the true ones (Rodrigues & Pereira 2018, Fig. 4)."""
-    from crowdcore.exhibits.rating_biases import rating_biases
+    from crowdcore.exhibits.ratings import rating_biases
     from crowdcore.learning import load_ratings_result, train_ratings
 
     given = {**with_epochs(None, epochs), "connection": connection}

@@ -11,7 +11,7 @@ from crowdcore.cli._command import Drawn, Shown
 from crowdcore.cli._options import Settings, settings
 from crowdcore.cli._output import Printed
 from crowdcore.data import RatingDataset
-from crowdcore.exhibits import Exhibit, rating_tasks, ratings
+from crowdcore.exhibits import Exhibit, ratings
 from crowdcore.exhibits.ratings import RatingView, rating_view
 
 
@@ -29,21 +29,21 @@ def workers(seen: RatingView) -> Drawn:
 
 def tasks(
     seen: RatingView,
-    sort: Annotated[rating_tasks.Sort, typer.Option(help="In which order.")] = "surprise",
+    sort: Annotated[ratings.Sort, typer.Option(help="In which order.")] = "surprise",
     worker: Annotated[str, typer.Option(help="Only tasks that this worker rated, with their rating.")] = "",
     other: Annotated[str, typer.Option(help="Only tasks that this worker also rated.")] = "",
 ) -> Shown:
     """Tasks with ratings: which are disputed, and which hold surprising ratings."""
-    return Shown(*_shown(seen, rating_tasks.rated_tasks(seen, sort, worker, other)))
+    return Shown(*_shown(seen, ratings.rated_tasks(seen, sort, worker, other)))
 
 
 def task(
     seen: RatingView, task: Annotated[str, typer.Option("--task", "-t", help="Its name; `ratings tasks` lists them.")]
 ) -> Drawn:
     """Every worker's rating of one task beside its true rating, its estimate, and the worker's usual bias."""
-    exhibit = rating_tasks.task_ratings(seen, task)
+    exhibit = ratings.task_ratings(seen, task)
     facts, printed, _ = _shown(seen, exhibit)
-    return Drawn({**facts, **asdict(rating_tasks.rated_task(seen, task))}, printed, exhibit)
+    return Drawn({**facts, **asdict(ratings.rated_task(seen, task))}, printed, exhibit)
 
 
 def pairs(seen: RatingView) -> Drawn:

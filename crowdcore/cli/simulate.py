@@ -201,7 +201,7 @@ def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool
 def _labels(crowd: CrowdDataset) -> tuple[list[Exhibit], dict[str, Any], str]:
     """What was planted in a crowd of classes or tags, and of tags who recovers it."""
     from crowdcore import analysis
-    from crowdcore.exhibits import planted_tags, view
+    from crowdcore.exhibits import planted, view
     from crowdcore.exhibits.planted import planted_crowd
 
     found, shown = analysis.planted(crowd), [planted_crowd(crowd)]
@@ -209,7 +209,7 @@ def _labels(crowd: CrowdDataset) -> tuple[list[Exhibit], dict[str, Any], str]:
     facts = _facts(crowd) | {"right_labels": found.right, "right_majority_votes": found.majority}
     facts |= {"misleading_classes": misleading, "classes": found.frame()}
     if crowd.sentences is not None:
-        shown.append(planted_tags.tag_recovery(view(crowd)))
+        shown.append(planted.tag_recovery(view(crowd)))
         facts["recovery"] = shown[-1].table
     sentence = (
         f"{crowd.n_annotations:,} labels by {crowd.n_workers:,} workers on {facts['labelled_tasks']:,} tasks; "
@@ -220,9 +220,9 @@ def _labels(crowd: CrowdDataset) -> tuple[list[Exhibit], dict[str, Any], str]:
 
 def _ratings(crowd: RatingDataset) -> tuple[list[Exhibit], dict[str, Any], str]:
     """What was planted in ratings, and who recovers it."""
-    from crowdcore.exhibits import planted_ratings
+    from crowdcore.exhibits import planted
 
-    shown = [planted_ratings.planted_ratings(crowd), planted_ratings.rating_recovery(crowd)]
+    shown = [planted.planted_ratings(crowd), planted.rating_recovery(crowd)]
     facts = _facts(crowd) | {"workers": shown[0].table, "recovery": shown[1].table}
     sentence = (
         f"{crowd.n_annotations:,} ratings from {crowd.low:g} to {crowd.high:g} by {crowd.n_workers:,} workers on "
@@ -244,7 +244,7 @@ def _facts(crowd: Labelled) -> dict[str, Any]:
 
 def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | None, json: bool) -> None:
     """Train on what is planted, and compare with the truth."""
-    from crowdcore.exhibits.recovery_study import errors
+    from crowdcore.exhibits.planted import study_errors
     from crowdcore.learning import study_recovery
     from crowdcore.learning.recovery.measures import MEASURES, spelled
 
@@ -257,7 +257,7 @@ def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | Non
     words = (
         f"{plan.simulation} · {plan.crowds} crowd{'s' * (plan.crowds > 1)} × {plan.seeds} seed{'s' * (plan.seeds > 1)}"
     )
-    shown = errors(study.table, varied, {c.name: c.method for c in plan.methods}, words)
+    shown = study_errors(study.table, varied, {c.name: c.method for c in plan.methods}, words)
     if out:
         save_table(study.table, out)
     save_exhibit(shown, None, figure)

@@ -8,8 +8,36 @@ Pages, reports, the command line and Python show the same exhibit. Names are hid
     ['true', 'given', 'percent']
 """
 
+import warnings
+from typing import Any
+
 import lazy_loader
 
 from crowdcore.exhibits.view import View, view  # noqa: F401  # at once: a module has the same name
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_MOVED = {
+    "check": "overview",
+    "confusion_sources": "confusions",
+    "contradicted": "recovered",
+    "corrections": "recovered",
+    "found_spans": "comparison",
+    "label_differences": "differences",
+    "one_fit": "aggregation",
+    "planted_ratings": "planted",
+    "planted_tags": "planted",
+    "rating_biases": "ratings",
+    "rating_results": "comparison",
+    "rating_tasks": "ratings",
+    "recovery_study": "planted",
+    "tried": "training",
+}
+"""Module of crowdcore 0.3 -> where its functions are now; the old names go with the next release."""
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MOVED:
+        now = f"crowdcore.exhibits.{_MOVED[name]}"
+        warnings.warn(f"crowdcore.exhibits.{name} is now in {now}", DeprecationWarning, stacklevel=2)
+        return _load(_MOVED[name])
+    return _load(name)

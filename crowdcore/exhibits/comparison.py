@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -15,40 +15,20 @@ import pandas as pd
 from crowdcore import analysis, figures
 from crowdcore.analysis.evaluation.seed_bands import seeds_in_words
 from crowdcore.core.drawable import escaped
+from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits.differences import none_of, over_seeds, over_tasks, rank_changes, ranks, tests
-from crowdcore.exhibits.exhibit import Exhibit, cells
+from crowdcore.exhibits.exhibit import Exhibit, cells, none_of
 from crowdcore.learning.comparison import summary as comparison, variation
 from crowdcore.learning.comparison.comparability import NAMES, shown_seed, warnings
 from crowdcore.learning.comparison.features_seen import SEEN
 from crowdcore.learning.comparison.judged import TEST, Kept, basis
 from crowdcore.learning.comparison.selected_by import WAYS
-from crowdcore.learning.comparison.summary import AT_WORDS
+from crowdcore.learning.comparison.summary import AT, AT_WORDS as AT_WORDS, EPOCHS, deviation
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results import curve_metrics as measured
 from crowdcore.learning.results.result import At, TrainingResult
-
-__all__ = [
-    "AT_WORDS",
-    "Results",
-    "accuracies",
-    "along",
-    "calibration",
-    "classes",
-    "cost",
-    "curve_metrics",
-    "curves",
-    "over_seeds",
-    "over_tasks",
-    "rank_changes",
-    "ranks",
-    "recovery",
-    "scores",
-    "seeds",
-    "tests",
-    "truth",
-]
+from crowdcore.learning.results.tagged import found_spans as judged
 
 Results: TypeAlias = Mapping[str, TrainingResult]
 AnyResult: TypeAlias = TrainingResult | RatingsResult
@@ -284,3 +264,57 @@ def _over(results: Iterable[AnyResult]) -> str:
 def _told(rows: Sequence[Mapping[str, object]] | pd.DataFrame) -> pd.DataFrame:
     """A table without the columns in which nothing is said, such as deviations of single seeds."""
     return pd.DataFrame(rows).dropna(axis=1, how="all")
+
+
+def found_spans(results: Results) -> Exhibit | None:
+    """Precision, recall and F1 of test spans, in per cent; None where no result tags sentences with gold."""
+    rows = []
+    for name, result in results.items():
+        for at in EPOCHS:
+            try:
+                found = 100 * judged(result, "test", at)[["precision", "recall", "f1", "token_accuracy"]]
+            except DataError:
+                continue
+            row: dict[str, object] = {"run": name, "epoch": at}
+            for measure, words in _WORDS.items():
+                row |= {f"{words} %": found[measure].mean(), f"{words} ±": deviation(found[measure].to_numpy())}
+            rows.append({**row, "seeds": len(result.seeds)})
+    if not rows:
+        return None
+    notes = (
+        "A span counts where all its tokens and its type are right (as seqeval counts). Accuracy is the share of right "
+        "tokens; it says less, as most tokens are outside of any span.",
+    )
+    table = pd.DataFrame(rows).dropna(axis=1, how="all")
+    return Exhibit("found-spans", "Spans of the test split", None, table, notes)
+
+
+_WORDS = {"precision": "precision", "recall": "recall", "f1": "F1", "token_accuracy": "accuracy"}
+
+
+RatingResults: TypeAlias = Mapping[str, RatingsResult]
+
+_MEASURES: Mapping[Literal["mae", "rmse", "r2"], str] = {"mae": "MAE", "rmse": "RMSE", "r2": "R²"}
+
+
+def rating_errors(results: RatingResults) -> Exhibit:
+    """Test errors in the unit of the ratings and R², in the three columns never mixed."""
+    rows: list[dict[str, object]] = []
+    for name, result in results.items():
+        selected_by = result.validated_on or "the last epoch"
+        for at in AT:
+            row: dict[str, object] = {"run": name, "epoch": "best, optimistic" if at == "best" else at}
+            for measure, words in _MEASURES.items():
+                try:
+                    found = result.score(measure, at=at)
+                except DataError as refusal:
+                    return none_of("rating-errors", "Test errors", str(refusal))
+                row |= {words: found.mean(), f"{words} ±": deviation(found)}
+            rows.append({**row, "seeds": len(result.seeds), "selected by": selected_by})
+    notes = (
+        "Mean absolute and root mean squared error in the unit of the ratings; R² is 1 for no error, and 0 for the "
+        "mean true rating.",
+        "The best epoch on the test split is optimistic: compare it only with papers that report it.",
+    )
+    table = pd.DataFrame(rows).dropna(axis=1, how="all")
+    return Exhibit("rating-errors", "Test errors", None, table, notes)

@@ -12,11 +12,9 @@ from crowdcore.analysis.verdicts.workers import TOGETHER
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import SettingError
 from crowdcore.data.report import plural
-from crowdcore.exhibits._copy_evidence import copy_evidence
-from crowdcore.exhibits._verdict_words import listed
 from crowdcore.exhibits.exhibit import Exhibit, cells
-from crowdcore.exhibits.verdicts import LEVEL
-from crowdcore.exhibits.view import View, cached
+from crowdcore.exhibits.verdicts import LEVEL, listed
+from crowdcore.exhibits.view import View, cached, copy_evidence
 
 if TYPE_CHECKING:
     from crowdcore.analysis import CoordinatedGroup, CoordinatedWorkers

@@ -11,13 +11,19 @@ from dataclasses import replace
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.evaluation.method_tests import LEVEL, SEEDS_AND_TASKS
+from crowdcore.analysis.evaluation.method_tests import LEVEL, SEEDS_AND_TASKS, signed_rank
 from crowdcore.core.drawable import escaped
-from crowdcore.exhibits import Exhibit
+from crowdcore.core.types import FloatArray
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.exhibits.comparison import Results
+from crowdcore.exhibits.exhibit import Exhibit, none_of
 from crowdcore.learning.comparison import tested
 from crowdcore.learning.comparison.judged import Kept, basis
 from crowdcore.learning.comparison.rank_changes import RankChanges, rank_changes as changes_of
 from crowdcore.learning.comparison.selected_by import WAYS
+from crowdcore.learning.comparison.summary import deviation
+from crowdcore.learning.ratings.result import RatingsResult
+from crowdcore.learning.results import predictions
 from crowdcore.learning.results.result import At, TrainingResult
 
 _TASK_COLUMNS = {
@@ -29,11 +35,6 @@ _TASK_COLUMNS = {
     "mcnemar": "McNemar p",
     "mcnemar_adjusted": "McNemar adjusted p",
 }
-
-
-def none_of(name: str, title: str, why: str) -> Exhibit:
-    """An exhibit that says why there is nothing to show."""
-    return Exhibit(name, title, None, pd.DataFrame(), (why,))
 
 
 def tests(results: Mapping[str, TrainingResult], at: At = "selected") -> list[Exhibit]:
@@ -120,3 +121,71 @@ def _changed(found: RankChanges, title: str) -> Exhibit:
     )
     name = f"selection-{found.before}-{found.after}"
     return Exhibit(name, f"{title}: {' or '.join(ways)}", figure, found.frame(), notes)
+
+
+SPLITS = {"test": "Test tasks", "train": "Training tasks", "valid": "Validation tasks", "all": "All tasks"}
+
+
+def prediction_disagreement(results: Results, dataset: CrowdDataset, split: str = "test") -> analysis.LabelDisagreement:
+    """The results' labels (most probable class of the mean over seeds) and gold, in pairs, on the tasks of a split."""
+    labellings = predictions.labellings(results, dataset, split)
+    return analysis.label_disagreement(dataset, labellings, predictions.gold_of(results, dataset, split))
+
+
+def prediction_differences(results: Results, dataset: CrowdDataset, split: str = "test") -> Exhibit:
+    """Share of the tasks of a split that each pair of results labels differently; a click chooses a pair."""
+    found = prediction_disagreement(results, dataset, split)
+    title = f"Where the runs differ: {SPLITS[split].lower()}"
+    figure = figures.label_disagreement(replace(found, names=tuple(map(escaped, found.names))), title=title)
+    notes = ("A run's label is the most probable class of the mean over its seeds, at the selected epoch.",)
+    alt = "Share of tasks that each pair of runs labels differently"
+    return Exhibit(
+        "label-disagreement",
+        title,
+        figure,
+        found.frame,
+        notes,
+        alt,
+        lambda row, column: {"first": found.names[row], "second": found.names[column]},
+    )
+
+
+def differing_predictions(
+    results: Results, dataset: CrowdDataset, first: str, second: str, split: str = "test"
+) -> Exhibit:
+    """The tasks of a split that two results (or a result and gold) label differently; index = task number."""
+    labellings = predictions.labellings(results, dataset, split)
+    gold = predictions.gold_of(results, dataset, split)
+    frame = analysis.label_difference(dataset, labellings[first], labellings[second], gold)
+    if predictions.GOLD in (first, second):
+        sure = "first_probability" if first == predictions.GOLD else "second_probability"
+        frame = frame.drop(columns=[predictions.GOLD, sure])
+    elif not (gold >= 0).any():
+        frame = frame.drop(columns=predictions.GOLD)
+    return Exhibit("differing-tasks", f"{SPLITS[split]} that {first} and {second} label differently", None, frame)
+
+
+def rating_differences(results: Mapping[str, RatingsResult], at: At = "selected") -> Exhibit:
+    """Differences in RMSE from DL-MEAN, else from the first result, paired over the seeds that both have."""
+    title = "Difference in RMSE, over seeds"
+    if len(results) < 2:
+        return none_of("rating-differences", title, "Choose a second run to compare with.")
+    base = next((name for name, result in results.items() if result.method == "dl-mean"), next(iter(results)))
+    rows = []
+    for name, result in results.items():
+        shared = sorted(set(result.seeds) & set(results[base].seeds))
+        if name == base or not shared:
+            continue
+        first, second = (_rmse(results[one], shared, at) for one in (name, base))
+        gap = first - second
+        rows.append((name, base, len(shared), gap.mean(), deviation(gap), signed_rank(gap)))
+    columns = ["first", "second", "seeds", "RMSE difference", "RMSE difference ±", "p"]
+    notes = (
+        "Below 0: nearer to the truth. p: Wilcoxon's signed-rank test, two-sided and exact, not corrected for the "
+        "number of rows; with fewer than 6 seeds it cannot fall below 5 %.",
+    )
+    return Exhibit("rating-differences", title, None, pd.DataFrame(rows, columns=columns), notes)
+
+
+def _rmse(result: RatingsResult, seeds: list[int], at: At) -> FloatArray:
+    return result.score("rmse", at=at)[[result.seeds.index(seed) for seed in seeds]]

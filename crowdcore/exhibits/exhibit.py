@@ -60,6 +60,13 @@ class Exhibit:
             object.__setattr__(self, "alt", self.title)
 
 
+def none_of(name: str, title: str, why: str) -> Exhibit:
+    """An exhibit that says why there is nothing to show."""
+    import pandas as pd
+
+    return Exhibit(name, title, None, pd.DataFrame(), (why,))
+
+
 def between(table: pd.DataFrame, column: str, least: float | None = None, most: float | None = None) -> pd.DataFrame:
     """The rows whose number lies between two limits, both included; a missing number passes no limit.
 
@@ -98,3 +105,8 @@ def cells(classes: Sequence[str], /, **matrices: AnyArray) -> pd.DataFrame:
     names = np.array(classes, object)
     told = {name: matrix.ravel() for name, matrix in matrices.items()}
     return pd.DataFrame({"true": names[true], "given": names[given], **told})
+
+
+def interval(low: float, high: float, otherwise: str) -> str:
+    """The ends of an interval of a coefficient, or ``otherwise`` where they are NaN."""
+    return f"{low:z.3f} – {high:z.3f}" if low == low else otherwise

@@ -9,10 +9,9 @@ import pandas as pd
 
 from crowdcore import analysis
 from crowdcore.data.report import plural
-from crowdcore.exhibits._verdict_words import listed
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.tasks import with_words
-from crowdcore.exhibits.verdicts import workers_judged
+from crowdcore.exhibits.verdicts import listed, workers_judged
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
 from crowdcore.analysis.reference import notes_on_unjudged
-from crowdcore.exhibits._intervals import ends
-from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.exhibit import Exhibit, interval
 from crowdcore.exhibits.view import View, cached
+
+if TYPE_CHECKING:
+    from crowdcore.analysis import Check, Rules
+
 
 FROM_LABELS = (
     "What is right and wrong is judged by {name!r}, which comes from the same labels: shares of what is right can be "
@@ -96,9 +101,26 @@ def agreement_coefficients(view: View) -> Exhibit:
         {
             "coefficient": [c.name for c in rows],
             "value": [c.value for c in rows],
-            "95 % interval": [ends(c.low, c.high, c.state) for c in rows],
+            "95 % interval": [interval(c.low, c.high, c.state) for c in rows],
             "tasks": [c.tasks for c in rows],
         }
     )
     notes = (found.sentence,) if found.sentence else ()
     return Exhibit("agreement-coefficients", "Agreement between workers", None, table, notes)
+
+
+def check(view: View, rules: str = "") -> Exhibit:
+    """A verdict on every rule: pass, fail, or underpowered.
+
+    Args:
+        view: whose labels.
+        rules: a file of rules; default: all rules at recommended limits.
+    """
+    found = checked(view, analysis.read_rules(rules) if rules else None)
+    return Exhibit("check", f"Rules (reference: {view.reference})", None, found.frame())
+
+
+@cached
+def checked(view: View, rules: Rules | None = None) -> Check:
+    """The verdicts themselves, with the names that may be read of workers."""
+    return view.renamed(analysis.check(view.dataset, rules, reference=view.truth))

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
-from crowdcore import analysis, figures
+from crowdcore import aggregation, analysis, figures
+from crowdcore.analysis import RatingRecovery, RatingTruth, TagRecovery
+from crowdcore.analysis.recovery.planted import KINDS
+from crowdcore.analysis.recovery.ratings import RatingBiases, bias_correlation
 from crowdcore.core.drawable import escaped
+from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.ratings import Labelled
-from crowdcore.exhibits import recovery_study
-from crowdcore.exhibits.exhibit import Exhibit
-from crowdcore.exhibits.view import cached
+from crowdcore.data.ratings import Labelled, RatingDataset
+from crowdcore.exhibits.exhibit import Exhibit, cells
+from crowdcore.exhibits.fits import OF_TAGS, read_fit
+from crowdcore.exhibits.view import View, cached, named
 from crowdcore.learning.recovery import measures
+from crowdcore.learning.recovery.measures import BOUNDS, MEASURES, NOTES, summary
 from crowdcore.learning.results.result import TrainingResult
 
 Kind = Literal["common", "effective", "own"]
@@ -93,7 +99,7 @@ def recovery_errors(
     columns = [key.replace("_", " ") for key in varied]
     first = next(iter(crowds))
     words = f"{len(trained_on)} crowds" if len(trained_on) > 1 else f"{known[first].get('simulation', '')} · {first}"
-    return recovery_study.errors(measures.assembled(rows, columns), columns, methods, words)
+    return study_errors(measures.assembled(rows, columns), columns, methods, words)
 
 
 _bounds = cached(measures.bounds)
@@ -150,4 +156,288 @@ def planted_and_learnt(
     of = "" if kind == "common" else f" of {crowd.worker_ids[worker]}"
     planted = true if kind == "common" else true[worker]
     what = f"{matrix_kinds(crowd)[kind]}{of}"
-    return recovery_study.matrices(what, planted, learnt, crowd.classes, "mean over seeds, selected epoch")
+    return matrices(what, planted, learnt, crowd.classes, "mean over seeds, selected epoch")
+
+
+_DRAWN = ("accuracy", "F1 of spans", "common error", "own error", "effective error")
+
+
+def study_errors(table: pd.DataFrame, varied: Sequence[str], methods: Mapping[str, str], subtitle: str = "") -> Exhibit:
+    """Accuracy and errors of every method; along what varies, if anything does.
+
+    Args:
+        table: of a `RecoveryStudy`.
+        varied: names of the columns that set crowds apart.
+        methods: what each is called -> registered name.
+        subtitle: which crowds.
+    """
+    measures = {name: MEASURES[name] for name in _DRAWN if table[name].notna().any()}
+    shown = table.assign(method=table["method"].map(escaped))
+    called = {escaped(name): method for name, method in methods.items()}
+    several = [name for name in varied if table[name].nunique() > 1]
+    title = "Accuracy, and errors (further left is better)"
+    if several:
+        title = "Accuracy (higher is better) and errors (lower is better)"
+        numbers = [name for name in several if table[name].dtype.kind in "if"]
+        x = (numbers or several)[-1]
+        others = [name for name in several if name != x]
+        column = ", ".join(others)
+        if len(others) > 1:
+            shown = shown.assign(**{column: [", ".join(map(str, row)) for row in shown[others].to_numpy(object)]})
+        if x not in numbers:
+            shown = shown.assign(**{x: shown[x].astype(str)})
+        figure = figures.recovery_along(
+            shown, x, measures, methods=called, columns=column, bounds=BOUNDS, title=title, subtitle=escaped(subtitle)
+        )
+    else:
+        figure = figures.recovery_errors(
+            shown, measures, methods=called, bounds=BOUNDS, title=title, subtitle=escaped(subtitle)
+        )
+    return Exhibit("recovery", "Who recovered what", figure, summary(table, varied), NOTES)
+
+
+def matrices(
+    what: str, truth: FloatArray, learnt: Mapping[str, FloatArray], classes: Sequence[str], subtitle: str = ""
+) -> Exhibit:
+    """The planted matrix beside those that methods learnt, on one scale, each with its error.
+
+    Args:
+        what: whose confusion it is.
+        truth: (C, C).
+        learnt: name -> (S, C, C) one per seed; their mean is drawn, and the mean of their errors told.
+        classes: names.
+        subtitle: which crowd.
+    """
+    means = {name: np.asarray(found.mean(0)) for name, found in learnt.items()}
+    errors = {name: float(((found - truth) ** 2).sum(-1).mean()) for name, found in learnt.items()}
+    figure = figures.confusion(
+        [truth, *means.values()],
+        [escaped(c) for c in classes],
+        names=["planted", *(f"{escaped(name)}<br>error {errors[name]:.3f}" for name in means)],
+        scale_max=1.0,
+        title=escaped(what),
+        subtitle=escaped(subtitle),
+    )
+    figure.update_annotations(align="left").update_layout(margin_t=104)
+    table = cells(classes, **{"planted": truth, **means})
+    notes = (
+        "Error: squared distance between a row of the learnt and of the planted matrix, mean over rows and seeds.",
+    )
+    return Exhibit("planted-and-learnt", what, figure, table, notes)
+
+
+RATING_FITS = ("mean", "median", "raykar-em", "raykar-em gold=20%", "gold")
+"""Aggregators to begin with, one of them shown the gold of 20 % of the rated tasks; gold is the best there can be."""
+_RATING_ERRORS = {
+    "truth error": "true ratings",
+    "bias error": "biases",
+    "own bias error": "own biases",
+    "shared bias error": "shared bias",
+}
+_RATING_NOTES = (
+    "Root mean square errors in the unit of the ratings. True ratings: rated tasks whose gold the aggregator was not "
+    "given. Biases: each worker's mean of rating − recovered truth, compared with the planted bias; own biases: "
+    "without the mean over workers. Shared bias: the crowd's, over the range of the truth. The row gold uses the true "
+    "ratings, so its errors are only chance.",
+    "Without gold, a bias that all workers share cannot be distinguished from the truth: it shifts the recovered "
+    "truth.",
+)
+
+
+_ALIKE = (
+    "Errs like: the worker whose errors are most correlated with this one's, among those with at least 10 tasks in "
+    "common. A copier errs like the worker who was copied."
+)
+
+
+@cached
+def planted_ratings(crowd: RatingDataset) -> Exhibit:
+    """The workers' lines as they were planted, and the bias that all share as the ratings show it."""
+    found, truth = _recover_ratings(crowd, "gold"), crowd.truth
+    assert truth is not None
+    figure = figures.rating_shared_bias(found.shared, planted=found.planted_shared, title="What is planted")
+    table = pd.DataFrame(
+        {
+            "worker": crowd.worker_ids,
+            "role": found.worker_role,
+            "ratings": found.n_ratings,
+            "planted bias": truth.worker_bias,
+            "planted scale": truth.worker_scale,
+            "planted noise": truth.worker_noise,
+        }
+    )
+    notes = (
+        *crowd.notes,
+        "A worker's bias in the middle of the range and slope on the truth, including the shared bias, and the "
+        "standard deviation around that line.",
+    )
+    alt = "Bias of the crowd over the range of the truth, as planted and as the ratings show it"
+    return Exhibit("planted", f"{crowd.name}: what was planted", figure, table, notes, alt)
+
+
+def rating_recovery(crowd: RatingDataset, compared: tuple[str, ...] = RATING_FITS) -> Exhibit:
+    """How near aggregators come to truth and biases.
+
+    Args:
+        crowd: simulated, with its truth.
+        compared: names of fits such as ``raykar-em gold=20%``, or gold.
+    """
+    found = {name: _recover_ratings(crowd, name) for name in compared}
+    table = pd.DataFrame(
+        {
+            "method": list(found),
+            "truth error": [one.rmse for one in found.values()],
+            "bias error": [one.bias_error for one in found.values()],
+            "own bias error": [one.own_bias_error for one in found.values()],
+            "shared bias error": [one.shared_error for one in found.values()],
+            "scale error": [one.scale_error for one in found.values()],
+        }
+    )
+    figure = figures.recovery_errors(
+        table.assign(method=table["method"].map(escaped), crowd=0, seed=0),
+        _RATING_ERRORS,
+        methods={escaped(name): name for name in found},
+        title="Errors (further left is better)",
+        subtitle=escaped(crowd.name),
+    )
+    alt = "Errors of truth and biases, a row per aggregator"
+    return Exhibit("rating-recovery", "Who recovered what", figure, table, _RATING_NOTES, alt)
+
+
+def recovered_biases(crowd: RatingDataset, name: str) -> Exhibit:
+    """The workers' biases as an aggregator leads to them, against the planted ones."""
+    found = _recover_ratings(crowd, name)
+    known = ~np.isnan(found.bias) & ~np.isnan(found.planted_bias)
+    r = bias_correlation(crowd, found.planted_bias[known], found.bias[known])
+    ids = pd.Index(map(escaped, map(str, found.worker_ids)))
+    drawn = RatingBiases(ids, found.n_ratings, found.planted_bias, found.bias[None], 1, np.array([r]), r)
+    figure = figures.rating_biases(drawn, title="Recovered and planted biases", subtitle=escaped(name))
+    figure.update_xaxes(title="planted bias").update_yaxes(title="recovered bias: mean of rating − recovered truth")
+    alt = f"Biases of the workers, planted and recovered by {name}"
+    return Exhibit(
+        "recovered-biases", "Recovered and planted biases", figure, _with_most_alike(crowd, found), (_ALIKE,), alt
+    )
+
+
+def recovered_shared_bias(crowd: RatingDataset, name: str) -> Exhibit:
+    """The shared bias over the range of what an aggregator takes for the truth, beside the planted one."""
+    found = _recover_ratings(crowd, name)
+    figure = figures.rating_shared_bias(found.shared, planted=found.planted_shared)
+    table = found.shared.frame().assign(**{"planted bias": found.planted_shared})
+    alt = f"Bias of the crowd over the range of the truth, planted and recovered by {name}"
+    return Exhibit("recovered-shared-bias", "Recovered and planted shared bias", figure, table, (), alt)
+
+
+def _with_most_alike(crowd: RatingDataset, found: RatingRecovery) -> pd.DataFrame:
+    """A row per worker, with the other one whose errors are most alike."""
+    pairs = found.pairs
+    ends = np.r_[pairs.worker_a, pairs.worker_b], np.r_[pairs.worker_b, pairs.worker_a]
+    every = pd.DataFrame({"worker": crowd.worker_ids[ends[0]], "errs like": crowd.worker_ids[ends[1]]})
+    every["error correlation"] = np.tile(pairs.error_correlation, 2)
+    most = every.sort_values("error correlation", ascending=False, kind="stable").drop_duplicates("worker")
+    return found.frame().merge(most, on="worker", how="left")
+
+
+@cached
+def _recover_ratings(crowd: RatingDataset, name: str) -> RatingRecovery:
+    method, settings, percent = read_fit(name)
+    if method in ("gold", "mean"):  # the mean of the others, as the page Ratings has it
+        return analysis.rating_recovery(crowd, analysis.rating_truth(crowd, method))
+    shown = _shown(crowd, percent)
+    known = np.where(shown, crowd.gold, np.nan) if percent else None
+    fitted = aggregation.ratings.get(method, **settings).fit(crowd, known=known).rating
+    judging = crowd.annotated & ~np.isnan(crowd.gold) & ~shown
+    return analysis.rating_recovery(crowd, RatingTruth(name, fitted, fitted[crowd.task]), judging)
+
+
+def _shown(crowd: RatingDataset, percent: int) -> BoolArray:
+    """The rated tasks with gold whose gold is shown."""
+    rated = np.flatnonzero(crowd.annotated & ~np.isnan(crowd.gold))
+    shown = np.zeros(crowd.n_tasks, bool)
+    shown[np.random.default_rng(0).permutation(rated)[: round(len(rated) * percent / 100)]] = True
+    return shown
+
+
+TAG_FITS = (*OF_TAGS[:2], "dawid-skene", *OF_TAGS[2:])
+"""Aggregators to begin with."""
+_TAG_ERRORS = {
+    "f1": "F1 of spans",
+    "missed error": "missed",
+    "boundary error": "boundaries",
+    "type error": "types",
+}
+_TAG_NOTES = (
+    "F1: of the spans that the aggregator infers. The other columns are errors of the workers' statistics if its tags "
+    "replace the true ones (0 for the true tags). Missed, boundaries, types: shares of the true spans, root mean "
+    "square over workers. Confusions of tags: mean squared distance between rows.",
+)
+
+
+@cached
+def tag_recovery(view: View, compared: tuple[str, ...] = TAG_FITS) -> Exhibit:
+    """How near do aggregators come to the true tags, and to what gold says of the workers' errors?
+
+    Args:
+        view: of a crowd that tags tokens, with gold.
+        compared: names of fits.
+    """
+    found = {name: _recover_tags(view.dataset, name) for name in compared}
+    rows = [
+        {
+            "method": name,
+            "f1": one.scores.f1,
+            **{f"{kind} error": one.rate_error(kind) for kind in KINDS},
+            "crowd confusion error": one.crowd_error,
+            "own confusion error": one.own_error,
+        }
+        for name, one in found.items()
+    ]
+    table = pd.DataFrame(rows)
+    figure = figures.recovery_errors(
+        table.assign(method=table["method"].map(escaped), crowd=0, seed=0),
+        _TAG_ERRORS,
+        methods={escaped(name): read_fit(name)[0] for name in found},
+        title="F1 (further right is better) and errors (further left is better)",
+        subtitle=escaped(view.dataset.name),
+    )
+    alt = "F1 of spans, and errors of what is found of the workers, a row per aggregator"
+    return Exhibit("tag-recovery", "Who recovered what", figure, table, _TAG_NOTES, alt)
+
+
+@cached
+def recovered_tags(view: View, fit: str, worker: str = "") -> Exhibit:
+    """Tags by true tag, beside those by the tags of a fit.
+
+    Args:
+        view: of a crowd that tags tokens, with gold.
+        fit: whose tags stand in the place of the true ones.
+        worker: whose tags; empty: of all workers.
+    """
+    found = _recover_tags(view.dataset, fit)
+    at = view.worker_number(worker) if worker else -1
+    planted, learnt = (one.matrices[at] if worker else one.crowd for one in (found.true, found.found))
+    what = f"Tags of {worker or 'all workers'}"
+    return matrices(what, planted, {fit: learnt[None]}, view.classes, "by true tags, and by inferred ones")
+
+
+@cached
+def recovered_errors(view: View, fit: str) -> Exhibit:
+    """Share of the true spans that each worker missed, cut otherwise or took for another type, by gold and by a fit.
+
+    Args:
+        view: of a crowd that tags tokens, with gold.
+        fit: whose tags stand in the place of the true ones.
+    """
+    table = _recover_tags(view.dataset, fit).frame()
+    number = {str(worker): n for n, worker in enumerate(view.dataset.worker_ids)}
+    workers = [number[str(worker)] for worker in table["worker"]]
+    table["worker"] = view.names_of(np.array(workers))
+    truth = view.dataset.truth
+    if truth is not None and truth.worker_role and not view.hidden:
+        table.insert(1, "role", [truth.worker_role[n] for n in workers])
+    return Exhibit("recovered-errors", f"Errors of the workers, recovered by {fit}", None, view.in_order(table), ())
+
+
+@cached
+def _recover_tags(crowd: CrowdDataset, name: str) -> TagRecovery:
+    return analysis.tag_recovery(crowd, named(crowd, name))

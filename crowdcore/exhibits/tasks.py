@@ -14,8 +14,8 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import Labelled
+from crowdcore.exhibits.aggregation import with_difficulty
 from crowdcore.exhibits.exhibit import Exhibit
-from crowdcore.exhibits.one_fit import with_difficulty
 from crowdcore.exhibits.view import View
 
 Show: TypeAlias = Literal["all", "disputed", "misled", "agreed-wrong", "unlabelled"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from crowdcore.exhibits._cached import cached
 if TYPE_CHECKING:
     import pandas as pd
 
+    from crowdcore.analysis import PairMistakes
     from crowdcore.analysis.reference import Reference, ReferenceLike
     from crowdcore.core.types import AnyArray
     from crowdcore.data.dataset import CrowdDataset
@@ -160,6 +161,16 @@ def _named(dataset: CrowdDataset, reference: str, version: object) -> Reference:
         found = fitted(dataset, reference)
         return Reference.of_fit(found, reference)
     return resolve_reference(dataset, reference)
+
+
+def copy_evidence(view: View) -> PairMistakes:
+    """The pairs by `copy_reference`, computed once for all views that it judges alike."""
+    from crowdcore import analysis
+    from crowdcore.analysis.coordinated.pairs import copy_reference
+
+    by = copy_reference(view.truth)
+    judged = replace(view, truth=named(view.dataset, by)) if isinstance(by, str) else view
+    return judged.of(analysis.pair_mistakes)
 
 
 @cached

@@ -11,13 +11,20 @@ import pandas as pd
 from crowdcore import analysis, figures
 from crowdcore.analysis.statistics import row_shares
 from crowdcore.analysis.workers.speed import BY_GAPS, CHANGED, RULE
-from crowdcore.exhibits._intervals import in_words, sampled
-from crowdcore.exhibits._pair_words import in_words as pairs_in_words
-from crowdcore.exhibits._verdict_words import SharedConfusion, changes_without, message, reasons
 from crowdcore.exhibits.exhibit import Exhibit
-from crowdcore.exhibits.verdicts import CONFUSED, is_shared, shared, workers_judged
+from crowdcore.exhibits.fits import describe_intervals, sampled
+from crowdcore.exhibits.verdicts import (
+    CONFUSED,
+    SharedConfusion,
+    changes_without,
+    is_shared,
+    message,
+    reasons,
+    shared,
+    workers_judged,
+)
 from crowdcore.exhibits.view import View, cached
-from crowdcore.exhibits.workers import worker_pairs
+from crowdcore.exhibits.workers import describe_pairs, worker_pairs
 
 if TYPE_CHECKING:
     from crowdcore.analysis import WorkerOverTime, WorkerVerdicts
@@ -96,7 +103,7 @@ def worker_mistakes(view: View, worker: str) -> Exhibit:
     def click(row: int) -> dict[str, str]:
         return {"true": str(table["true"][row]), "given": str(table["given"][row])}
 
-    notes = (in_words(ends, uncertain=not view.truth.checked),)
+    notes = (describe_intervals(ends, uncertain=not view.truth.checked),)
     return Exhibit("worker-mistakes", f"What {worker} confuses", None, table, notes, click=click)
 
 
@@ -114,7 +121,7 @@ def worker_partners(view: View, worker: str) -> Exhibit:
         return {"worker": worker, "other": str(table["other"][row]), "view": "Distances"}
 
     title = f"Who makes the same mistakes as {worker}"
-    notes = (pairs_in_words(view, table, worker), *every.notes[1:])
+    notes = (describe_pairs(view, table, worker), *every.notes[1:])
     return Exhibit("worker-partners", title, None, table, notes, click=click)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from crowdcore import figures
 from crowdcore.core.drawable import escaped
-from crowdcore.exhibits.confusion_sources import confusions, errors, has_truth, order
+from crowdcore.exhibits.confusions import confusions, errors, has_truth, order
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.recovered import RunView, recovered, skill_comparison
 from crowdcore.figures.theme import PALETTE, method_color

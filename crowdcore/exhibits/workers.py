@@ -10,19 +10,24 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
+from crowdcore.analysis import WorkerConfusion, WorkerOrder
+from crowdcore.analysis.coordinated.groups import in_one_group
+from crowdcore.analysis.statistics import row_shares
+from crowdcore.analysis.verdicts.workers import TOGETHER
 from crowdcore.analysis.workers.distance import Distance
 from crowdcore.core.drawable import escaped
 from crowdcore.data.report import plural
-from crowdcore.exhibits._copy_evidence import copy_evidence
-from crowdcore.exhibits._group_words import beyond_chance, set_apart
-from crowdcore.exhibits._pair_words import NAMED, VOTED, in_words, named_pairs
 from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.verdicts import LEVEL, workers_judged
-from crowdcore.exhibits.view import View, cached
+from crowdcore.exhibits.view import View, cached, copy_evidence
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import WhatIf, WorkerConfusion, WorkerDistance, WorkerOrder
-    from crowdcore.core.types import AnyArray
+    import pandas as pd
+
+    from crowdcore.analysis import PairMistakes, WhatIf, WorkerConfusion, WorkerDistance, WorkerOrder
+    from crowdcore.core.types import AnyArray, BoolArray
+    from crowdcore.exhibits.view import View
+
 
 KINDS: Mapping[Distance, str] = {
     "shrunken-mse": "Errors beyond chance",
@@ -243,7 +248,7 @@ def worker_pairs(view: View) -> Exhibit:
         return {"worker": str(table["worker_a"][row]), "other": str(table["worker_b"][row]), "view": "Distances"}
 
     said = () if view.dataset.sentences is not None else (NAMED,) if view.truth.checked else (NAMED, VOTED)
-    notes = (in_words(view, table), found.null_beyond, found.null, *found.notes, *said)
+    notes = (describe_pairs(view, table), found.null_beyond, found.null, *found.notes, *said)
     return Exhibit("pairs", "Pairs of workers who agree", None, table, notes, click=click)
 
 
@@ -282,3 +287,114 @@ def _distance(view: View, kind: Distance) -> WorkerDistance:
 @cached
 def _order(view: View, kind: Distance, groups: int | None) -> WorkerOrder:
     return analysis.order_workers(_distance(view, kind), groups)
+
+
+NAMED = (
+    f"Named are pairs in one group of Coordinated, as on Overview: the probability of naming any in an honest crowd is "
+    f"at most {100 * TOGETHER * LEVEL:.1f} %. Groups of more than half of the crowd are not named."
+)
+VOTED = (
+    "Without gold they must also agree with each other more than with the others, or push the same mistake, and what "
+    "the workers outside of the group say of the tasks must not explain it."
+)
+_OF_TOKENS = (
+    "Agreement beyond chance is not tested here: the tokens of a sentence are not independent tasks, so all q values "
+    "are too small."
+)
+
+
+def named_pairs(view: View, found: PairMistakes) -> BoolArray:
+    """(n_pairs,) of `copy_evidence`: both in one group of `Overview`; of a crowd that tags tokens none."""
+    return in_one_group(found, workers_judged(view).groups)
+
+
+def describe_pairs(view: View, table: pd.DataFrame, worker: str = "") -> str:
+    """How many pairs are named, all in all or with one worker, and why others with a small q value are not."""
+    if view.dataset.sentences is not None:
+        return _OF_TOKENS
+    named = int(table["named"].sum())
+    others = int(((table["q_beyond"] <= LEVEL) & ~table["named"]).sum())
+    whose = f"with {worker}" if worker else "of workers"
+    said = f"No pair {whose} stands out."
+    if named:
+        one = "s" * (named == 1)
+        act = f"seem{one} to act together"
+        said = f"{plural(named, 'pair')} {whose} {act}. They may copy, have shared a teacher, or be one person."
+    if others:
+        why = f"of pairs with such a q, up to {100 * LEVEL:.0f} % are honest on average"
+        if not view.truth.checked:
+            why = "where a misleading task wins the vote, honest workers are wrong alike"
+        said += (
+            f" {plural(others, 'further pair')} {'has' if others == 1 else 'have'} q ≤ {LEVEL:g} but "
+            f"{'is' if others == 1 else 'are'} not named: {why}."
+        )
+    return said
+
+
+_SHRUNKEN = "Confusions are shrunk towards the crowd's (empirical Bayes), more so for workers with few labels."
+_CAVEAT = "Any tree can be cut into groups, and these come from the same labels: this is a description, not a test."
+_NOTHING = "No mistake sets one of these groups apart."
+_NO_GOLD = "Without gold, group differences are not shown: the same labels would also decide what is a mistake."
+_DRAWS = 19  # crowds of equal workers, whose widest class is exceeded by chance once in 20
+_FEWEST = 20  # wrong labels, in the group and outside, below which nothing is told
+_CLEAR = 5.0  # standard errors, for its probability: groups formed by chance differ by up to four
+
+
+def beyond_chance(confusion: WorkerConfusion, gold: bool) -> str:
+    """How much of the workers' differences is more than chance.
+
+    Args:
+        gold: whether people judged the truth; a model of the same labels fits, or hides, what chance makes of workers.
+    """
+    if not gold:
+        return f"{_SHRUNKEN} Without gold, differences beyond chance are not shown."
+    spread = analysis.spread_of_workers(confusion)
+    if spread.max() <= _by_chance(confusion):
+        return f"{_SHRUNKEN} Workers differ no more than chance explains: nothing sets groups apart."
+    widest = confusion.classes[int(spread.argmax())]
+    return f"{_SHRUNKEN} Workers differ most on the class {widest}: intraclass correlation {spread.max():z.2f}."
+
+
+def _by_chance(confusion: WorkerConfusion) -> float:
+    """The widest class of workers who are all the crowd, at most once in 20 wider."""
+    rng, n = np.random.default_rng(0), np.rint(confusion.evidence).astype(np.int64)
+    rows = np.nan_to_num(row_shares(confusion.crowd_counts))
+    widest = 0.0
+    for _ in range(_DRAWS):
+        counts = rng.multinomial(n, rows).astype(np.float64)
+        drawn = replace(confusion, counts=counts, matrices=row_shares(counts))
+        widest = max(widest, float(analysis.spread_of_workers(drawn).max()))
+    return widest
+
+
+def set_apart(confusion: WorkerConfusion, order: WorkerOrder, *, gold: bool) -> tuple[str, ...]:
+    """For each group, the mistake that is more of its wrong labels than of the others', the least probable by chance.
+
+    Shares of wrong labels, not of all: groups of weak workers make most mistakes more often, whichever they are.
+
+    Args:
+        gold: whether people judged the truth; a model of the same labels follows the groups.
+    """
+    if order.n_groups < 2:
+        return ()
+    if not gold:
+        return (_NO_GOLD, _CAVEAT)
+    from scipy.stats import hypergeom, norm
+
+    wrong = np.where(np.eye(len(confusion.classes), dtype=bool), 0, confusion.counts)
+    every, words = wrong.sum(0), []
+    for group in range(order.n_groups):
+        own = wrong[order.groups == group].sum(0)
+        others = every - own
+        n, m = own.sum(), others.sum()
+        if min(n, m) < _FEWEST:
+            continue
+        share, theirs = own / n, others / m
+        log_p = hypergeom.logsf(own - 1, n + m, every, n)
+        true, given = np.unravel_index(log_p.argmin(), log_p.shape)
+        if log_p[true, given] <= norm.logsf(_CLEAR):
+            words.append(
+                f"“{confusion.classes[true]}” called “{confusion.classes[given]}” is {100 * share[true, given]:.0f} % "
+                f"of the wrong labels of group {group + 1}, and {100 * theirs[true, given]:.0f} % of the others'."
+            )
+    return (*(words or [_NOTHING]), _CAVEAT)

@@ -158,7 +158,7 @@ def task_ratings(
     """Draw what each worker said about one task, and where that lies without what the worker is usually off by.
 
     Args:
-        ratings: of `exhibits.rating_tasks.task_ratings`: worker, rating, without it, p value, surprising.
+        ratings: of `exhibits.ratings.task_ratings`: worker, rating, without it, p value, surprising.
         span: ends of the range of ratings.
         truth: the reference's rating, NaN = unknown.
         estimate: an aggregator's rating, and the ends of its interval.

@@ -38,12 +38,12 @@ def accuracy(runs: Runs) -> None:
         _why(why)
         tabled(compare.shown(exhibits.comparison.cost, dataset, runs), "cost", "run")
         return
-    spans = compare.shown(exhibits.found_spans.found_spans, dataset, runs)
+    spans = compare.shown(exhibits.comparison.found_spans, dataset, runs)
     if spans is not None:
         tabled(spans, "spans", "run", heading=True)
         st.header("Accuracy of tokens")
     tabled(compare.shown(exhibits.comparison.accuracies, dataset, runs), "accuracy", "run")
-    tried = compare.shown(exhibits.tried.candidates, dataset, runs)
+    tried = compare.shown(exhibits.training.candidates, dataset, runs)
     if tried is not None:
         tabled(tried, "candidates", "run", heading=True)
     at = _epoch()
@@ -66,7 +66,7 @@ def significance(runs: Runs) -> None:
             "Predictions are not stored for the best test epoch, so tests over tasks use the selected epoch; tests "
             "over seeds use the best one."
         )
-    for shown in compare.shown(exhibits.comparison.tests, state.get("dataset"), runs, at):
+    for shown in compare.shown(exhibits.differences.tests, state.get("dataset"), runs, at):
         if shown.figure is not None:
             _drawn(shown, "ranks")
         else:
@@ -75,7 +75,7 @@ def significance(runs: Runs) -> None:
 
 def selection(runs: Runs) -> None:
     """What selects the epoch, and how accuracies and ranks change with it."""
-    for shown in compare.shown(exhibits.comparison.rank_changes, state.get("dataset"), runs):
+    for shown in compare.shown(exhibits.differences.rank_changes, state.get("dataset"), runs):
         _drawn(shown, shown.name, notes=False)
         tabled(shown, shown.name, "run", heading=shown.figure is None)
 
@@ -107,19 +107,17 @@ def disagreement(runs: Runs) -> None:
     """Where two runs label differently, down to the tasks."""
     dataset = state.get("dataset")
     opened = opening.dataset(dataset)
-    split = named("Tasks", "split", exhibits.label_differences.SPLITS, width=200)
-    found = compare.shown(exhibits.label_differences.prediction_disagreement, dataset, runs, opened, split)
+    split = named("Tasks", "split", exhibits.differences.SPLITS, width=200)
+    found = compare.shown(exhibits.differences.prediction_disagreement, dataset, runs, opened, split)
     if len(found.names) < 2:
         st.info("Choose a second run to see where the two differ.", icon=":material/compare_arrows:")
         return
-    shown = compare.shown(exhibits.label_differences.prediction_differences, dataset, runs, opened, split)
+    shown = compare.shown(exhibits.differences.prediction_differences, dataset, runs, opened, split)
     for note in shown.notes:
         st.caption(note)
 
     def tasks(first: str, second: str) -> pd.DataFrame:
-        pair = compare.shown(
-            exhibits.label_differences.differing_predictions, dataset, runs, opened, first, second, split
-        )
+        pair = compare.shown(exhibits.differences.differing_predictions, dataset, runs, opened, first, second, split)
         return pair.table
 
     assert shown.figure is not None
@@ -196,7 +194,7 @@ def recovery(runs: Runs) -> None:
         st.info("These methods estimate nothing whose true value is known here.", icon=":material/block:")
         return
     tabled(found, "recovery", "run")
-    names = [COMMON, *(view.listed if exhibits.confusion_sources.has_truth(view) else ())]
+    names = [COMMON, *(view.listed if exhibits.confusions.has_truth(view) else ())]
     shown = state.index_of("worker", names) or 0
     common = compare.shown(exhibits.comparison.truth, dataset, runs, view.dataset, None)
     if common is None:

@@ -20,9 +20,9 @@ Runs = tuple[str, ...]
 def errors(runs: Runs) -> None:
     """MAE, RMSE and R², differences over seeds, and cost."""
     dataset = state.get("dataset")
-    tabled(compare.shown(exhibits.rating_results.rating_errors, dataset, runs), "errors", "run")
+    tabled(compare.shown(exhibits.comparison.rating_errors, dataset, runs), "errors", "run")
     at = named("Epoch", "at", exhibits.comparison.AT_WORDS, width=260)
-    differ = compare.shown(exhibits.rating_results.rating_differences, dataset, runs, at)
+    differ = compare.shown(exhibits.differences.rating_differences, dataset, runs, at)
     tabled(differ, "differences", "run", heading=True)
     tabled(compare.shown(exhibits.comparison.cost, dataset, runs), "cost", "run", heading=True)
 
@@ -32,7 +32,7 @@ def biases(runs: Runs) -> None:
     dataset = opening.rated(state.get("dataset"))
     for number, (name, result) in enumerate(compare.compared(state.get("dataset"), runs).items()):
         try:
-            shown = exhibits.rating_biases.rating_biases(dataset, result, hidden=hidden_names())
+            shown = exhibits.ratings.rating_biases(dataset, result, hidden=hidden_names())
         except CrowdError as refusal:
             st.info(as_text(f"{name}: {refusal}"), icon=":material/block:")
         else:

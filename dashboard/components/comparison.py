@@ -124,9 +124,9 @@ def one_result(fits: Fits) -> None:
 def hard_tasks(fit: str) -> None:
     """How hard each task is and which class it misleads to, by a fit that tells."""
     view, dataset = looked_at(), state.get("dataset")
-    if exhibits.one_fit.estimates_difficulty(view.dataset, fit):
+    if exhibits.aggregation.estimates_difficulty(view.dataset, fit):
         st.subheader("Hard tasks")
-        found = exhibits.one_fit.hard_tasks(view, fit)
+        found = exhibits.aggregation.hard_tasks(view, fit)
         st.caption(as_text(found.notes[0]))
         show(found, "hard-tasks", file=f"{dataset}-{found.name}", noun="task", rows=12, notes=False)
 
@@ -134,7 +134,7 @@ def hard_tasks(fit: str) -> None:
 def confusions(fit: str) -> None:
     """What the fit says of one worker, or of all together."""
     view, dataset = looked_at(), state.get("dataset")
-    common = exhibits.one_fit.common_names(view.dataset, fit)
+    common = exhibits.aggregation.common_names(view.dataset, fit)
     own = fitted(view.dataset, fit).counts is not None
     names = [*common, *(view.listed if own else [])]
     if not names:
@@ -144,10 +144,10 @@ def confusions(fit: str) -> None:
     at = names.index(state.one_of("worker", names) or (busiest if own else names[0]))
     picker("Worker", "worker", names, at)
     if at < len(common):
-        drawn = exhibits.one_fit.fit_common_confusion(view, fit, at)
+        drawn = exhibits.aggregation.fit_common_confusion(view, fit, at)
         show(drawn, "confusion", file=f"{dataset}-{drawn.name}")
         return
-    drawn = exhibits.one_fit.fit_worker_confusion(view, fit, names[at])
+    drawn = exhibits.aggregation.fit_worker_confusion(view, fit, names[at])
     grid = st.grid(2, min_column_width=400, gap="small")
     with grid.cell():
         show(drawn, "confusion", file=f"{dataset}-{drawn.name}", notes=False)

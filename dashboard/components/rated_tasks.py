@@ -3,7 +3,7 @@
 import streamlit as st
 
 from crowdcore.data.items import has_media
-from crowdcore.exhibits import Exhibit, rating_tasks
+from crowdcore.exhibits import Exhibit, ratings
 from crowdcore.exhibits.ratings import RatingView, rating_view
 from crowdcore.exhibits.tasks import task_number
 from dashboard import state
@@ -38,7 +38,7 @@ def listing() -> None:
     st.title("Tasks")
     seen = looked_at()
     with st.container(horizontal=True):
-        order = named("Order", "sort", rating_tasks.SORTS, width=330)
+        order = named("Order", "sort", ratings.SORTS, width=330)
         listed = sorted(seen.workers)
         optional("Rated by", "worker", listed, "Anyone")
         optional("And by", "other", listed, "Anyone")
@@ -48,15 +48,15 @@ def listing() -> None:
             nobody = "No task was rated by both." if state.get("other") else "No task has a rating."
             st.info(nobody, icon=":material/filter_alt_off:")
             return
-        st.caption(f"{count(len(found.table), 'task')}, {as_text(rating_tasks.SORTS[order].lower())}.")
+        st.caption(f"{count(len(found.table), 'task')}, {as_text(ratings.SORTS[order].lower())}.")
     show(found, "tasks", file=f"{state.get('dataset')}-tasks", noun="task", rows=16, limits="")
 
 
 def listed_tasks(seen: RatingView) -> Exhibit:
     """The tasks that pass the filters of the address."""
-    order = state.one_of("sort", list(rating_tasks.SORTS)) or "surprise"
+    order = state.one_of("sort", list(ratings.SORTS)) or "surprise"
     worker, other = (state.one_of(key, seen.workers) or "" for key in ("worker", "other"))
-    return rating_tasks.rated_tasks(seen, order, worker, other)  # type: ignore[arg-type]
+    return ratings.rated_tasks(seen, order, worker, other)  # type: ignore[arg-type]
 
 
 def one() -> None:
@@ -64,7 +64,7 @@ def one() -> None:
     dataset, seen, name = state.get("dataset"), looked_at(), state.get("task")
     links(seen, name)
     st.title(as_text(name))
-    found = rating_tasks.rated_task(seen, name)
+    found = ratings.rated_task(seen, name)
     grid = st.grid(2, min_column_width=380, gap="medium")
     with grid.cell():
         if not has_media(seen.dataset):
@@ -72,7 +72,7 @@ def one() -> None:
         media(dataset, task_number(seen.dataset, name), LARGE)
         with st.container(horizontal=True):
             st.metric(as_text(seen.truth.name), number(found.reference))
-            st.metric(as_text(rating_tasks.ESTIMATE), number(found.estimate))
+            st.metric(as_text(ratings.ESTIMATE), number(found.estimate))
             st.metric("95 % interval", f"{number(found.low)} – {number(found.high)}")
             st.metric("Mean rating", number(found.mean))
             st.metric("Spread of ratings", number(found.spread))
@@ -80,7 +80,7 @@ def one() -> None:
         if not found.n_ratings:
             st.info("No worker has rated this task.", icon=":material/star_half:")
             return
-        exhibit, file = rating_tasks.task_ratings(seen, name), f"{dataset}-{name}-ratings"
+        exhibit, file = ratings.task_ratings(seen, name), f"{dataset}-{name}-ratings"
         show(Exhibit(exhibit.name, exhibit.title, exhibit.figure, exhibit.table), "picture", file=file)
         table = Exhibit(exhibit.name, exhibit.title, None, exhibit.table, exhibit.notes, click=exhibit.click)
         show(table, "labels", file=file, noun="rating")

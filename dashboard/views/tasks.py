@@ -79,7 +79,7 @@ def one() -> None:
             st.metric(as_text(wrong), percent(found["wrong"], 0))
             st.metric("Entropy (nats)", number(found["entropy"]))
             if "difficulty" in found:
-                meaning = as_text(exhibits.one_fit.of_tasks(view.reference))
+                meaning = as_text(exhibits.aggregation.of_tasks(view.reference))
                 st.metric("Difficulty", number(found["difficulty"]), help=meaning)
                 if "foil" in found:
                     st.metric("Foil", as_text(found["foil"] or "none"), help=meaning)

@@ -11,7 +11,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.exhibits import comparison as exhibits
-from crowdcore.exhibits.label_differences import prediction_disagreement
+from crowdcore.exhibits.differences import prediction_disagreement
 from crowdcore.figures import paper
 from crowdcore.learning.comparison import summary as comparison
 from crowdcore.runs import Workspace, delete, rename

@@ -11,7 +11,7 @@ import pytest
 
 from crowdcore import analysis, figures
 from crowdcore.core.types import FloatArray
-from crowdcore.exhibits import confusion_sources, confusions, recovered as of_runs, view
+from crowdcore.exhibits import confusions, recovered as of_runs, view
 from crowdcore.learning.results.result import TrainingResult
 from tests.dashboard.app_page import open_page, words
 
@@ -139,7 +139,7 @@ def test_a_worker_s_own_part_is_not_compared_with_the_labels(found: SimpleNamesp
     error = ((own - found.crowd.truth.worker_confusion[7]) ** 2).sum(1).mean()
     notes = [note.text for note in drawn.layout.annotations]
     assert notes == ["<b>truth</b>", "<b>learnt</b>", f"error {error:.4f}", "<b>observed</b>"]
-    assert confusion_sources.error_in_words(seen(found, part="own"), "observed", 7) == ""
+    assert confusions.error_in_words(seen(found, part="own"), "observed", 7) == ""
 
 
 def test_seeds_one_by_one(found: SimpleNamespace) -> None:
@@ -221,7 +221,7 @@ def test_names_that_votes_would_swap_are_warned_of(found: SimpleNamespace) -> No
 
 
 def test_workers_come_in_pages(found: SimpleNamespace) -> None:
-    pages = confusion_sources.pages(seen(found), "skilled")
+    pages = confusions.pages(seen(found), "skilled")
     assert [len(page) for page in pages] == [5, 5, 2]
     assert np.concatenate(pages).tolist() == np.argsort(-recovered(found).skill, kind="stable").tolist()
     test = open_page("confusions", dataset="crowd", runs=found.ids["conal"], group="99", sort="nonsense")

@@ -31,7 +31,7 @@ def test_ratings_are_planted_on_a_dataset_of_ratings_and_recovered_at_once(works
     assert not test.exception and not test.error
     crowd = simulate.ratings(n_tasks=200, n_valid=20, n_test=30, n_workers=8)
     assert {m.label: m.value for m in test.metric}["Ratings"] == f"{crowd.n_annotations:,}"
-    expected = exhibits.planted_ratings.rating_recovery(crowd).table
+    expected = exhibits.planted.rating_recovery(crowd).table
     shown = table(test, "own bias error").set_index("method")
     assert shown["bias error"].tolist() == pytest.approx(expected["bias error"].tolist())
     field(test, "As recovered by").set_value("mean").run()
@@ -73,7 +73,7 @@ def test_spans_are_planted_and_aggregators_of_sequences_recover_their_errors() -
     assert field(test, "Simulator").value == "spans" and field(test, "Tags of").value == "w2"
     seen = exhibits.view(simulate.spans(n_sentences=60, n_workers=4))
     shown = table(test, "missed error")
-    expected = exhibits.planted_tags.tag_recovery(seen).table
+    expected = exhibits.planted.tag_recovery(seen).table
     assert shown["method"].tolist() == expected["method"].tolist()
     assert shown["missed error"].tolist() == pytest.approx(expected["missed error"].tolist())
     assert table(test, "missed %")["role"].tolist() == ["", "", "", "misses spans"]

@@ -18,7 +18,7 @@ import plotly.graph_objects as go
 
 from crowdcore import aggregation, analysis, figures, load_dataset
 from crowdcore.data import simulate
-from crowdcore.exhibits import rating_tasks
+from crowdcore.exhibits import ratings
 from crowdcore.exhibits.differences import rank_changes
 from crowdcore.exhibits.ratings import rating_view
 from crowdcore.learning import RecoveryPlan, RecoveryStudy, TrainingResult, study_recovery, train
@@ -173,7 +173,7 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "rating_biases": lambda: figures.rating_biases(
         analysis.rating_biases(rated(), aggregation.ratings.get("raykar-em").fit(rated()).bias[None])
     ),
-    "task_ratings": lambda: rating_tasks.task_ratings(rating_view(rated()), "t12").figure,
+    "task_ratings": lambda: ratings.task_ratings(rating_view(rated()), "t12").figure,
     "rating_errors_alike": lambda: figures.rating_errors_alike(
         analysis.rating_pairs(rated(), analysis.rating_truth(rated())), most=20
     ),

@@ -43,9 +43,17 @@ def tagged(plain: CrowdDataset) -> CrowdDataset:
     return replace(tags, worker_ids=plain.worker_ids, notes=plain.notes)
 
 
+OF_TAGS = {"tag_recovery", "recovered_tags", "recovered_errors"}
+
+
+def of_tags(function: Callable[..., Any]) -> bool:
+    """Whether an exhibit is about a crowd that tags tokens."""
+    return function.__module__.endswith(".spans") or function.__name__ in OF_TAGS
+
+
 def made(function: Callable[..., Any], view: View) -> Any:
     """An exhibit of this view, with something for each of its arguments that has no default."""
-    if function.__module__.endswith((".spans", ".planted_tags")):
+    if of_tags(function):
         view = view_of(tagged(view.dataset), hidden=view.hidden)
     if function.__module__.endswith(".coordinated"):
         view = view_of(simulate.copy_leader(view.dataset, [1], leader=0, rate=1.0), hidden=view.hidden)

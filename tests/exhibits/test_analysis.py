@@ -129,13 +129,13 @@ def test_the_aggregators_numbers_are_the_library_s(seen: View) -> None:
 
 def test_the_confusions_of_a_fit(seen: View) -> None:
     name = "conal-em groups=2"
-    assert exhibits.one_fit.common_names(seen.dataset, name) == ["Common of group 1", "Common of group 2"]
-    found = exhibits.one_fit.fit_common_confusion(seen, name, 1).table
+    assert exhibits.aggregation.common_names(seen.dataset, name) == ["Common of group 1", "Common of group 2"]
+    found = exhibits.aggregation.fit_common_confusion(seen, name, 1).table
     result = cc.aggregation.get("conal-em", groups=2).fit(seen.dataset)
     assert found["percent"].to_numpy() == pytest.approx(100 * result.common_confusion[1].ravel())
-    for exhibit in (exhibits.one_fit.fit_common_confusion, exhibits.one_fit.fit_worker_confusion):
+    for exhibit in (exhibits.aggregation.fit_common_confusion, exhibits.aggregation.fit_worker_confusion):
         with pytest.raises(DataError, match="estimates no"):
-            exhibit(seen, "majority-vote", *(["w003"] if exhibit is exhibits.one_fit.fit_worker_confusion else []))
+            exhibit(seen, "majority-vote", *(["w003"] if exhibit is exhibits.aggregation.fit_worker_confusion else []))
 
 
 def test_the_pair_that_differs_most_leaves_gold_out_unless_it_stands_beside_one_fit(seen: View) -> None:
@@ -153,7 +153,7 @@ def test_the_hardest_tasks_come_first_with_their_foils(fit: str) -> None:
     misled = (crowd.task < 12) & (np.random.default_rng(0).random(crowd.n_annotations) < 0.55)
     crowd = replace(crowd, label=np.where(misled, (crowd.gold[crowd.task] + 1) % 4, crowd.label))
     seen, found = exhibits.view(crowd, fit), fitted(crowd, fit)
-    shown = exhibits.one_fit.hard_tasks(seen, fit)
+    shown = exhibits.aggregation.hard_tasks(seen, fit)
     table = shown.table
     assert (np.diff(table["difficulty"]) <= 0).all()
     np.testing.assert_array_equal(table["difficulty"], found.difficulty[table.index])
@@ -171,7 +171,7 @@ def test_the_hardest_tasks_come_first_with_their_foils(fit: str) -> None:
 
 def test_no_difficulty_is_shown_by_what_estimates_none(seen: View) -> None:
     with pytest.raises(DataError, match="no difficulties"):
-        exhibits.one_fit.hard_tasks(seen, "majority-vote")
+        exhibits.aggregation.hard_tasks(seen, "majority-vote")
     assert "difficulty" not in exhibits.tasks.tasks(seen).table
 
 

@@ -12,13 +12,13 @@ from crowdcore.exhibits import Exhibit, View, view
 from crowdcore.exhibits.catalogue import catalogue
 from crowdcore.marks import add_mark
 from testkit.crowds import simulate_crowd
-from tests.exhibits.examples import OF_VIEWS, crowd, made
+from tests.exhibits.examples import OF_VIEWS, crowd, made, of_tags
 
 NAMES = re.compile(r"<x>|&(?!amp;|lt;|gt;|#)|&amp;(amp|lt|gt);")
 """A name of `crowd` in a figure that is not escaped, or is escaped twice."""
 ONE = re.compile(r"(?<![\d,.])1 (?:more )?(?:task|worker|label|annotation|class|pair|group|row|mistake)(?:e?s)\b")
-NOT_TINY = (".spans", ".planted_tags", ".coordinated")
-"""Modules whose exhibits need more than two workers on one task."""
+TINY = [n for n, f in OF_VIEWS.items() if not (of_tags(f) or f.__module__.endswith(".coordinated"))]
+"""Exhibits that need no more than two workers on one task."""
 NAMELESS = {"agreement", "aggregator-calibration", "label-disagreement", "objective"} | {
     "annotations-per-task",
     "annotations-per-worker",
@@ -87,7 +87,7 @@ def test_hidden_workers_appear_nowhere(name: str) -> None:
     assert "anna" not in texts(made(OF_VIEWS[name], hidden))
 
 
-@pytest.mark.parametrize("name", [n for n, f in OF_VIEWS.items() if not f.__module__.endswith(NOT_TINY)])
+@pytest.mark.parametrize("name", TINY)
 @pytest.mark.parametrize("reference", ["gold", "majority-vote"])
 def test_one_is_not_spoken_of_as_many(name: str, reference: str) -> None:
     tiny = view(simulate_crowd(1, n_workers=2, per_task=2), reference)

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from crowdcore.exhibits import view
-from crowdcore.exhibits.corrections import confusion_correction
-from crowdcore.exhibits.recovered import of_run
+from crowdcore.exhibits.recovered import confusion_correction, of_run
 from crowdcore.exhibits.worker_skills import recovered_workers
 from testkit.crowds import simulate_crowd
 from testkit.recorded_runs import invented

@@ -7,7 +7,7 @@ import pytest
 
 from crowdcore.data import read_ratings
 from crowdcore.data.simulate import tags
-from crowdcore.exhibits import comparison, found_spans, rating_results
+from crowdcore.exhibits import comparison, differences
 from crowdcore.exhibits.glossary import meaning
 from crowdcore.learning import RatingsResult, tagged_spans, train, train_ratings
 from crowdcore.learning.comparison.variation import facts
@@ -23,7 +23,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RatingsResult
 
 
 def test_errors_are_those_of_the_results(results: dict[str, RatingsResult]) -> None:
-    table = rating_results.rating_errors(results).table.set_index(["run", "epoch"])
+    table = comparison.rating_errors(results).table.set_index(["run", "epoch"])
     for name, result in results.items():
         for at, called in (("selected", "selected"), ("last", "last"), ("best", "best, optimistic")):
             row = table.loc[(name, called)]
@@ -33,20 +33,20 @@ def test_errors_are_those_of_the_results(results: dict[str, RatingsResult]) -> N
 
 
 def test_differences_are_paired_over_the_seeds_in_common(results: dict[str, RatingsResult]) -> None:
-    table = rating_results.rating_differences(results).table
+    table = differences.rating_differences(results).table
     layer, mean = (results[name].score("rmse") for name in ("layer", "mean"))
     gap = layer[[1, 2]] - mean[[1, 0]]
     assert table[["first", "second", "seeds"]].to_numpy().tolist() == [["layer", "mean", 2]]
     assert table["RMSE difference"][0] == pytest.approx(gap.mean())
     assert all(meaning(str(column)) for column in table)
-    assert "second run" in rating_results.rating_differences({"one": results["mean"]}).notes[0]
+    assert "second run" in differences.rating_differences({"one": results["mean"]}).notes[0]
 
 
 def test_spans_are_those_that_the_library_finds() -> None:
     crowd = tags(n_sentences=40, n_valid=8, n_test=12, n_workers=4, length=6, seed=1)
     small = {"embedding": 8, "filters": 8, "hidden": 8}
     result = train(crowd, "dl-mv", seeds=2, device="cpu", epochs=1, batch_size=4, backbone_settings=small)
-    shown = found_spans.found_spans({"run": result})
+    shown = comparison.found_spans({"run": result})
     assert shown is not None
     expected = tagged_spans(crowd, result)
     np.testing.assert_allclose(shown.table.loc[0, "F1 %"], 100 * expected["f1"].mean())

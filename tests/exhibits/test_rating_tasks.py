@@ -12,8 +12,7 @@ import crowdcore as cc
 from crowdcore.core.errors import DataError
 from crowdcore.data import RatingDataset
 from crowdcore.exhibits.glossary import meaning
-from crowdcore.exhibits.rating_tasks import rated_task, rated_tasks, task_ratings
-from crowdcore.exhibits.ratings import rating_view
+from crowdcore.exhibits.ratings import rated_task, rated_tasks, rating_view, task_ratings
 from tests.exhibits.test_contract import NAMES, strings, texts
 from tests.rated_crowd import rated_crowd
 

@@ -10,8 +10,8 @@ import pytest
 
 from crowdcore import analysis
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits import Exhibit, confusions, contradicted, omega, view, worker_skills
-from crowdcore.exhibits.recovered import RunView, of_run, recovered, seeds
+from crowdcore.exhibits import Exhibit, confusions, omega, view, worker_skills
+from crowdcore.exhibits.recovered import RunView, contradicted_tasks, of_run, recovered, seeds
 from testkit.crowds import simulate_crowd
 from testkit.recorded_runs import invented
 
@@ -38,7 +38,7 @@ def everything(run: RunView) -> list[Exhibit]:
         confusions.every_confusion(run),
         worker_skills.skills([run]),
         worker_skills.recovered_workers(run),
-        contradicted.contradicted_tasks(run),
+        contradicted_tasks(run),
         omega.omega_ranking(run),
         omega.omega_halves(run),
         omega.omega_spread(run, "class"),
@@ -110,7 +110,7 @@ def test_contradicted_tasks_are_those_with_a_class_of_no_worker(run: RunView, gi
     train = result.split == 0
     q = np.random.default_rng(5).dirichlet(np.full(dataset.n_classes, 0.3), (len(result.seeds), int(train.sum())))
     result = replace(result, q=q) if given == "q" else result
-    exhibit = contradicted.contradicted_tasks(of_run(run, result, seed=1))
+    exhibit = contradicted_tasks(of_run(run, result, seed=1))
     of = dict(zip(result.task.tolist(), (q if given == "q" else result.probabilities["selected"])[1], strict=False))
     expected = {}
     for task, p in of.items():

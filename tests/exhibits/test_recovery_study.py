@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crowdcore.exhibits.recovery_study import errors, matrices
+from crowdcore.exhibits.planted import matrices, study_errors
 from crowdcore.learning.recovery.measures import assembled, bounds, judge, spelled
 from crowdcore.learning.recovery.plan import RecoveryPlan, plant
 from tests.learning.made_up import made_up
@@ -30,7 +30,7 @@ METHODS = {"<b>conal": "conal", "<b>crowd-layer": "crowd-layer"}
 
 
 def test_one_crowd_is_drawn_method_by_method() -> None:
-    shown = errors(made_up_table(), [], METHODS)
+    shown = study_errors(made_up_table(), [], METHODS)
     assert [axis for axis in shown.figure.layout.to_plotly_json() if axis.startswith("xaxis")] == [
         "xaxis", "xaxis2", "xaxis3", "xaxis4",
     ]  # fmt: skip
@@ -48,7 +48,7 @@ def test_one_crowd_is_drawn_method_by_method() -> None:
     ],
 )
 def test_what_varies_becomes_the_axis(over: dict, x: str, heads: int) -> None:
-    shown = errors(made_up_table(**over), [name.replace("_", " ") for name in over], METHODS)
+    shown = study_errors(made_up_table(**over), [name.replace("_", " ") for name in over], METHODS)
     titles = {axis.title.text for axis in shown.figure.select_xaxes()} - {None}
     assert titles == {x}
     assert len(shown.figure.layout.annotations) == heads

@@ -10,7 +10,7 @@ import pytest
 
 from crowdcore import analysis
 from crowdcore.data import simulate
-from crowdcore.exhibits import label_differences, planted, training
+from crowdcore.exhibits import differences, planted, training
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 
@@ -45,11 +45,11 @@ def test_a_planted_crowd_shows_what_generated_its_labels(n_classes: int, matrice
 def test_tasks_on_which_results_differ() -> None:
     crowd = featured_crowd(200)
     results = {"<b>one": made_up(crowd, "conal"), "other": made_up(crowd, "trace", draw=1)}
-    shown = label_differences.prediction_differences(results, crowd, "test")
+    shown = differences.prediction_differences(results, crowd, "test")
     assert "&lt;b&gt;one" in str(shown.figure.to_plotly_json())
-    pair = label_differences.differing_predictions(results, crowd, "<b>one", "other", "test")
+    pair = differences.differing_predictions(results, crowd, "<b>one", "other", "test")
     of = shown.table.query("first == '<b>one' and second == 'other'")
     assert len(pair.table) == of["differ"].item()
     assert shown.click(1, 2) == {"first": "<b>one", "second": "other"}
-    against = label_differences.differing_predictions(results, crowd, "gold", "other", "test").table
+    against = differences.differing_predictions(results, crowd, "gold", "other", "test").table
     assert "first_probability" not in against and "gold" not in against

@@ -11,7 +11,7 @@ import pytest
 import crowdcore as cc
 from crowdcore import load_dataset
 from crowdcore.exhibits import View, verdicts, view, worker_page
-from crowdcore.exhibits._intervals import in_words, sampled
+from crowdcore.exhibits.fits import describe_intervals, sampled
 from testkit.crowds import simulate_crowd
 from testkit.planted import CONFUSED, COPIED, COPIER, DRIFTING, HONEST, SPAMMER, honest_crowd, planted_crowd
 from tests.analysis.workers.test_speed import HASTY, TIRED, timed
@@ -160,8 +160,8 @@ def test_a_trusted_worker_is_told_of_a_confusion_that_everybody_shares() -> None
 
 
 def test_intervals_of_a_large_dataset_do_not_let_anybody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crowdcore.exhibits._intervals._WORK", 100)
-    assert "They leave out the uncertainty of the true labels" in in_words(sampled(simulate_crowd(60)))
+    monkeypatch.setattr("crowdcore.exhibits.fits._WORK", 100)
+    assert "They leave out the uncertainty of the true labels" in describe_intervals(sampled(simulate_crowd(60)))
 
 
 def test_too_fast_answers_are_a_reason_and_a_table() -> None:

@@ -15,17 +15,17 @@ from crowdcore.data.ratings import Labelled
 from crowdcore.exhibits import (
     Exhibit,
     comparison as exhibits,
-    confusion_sources,
     confusions as exhibits_of_runs,
+    differences,
     omega as exhibits_of_omega,
     overview as data,
     verdicts as told,
     worker_skills,
 )
-from crowdcore.exhibits.found_spans import found_spans
+from crowdcore.exhibits.comparison import found_spans
 from crowdcore.exhibits.mistakes import shared_mistakes
 from crowdcore.exhibits.recovered import RunView, of_run
-from crowdcore.exhibits.tried import candidates
+from crowdcore.exhibits.training import candidates
 from crowdcore.exhibits.workers import worker_distances, worker_ranking
 from crowdcore.figures.heatmap import MAX_CELLS
 from crowdcore.learning.comparison import variation
@@ -97,8 +97,8 @@ def accuracy(of: Material) -> Iterator[Exhibit | None]:
     if basis([*of.results.values()]):
         return
     yield exhibits.seeds(of.results)
-    yield from exhibits.tests(of.results)
-    yield from exhibits.rank_changes(of.results)
+    yield from differences.tests(of.results)
+    yield from differences.rank_changes(of.results)
     yield exhibits.scores(of.results)
 
 
@@ -146,7 +146,7 @@ def confusions(of: Material) -> Iterator[Exhibit]:
     """What each run says of the workers, and of what they share."""
     views = [view for view in _views(of) if view.result.worker_confusion is not None]
     for view in views:
-        if len(confusion_sources.commons(view)) == 1:
+        if len(exhibits_of_runs.commons(view)) == 1:
             common = exhibits_of_runs.recovered_confusion(view)
             if common is not None:
                 yield _named(common, view, f"Common confusion of {view.run_name}", "common")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from crowdcore.exhibits import Exhibit, rating_results, ratings
-from crowdcore.exhibits.rating_biases import rating_biases
+from crowdcore.exhibits import Exhibit, comparison, differences, ratings
+from crowdcore.exhibits.ratings import rating_biases
 from crowdcore.runs.report.parts import RUN_PARTS, Material, Part
 
 
@@ -34,8 +34,8 @@ def truth(of: Material) -> Iterator[Exhibit]:
 
 def errors(of: Material) -> Iterator[Exhibit]:
     """MAE, RMSE and R²."""
-    yield rating_results.rating_errors(of.results)
-    yield rating_results.rating_differences(of.results)
+    yield comparison.rating_errors(of.results)
+    yield differences.rating_differences(of.results)
 
 
 def biases(of: Material) -> Iterator[Exhibit]:

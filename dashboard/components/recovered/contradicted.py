@@ -15,7 +15,7 @@ from dashboard.components.text import as_text, percent
 
 def contradicted(choice: Choice) -> None:
     """How many there are, the tasks themselves with links to their pages, and all as a table."""
-    found = exhibits.contradicted.contradicted_tasks(choice.view)
+    found = exhibits.recovered.contradicted_tasks(choice.view)
     for note in found.notes:
         st.caption(as_text(note))
     if not len(found.table):

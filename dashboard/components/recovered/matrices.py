@@ -29,10 +29,10 @@ def matrices(choice: Choice) -> None:
 def small(choice: Choice) -> Scale:
     """The common confusion and a page of workers, on one colour scale, which it returns; a click chooses a cell."""
     view, beside = choice.view, choice.beside
-    n_common = len(exhibits.confusion_sources.commons(view))
+    n_common = len(exhibits.confusions.commons(view))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        sort = named("Workers", "sort", exhibits.confusion_sources.sorts(view), width=220)
-        pages = exhibits.confusion_sources.pages(view, sort)
+        sort = named("Workers", "sort", exhibits.confusions.sorts(view), width=220)
+        pages = exhibits.confusions.pages(view, sort)
         asked = state.get("group")
         page = min(max(int(asked), 1), len(pages)) if asked.isdecimal() else 1
         if len(pages) > 1:
@@ -57,14 +57,14 @@ def small(choice: Choice) -> Scale:
         drawn = exhibits.confusions.confusion_grid(view, who, beside, scale, top)
         with board.cell():
             show(drawn, f"small-{who}" if who >= 0 else f"common-{-who}", file=choice.file(drawn))
-    words = [exhibits.confusion_sources.errors_in_words(view)]
+    words = [exhibits.confusions.errors_in_words(view)]
     if not n_common:
         words.append(
             "This method has no common confusion."
             if view.result.common_confusion is None
             else "Groups differ between seeds: choose one seed to see their confusions."
         )
-    elif not exhibits.confusion_sources.has_truth(view):
+    elif not exhibits.confusions.has_truth(view):
         words.append("The common confusion is compared with that of all workers' labels.")
     words.append("Grey rows: no labels.")
     st.caption(as_text(" ".join(words)))
@@ -85,7 +85,7 @@ def _turn(page: int, n_pages: int) -> None:
 def one(choice: Choice, scale: Scale) -> None:
     """The chosen matrix with its numbers from every source, and the difference of the first two that compare."""
     view, classes = choice.view, choice.view.classes
-    names = exhibits.confusion_sources.who_names(view)
+    names = exhibits.confusions.who_names(view)
     numbers = list(names)
     chosen = state.index_of("worker", list(names.values())) or 0
     who = numbers[chosen]
@@ -99,7 +99,7 @@ def one(choice: Choice, scale: Scale) -> None:
     cell = state.index_of("true", classes), state.index_of("given", classes)
     marked = None if cell[0] is None or cell[1] is None else (cell[0], cell[1])
     board = st.grid(3, min_column_width=min(150 + 28 * len(classes), 700), gap="small")
-    for source in exhibits.confusion_sources.side_by_side(view, choice.beside):
+    for source in exhibits.confusions.side_by_side(view, choice.beside):
         drawn = exhibits.confusions.recovered_confusion(view, who, source, choice.beside, scale)
         if drawn is None:
             continue
@@ -109,7 +109,7 @@ def one(choice: Choice, scale: Scale) -> None:
     if view.seed != exhibits.recovered.EACH:
         dark = st.context.theme.type == "dark"
         minus = exhibits.confusions.confusion_difference(view, who, choice.beside, dark=dark)
-        correction = exhibits.corrections.confusion_correction(view, who, dark=dark) if who >= 0 else None
+        correction = exhibits.recovered.confusion_correction(view, who, dark=dark) if who >= 0 else None
         for key, drawn in (("difference", minus), ("correction", correction)):
             if drawn is not None:
                 with board.cell():

@@ -19,7 +19,7 @@ def ranking(choice: Choice) -> None:
     runs = [*view.one_by_one(), *([] if beside is None else [beside])]
     skills = exhibits.worker_skills.skills(runs, state.index_of("worker", view.workers))
     show(skills, "skills", file=choice.file(skills))
-    sort = named("Order", "sort", exhibits.confusion_sources.sorts(view), width=220)
+    sort = named("Order", "sort", exhibits.confusions.sorts(view), width=220)
     found = exhibits.worker_skills.recovered_workers(view, sort, beside)
 
     def opened(worker: int) -> None:

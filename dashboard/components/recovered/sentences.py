@@ -18,9 +18,7 @@ def sentences(choice: Choice) -> None:
     at_risk = exhibits.recovered.at_risk_in_words(view)
     if at_risk:
         st.warning(as_text(at_risk), icon=":material/warning:")
-    if view.at == 0 or exhibits.recovered.unmoved_in_words(
-        view, -1 if exhibits.confusion_sources.commons(view) else None
-    ):
+    if view.at == 0 or exhibits.recovered.unmoved_in_words(view, -1 if exhibits.confusions.commons(view) else None):
         return  # the largest cells of a start say nothing about the workers
     found = exhibits.confusions.largest_confusions(view)
     if not len(found.table):

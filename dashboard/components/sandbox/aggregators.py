@@ -5,7 +5,7 @@ import streamlit as st
 from crowdcore import exhibits
 from crowdcore.data import RatingDataset
 from crowdcore.data.ratings import Labelled
-from crowdcore.exhibits import Exhibit, planted_ratings, planted_tags
+from crowdcore.exhibits import Exhibit, planted
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.table import table
@@ -18,28 +18,28 @@ def aggregators(crowd: Labelled) -> None:
     """Errors of aggregators, and what one of them finds beside what was planted."""
     if isinstance(crowd, RatingDataset):
         st.header("Which aggregators recover it")
-        _errors(planted_ratings.rating_recovery(crowd))
-        by = _by(planted_ratings.COMPARED, "raykar-em gold=20%")
+        _errors(planted.rating_recovery(crowd))
+        by = _by(planted.RATING_FITS, "raykar-em gold=20%")
         grid = st.grid(2, min_column_width=420, gap="medium")
-        found = planted_ratings.recovered_biases(crowd, by)
+        found = planted.recovered_biases(crowd, by)
         with grid.cell():
             show(found, "biases", file=f"{crowd.name}-biases", notes=False)
         with grid.cell():
-            show(planted_ratings.recovered_shared_bias(crowd, by), "shared-bias", file=f"{crowd.name}-shared-bias")
+            show(planted.recovered_shared_bias(crowd, by), "shared-bias", file=f"{crowd.name}-shared-bias")
         table(found.table, "workers", name=f"{crowd.name}-workers", noun="worker")
         st.caption(as_text(found.notes[0]))
     elif crowd.sentences is not None:
         st.header("Which aggregators recover it")
         view = exhibits.view(crowd)
-        _errors(planted_tags.tag_recovery(view))
+        _errors(planted.tag_recovery(view))
         workers = [ALL, *map(str, crowd.worker_ids[crowd.labels_per_worker > 0])]
         with st.container(horizontal=True):
-            by = _by(planted_tags.COMPARED, "bsc-seq")
+            by = _by(planted.TAG_FITS, "bsc-seq")
             whose = state.one_of("whose", workers) or ALL
             st.selectbox("Tags of", workers, width=200, **state.bind("whose", whose))
-        show(planted_tags.recovered_tags(view, by, "" if whose == ALL else whose), "tags", file=f"{crowd.name}-tags")
+        show(planted.recovered_tags(view, by, "" if whose == ALL else whose), "tags", file=f"{crowd.name}-tags")
         st.subheader("Share of true spans, by kind of error")
-        found = planted_tags.recovered_errors(view, by)
+        found = planted.recovered_errors(view, by)
         table(found.table, "kinds", name=f"{crowd.name}-kinds", noun="worker")
 
 

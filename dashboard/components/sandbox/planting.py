@@ -106,7 +106,7 @@ def _preview_ratings(crowd: RatingDataset) -> None:
         ("Ratings per task", number(crowd.n_annotations / max(int(crowd.annotated.sum()), 1), 2), None),
     )
     numbers(cells, 120)
-    shown = exhibits.planted_ratings.planted_ratings(crowd)
+    shown = exhibits.planted.planted_ratings(crowd)
     show(shown, "planted", file=f"{crowd.name}-planted")
 
 

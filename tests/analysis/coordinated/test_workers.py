@@ -12,7 +12,7 @@ from crowdcore import DataError, SettingError, analysis, read_dataset
 from crowdcore.analysis.coordinated.groups import BEYOND, PUSH, REST
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits._verdict_words import reasons
+from crowdcore.exhibits.verdicts import reasons
 from testkit.planted import ATTACKED, attacked_crowd, caught, honest_crowd, own_confusions
 
 SPARSE = ATTACKED["4 classes, sparse"]

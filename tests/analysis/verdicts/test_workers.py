@@ -14,7 +14,7 @@ from crowdcore.analysis.verdicts.drift import change_points
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.skill import skill_evidence
 from crowdcore.core.errors import SettingError
-from crowdcore.exhibits._verdict_words import reasons
+from crowdcore.exhibits.verdicts import reasons
 from testkit.planted import (
     ATTACKED,
     CONFUSED,

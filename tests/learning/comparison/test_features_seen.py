@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crowdcore.cli._training import table
-from crowdcore.exhibits import comparison as exhibits
+from crowdcore.exhibits import comparison as exhibits, differences
 from crowdcore.learning.comparison import summary
 from crowdcore.learning.comparison.comparability import warnings
 from crowdcore.learning.comparison.features_seen import features_seen
@@ -25,13 +25,13 @@ def test_runs_that_saw_features_without_labels_stand_apart(crowd):
     }
     assert exhibits.accuracies(results).table["run"].drop_duplicates().tolist()[0] == "none"
     assert exhibits.accuracies(results).table["features without labels"].iloc[-1] == "the test features themselves"
-    for shown in exhibits.tests(results):
+    for shown in differences.tests(results):
         assert shown.table.empty
         assert "cannot be tested against each other" in shown.notes[0]
     assert any("the features they saw without labels" in words for words in warnings(results))
     alike = {name: results[name] for name in ("none", "none either")}
     assert "features without labels" not in exhibits.accuracies(alike).table
-    assert not exhibits.over_seeds(alike).table.empty
+    assert not differences.over_seeds(alike).table.empty
 
 
 @pytest.mark.parametrize(

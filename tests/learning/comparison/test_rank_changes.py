@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdcore.analysis import paired_bootstrap, paired_tests
-from crowdcore.exhibits import comparison as exhibits
+from crowdcore.exhibits import differences
 from crowdcore.learning.comparison.rank_changes import rank_changes
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
@@ -68,7 +68,7 @@ def test_gold_against_crowd_over_the_seeds_and_methods_that_both_have(results):
 
 
 def test_every_two_ways_are_an_exhibit_and_crossing_ranks_cross(results):
-    shown = exhibits.rank_changes(results)
+    shown = differences.rank_changes(results)
     assert [e.name for e in shown] == ["selection-gold-crowd", "selection-gold-none", "selection-crowd-none"]
     found = {(one.before, one.after): one for one in rank_changes(results)}[("gold", "crowd")]
     lines = [t for t in shown[0].figure.data if t.mode == "lines+markers"]
@@ -76,7 +76,7 @@ def test_every_two_ways_are_an_exhibit_and_crossing_ranks_cross(results):
     assert [[d[1] for d in t.customdata] for t in lines] == found.rank.tolist()
     assert (np.diff([t.y[0] for t in lines])[0] > 0) == (found.rank[1, 0] > found.rank[0, 0])
     assert shown[1].table["from"].unique().tolist() == ["gold of validation"]
-    [alone] = exhibits.rank_changes({"trace": results["trace"]})
+    [alone] = differences.rank_changes({"trace": results["trace"]})
     assert alone.figure is None
     assert len(alone.table) == 1
 
@@ -91,5 +91,5 @@ def test_equal_methods_share_a_rank_and_runs_again_count_by_themselves(crowd, re
 def test_runs_that_keep_their_last_epoch_have_nothing_to_compare(results):
     last = {m: replace(results[m], validated_on="") for m in ("conal", "trace")}
     assert rank_changes(last) == []
-    [shown] = exhibits.rank_changes(last)
+    [shown] = differences.rank_changes(last)
     assert "keep their last epoch" in shown.notes[0]

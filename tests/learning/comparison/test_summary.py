@@ -10,7 +10,7 @@ import pytest
 
 from crowdcore.analysis.evaluation.method_tests import SEEDS_AND_TASKS
 from crowdcore.data import simulate
-from crowdcore.exhibits import comparison as exhibits
+from crowdcore.exhibits import comparison as exhibits, differences
 from crowdcore.learning.comparison import summary as comparison, tested
 from crowdcore.learning.comparison.comparability import warnings
 from crowdcore.learning.comparison.variation import facts as facts_of
@@ -18,7 +18,7 @@ from crowdcore.learning.results.predictions import GOLD, gold_of, labellings
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 
-TESTS = (exhibits.over_tasks, exhibits.over_seeds, exhibits.ranks)
+TESTS = (differences.over_tasks, differences.over_seeds, differences.ranks)
 
 
 @pytest.fixture(scope="module")
@@ -153,10 +153,10 @@ def test_without_a_basis_there_is_a_sentence_and_no_figure(crowd, results):
             assert exhibit.figure is None
             assert exhibit.table.empty
             assert len(exhibit.notes) == 1 and words in exhibit.notes[0]
-        assert len(exhibits.tests(kind)) == 1  # why is said once
-        assert words in exhibits.rank_changes(kind)[0].notes[0]
+        assert len(differences.tests(kind)) == 1  # why is said once
+        assert words in differences.rank_changes(kind)[0].notes[0]
         assert words in exhibits.along([*kind.values()], [{"lr": k} for k in range(3)], "lr").notes[0]
-    alone = exhibits.tests({"conal": results["conal"]})
+    alone = differences.tests({"conal": results["conal"]})
     assert [e.notes for e in alone] == [("Choose at least two runs to test whether they differ.",)]
 
 
@@ -215,11 +215,11 @@ def test_truth_beside_what_was_learnt_on_one_scale():
 
 
 def test_tests_over_seeds_need_two_seeds_and_tests_over_tasks_do_not(crowd, results):
-    tasks, seeds = exhibits.tests({"a": made_up(crowd, "conal", (0,)), "b": made_up(crowd, "trace", (0,))})
+    tasks, seeds = differences.tests({"a": made_up(crowd, "conal", (0,)), "b": made_up(crowd, "trace", (0,))})
     assert len(tasks.table) == 1
     assert seeds.table.empty
     assert seeds.notes == ("Tests over seeds need two seeds that all runs have; these runs have one in common.",)
-    tasks, seeds, ranks = exhibits.tests(results)
+    tasks, seeds, ranks = differences.tests(results)
     assert len(tasks.table) == len(seeds.table) == 3
     assert "3 seeds" in seeds.notes[0]
     assert set(ranks.table["run"]) == set(results)
@@ -269,8 +269,8 @@ def test_every_name_is_escaped_for_plotly_and_kept_for_the_table(crowd):
         exhibits.classes(results),
         exhibits.curves(results),
         exhibits.calibration(results),
-        *exhibits.tests(results),
-        *exhibits.rank_changes(results),
+        *differences.tests(results),
+        *differences.rank_changes(results),
     ]
     for exhibit in shown:
         assert exhibit.figure is None or hostile not in exhibit.figure.to_json().replace("\\u003c", "<").replace(

@@ -10,7 +10,7 @@ import pytest
 
 from crowdcore.analysis import rating_biases
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.exhibits.rating_biases import rating_biases as exhibit
+from crowdcore.exhibits.ratings import rating_biases as exhibit
 from crowdcore.learning import RatingsResult, compare_ratings, load_ratings_result, train_ratings
 from crowdcore.learning.ratings.methods import METHODS
 from tests.learning.ratings.crowd import rated_crowd
