@@ -73,9 +73,6 @@ Phrasing: TypeAlias = Callable[[Remedy], str]
 
 def in_python(remedy: Remedy) -> str:
     """A remedy's action as an argument: ``pass repeats='first'``."""
-    if remedy.of == "kind":
-        names = ("load_ratings", "read_ratings") if remedy.value == "ratings" else ("load_dataset", "read_dataset")
-        return f"read them with {' or '.join(names)}"
     if isinstance(remedy.value, tuple):
         value = either(map(repr, remedy.value))
     elif isinstance(remedy.value, list):

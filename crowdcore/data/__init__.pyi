@@ -20,6 +20,14 @@ from .frames import (
 )
 from .images import read_images as read_images
 from .ratings import RatingDataset as RatingDataset
+from .reading import (
+    Import as Import,
+    RatingImport as RatingImport,
+    examine as examine,
+    examine_ratings as examine_ratings,
+    read_dataset as read_dataset,
+    read_ratings as read_ratings,
+)
 from .report import (
     Finding as Finding,
     ImportReport as ImportReport,
@@ -33,14 +41,6 @@ from .settings import (
 )
 from .splitting import split_tasks as split_tasks
 from .subset import take_tasks as take_tasks
-from .validation import (
-    Import as Import,
-    RatingImport as RatingImport,
-    examine as examine,
-    examine_ratings as examine_ratings,
-    read_dataset as read_dataset,
-    read_ratings as read_ratings,
-)
 from .writers import (
     neutralise as neutralise,
     write_aggregated as write_aggregated,

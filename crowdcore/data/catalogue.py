@@ -12,13 +12,14 @@ import numpy as np
 from crowdcore.core.errors import CrowdError, SettingError, did_you_mean
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.encoder import encode
+from crowdcore.data.kinds import need_classes
 from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.data.readers._sentences import are_tag_sequences
 from crowdcore.data.readers.folder import find_table, is_dataset_folder, read_class_list
+from crowdcore.data.reading import read_dataset, read_ratings
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify, open_table
 from crowdcore.data.uploads import find_upload, upload_folder
-from crowdcore.data.validation import read_dataset, read_ratings
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _EMBEDDED = (_PACKAGE.parent / "data", _PACKAGE / "_data")  # in a checkout, and in a wheel
@@ -136,7 +137,7 @@ def open_labels(name: str | Path, *, accept: bool = False, home: Path | None = N
         name: what `find_dataset` finds; a `Path` is opened as it is.
         accept: go on although something would be dropped or merged; ``notes`` of the dataset say what.
         home: the workspace whose uploads are searched; default: the one of `workspace`.
-        mapping: fields of `crowdcore.data.ReadSettings`, or `crowdcore.data.RatingSettings` for numbers.
+        mapping: fields of `crowdcore.data.ReadSettings`.
 
     Raises:
         SettingError: there is no such dataset, or a mapping that cannot be.
@@ -147,13 +148,8 @@ def open_labels(name: str | Path, *, accept: bool = False, home: Path | None = N
         1797
     """
     path = name if isinstance(name, Path) else find_dataset(name, home)
-    ranged = any(mapping.get(setting) is not None for setting in ("low", "high", "levels"))
-    dataset: Labelled
-    if ranged or holds_ratings(path):
-        dataset = read_ratings(path, accept=accept, **mapping)
-    else:
-        dataset = _with_lent_pictures(read_dataset(path, accept=accept, **mapping), path)
-    return dataset
+    dataset: Labelled = read_dataset(path, accept=accept, **mapping)
+    return dataset if dataset.kind.numeric else _with_lent_pictures(need_classes(dataset), path)
 
 
 def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDataset | Any:

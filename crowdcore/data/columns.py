@@ -9,8 +9,8 @@ from pathlib import Path
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.dictionary import Codes
-from crowdcore.data.report import Finding
-from crowdcore.data.settings import MEDIA, RatingSettings, ReadSettings
+from crowdcore.data.report import Finding, make_change
+from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 
 # Most telling first. Names are compared in lower case, with runs of blanks, dots, dashes and slashes as "_".
@@ -88,7 +88,7 @@ def assign_roles(table: Table, settings: ReadSettings) -> dict[str, str]:
         by_name[plain(column)] = column
     by_name |= {column: column for column in columns if column == plain(column)}
     for role, aliases in ALIASES.items():
-        if role == "label" and isinstance(settings, RatingSettings):
+        if role == "label" and settings.kind == "ratings":
             aliases += RATING_ALIASES
         taken = set(roles.values())
         fitting = [by_name[a] for a in aliases if a in by_name and by_name[a] not in taken]
@@ -175,8 +175,11 @@ def read_roles(
     findings = [*table.findings, *alias_findings(roles, table.columns, settings)]
     if keep and table.path is not None and table.path.stat().st_size > EXTRA_LIMIT:
         shown = ", ".join(map(repr, keep[:5])) + (" …" if len(keep) > 5 else "")
-        sentence = f"The file is over {EXTRA_LIMIT >> 20} MiB, so that columns without a role are left out: {shown}"
-        findings.append(Finding("columns-left-out", "change", sentence, len(keep), examples=keep[:5]))
+        what = f"Columns without a role in a file above {EXTRA_LIMIT >> 20} MiB"
+        change = make_change(
+            "columns-left-out", what, "be left out", detail=f": {shown}", count=len(keep), examples=keep[:5]
+        )
+        findings.append(change)
         keep = ()
     likely = {} if listed is None or "task" not in roles else {roles["task"]: listed}
     codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), keep, likely)

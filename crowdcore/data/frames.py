@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -15,15 +15,15 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import Codes, clean
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.readers import Raw, RawTasks, Source
-from crowdcore.data.report import Finding, plural
-from crowdcore.data.settings import RatingSettings, ReadSettings
+from crowdcore.data.reading import Import, examine_source
+from crowdcore.data.report import make_change, plural
+from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import FrameTable
-from crowdcore.data.validation import Import, examine_rating_source, examine_source
 
 Gold: TypeAlias = "pd.Series[Any] | Mapping[Any, Any] | str | None"
 
 
-def from_frame(frame: pd.DataFrame, gold: Gold = None, *, accept: bool = False, **mapping: Any) -> CrowdDataset:
+def from_frame(frame: pd.DataFrame, gold: Gold = None, *, accept: bool = False, **mapping: Any) -> CrowdDataset | Any:
     """A dataset from a pandas frame.
 
     Args:
@@ -54,7 +54,12 @@ def from_frame(frame: pd.DataFrame, gold: Gold = None, *, accept: bool = False, 
 def examine_frame(frame: pd.DataFrame, gold: Gold = None, **mapping: Any) -> Import:
     """Report what a frame holds, without taking it in: `crowdcore.data.examine` for frames."""
     settings = ReadSettings(**mapping, **({"gold": gold} if isinstance(gold, str) else {}))
-    return examine_source(_source(frame, settings), settings, _gold_adder(frame, gold))
+    if not isinstance(frame, pd.DataFrame):
+        raise SettingError("frame", "be a pandas DataFrame", type(frame).__name__)
+    if frame.empty:
+        raise DataError("The frame is empty")
+    source = Source(settings.name or "frame", None, FrameTable(frame))
+    return examine_source(source, settings, _gold_adder(frame, gold))
 
 
 def ratings_from_frame(
@@ -87,18 +92,8 @@ def ratings_from_frame(
         >>> cc.ratings_from_frame(frame, 0, 1, gold={1: 0.5}).gold.tolist()
         [0.5, nan]
     """
-    named = {"gold": gold} if isinstance(gold, str) else {}
-    settings = RatingSettings(low=low, high=high, **mapping, **named)
-    source = _source(frame, settings)
-    return examine_rating_source(source, settings, _gold_adder(frame, gold)).dataset(accept=accept)
-
-
-def _source(frame: pd.DataFrame, settings: ReadSettings) -> Source:
-    if not isinstance(frame, pd.DataFrame):
-        raise SettingError("frame", "be a pandas DataFrame", type(frame).__name__)
-    if frame.empty:
-        raise DataError("The frame is empty")
-    return Source(settings.name or "frame", None, FrameTable(frame))
+    about = {**mapping, "low": low, "high": high, "kind": "ratings"}
+    return cast(RatingDataset, examine_frame(frame, gold, **about).dataset(accept=accept))
 
 
 def _gold_adder(frame: pd.DataFrame, gold: Gold) -> Callable[[Raw], Raw] | None:
@@ -141,6 +136,6 @@ def _with_gold(raw: Raw, gold: pd.Series[Any]) -> Raw:
     absent = len(key.values) - len(np.unique(place[place >= 0]))
     findings = raw.findings
     if absent:
-        sentence = f"Gold of {plural(absent, 'task')} outside the frame would be left out"
-        findings = (*findings, Finding("gold-not-listed", "change", sentence, absent))
+        what = f"Gold of {plural(absent, 'task')} outside the frame"
+        findings = (*findings, make_change("gold-not-listed", what, "be left out", count=absent))
     return replace(raw, tasks=replace(about, gold=Codes(codes["gold"].values, given)), findings=findings)

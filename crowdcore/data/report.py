@@ -31,8 +31,9 @@ class Finding:
         rows: the first few 1-based data rows concerned (a CSV's header is row 0).
         column: the column concerned, as it is called in the file.
         examples: a few of the values concerned.
-        remedy: what to do about it, one sentence.
+        remedy: advice that reads the same everywhere, one sentence.
         left_out: how many of the file's annotation rows (wide: cells) become no annotation for this reason.
+        accepted: ``sentence`` once a change was accepted; empty: it reads the same.
     """
 
     code: str
@@ -44,24 +45,26 @@ class Finding:
     examples: tuple[str, ...] = ()
     remedy: str = ""
     left_out: int = 0
+    accepted: str = ""
 
     @property
-    def done(self) -> str:
-        """The same once it was agreed to, without a remedy: what ``would be`` left out ``was``."""
-        past = {"would be": "were" if self.count > 1 else "was", "would count": "count" if self.count > 1 else "counts"}
-        sentence = self.sentence if self.level == "change" else ""
-        for future, now in past.items():
-            sentence = sentence.replace(future, now)
-        return str(replace(self, sentence=sentence, remedy="")) if sentence else str(self)
+    def note(self) -> str:
+        """The finding in the notes of the dataset: a change as accepted, without its remedy."""
+        if self.level != "change":
+            return str(self)
+        return f"{self.accepted or self.sentence}{self._place}."
 
-    def __str__(self) -> str:
+    @property
+    def _place(self) -> str:
         more = self.count - len(self.rows)
         place = [f"column {self.column!r}"] if self.column else []
         if self.rows:
             listed = ", ".join(f"{row:,}" for row in self.rows)
             place.append(f"row{'s' * (len(self.rows) > 1)} {listed}{f' and {more:,} more' if more > 0 else ''}")
-        where = f" ({'; '.join(place)})" if place else ""
-        return f"{self.sentence}{where}." + (f" {self.remedy}" if self.remedy else "")
+        return f" ({'; '.join(place)})" if place else ""
+
+    def __str__(self) -> str:
+        return f"{self.sentence}{self._place}. {self.remedy}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,31 @@ def make_finding(code: str, level: Level, sentence: str, rows: AnyArray | None =
         parts.setdefault("count", len(rows))
         parts["rows"] = tuple(int(row) for row in np.asarray(rows[:SHOWN]))
     return Finding(code, level, sentence, **parts)
+
+
+def make_change(
+    code: str, what: str, fate: str, rows: AnyArray | None = None, detail: str = "", **parts: Any
+) -> Finding:
+    """A finding that drops or merges something: "``what`` would ``fate``", and once accepted "``what`` was …".
+
+    Args:
+        code: a fixed word for machines.
+        what: the subject, with its number.
+        fate: the predicate, such as ``be left out`` or ``count as unknown``.
+        rows: numbers of all rows concerned.
+        detail: end of the sentence.
+        parts: further fields of `Finding`.
+
+    Examples:
+        >>> found = make_change("missing-task", "2 rows without a task", "be left out", count=2)
+        >>> found.sentence, found.accepted
+        ('2 rows without a task would be left out', '2 rows without a task were left out')
+    """
+    found = make_finding(code, "change", f"{what} would {fate}{detail}", rows, **parts)
+    verb, _, rest = fate.partition(" ")
+    one = found.count == 1
+    past = {"be": "was" if one else "were", "count": "counts" if one else "count", "have": "has" if one else "have"}
+    return replace(found, accepted=f"{what} {past[verb]} {rest}{detail}")
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,17 @@ from pydantic import Field
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 
+Kind: TypeAlias = Literal["classes", "ratings"]
 Merge: TypeAlias = Literal["variants"] | dict[str, tuple[str, ...]] | None
 
 MEDIA: tuple[str, ...] = ("text", "image", "audio")
 
 
 class ReadSettings(Settings):
-    """Reading options; whatever is left out is detected. Column names are those of the file."""
+    """Reading options; whatever is left out is detected. Column names are those of the file.
+
+    A setting of ratings (``low``, ``high`` or ``levels``) says that the labels are some.
+    """
 
     format: str | None = Field(default=None, description="Reader: long, wide, folder or that of a tool, e.g. mturk.")
     task: str | None = Field(default=None, description="Column of the task.")
@@ -27,6 +31,7 @@ class ReadSettings(Settings):
     text: str | None = Field(default=None, description="Column of the task's text.")
     image: str | None = Field(default=None, description="Column of the path of the task's image.")
     audio: str | None = Field(default=None, description="Column of the path of the task's sound.")
+    kind: Kind | None = Field(default=None, description="What the labels are: classes, or tags of tokens; or ratings.")
     classes: tuple[str, ...] | None = Field(default=None, description="Class list, in the order to use.")
     merge_classes: Merge = Field(
         default=None,
@@ -62,16 +67,6 @@ class ReadSettings(Settings):
     split_seed: int = Field(default=0, ge=0, description="Seed of that draw.")
     group: str | None = Field(default=None, description="Further column whose tasks stay in one split.")
     name: str | None = Field(default=None, description="What to call the dataset; default the file's name.")
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        if self.classes is not None and len(set(self.classes)) < len(self.classes):
-            raise SettingError("classes", "hold each class once", self.classes)
-
-
-class RatingSettings(ReadSettings):
-    """Reading options for labels that are numbers; those about classes do not apply."""
-
     low: float | None = Field(default=None, allow_inf_nan=False, description="Lowest rating that can be given.")
     high: float | None = Field(default=None, allow_inf_nan=False, description="Highest rating that can be given.")
     levels: tuple[str, ...] | None = Field(
@@ -81,15 +76,33 @@ class RatingSettings(ReadSettings):
     )
 
     def __init__(self, **settings: Any) -> None:
-        if settings.get("missing") is None and isinstance(low := settings.get("low"), int | float) and low <= -1:
+        low = settings.get("low")
+        if settings.get("kind") is None and any(settings.get(name) is not None for name in _OF_RATINGS):
+            settings["kind"] = "ratings"
+        if settings.get("missing") is None and isinstance(low, int | float) and low <= -1:
             settings["missing"] = ()  # -1 is a rating
         super().__init__(**settings)
-        for name in ("classes", "merge_classes", "multi_select", "valid_share", "test_share"):
+        for name in _OF_CLASSES if self.kind == "ratings" else ():
             if getattr(self, name):
                 raise SettingError(name, "be left out where labels are numbers", getattr(self, name))
+        for name in _OF_RATINGS if self.kind == "classes" else ():
+            if getattr(self, name) is not None:
+                raise SettingError(name, "be left out where labels are classes", getattr(self, name))
+        for name in ("classes", "levels"):
+            names = getattr(self, name)
+            if names is not None and len(set(names)) < len(names):
+                raise SettingError(name, f"hold each {'class' if name == 'classes' else 'word'} once", names)
         if (self.low is None) != (self.high is None):
             raise SettingError("low" if self.low is None else "high", "be given with the other end", None)
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise SettingError("low", f"be below `high`, {self.high:g}", self.low)
-        if self.levels is not None and len(set(self.levels)) < len(self.levels):
-            raise SettingError("levels", "hold each word once", self.levels)
+
+
+class RatingSettings(ReadSettings):
+    """Reading options for labels that are numbers; those about classes do not apply."""
+
+    kind: Literal["ratings"] = Field(default="ratings", description="What the labels are.")
+
+
+_OF_CLASSES = ("classes", "merge_classes", "multi_select", "valid_share", "test_share")
+_OF_RATINGS = ("low", "high", "levels")

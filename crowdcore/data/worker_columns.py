@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data.columns import MappingError, assign_roles, plain
-from crowdcore.data.report import Finding, Level, plural
-from crowdcore.data.settings import RatingSettings, ReadSettings
+from crowdcore.data.report import Finding, Level, make_change, plural
+from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Table
 
 ABOUT_TASKS = ("task", "gold", "split", "text", "image", "audio")
@@ -68,7 +68,7 @@ def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
         workers = _named(table, settings.workers, roles)
         aside = {c: "not named" for c in left if c not in workers}
     else:
-        aside = _told_apart(table, left, isinstance(settings, RatingSettings))
+        aside = _told_apart(table, left, settings.kind == "ratings")
         workers = tuple(c for c in left if c not in aside)
     return WorkerColumns(roles, workers, _findings(workers, aside, settings.workers is not None))
 
@@ -141,9 +141,17 @@ def _findings(workers: tuple[str, ...], aside: dict[str, str], named: bool) -> t
         listed = ", ".join(f"{c!r} ({what})" for c, what in [*aside.items()][:SHOWN])
         more = f" and {len(aside) - SHOWN:,} more" if len(aside) > SHOWN else ""
         verb = "is" if len(aside) == 1 else "are"
-        sentence = f"{plural(len(aside), 'column')} {verb} no worker and would be left out: {listed}{more}"
+        what = f"{plural(len(aside), 'column')} that {verb} no worker"
         remedy = "" if named else "If one is a worker, pass all workers with workers=[…]; if one is the gold, gold=…."
-        level = "note" if named else "change"
-        examples = tuple(aside)[:SHOWN]
-        findings.append(Finding("columns-left-out", level, sentence, len(aside), examples=examples, remedy=remedy))
+
+        change = make_change(
+            "columns-left-out",
+            what,
+            "be left out",
+            detail=f": {listed}{more}",
+            count=len(aside),
+            examples=tuple(aside)[:SHOWN],
+            remedy=remedy,
+        )
+        findings.append(replace(change, level="note") if named else change)
     return tuple(findings)

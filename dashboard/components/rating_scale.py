@@ -11,7 +11,7 @@ from dashboard import state
 from dashboard.services import uploads
 
 if TYPE_CHECKING:
-    from crowdcore.data.validation.rating_values import RatingValues
+    from crowdcore.data.reading.examine import RatingValues
 
 KINDS = {"classes": "Classes, or tags of tokens", "ratings": "Ratings: numbers, or words in an order"}
 

@@ -24,8 +24,8 @@ from dashboard.services.kept_uploads import free_title, note_dataset, note_file
 from dashboard.services.opening import datasets_folder, fitting
 
 if TYPE_CHECKING:
-    from crowdcore.data import Import, RatingImport
-    from crowdcore.data.validation.rating_values import RatingValues
+    from crowdcore.data import Import
+    from crowdcore.data.reading.examine import RatingValues
 
 T = TypeVar("T")
 Mapped = tuple[tuple[str, Any], ...]
@@ -99,42 +99,41 @@ def called(name: str, path: str) -> str:
     return stored.stem if stored is not None and in_archive else name
 
 
-def examine(path: str, mapping: Mapped) -> Import | RatingImport | Columns:
+def examine(path: str, mapping: Mapped) -> Import | Columns:
     """What a stored file holds; or, where its columns do not say, the columns and the roles known.
-
-    Labels are read as ratings where ``mapping`` says ``kind="ratings"``.
 
     Raises:
         CrowdError: no crowd data, or a damaged file.
     """
-    from crowdcore.data.validation.examine import examine_table
-    from crowdcore.data.validation.ratings import examine_rating_table
+    from crowdcore.data.reading.examine import examine_table
 
-    how = dict(mapping)
-    return _read(examine_rating_table if how.pop("kind", "") == "ratings" else examine_table, path, tuple(how.items()))
+    found = _read(examine_table, path, mapping)
+    return found if isinstance(found, tuple) else _with_media(found, path, mapping)
 
 
 def rating_values(path: str, mapping: Mapped) -> RatingValues | Columns:
     """The labels of a stored file of ratings, before their range or order is known; see `examine`."""
-    from crowdcore.data.validation.rating_values import rating_values
+    from crowdcore.data.reading.examine import rating_values
 
-    return _read(rating_values, path, tuple(one for one in mapping if one[0] not in ("kind", "low", "high", "levels")))
+    return _read(rating_values, path, tuple(one for one in mapping if one[0] not in ("low", "high", "levels")))
 
 
 @st.cache_resource(show_spinner="Reading the file …", max_entries=8, hash_funcs={FunctionType: attrgetter("__name__")})
 def _read(read: Callable[..., T], path: str, mapping: Mapped) -> T | Columns:
     from crowdcore.data import MappingError
-    from crowdcore.data.validation.door import with_media_findings
-    from crowdcore.data.validation.examine import Examined
 
     try:
-        found = run_confined(read, path, **dict(mapping))
+        return run_confined(read, path, **dict(mapping))
     except MappingError as question:
         return question.columns, question.roles
-    return with_media_findings(found) if isinstance(found, Examined) else found  # opens images in children of its own
 
 
-def accept(examined: Import | RatingImport, path: str = "", mapping: Mapped = ()) -> str:
+@st.cache_resource(show_spinner="Looking at images and texts …", max_entries=8)
+def _with_media(_examined: Import, path: str, mapping: Mapped) -> Import:
+    return _examined.with_media()  # opens images in children of its own
+
+
+def accept(examined: Import, path: str = "", mapping: Mapped = ()) -> str:
     """Take a file in, with all that is dropped or merged; it becomes a dataset of the workspace.
 
     Args:

@@ -10,7 +10,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.data import examine_ratings
-from crowdcore.data.validation.rating_values import rating_values
+from crowdcore.data.reading.examine import rating_values
 
 
 def test_the_real_ones_with_the_mean_of_their_readme(data_folder):
@@ -23,6 +23,12 @@ def test_the_real_ones_with_the_mean_of_their_readme(data_folder):
     truth = wide.gold[wide.annotated]
     assert round(float(np.sqrt(np.mean((mean - truth) ** 2))), 4) == 0.0755
     assert round(float(1 - np.mean((mean - truth) ** 2) / np.var(truth)), 4) == 0.8298
+
+
+def test_numbers_are_no_classes(data_folder):
+    assert cc.load_dataset("movie_reviews", accept=True).kind.name == "ratings"
+    with pytest.raises(cc.DataError, match=r"The labels are numbers"):
+        cc.load_dataset("movie_reviews", kind="classes")
 
 
 def test_every_row_is_kept_or_reported(write):

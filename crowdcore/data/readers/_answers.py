@@ -17,7 +17,7 @@ from crowdcore.data.dictionary import strings
 from crowdcore.data.encoder import encode
 from crowdcore.data.readers._times import iso_time
 from crowdcore.data.readers.base import Raw, RawTasks, Source
-from crowdcore.data.report import Finding, make_finding, plural
+from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import JsonTable
 
@@ -50,9 +50,14 @@ _REMEDIES = {
 def left_out(code: str, rows: Sequence[int] | IntArray) -> Finding:
     """The finding about what is left out, ``rows`` holding the file row of each."""
     noun, reason = _REASONS[code]
-    sentence = f"{plural(len(rows), noun)} {reason} would be left out"
-    lost = 0 if code in _BESIDE else len(rows)
-    return make_finding(code, "change", sentence, np.asarray(rows), left_out=lost, remedy=_REMEDIES.get(code, ""))
+    what, lost = f"{plural(len(rows), noun)} {reason}", 0 if code in _BESIDE else len(rows)
+    return make_change(code, what, "be left out", np.asarray(rows), left_out=lost, remedy=_REMEDIES.get(code, ""))
+
+
+def ground_truth(rows: IntArray, n: int) -> Finding:
+    """The finding about annotations that are gold, ``n`` annotations of the dataset each being lost to it."""
+    what = f"{plural(len(rows), 'annotation')} marked as ground truth"
+    return make_change("ground-truth", what, "be gold, and count for no worker", rows, left_out=n)
 
 
 def without_labels(what: str, names: Collection[str]) -> list[Finding]:
@@ -60,8 +65,11 @@ def without_labels(what: str, names: Collection[str]) -> list[Finding]:
     if not names:
         return []
     examples = tuple(names)[:5]
-    sentence = f"{plural(len(names), what)} without any annotation left would be left out, such as {examples[0]!r}"
-    return [Finding(f"{what}s-without-labels", "change", sentence, len(names), examples=examples)]
+    who, detail = f"{plural(len(names), what)} without any annotation left", f", such as {examples[0]!r}"
+
+    return [
+        make_change(f"{what}s-without-labels", who, "be left out", detail=detail, count=len(names), examples=examples)
+    ]
 
 
 def as_list(value: object) -> list[Any]:
@@ -261,13 +269,11 @@ class Answers:
     def _about_gold(self) -> list[Finding]:
         findings = []
         if self.truths:
-            n = len(self.truths)
-            sentence = f"{plural(n, 'annotation')} marked as ground truth would be gold, and count for no worker"
-            findings.append(make_finding("ground-truth", "change", sentence, np.array(self.truths), left_out=n))
+            findings.append(ground_truth(np.array(self.truths), len(self.truths)))
         rows = [max(labels.values()) for labels in self.gold.values() if len(labels) > 1]
         if rows:
-            sentence = f"{plural(len(rows), 'task')} with contradicting gold would count as unknown"
-            findings.append(make_finding("gold-contradicts", "change", sentence, np.array(rows)))
+            what = f"{plural(len(rows), 'task')} with contradicting gold"
+            findings.append(make_change("gold-contradicts", what, "count as unknown", np.array(rows)))
         return findings
 
     def _raw_tasks(self) -> RawTasks | None:

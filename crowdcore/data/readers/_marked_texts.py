@@ -17,11 +17,11 @@ from crowdcore.core.memory import release_memory
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.lookups import BLOCK, gather
-from crowdcore.data.readers._answers import Answers, left_out, text_of, without_labels
+from crowdcore.data.readers._answers import Answers, ground_truth, left_out, text_of, without_labels
 from crowdcore.data.readers._sentences import token_ids
 from crowdcore.data.readers._spans import Marked, Span, Text, tag
 from crowdcore.data.readers.base import Raw, RawTasks
-from crowdcore.data.report import Finding, make_finding, plural
+from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.sentences import Sentences, rows_of
 
 _FAULTS = {
@@ -214,9 +214,20 @@ class MarkedTexts(Answers):
             found = self.faults.get(code, [])
             if found:
                 rows, words, lost = zip(*found, strict=True)
-                said = f"{plural(len(found), 'span')} {why} would be left out: {'; '.join(words[:3])}"
-                parts = {"examples": words[:5], "remedy": _CORRECT, "left_out": sum(lost)}
-                findings.append(make_finding(code, "change", said, self._file_rows(list(rows)), **parts))
+                what, detail = f"{plural(len(found), 'span')} {why}", f": {'; '.join(words[:3])}"
+
+                findings.append(
+                    make_change(
+                        code,
+                        what,
+                        "be left out",
+                        self._file_rows(list(rows)),
+                        detail,
+                        examples=words[:5],
+                        remedy=_CORRECT,
+                        left_out=sum(lost),
+                    )
+                )
         return findings
 
     def _noted(self) -> list[Finding]:
@@ -227,13 +238,11 @@ class MarkedTexts(Answers):
         truths = [(row, number) for number, given in self.true_tags.items() for row, _ in given]
         if truths:
             n = sum(len(given[0][1]) * len(given) for given in self.true_tags.values())
-            said = f"{plural(len(truths), 'annotation')} marked as ground truth would be gold, and count for no worker"
-            rows = self._file_rows([row for row, _ in truths])
-            findings.append(make_finding("ground-truth", "change", said, rows, left_out=n))
+            findings.append(ground_truth(self._file_rows([row for row, _ in truths]), n))
         wrong = [given[-1][0] for given in self.true_tags.values() if any(tags != given[0][1] for _, tags in given)]
         if wrong:
-            said = f"{plural(len(wrong), 'text')} with contradicting gold would count as unknown"
-            findings.append(make_finding("gold-contradicts", "change", said, self._file_rows(wrong)))
+            what = f"{plural(len(wrong), 'text')} with contradicting gold"
+            findings.append(make_change("gold-contradicts", what, "count as unknown", self._file_rows(wrong)))
         return findings
 
 

@@ -16,7 +16,7 @@ from crowdcore.data.encoder import encode
 from crowdcore.data.formulas import unescape
 from crowdcore.data.lookups import BLOCK, gather
 from crowdcore.data.readers.base import Raw, RawTasks
-from crowdcore.data.report import Finding, make_finding, plural
+from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.sentences import Sentences, rows_of
 from crowdcore.data.tables.base import Arrow
 
@@ -128,8 +128,8 @@ def _gold(about: RawTasks, lengths: IntArray, raw: Raw) -> tuple[Codes | None, l
     gold = compact(tags.codes.values, codes)
     if not len(wrong):
         return gold, []
-    said = f"{plural(len(wrong), 'sentence')} with another number of gold tags than tokens would have no gold"
-    return gold, [make_finding("gold-length", "change", said, wrong + 1, column=raw.roles.get("gold"))]
+    what = f"{plural(len(wrong), 'sentence')} with another number of gold tags than tokens"
+    return gold, [make_change("gold-length", what, "have no gold", wrong + 1, column=raw.roles.get("gold"))]
 
 
 def _annotations(raw: Raw, names: Arrow, ids: Arrow, findings: list[Finding]) -> Raw:
@@ -146,10 +146,13 @@ def _annotations(raw: Raw, names: Arrow, ids: Arrow, findings: list[Finding]) ->
     ):
         rows = np.flatnonzero(wrong)
         if len(rows):
-            said = f"{plural(len(rows), 'annotation')} {what} would be left out"
-            left_out = int(n_tags[rows].sum())
-            where = raw.row_numbers(rows)
-            findings.append(make_finding(code, "change", said, where, column=raw.roles.get("label"), left_out=left_out))
+            subject, where = f"{plural(len(rows), 'annotation')} {what}", raw.row_numbers(rows)
+
+            findings.append(
+                make_change(
+                    code, subject, "be left out", where, column=raw.roles.get("label"), left_out=int(n_tags[rows].sum())
+                )
+            )
     rows = np.flatnonzero(fits)
     of_row = np.repeat(rows, n_tags[rows])
     token = rows_of(raw.sentences.start, place[rows], np.int32)
@@ -183,8 +186,9 @@ def _extra(extra: Arrow | None, n_tags: IntArray, rows: IntArray) -> tuple[Arrow
     if not dropped:
         return pa.table(kept), []
     listed = ", ".join(map(repr, dropped[:5]))
-    said = f"Columns about sentences, not about tokens, would be left out: {listed}"
-    return (pa.table(kept) if kept else None), [Finding("columns-left-out", "change", said, len(dropped))]
+    what, detail = "Columns about sentences, not about tokens,", f": {listed}"
+    change = make_change("columns-left-out", what, "be left out", detail=detail, count=len(dropped))
+    return (pa.table(kept) if kept else None), [change]
 
 
 def _as_many(codes: Codes, words: _Words, n_tags: IntArray) -> BoolArray:

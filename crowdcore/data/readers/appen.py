@@ -21,7 +21,7 @@ from crowdcore.data.readers._export import (
     read_labels,
 )
 from crowdcore.data.readers.base import Raw, Reader, Source
-from crowdcore.data.report import make_finding, plural
+from crowdcore.data.report import make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 
 _ALWAYS = {"_unit_id", "_worker_id"}
@@ -89,6 +89,6 @@ def _read_gold(raw: Raw, settings: ReadSettings) -> Raw:
     rows = np.flatnonzero(np.array([len(c) > 1 and not merge for c in cells] + [False])[gold.codes])
     findings = []
     if len(rows):
-        sentence = f"{plural(len(rows), 'row')} whose gold is several answers would count as unknown"
-        findings = [make_finding("several-gold", "change", sentence, rows + 1, column=raw.roles.get("gold"))]
+        what, column = f"{plural(len(rows), 'row')} whose gold is several answers", raw.roles.get("gold")
+        findings = [make_change("several-gold", what, "count as unknown", rows + 1, column=column)]
     return replace(raw, tasks=replace(raw.tasks, gold=known), findings=(*raw.findings, *findings))

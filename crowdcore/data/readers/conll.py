@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -23,22 +22,12 @@ from crowdcore.data.report import plural
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow
+from crowdcore.data.tables.content import IOB2_TAG, looks_like_conll
 
 GOLD = "gold"
 TOKEN = "token"
 MISSING = ("?", "_", "-")
-_TAG = re.compile(r"^(O|[BI]-\S+|[?_-])$")
 BLOCK = 1 << 20  # letters that are split at once
-_LINES = 2000  # looked at to recognise the format
-
-
-def looks_like_conll(sample: str) -> bool:
-    """Whether the start of a text is lines of a token and tags, with blank lines between some of them."""
-    lines = sample.split("\n")[:_LINES]
-    filled = [line.split() for line in lines if line.strip()]
-    rows = filled[1:]
-    tagged = all(all(map(_TAG.match, row[1:])) for row in rows)  # a line too long or short is for the reader to refuse
-    return tagged and any("-" in tag[1:2] for row in rows for tag in row[1:])
 
 
 class CoNLL(Reader):
@@ -131,7 +120,7 @@ class _Read:
     def _begin(self, cells: list[str]) -> bool:
         """Name the columns by the cells of the first line; whether it holds names."""
         header = self.settings.header
-        header = not all(map(_TAG.match, cells[1:])) if header is None else header
+        header = not all(map(IOB2_TAG.match, cells[1:])) if header is None else header
         self.names = cells if header else [f"worker-{k}" for k in range(len(cells))]
         gold, tagged = self.settings.gold or GOLD, self.names[1:]
         twice = next((name for name in tagged if tagged.count(name) > 1), None)
@@ -152,7 +141,7 @@ class _Read:
         for index, tag in enumerate(encoded.dictionary.to_pylist()):
             if tag in self.missing:
                 continue
-            if not _TAG.match(tag):
+            if not IOB2_TAG.match(tag):
                 line, column = (int(at[0]) for at in np.nonzero(indices == index))
                 row, name = int(number[line]), self.names[1 + column]
                 remedy = "Tags are O, B-… and I-…; ? means no tag."

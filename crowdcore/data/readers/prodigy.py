@@ -13,7 +13,7 @@ from crowdcore.data.readers._answers import Answers, as_list, text_of
 from crowdcore.data.readers._marked_texts import MarkedTexts
 from crowdcore.data.readers._spans import is_span, read_spans, tokens_of
 from crowdcore.data.readers.base import Raw, Reader, Source
-from crowdcore.data.report import Finding, make_finding, plural
+from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import JsonTable
 
@@ -169,11 +169,14 @@ def _other_texts(options: Mapping[str, Mapping[str | None, int]]) -> list[Findin
         return []
     name, texts = next(iter(reused.items()))
     said = " and ".join(repr(text) for text in list(texts)[:2])
-    sentence = f"{plural(len(reused), 'option')} whose text differs between lines would count as one class"
+    what = f"{plural(len(reused), 'option')} whose text differs between lines"
     rows = np.array(sorted(line for texts in reused.values() for line in texts.values()))
     remedy = f"{name!r} is {said}. If they are not the same class, give each an id of its own."
+
     return [
-        make_finding("option-texts", "change", sentence, rows, count=len(reused), examples=tuple(reused), remedy=remedy)
+        make_change(
+            "option-texts", what, "count as one class", rows, count=len(reused), examples=tuple(reused), remedy=remedy
+        )
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -18,8 +19,8 @@ from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.lookups import counted
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
-from crowdcore.data.report import Finding, Level, plural
-from crowdcore.data.settings import MEDIA, RatingSettings, ReadSettings
+from crowdcore.data.report import Finding, make_change, plural
+from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
 from crowdcore.data.worker_columns import find_workers
@@ -50,7 +51,7 @@ class WideTable(Reader):
         if not roles and len(workers) == 3 and all(len(column) == len(head) for column in filled):
             return 0.0  # may as well be task, worker and label under names nobody knows
         given = [column for column in filled if column]
-        rated = isinstance(settings, RatingSettings) and all(_are_ratings(c, settings.levels or ()) for c in given)
+        rated = settings.kind == "ratings" and all(_are_ratings(c, settings.levels or ()) for c in given)
         return 0.4 if rated or _share_labels(given) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
@@ -136,10 +137,10 @@ def _without_minus_one(label: Codes, cells: int, settings: ReadSettings) -> tupl
         return None, []
     gone = np.append([name in MINUS_ONE for name in names], False)[label.codes]
     n = int(gone.sum())
-    sentence = f"{n:,} of {plural(cells, 'cell')} hold -1 and would be read as missing"
     remedy = 'If -1 is a label, pass missing=[]; if it means “missing”, pass missing=["-1"].'
-    level: Level = "note" if settings.classes is not None else "change"
-    return np.flatnonzero(~gone), [Finding("minus-one", level, sentence, n, remedy=remedy, left_out=n)]
+    what = f"{n:,} of {plural(cells, 'cell')} that hold -1"
+    found = make_change("minus-one", what, "be read as missing", count=n, remedy=remedy, left_out=n)
+    return np.flatnonzero(~gone), [replace(found, level="note") if settings.classes is not None else found]
 
 
 def _empty_columns(workers: tuple[str, ...], counts: IntArray) -> list[Finding]:
@@ -147,8 +148,17 @@ def _empty_columns(workers: tuple[str, ...], counts: IntArray) -> list[Finding]:
     if not empty:
         return []
     listed = ", ".join(repr(w) for w in empty[:5]) + (" …" if len(empty) > 5 else "")
-    sentence = f"{len(empty)} worker column{'s are' if len(empty) > 1 else ' is'} empty and left out: {listed}"
-    return [Finding("empty-worker-column", "change", sentence, len(empty), examples=tuple(empty[:5]))]
+    what = f"{plural(len(empty), 'empty worker column')}"
+    return [
+        make_change(
+            "empty-worker-column",
+            what,
+            "be left out",
+            detail=f": {listed}",
+            count=len(empty),
+            examples=tuple(empty[:5]),
+        )
+    ]
 
 
 def _are_ratings(cells: list[str], levels: tuple[str, ...]) -> bool:

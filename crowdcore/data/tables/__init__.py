@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Table
-from crowdcore.data.tables.content import Content, identify
+from crowdcore.data.tables.content import Content, identify, looks_like_conll
 from crowdcore.data.tables.delimited import DelimitedTable
 from crowdcore.data.tables.json_table import JsonTable
 from crowdcore.data.tables.memory import FrameTable
 from crowdcore.data.tables.parquet import ParquetTable
 
-__all__ = ["Content", "DelimitedTable", "FrameTable", "JsonTable", "ParquetTable", "Table", "identify", "open_table"]
+__all__ = [
+    "Content",
+    "DelimitedTable",
+    "FrameTable",
+    "JsonTable",
+    "ParquetTable",
+    "Table",
+    "identify",
+    "looks_like_conll",
+    "open_table",
+]
 
 
 def open_table(content: Content, settings: ReadSettings) -> Table:

@@ -20,7 +20,7 @@ from crowdcore.core.memory import release_memory
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes
 from crowdcore.data.encoder import Encoder
-from crowdcore.data.report import Finding, make_finding, plural
+from crowdcore.data.report import Finding, make_change, plural
 
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 
@@ -29,6 +29,7 @@ MAX_COLUMNS = 20_000
 SLAB_BYTES = 512 << 20  # text held at once before it becomes codes, at most; of small files a quarter
 SLAB_LEAST = 2 << 20
 HEAD_ROWS = 1000
+RESERVED = ("task", "worker", "label", "gold", "split", "file_row")  # columns of the tables that we write
 
 
 class Table(ABC):
@@ -119,9 +120,8 @@ class Table(ABC):
         n = len(self.headers_again)
         if not n:
             return []
-        sentence = f"{plural(n, 'row')} would be left out: they repeat the column names"
-        rows = self.headers_again + 1
-        return [make_finding("repeated-header", "change", sentence, rows, left_out=n * per_row)]
+        what = f"{plural(n, 'row')} that {'repeats' if n == 1 else 'repeat'} the column names"
+        return [make_change("repeated-header", what, "be left out", self.headers_again + 1, left_out=n * per_row)]
 
     def refuse_nested(self, columns: Iterable[str]) -> None:
         """Refuse columns that hold lists or records, as far as read.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,6 +16,8 @@ from crowdcore.data.report import Finding
 Kind = Literal["folder", "parquet", "text", "json", "json-lines"]
 SAMPLE = 1 << 18
 CHUNK = 8 << 20
+IOB2_TAG = re.compile(r"^(O|[BI]-\S+|[?_-])$")
+_LINES = 2000  # looked at to recognise CoNLL columns
 
 # First bytes -> what it is, and what to do instead.
 _FOREIGN: tuple[tuple[bytes, str, str], ...] = (
@@ -192,3 +195,14 @@ def _check_encoding(path: Path, encoding: str) -> tuple[Finding, ...]:
     except UnicodeError as error:
         raise DataError(f"This is not {encoding} text ({error})", "Pass another encoding=….", file=path) from None
     return ()
+
+
+def looks_like_conll(sample: str) -> bool:
+    """Whether the start of a text is lines of a token and tags, with blank lines between some of them."""
+    lines = sample.split("\n")[:_LINES]
+    filled = [line.split() for line in lines if line.strip()]
+    rows = filled[1:]
+    tagged = all(
+        all(map(IOB2_TAG.match, row[1:])) for row in rows
+    )  # a line too long or short is for the reader to refuse
+    return tagged and any("-" in tag[1:2] for row in rows for tag in row[1:])

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.report import Finding, make_finding, plural
+from crowdcore.data.report import Finding, make_change, plural
 
 CELL_LIMIT = 8 << 20  # characters of one cell
 CHUNK = 1 << 18
@@ -67,9 +67,9 @@ def check_quotes(path: Path, encoding: str, delimiter: str, header: bool, before
     if not swallowed:
         return ()
     cells, rows = plural(len(swallowed), "quoted cell"), plural(sum(swallowed.values()), "row")
-    sentence = f"{cells} would be read with lines inside that look like {rows} of the table"
+    fate = f"be read with lines inside that look like {rows} of the table"
     remedy = "Close or double the stray quote, or accept if this is text."
-    return (make_finding("rows-in-a-cell", "change", sentence, np.array([*swallowed]), remedy=remedy),)
+    return (make_change("rows-in-a-cell", cells, fate, np.array([*swallowed]), remedy=remedy),)
 
 
 def _plainly_fine(path: Path, delimiter: int) -> bool:

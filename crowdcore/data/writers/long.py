@@ -12,8 +12,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 from crowdcore.data.dictionary import arrow_column, strings
 from crowdcore.data.ratings import RatingDataset
-from crowdcore.data.tables.base import Arrow
-from crowdcore.data.validation.attach import RESERVED
+from crowdcore.data.tables.base import RESERVED, Arrow
 from crowdcore.data.writers.tables import check_names, names_column, write_table
 
 

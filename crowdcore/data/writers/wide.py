@@ -10,7 +10,7 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError
 from crowdcore.data.dictionary import strings
 from crowdcore.data.ratings import RatingDataset
-from crowdcore.data.validation.attach import RESERVED
+from crowdcore.data.tables.base import RESERVED
 from crowdcore.data.writers.long import gold_column
 from crowdcore.data.writers.tables import check_names, write_table
 

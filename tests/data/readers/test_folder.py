@@ -75,10 +75,6 @@ def test_bad_lists_of_tasks(folder):
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        (
-            "# regression: rating on 0..1\n",
-            r"^The labels are numbers: read them with load_ratings or read_ratings \(crowd\)",
-        ),
         ("# sequence\nO\nB-LOC\n", r"^The labels are sequences of tags, but the sentences are not listed\."),
         ("a\nb\na\n", r"^The class 'a' is listed twice \(classes.txt, row 3\)"),
     ],
@@ -196,7 +192,8 @@ def test_repeats_of_cifar10s_are_those_of_its_readme(data_folder):
     assert examine(data_folder / "anaesthesia").report.n_repeats == 90
 
 
-@pytest.mark.parametrize(("name", "word"), [("movie_reviews", "numbers")])
-def test_real_folders_of_other_targets_are_refused(data_folder, name, word):
-    with pytest.raises(DataError, match=f"The labels are {word}"):
-        read_dataset(data_folder / name)
+def test_a_folder_says_the_kind_of_its_labels(folder, data_folder):
+    stars = folder(annotations__csv="task,worker,label\nt1,w1,0.5\n", classes__txt="# regression: rating on 0..1\n")
+    ds = read_dataset(stars)
+    assert (ds.kind.name, ds.low, ds.high) == ("ratings", 0, 1)
+    assert examine(data_folder / "movie_reviews").report.rating_range == (0, 1)

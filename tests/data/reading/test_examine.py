@@ -60,7 +60,7 @@ def test_a_loss_is_refused_unless_accepted(write):
     ds = read_dataset(path, accept=True)
     assert ds.n_annotations == 2
     assert list(ds.task_ids) == ["t1", "t2", "t3"]  # t2 stays, nobody's label is on it
-    assert sum("would be left out" in note for note in ds.notes) == 3
+    assert sum("was left out" in note for note in ds.notes) == 3
 
 
 def test_row_numbers_are_the_first_few_and_a_count(write):
@@ -251,12 +251,39 @@ def test_single_answer_workers(write):
     assert (finding.code, finding.examples) == ("one-answer-workers", ("lazy",))
 
 
-def test_ratings_are_refused(write):
+def test_many_different_numbers_are_asked_about(write):
     rows = "".join(f"t{i},w{i % 3},{i / 100}\n" for i in range(1, 60))
     path = write("task,worker,rating\n" + rows)
-    with pytest.raises(DataError, match=r"The labels are ratings \(59 numbers such as 0\.\d+\).*read_ratings"):
+    with pytest.raises(DataError, match=r"59 different numbers from 0\.01 to 0\.59"):
         examine(path)
     assert read_dataset(path, classes=[str(i / 100) for i in range(1, 60)]).n_classes == 59
+    assert read_dataset(path, kind="classes").n_classes == 59
+    stars = read_dataset(path, kind="ratings", low=0, high=1)
+    assert (stars.kind.name, stars.n_annotations) == ("ratings", 59)
+
+
+@pytest.mark.parametrize(
+    ("labels", "asked"),
+    [
+        (range(12), False),
+        (range(20), False),
+        (range(21), True),
+        (range(0, 101, 7), True),
+        (range(0, 101, 10), False),
+        ([*range(100), "?"], False),
+        ([i / 2 for i in range(20)], False),
+        ([i / 2 for i in range(21)], True),
+    ],
+)
+def test_only_numbers_that_are_many_and_no_codes_are_asked_about(write, labels, asked):
+    path = write("task,worker,label\n" + "".join(f"t{i},w{i % 3},{label}\n" for i, label in enumerate(labels)))
+    if asked:
+        with pytest.raises(DataError, match="classes or ratings") as question:
+            read_dataset(path)
+        assert (question.value.code, len(question.value.remedies)) == ("many-numbers", 2)
+    else:
+        assert read_dataset(path).n_classes == len(labels)
+    assert read_dataset(path, kind="classes").n_classes == len(labels)
 
 
 def test_extra_columns_stay_aligned(write):

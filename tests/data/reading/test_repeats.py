@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from crowdcore.data.lookups import counted_sorted
-from crowdcore.data.validation.repeats import find_repeats, reduce_repeats
+from crowdcore.data.reading.numbering import find_repeats, reduce_repeats
 
 TRIPLES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 2)), max_size=25)
 
@@ -66,7 +66,7 @@ def test_blocks_of_tasks_find_the_same_repeats(monkeypatch):
     task = np.sort(rng.integers(0, 40, 300)).astype(np.int32)
     worker, label = (rng.integers(0, n, 300).astype(np.int32) for n in (9, 3))
     whole = find_repeats(task, worker, label, 9)
-    monkeypatch.setattr("crowdcore.data.validation.repeats.BLOCK", 7)
+    monkeypatch.setattr("crowdcore.data.reading.numbering.BLOCK", 7)
     parts = find_repeats(task, worker, label, 9)
     for name in ("rows", "start", "contradicting"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), name)

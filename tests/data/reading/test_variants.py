@@ -13,8 +13,7 @@ import crowdcore as cc
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import SimulatedTruth, examine, read_dataset
 from crowdcore.data.dictionary import strings
-from crowdcore.data.validation.multi_select import find_multi_selects
-from crowdcore.data.validation.variants import fold
+from crowdcore.data.reading.spellings import find_multi_selects, fold
 from testkit.crowds import simulate_crowd
 
 

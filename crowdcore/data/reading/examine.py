@@ -1,0 +1,234 @@
+"""Read a file: open its table, understand it, assemble the dataset; report first, or take it in at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.memory import frugal_memory, release_memory
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.dictionary import clean
+from crowdcore.data.ratings import Labelled, RatingDataset
+from crowdcore.data.readers import Raw, Source, find_reader
+from crowdcore.data.reading.assemble import assemble, by_level
+from crowdcore.data.reading.doubts import media_findings
+from crowdcore.data.reading.understood import understand
+from crowdcore.data.report import ImportReport, plural
+from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables import identify, looks_like_conll, open_table
+
+_WORDS = 50  # more of them are no levels
+
+
+@dataclass(frozen=True, eq=False)
+class Import:
+    """An examined file, ready to be imported.
+
+    Args:
+        report: what was understood, and what would be dropped or merged.
+    """
+
+    report: ImportReport
+    _dataset: Labelled
+
+    def dataset(self, accept: bool = False) -> CrowdDataset | Any:
+        """Import the dataset: a `CrowdDataset`, or a `RatingDataset` where labels are numbers.
+
+        Args:
+            accept: agree to everything in ``report.changes``.
+
+        Raises:
+            DataError: something would be dropped or merged, and that was not accepted.
+        """
+        changes = () if accept else self.report.changes
+        if changes:
+            others = len(changes) - 1
+            more = f"There {'is' if others == 1 else 'are'} {plural(others, 'more such finding')}"
+            more = f". {more}. Correct" if others else ": correct"
+            raise DataError(
+                f"{self.report.source}: {str(changes[0]).removesuffix('.')}",
+                f"Nothing was imported{more} the file, or pass accept=True (--accept) to continue. "
+                f"{self.report.rows_counted}",
+            )
+        return self._dataset
+
+    def with_media(self) -> Import:
+        """The same with findings about the tasks' images and texts, in the report and the dataset's notes."""
+        findings = media_findings(self._dataset)
+        if not findings:
+            return self
+        report = replace(self.report, findings=tuple(by_level([*self.report.findings, *findings])))
+        notes = (*self._dataset.notes, *(finding.note for finding in findings))
+        return Import(report, replace(self._dataset, notes=notes))
+
+
+RatingImport = Import
+"""The name that `Import` had for ratings."""
+
+
+def examine(path: str | Path, **mapping: Any) -> Import:
+    """Read a file or folder and report what was understood, without importing it.
+
+    Images that cannot be used and empty texts are named in the report; images are opened for ten seconds at most.
+
+    Args:
+        path: a dataset folder, or a CSV, TSV, JSON, JSON lines or Parquet file.
+        mapping: fields of `ReadSettings`, where the content does not say enough: ``task="hit"``,
+            ``format="wide"``, ``classes=["no", "yes"]``, ``kind="ratings", low=0, high=1``, ``repeats="first"`` …
+
+    Raises:
+        MappingError: the columns do not say what they hold.
+        DataError: the file holds no crowd data, or is damaged; says where. Or its labels may be classes or ratings.
+        SettingError: a mapping that cannot be.
+    """
+    return examine_table(path, **mapping).with_media()
+
+
+def examine_ratings(path: str | Path, **mapping: Any) -> Import:
+    """`examine` with ``kind="ratings"``: labels are numbers in a range, or words that stand for some."""
+    return examine(path, **{**mapping, "kind": "ratings"})
+
+
+def read_dataset(path: str | Path, *, accept: bool = False, **mapping: Any) -> CrowdDataset | Any:
+    """Read a dataset from a file or folder; its format and the kind of its labels are recognised by content.
+
+    Args:
+        path: a dataset folder, or a CSV, TSV, JSON, JSON lines or Parquet file.
+        accept: go on although something would be dropped or merged; ``notes`` of the dataset keep what.
+        mapping: fields of `ReadSettings`, as for `examine`.
+
+    Returns:
+        A `CrowdDataset`, or a `RatingDataset` where labels are numbers.
+
+    Raises:
+        DataError: unreadable, or something would be dropped or merged and that was not accepted.
+        SettingError: a mapping that cannot be.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import crowdcore as cc
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder, "votes.csv")
+        ...     _ = file.write_text("task,worker,label\\n1,ann,cat\\n1,ben,dog\\n2,ann,dog\\n")
+        ...     votes = cc.read_dataset(file)
+        >>> votes
+        CrowdDataset('votes': 2 tasks, 2 workers, 2 classes, 3 annotations)
+    """
+    return examine_table(path, **mapping).dataset(accept=accept)
+
+
+def read_ratings(
+    path: str | Path, low: float | None = None, high: float | None = None, *, accept: bool = False, **mapping: Any
+) -> RatingDataset:
+    """`read_dataset` with ``kind="ratings"``: labels are numbers in a range, or words that stand for some.
+
+    Args:
+        path: a dataset folder, or a CSV, TSV, JSON, JSON lines or Parquet file: long (task, worker, number) or wide
+            (a row per task, a column per worker).
+        low: lowest rating; may be left out where a folder's classes.txt says it, or with ``levels``.
+        high: highest rating, likewise.
+        accept: leave out what is no number or outside the range; ``notes`` of the dataset keep what.
+        mapping: further fields of `ReadSettings`: ``levels=["bad", "fair", "good"]``, ``task="hit"`` …
+
+    Raises:
+        DataError: unreadable, or something would be left out and that was not accepted.
+        SettingError: a mapping that cannot be.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import crowdcore as cc
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder, "stars.csv")
+        ...     _ = file.write_text("task,worker,rating\\n1,ann,4\\n1,ben,2.5\\n2,ann,1\\n")
+        ...     stars = cc.read_ratings(file, low=1, high=5)
+        >>> stars
+        RatingDataset('stars': 2 tasks, 2 workers, 3 ratings from 1 to 5)
+    """
+    about = {**mapping, "low": low, "high": high, "kind": "ratings"}
+    return cast(RatingDataset, read_dataset(path, accept=accept, **about))
+
+
+def examine_table(path: str | Path, **mapping: Any) -> Import:
+    """`examine` without the images and texts of tasks."""
+    settings = ReadSettings(**mapping)
+    return examine_source(open_source(path, settings), settings)
+
+
+@frugal_memory()
+def open_source(path: str | Path, settings: ReadSettings) -> Source:
+    """A file or folder, its table opened."""
+    path = Path(path).expanduser()
+    content = identify(path, settings.encoding)
+    free = content.kind == "folder" or settings.format == "conll" or looks_like_conll(content.sample)
+    table = None if free else open_table(content, settings)
+    return Source(path.resolve().name if content.kind == "folder" else path.stem, content, table)
+
+
+@frugal_memory()
+def examine_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] | None = None) -> Import:
+    """Examine an opened source; ``adjust`` may add what is known from elsewhere.
+
+    Raises:
+        DataError: also where rows went missing without a finding, or were made up: a fault of the reader.
+    """
+    report, dataset = assemble(understand(_read(source, settings, adjust), settings), settings, source.name)
+    if report.n_rows != report.n_annotations + report.n_left_out:
+        sentence = (
+            f"The reader {report.format!r} lost count: of {report.n_rows:,} rows {report.n_annotations:,} became "
+            f"annotations and {report.n_left_out:,} are reported as left out"
+        )
+        remedy = "This is a fault of crowdcore, not of the file: please report it."
+        raise DataError(sentence, remedy, file=source.path)
+    release_memory()
+    return Import(report, dataset)
+
+
+def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] | None) -> Raw:
+    """The columns of an opened source by role, before cleaning."""
+    raw = replace(find_reader(source, settings).read(source, settings), path=source.path)
+    release_memory()
+    return raw if adjust is None else adjust(raw)
+
+
+@dataclass(frozen=True)
+class RatingValues:
+    """The labels that a file of ratings holds, before their range or the order of their words is known.
+
+    Args:
+        columns: the columns of the file.
+        roles: role -> column.
+        low, high: of those that are numbers, None if fewer than half of the distinct ones are.
+        words: the others, the first 50, in their order in the file.
+    """
+
+    columns: tuple[str, ...]
+    roles: dict[str, str]
+    low: float | None
+    high: float | None
+    words: tuple[str, ...]
+
+
+def rating_values(path: str | Path, **mapping: Any) -> RatingValues:
+    """The distinct labels of a file of ratings; ``mapping`` as for `examine`, the range may be missing.
+
+    Raises:
+        MappingError: the columns do not say what they hold.
+        DataError: no table, or a damaged one.
+    """
+    settings = ReadSettings(**{**mapping, "kind": "ratings"})
+    raw = _read(open_source(path, settings), settings, None)
+    found = clean(raw.label, raw.missing, raw.escaped).codes.values.to_pandas()
+    numbers = pd.to_numeric(found, errors="coerce").replace([np.inf, -np.inf], np.nan)
+    known = numbers.dropna()
+    words = tuple(found[numbers.isna()][:_WORDS])
+    if 2 * len(known) < len(found) or known.empty:
+        return RatingValues(raw.columns, raw.roles, None, None, tuple(found[:_WORDS]))
+    return RatingValues(raw.columns, raw.roles, float(known.min()), float(known.max()), words)

@@ -1,0 +1,324 @@
+"""What the labels of a file are: classes of a list, or ratings in a range; and which number each label is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crowdcore.core.errors import DataError, Remedy
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.data.dictionary import Codes, NumberColumn, clean, natural_order, strings
+from crowdcore.data.encoder import encode
+from crowdcore.data.lookups import gather, renumber
+from crowdcore.data.readers.base import Raw, RawTasks
+from crowdcore.data.report import Finding, make_change, plural
+from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables.base import Arrow
+
+FEW_NUMBERS, MANY_NUMBERS = 12, 20  # distinct numbers that are codes of classes; more than the latter may be ratings
+LOOKS_MISSING = ("-1", "na", "n/a", "nan", "null", "none", "?")
+_OUTSIDE = -2  # number of a label that is in no class
+_NUMBER = r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?(e[+-]?[0-9]{1,2})?"
+_PLAIN = r"^-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?$"  # as Arrow reads it; other ways to write one are left to pandas
+_WHOLE = r"^(-?[0-9]{1,15})\.0+$"
+
+Wrong: TypeAlias = tuple[Finding, IntArray]
+"""A reason to leave labels out, and the rows that it is about."""
+
+
+def row_numbers(raw: Raw, chosen: IntArray, about: RawTasks | None) -> IntArray:
+    """1-based file rows of some annotation rows (``about``: None), or of some rows about tasks."""
+    return chosen + 1 if about is not None and about.listed else raw.row_numbers(chosen)
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Labels that are classes.
+
+    Args:
+        names: the classes in their order.
+        source: where the list is from: ``argument``, ``labels found`` or what the reader says.
+        several: labels left out of the list since they name several classes.
+    """
+
+    names: tuple[str, ...]
+    source: str
+    several: frozenset[str] = frozenset()
+    unknown: ClassVar[float] = -1
+
+    def renamed(self, became: Mapping[str, str]) -> Classes:
+        """The classes after some were merged into others; those found stay in natural order."""
+        if not became:
+            return self
+        names = list(dict.fromkeys(became.get(name, name) for name in self.names))
+        order = natural_order(names) if self.source == "labels found" else range(len(names))
+        return Classes(tuple(names[i] for i in order), self.source)
+
+    def numbers(self, codes: Codes) -> IntArray:
+        """(n,) int32 class of each row, -1 = missing, -2 = outside the list; ``1.0`` fits ``1`` for want of ``1.0``."""
+        listed = strings(self.names)
+        place = pc.index_in(codes.values, value_set=listed)
+        if place.null_count:
+            whole = pc.index_in(_whole(codes.values), value_set=_whole(listed))
+            place = pc.coalesce(place, whole)
+        return renumber(codes.codes, np.asarray(place.fill_null(_OUTSIDE)))
+
+    def known(self, numbers: AnyArray) -> BoolArray:
+        """(n,) which rows hold a class of the list."""
+        return np.asarray(numbers >= 0)
+
+    def wrong(self, codes: Codes, numbers: AnyArray, raw: Raw, about: RawTasks | None) -> list[Wrong]:
+        """The labels (``about``: None) or gold values that are in no class.
+
+        Raises:
+            DataError: they are tag sequences over the classes.
+        """
+        rows = np.flatnonzero(numbers == _OUTSIDE)
+        if not len(rows):
+            return []
+        role = "label" if about is None else "gold"
+        words = Counter(codes.values.take(pa.array(codes.codes[rows[:100_000]])).to_pylist())
+        tagged = sum(n for word, n in words.items() if " " in word and set(word.split()) <= set(self.names))
+        if tagged > 0.5 * words.total():
+            raise DataError(
+                "The labels are sequences of tags, but no sentences are known",
+                "Make it a dataset folder whose tasks.* has the columns task and text, a row for each sentence.",
+                file=raw.path,
+                column=raw.roles.get(role),
+            )
+        listed = ", ".join(repr(word) for word, _ in words.most_common(3))
+        more = f" and {len(words) - 3:,} others" if len(words) > 3 else ""
+        combined = words.keys() <= self.several
+        which = "that may name several classes" if combined else f"outside the {plural(len(self.names), 'class')}"
+        finding = make_change(
+            f"{role}-outside-classes",
+            f"{plural(len(rows), 'label' if about is None else 'gold value')} {which}",
+            "be left out" if about is None else "count as unknown",
+            row_numbers(raw, rows, about),
+            f": {listed}{more}",
+            column=raw.roles.get(role),
+            examples=tuple(word for word, _ in words.most_common(5)),
+            remedy="" if combined else "Correct them, or pass the full list with classes=….",
+        )
+        return [(finding, rows)]
+
+    def findings(self, per_class: IntArray) -> list[Finding]:
+        """What looks odd about the list: one class, very many, unused ones, names that look like none.
+
+        Args:
+            per_class: (C,) how often each was given as a label.
+        """
+        findings = []
+        names, n, found = self.names, int(per_class.sum()), self.source == "labels found"
+        if len(names) == 1:
+            sentence = f"There is only one class, {names[0]!r}: workers cannot disagree"
+            findings.append(Finding("single-class", "warning", sentence, remedy="Pass all classes with classes=…."))
+        if found and len(names) > 100 and 4 * len(names) > n:
+            sentence = f"{len(names):,} classes for {plural(n, 'annotation')}: the labels may be free text"
+            findings.append(Finding("many-classes", "warning", sentence, len(names), remedy="Check the label column."))
+        if n and not per_class.all():
+            unused = [name for name, count in zip(names, per_class, strict=True) if not count]
+            listed = ", ".join(map(repr, unused[:5])) + (" …" if len(unused) > 5 else "")
+            sentence = f"{plural(len(unused), 'class')} never given as a label: {listed}"
+            findings.append(Finding("unused-classes", "note", sentence, len(unused), examples=tuple(unused[:5])))
+        if not found:
+            return findings
+        odd = [name for name in names if name.casefold() in LOOKS_MISSING]
+        if odd:
+            which = f"The class {odd[0]!r}" if len(odd) == 1 else f"Each of the classes {', '.join(map(repr, odd))}"
+            sentence = f"{which} may mean that there is no label"
+            remedy = f"If so, pass missing={json.dumps(odd, ensure_ascii=False)}."
+            findings.append(Finding("looks-missing", "warning", sentence, len(odd), examples=tuple(odd), remedy=remedy))
+        numbers: dict[float, list[str]] = {}
+        for name in names:
+            if re.fullmatch(_NUMBER, name):
+                numbers.setdefault(float(name), []).append(name)
+        for same in (same for same in numbers.values() if len(same) > 1):
+            sentence = f"The classes {' and '.join(map(repr, same))} are the same number"
+            remedy = "If they are one class, name them with merge_classes=…."
+            findings.append(Finding("same-number", "warning", sentence, len(same), examples=tuple(same), remedy=remedy))
+        return findings
+
+
+def find_classes(raw: Raw, settings: ReadSettings, label: Codes, gold: Codes | None) -> Classes:
+    """The list given, or that of the file, or the labels and gold values found, in natural order.
+
+    Raises:
+        DataError: there is no class at all, or labels and gold are so many numbers that they may be ratings.
+    """
+    if settings.classes is not None:
+        return Classes(_tidy(settings.classes, raw), "argument")
+    if raw.classes is not None:
+        return Classes(_tidy(raw.classes, raw), raw.classes_from)
+    names = list({name for codes in (label, gold) if codes is not None for name in codes.values.to_pylist()})
+    if not names:
+        raise DataError("There is no label", "Pass the class list with classes=….", file=raw.path)
+    if settings.kind is None:
+        _refuse_many_numbers(names, raw)
+    return Classes(tuple(names[i] for i in natural_order(names)), "labels found")
+
+
+def _tidy(names: tuple[str, ...], raw: Raw) -> tuple[str, ...]:
+    """The class names as labels are cleaned: without surrounding blanks, in normal form."""
+    codes = clean(encode(strings(names))).codes
+    if len(codes.values) < len(names) or not names:
+        raise DataError("The class list is empty, or two of its names are the same or empty", file=raw.path)
+    return tuple(codes.values.to_pylist())
+
+
+def _refuse_many_numbers(names: list[str], raw: Raw) -> None:
+    """Ask what labels are that are many different numbers: codes of classes follow one another, ratings do not."""
+    if len(names) <= FEW_NUMBERS:
+        return
+    try:
+        numbers = np.array([float(name) for name in names])
+    except ValueError:
+        return
+    finite = numbers[np.isfinite(numbers)]
+    if len(names) <= MANY_NUMBERS and ((finite != np.round(finite)).any() or np.ptp(finite) < 2 * len(finite)):
+        return
+    raise DataError(
+        f"The labels are {len(names):,} different numbers from {finite.min():g} to {finite.max():g}: they may be "
+        "classes or ratings",
+        file=raw.path,
+        column=raw.roles.get("label"),
+        code="many-numbers",
+        remedies=(
+            Remedy(("low", "high"), when="they are ratings, which may also be lower or higher"),
+            Remedy.read_as("classes", when="they are classes"),
+        ),
+    )
+
+
+def _whole(values: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(values, _WHOLE, r"\1")
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Labels that are numbers.
+
+    Args:
+        low, high: the range that they must lie in.
+        levels: the words that stand for them in the file, from low to high; None: numbers stand there.
+        names: the words that they stand for, also where the file holds numbers.
+    """
+
+    low: float
+    high: float
+    levels: tuple[str, ...] | None
+    names: tuple[str, ...]
+    unknown: ClassVar[float] = float("nan")
+
+    def numbers(self, codes: Codes) -> FloatArray:
+        """(n,) the number of each row, NaN where it holds none, and where it is missing."""
+        if self.levels is None and isinstance(codes, NumberColumn):
+            return codes.numbers
+        if self.levels is not None:
+            place = np.asarray(pc.index_in(codes.values, value_set=strings(self.levels)).fill_null(-1))
+            values = np.append(np.linspace(self.low, self.high, len(self.levels)), np.nan)[place]
+        else:
+            values = parse_numbers(codes.values)
+        return gather(np.append(values, np.nan), codes.codes)
+
+    def known(self, numbers: AnyArray) -> BoolArray:
+        """(n,) which rows hold a number in the range."""
+        return np.asarray((numbers >= self.low) & (numbers <= self.high))
+
+    def wrong(self, codes: Codes, numbers: AnyArray, raw: Raw, about: RawTasks | None) -> list[Wrong]:
+        """The labels (``about``: None) or gold values that are no numbers, or numbers outside the range."""
+        role, noun, fate = (
+            ("rating", "rating", "be left out") if about is None else ("gold", "gold value", "count as unknown")
+        )
+        column = raw.roles.get("label" if about is None else "gold")
+        none = np.isnan(numbers)
+        words = "none of the levels" if self.levels else "no number"
+        kinds = {
+            "not-a-number": (
+                none,
+                words,
+                "Correct them, or pass all words with levels=…." if self.levels else "Write numbers such as 2.5.",
+            ),
+            "outside-range": (
+                ~none & ~self.known(numbers),
+                f"outside {self.low:g}…{self.high:g}",
+                "Correct them, or pass the range with low=… and high=….",
+            ),
+        }
+        wrong: list[Wrong] = []
+        for code, (flags, what, remedy) in kinds.items():
+            rows = np.flatnonzero(flags & ~codes.missing) if flags.any() else np.empty(0, np.int64)
+            if not len(rows):
+                continue
+            examples = tuple(word[:60] for word in codes.take(rows).values[:5].to_pylist())
+            which = what if code == "outside-range" else f"that {'is' if len(rows) == 1 else 'are'} {what}"
+            finding = make_change(
+                f"{role}-{code}",
+                f"{plural(len(rows), noun)} {which}",
+                fate,
+                row_numbers(raw, rows, about),
+                f": {', '.join(map(repr, examples[:3]))}",
+                column=column,
+                examples=examples,
+                remedy=remedy,
+            )
+            wrong.append((finding, rows))
+        return wrong
+
+    def findings(self, per_class: IntArray) -> list[Finding]:
+        """Nothing: a range holds no names that could look odd."""
+        return []
+
+
+Labels: TypeAlias = Classes | Ratings
+
+
+def find_range(raw: Raw, settings: ReadSettings) -> Ratings:
+    """The range that was given, that of the levels, or that of the folder.
+
+    Raises:
+        DataError: none of them says it.
+    """
+    levels = settings.levels
+    names = levels or raw.levels
+    if settings.low is not None and settings.high is not None:
+        return Ratings(settings.low, settings.high, levels, names)
+    if levels is not None:
+        return Ratings(1.0, float(len(levels)), levels, names)
+    if raw.rating_range is not None:
+        return Ratings(*raw.rating_range, None, names)
+    if raw.classes is not None:
+        listed = ", ".join(raw.classes[:5]) + (" …" if len(raw.classes) > 5 else "")
+        remedies = (Remedy.read_as("classes"), Remedy(("low", "high"), when="they are numbers"))
+        raise DataError(f"The labels are classes ({listed}), not ratings", file=raw.path, remedies=remedies)
+    remedies = (
+        Remedy(("low", "high")),
+        Remedy("levels", when="they are words such as bad and good, in the order from low to high"),
+    )
+    raise DataError("The range of the ratings is not known", file=raw.path, code="no-range", remedies=remedies)
+
+
+def clean_ratings(column: Codes, raw: Raw, escaped: bool) -> Codes:
+    """A cleaned column of ratings; numbers are clean, and get no names."""
+    as_read = isinstance(column, NumberColumn) and not column.holds(raw.missing)
+    return column if as_read else clean(column, raw.missing, escaped).codes
+
+
+def parse_numbers(values: Arrow) -> FloatArray:
+    """(n,) the number that each string spells, NaN where it spells none."""
+    plain = np.asarray(pc.match_substring_regex(values, _PLAIN).fill_null(False))
+    if plain.all():
+        return np.asarray(values.cast(pa.float64()))
+    numbers = np.full(len(values), np.nan)
+    numbers[plain] = np.asarray(values.filter(pa.array(plain)).cast(pa.float64()))
+    numbers[~plain] = pd.to_numeric(values.filter(pa.array(~plain)).to_pandas(), errors="coerce")
+    return numbers

@@ -1,0 +1,234 @@
+"""`Understood`: the columns of a file by role, cleaned, what its labels are, and what is doubtful about them."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow.compute as pc
+
+from crowdcore.core.errors import DataError, Remedy
+from crowdcore.core.types import IntArray
+from crowdcore.data.dictionary import Cleaned, Codes, Whole, clean, strings
+from crowdcore.data.readers.base import Raw, RawTasks
+from crowdcore.data.reading.labels import Classes, Labels, clean_ratings, find_classes, find_range, row_numbers
+from crowdcore.data.reading.numbering import listed_workers
+from crowdcore.data.reading.spellings import merge_variants, multi_selects, rename
+from crowdcore.data.report import Finding, Variants, make_change, make_finding, plural
+from crowdcore.data.settings import ReadSettings
+
+MAX_NAME = 1 << 16  # bytes
+_MINUS_ONE = ("-1", "-1.0")
+_SHOWN, _LOOKED_AT, _LONG = 3, 100, 60  # spellings in a sentence, rows in which they are looked for, letters of each
+_EMPTY = Codes(strings([]), np.empty(0, np.int32))
+
+
+@dataclass(eq=False)
+class Understood:
+    """What was read.
+
+    Args:
+        raw: the rest of what the reader found; its columns that are cleaned here are empty.
+        labels: what the labels are.
+        task, worker, label: (n,) cleaned columns of the annotations.
+        listed: the cleaned list of tasks, None where the file has none.
+        gold, split: cleaned columns about tasks, aligned with ``raw.tasks``; None where the file has none.
+        merged_workers: worker -> the one that it was merged into.
+        variants: labels and workers that are spelled in several ways.
+        findings: what was noticed so far.
+    """
+
+    raw: Raw
+    labels: Labels
+    task: Codes
+    worker: Codes
+    label: Codes
+    listed: Codes | None
+    gold: Codes | None
+    split: Codes | None
+    merged_workers: dict[str, str]
+    variants: tuple[Variants, ...]
+    findings: list[Finding]
+
+    def take(self, column: str) -> Codes:
+        """One of the columns, which is empty here from now on: what becomes numbers is not held twice."""
+        taken: Codes = getattr(self, column)
+        setattr(self, column, _EMPTY)
+        return taken
+
+
+def understand(raw: Raw, settings: ReadSettings) -> Understood:
+    """Clean what a reader found, and decide what the labels are.
+
+    Raises:
+        DataError: nothing sensible can be made of it, or the labels may be classes or ratings.
+    """
+    about, findings = raw.tasks, list(raw.findings)
+
+    def cleaned(
+        codes: Codes,
+        role: str,
+        missing: tuple[str, ...] = (),
+        whole: Whole = "keep",
+        about: RawTasks | None = None,
+    ) -> Codes:
+        column, noticed = clean_names(codes, role, raw, missing, whole, about)
+        findings.extend(noticed)
+        return column
+
+    rated = settings.kind == "ratings" or (settings.kind is None and raw.target == "ratings")
+    if raw.target == "ratings" and not rated:
+        raise DataError("The labels are numbers", file=raw.path, remedies=(Remedy.read_as("ratings"),))
+    labels: Labels | None = find_range(raw, settings) if rated else None
+    task = cleaned(raw.task, "task", whole="all")
+    worker = cleaned(raw.worker, "worker", whole="all")
+    spelled = settings.classes is not None or raw.classes is not None  # then the list says what 1.0 is
+    whole: Whole = "keep" if spelled else "mixed"
+    label = clean_ratings(raw.label, raw, raw.escaped) if rated else cleaned(raw.label, "label", raw.missing, whole)
+    listed = gold = split = None
+    if about is not None and about.listed:
+        listed = cleaned(about.task, "task", whole="all", about=about)
+    if about is not None and about.gold is not None and rated:
+        gold = clean_ratings(about.gold, raw, about.escaped)
+    elif about is not None and about.gold is not None:
+        spellings = settings.classes or raw.classes or label.values.to_pylist()
+        unknown = () if {*_MINUS_ONE} & {*spellings} else _MINUS_ONE
+        gold = cleaned(about.gold, "gold", unknown, whole, about)
+        findings += _unknown_gold(about.gold, unknown, raw, note=spelled)
+    if about is not None and about.split is not None:
+        split = cleaned(about.split, "split", about=about)
+    if about is not None:
+        about = replace(about, gold=None, split=None)
+    understood = Understood(
+        replace(raw, worker=_EMPTY, label=_EMPTY, tasks=about),
+        *(
+            labels or find_classes(raw, settings, label, gold),
+            task,
+            worker,
+            label,
+            listed,
+            gold,
+            split,
+            {},
+            (),
+            findings,
+        ),
+    )
+    if isinstance(understood.labels, Classes):
+        _settle_classes(understood, understood.labels, raw, settings)
+    listed_names = listed_workers(raw)
+    of_worker = merge_variants(
+        raw, "worker", raw.worker, worker, gold=None, listed=listed_names, merge=settings.merge_workers
+    )
+    understood.worker, understood.merged_workers = rename(worker, of_worker.became), of_worker.became
+    understood.variants += of_worker.variants
+    understood.findings += of_worker.findings
+    return understood
+
+
+def _settle_classes(understood: Understood, classes: Classes, raw: Raw, settings: ReadSettings) -> None:
+    """Merge the spellings of classes, and settle labels of several classes, as the settings say."""
+    label, gold, found = understood.label, understood.gold, classes.source == "labels found"
+    listed = () if found else classes.names
+    merged = merge_variants(raw, "label", raw.label, label, gold=gold, listed=listed, merge=settings.merge_classes)
+    understood.label = label = rename(label, merged.became)
+    understood.gold = None if gold is None else rename(gold, merged.became)
+    understood.labels, noticed = multi_selects(classes.renamed(merged.became), label, raw, settings)
+    understood.variants = merged.variants
+    understood.findings += [*merged.findings, *noticed]
+    for code, name in enumerate(label.values.to_pylist() if found else ()):
+        if "\n" in name or "\r" in name:  # free text, or rows that a stray quote swallowed
+            row = raw.row_numbers(np.flatnonzero(label.codes == code)[:1])[0]
+            remedy = "Close the quote that is open, choose another column, or list the classes with classes=…."
+            column = raw.roles.get("label")
+            sentence = "This label holds a line break"
+            raise DataError(sentence, remedy, file=raw.path, row=int(row), column=column, header=raw.header)
+
+
+def _unknown_gold(gold: Codes, unknown: tuple[str, ...], raw: Raw, note: bool) -> list[Finding]:
+    rows = np.flatnonzero(np.append([v.strip() in unknown for v in gold.values.to_pylist()], False)[gold.codes])
+    if not len(rows):
+        return []
+    what, where = f"{plural(len(rows), 'gold value')} of -1", row_numbers(raw, rows, raw.tasks)
+
+    found = make_change(
+        "gold-minus-one",
+        what,
+        "count as unknown",
+        where,
+        ", since no label is -1",
+        column=raw.roles.get("gold"),
+        remedy="If -1 is a class, pass the full list with classes=….",
+    )
+    return [replace(found, level="note") if note else found]
+
+
+def clean_names(
+    codes: Codes,
+    role: str,
+    raw: Raw,
+    missing: tuple[str, ...] = (),
+    whole: Whole = "keep",
+    about: RawTasks | None = None,
+) -> tuple[Codes, list[Finding]]:
+    """Trim, normalise and merge the spellings of one column.
+
+    Args:
+        codes: the column.
+        role: what its values are called.
+        raw: where it is from.
+        missing: values that mean that there is none.
+        whole: when to read ``1.0`` as ``1``.
+        about: given if it is a column of this instead of the annotations.
+
+    Raises:
+        DataError: a value too long to be a name.
+    """
+    longest = pc.max(pc.binary_length(codes.values)).as_py() or 0
+    if longest > MAX_NAME:
+        what = f"A {role} is {longest:,} bytes long, and at most {MAX_NAME:,} are a name"
+        raise DataError(what, f"Choose another column for the {role}.", file=raw.path, column=raw.roles.get(role))
+    result = clean(codes, missing, raw.escaped if about is None else about.escaped, whole)
+    column, findings = raw.roles.get(role), []
+
+    def rows(chosen: IntArray) -> IntArray:
+        return row_numbers(raw, chosen, about)
+
+    if len(result.trimmed):
+        found = _respelled(codes, result)
+        what = f"{plural(len(result.trimmed), f'{role} name')} had surrounding blanks or an unusual spelling"
+        sentence = f"{what}: {'; '.join(f'{_shown(before)} is read as {after}' for before, after in found.items())}"
+        numbers = rows(result.trimmed)
+        findings.append(make_finding("trimmed", "note", sentence, numbers, column=column, examples=tuple(found)))
+    if result.renumbered:
+        sentence = f"Every {role} is a whole number; 1.0 was read as 1"
+        findings.append(Finding("whole-numbers", "note", sentence, column=column))
+    if result.merged:
+        pairs = "; ".join(f"{_shown(before)} with {_shown(after)}" for before, after in result.merged[:_SHOWN])
+        pairs += " …" if len(result.merged) > _SHOWN else ""
+        sentence = f"{plural(len(result.merged), 'spelling')} of {role} names merged: {pairs}"
+        examples = tuple(before for before, _ in result.merged[:5])
+
+        findings.append(
+            make_finding(
+                f"merged-{role}s", "change", sentence, rows(result.merged_rows), column=column, examples=examples
+            )
+        )
+    return result.codes, findings
+
+
+def _respelled(codes: Codes, result: Cleaned) -> dict[str, str]:
+    """A few names as written -> as read, quoted."""
+    found: dict[str, str] = {}
+    for row in result.trimmed[:_LOOKED_AT]:
+        code, new = int(codes.codes[row]), int(result.codes.codes[row])
+        if len(found) < _SHOWN:
+            found[codes.values[code].as_py()] = "missing" if new < 0 else _shown(result.codes.values[new].as_py())
+    return found
+
+
+def _shown(name: str) -> str:
+    """The begin of a name, quoted; with escapes where it is encoded in an unusual way, since that cannot be seen."""
+    name = f"{name[:_LONG]}…" if len(name) > _LONG else name
+    return repr(name) if unicodedata.normalize("NFC", name) == name else ascii(name)
