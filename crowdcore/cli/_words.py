@@ -17,7 +17,7 @@ _CHANGES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
     (re.compile(r"\b([Rr]ead|[Ll]oad) (them|it) with [a-z_ ]*_ratings\b"), r"\1 \2 with `crowdcore ratings`"),
     (re.compile(r"\bRead them with [a-z_ ]*_dataset\b"), "Leave out the word `ratings` of the command"),
     (
-        re.compile(rf"(?<![\w.'-])(?:{'|'.join(RatingSettings.model_fields)})=(?:…|'\w+'|\[[^\]]*\])"),
+        re.compile(rf"(?<!--read )(?<![\w.'-])(?:{'|'.join(RatingSettings.model_fields)})=(?:…|'\w+'|\[[^\]]*\])"),
         lambda found: f"--read '{found[0]}'" if '"' in found[0] else f"--read {found[0]}",
     ),
     (re.compile(r"\bselect_on="), "--set select_on="),

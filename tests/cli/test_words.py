@@ -53,8 +53,8 @@ def test_notes_name_options_too(run, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("info rated.csv", "Pass it with --read low=… and --read high=…; of words"),
-        ("info demo", "Leave out the word `ratings` of the command; if they are numbers, pass --read low=…"),
+        ("info rated.csv", "Pass --read low=… and --read high=…."),
+        ("info demo", "Leave out the word `ratings` of the command. If they are numbers, pass --read low=…"),
         (
             "aggregate rated.csv -m nope {}",
             "`aggregator` must name one that exists, but got 'nope'. Known: mean, median",

@@ -17,7 +17,7 @@ from crowdcore.core.errors import CrowdError, DataError, Remedy, SettingError
         (Remedy("missing", ["-1"], when="it means “missing”"), 'If it means “missing”, pass missing=["-1"].'),
         (Remedy(("low", "high")), "Pass low=… and high=…."),
         (Remedy.accept(), "Pass accept=True to continue."),
-        (Remedy.read_as("ratings"), "Read them with load_ratings or read_ratings."),
+        (Remedy.read_as("ratings"), "Pass kind='ratings'."),
         (Remedy.take_reference("mean"), "Pass reference='mean'."),
     ],
 )

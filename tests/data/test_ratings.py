@@ -64,8 +64,9 @@ def test_gold_that_contradicts_itself_is_unknown(write):
 
 def test_the_range_must_be_known(write):
     path = write("task,worker,rating\na,x,1\n", "stars.csv")
-    with pytest.raises(cc.DataError, match=r"^The range of the ratings is not known \(stars.csv\). Pass it with low="):
+    with pytest.raises(cc.DataError, match=r"\(stars.csv\). Pass low=") as refused:
         cc.read_ratings(path)
+    assert [remedy.setting for remedy in refused.value.remedies] == [("low", "high"), "levels"]
     with pytest.raises(cc.SettingError, match="`low` must be below `high`, 1, but got 2"):
         cc.read_ratings(path, low=2, high=1)
     with pytest.raises(cc.SettingError, match="`classes` must be left out where labels are numbers"):
