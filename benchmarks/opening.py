@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.ratings import crowd
-from crowdcore.core import kernels
+from crowdcore.core import compiled
 from crowdcore.data import RatingDataset, write_conll, write_folder, write_long, write_wide
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.tags import find_spans, need_tags
@@ -123,13 +123,13 @@ def opened(name: str, path: Path) -> None:
     small = crowd(0, 20, 5, 3)[0] if kind == "ratings" else cc.data.simulate.tags(n_sentences=5)
     if "wide" in name:
         small = small.where(np.append(True, np.diff(small.task) > 0))
-    large, kernels.LARGE = kernels.LARGE, 0  # the compiled loops are loaded too
+    large, compiled.LARGE = compiled.LARGE, 0  # Numba is loaded, too
     with tempfile.TemporaryDirectory() as folder:  # loads what reading and aggregating load
         MADE[name](small, Path(folder) / path.name)
         read(name, Path(folder) / path.name)
     for aggregator in aggregators:
         aggregator.fit(small)
-    kernels.LARGE = large
+    compiled.LARGE = large
     before = memory("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
     began = time.process_time()

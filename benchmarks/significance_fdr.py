@@ -18,7 +18,7 @@ import pandas as pd
 from crowdcore.analysis import shared_mistakes
 from crowdcore.analysis.mistakes.significance import ScoreSum
 from crowdcore.analysis.statistics import benjamini_hochberg
-from crowdcore.core.kernels_mistakes import mistake_triples
+from crowdcore.core.mistakes import mistake_triples
 from crowdcore.core.types import BoolArray
 from crowdcore.data.dataset import CrowdDataset
 from testkit.erring import KINDS, own_rows

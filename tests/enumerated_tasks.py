@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from crowdcore.core.kernels_latent_classes_numba import Model, Tasks
+from crowdcore.core.latent_loops import Model, Tasks
 from crowdcore.core.types import IntArray
 
 N_TASKS, N_WORKERS, C, ALONE = 6, 5, 3, 0.15

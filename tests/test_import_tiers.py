@@ -76,7 +76,7 @@ def test_the_check_itself_can_fail() -> None:
     assert loaded_after("import sklearn") >= {"sklearn"}
 
 
-def test_analysis_runs_without_the_compiled_kernels() -> None:
+def test_small_data_do_not_need_numba() -> None:
     block = "import sys\nfor m in ('numba', 'llvmlite'): sys.modules[m] = None\n"
     code = block + (
         "from testkit.crowds import simulate_crowd\n"

@@ -19,7 +19,7 @@ from crowdcore.aggregation._em import EMAggregator, start_posterior
 from crowdcore.aggregation._votes import too_few_labels
 from crowdcore.aggregation.base import LARGE, AggregationResult
 from crowdcore.core.chains import Chains, ChainSums
-from crowdcore.core.kernels import cell_counts, cells
+from crowdcore.core.counts import cell_counts, cells
 from crowdcore.core.memory import release_memory
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset

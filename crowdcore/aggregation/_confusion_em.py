@@ -9,7 +9,7 @@ from pydantic import Field
 
 from crowdcore.aggregation._sums_em import MemoryEngine, SumsEM
 from crowdcore.aggregation._votes import too_few_labels
-from crowdcore.core.em import LabelTable, Sums, em_step, expected_sums
+from crowdcore.core.em import LabelTable, Sums, TorchEngine, em_step, expected_sums, find_device
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -87,10 +87,8 @@ class ConfusionEM(SumsEM):
         """Memory, or a GPU."""
         if self.device == "cpu":
             return super().engine(table, posterior)
-        from crowdcore.aggregation._torch_em import TorchEngine, find_device
-
         device = find_device(self.device)
-        return TorchEngine(self, table, posterior, device) if device else super().engine(table, posterior)
+        return TorchEngine(table, posterior, self.hard, device) if device else super().engine(table, posterior)
 
 
 def class_shares(sums: Sums, smoothing: float) -> tuple[FloatArray, float]:

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdcore.core.chains import Chains
-from crowdcore.core.crf import Crf
+from crowdcore.core.chains import Chains, Crf
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.sentences import Sentences

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crowdcore.aggregation._pooling import pooled_confusion
-from crowdcore.core.kernels import cell_counts, cells
+from crowdcore.core.counts import cell_counts, cells
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.lookups import gather

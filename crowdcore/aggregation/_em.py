@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from crowdcore.aggregation.base import AggregationResult, Aggregator
-from crowdcore.core.kernels import vote_counts
+from crowdcore.core.counts import vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 

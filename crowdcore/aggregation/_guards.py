@@ -8,7 +8,7 @@ import numpy as np
 
 from crowdcore.aggregation._dependence import measure
 from crowdcore.aggregation._votes import vote_shares, winners
-from crowdcore.core.kernels import vote_counts
+from crowdcore.core.counts import vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 

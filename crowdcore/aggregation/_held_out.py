@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.aggregation._pooling import pooled_confusion
-from crowdcore.core.kernels import cell_counts
+from crowdcore.core.counts import cell_counts
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
 

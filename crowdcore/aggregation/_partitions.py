@@ -18,9 +18,9 @@ from crowdcore.aggregation._em import clamp
 from crowdcore.aggregation._partition_files import Partition, names_in, prepare
 from crowdcore.aggregation._sums_em import SumsEM
 from crowdcore.aggregation.base import Aggregator
+from crowdcore.core.counts import vote_counts
 from crowdcore.core.em import LabelTable
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dictionary import natural_order
 

@@ -11,8 +11,8 @@ from scipy.special import log_softmax, softmax
 from crowdcore.aggregation._dependence import independent_share, measure
 from crowdcore.aggregation._votes import vote_shares
 from crowdcore.aggregation.base import AggregationResult
+from crowdcore.core.counts import most_probable, vote_counts
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.core.kernels import most_probable, vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 

@@ -14,7 +14,7 @@ from crowdcore.aggregation._held_out import held_out, predicted
 from crowdcore.aggregation._pooling import pooled_confusion
 from crowdcore.aggregation._registry import get
 from crowdcore.aggregation.base import AggregationResult, Aggregator
-from crowdcore.core.kernels import cell_counts
+from crowdcore.core.counts import cell_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.subset import take_tasks

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crowdcore.aggregation._guards import guard
+from crowdcore.core.counts import most_probable
 from crowdcore.core.errors import SettingError
-from crowdcore.core.kernels import most_probable
 from crowdcore.core.memory import release_memory
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray, IntArray

@@ -12,8 +12,7 @@ from crowdcore.aggregation._em import EMAggregator, clamp, start_posterior
 from crowdcore.aggregation._registry import get
 from crowdcore.aggregation._worker_paths import WorkerPaths
 from crowdcore.aggregation.base import AggregationResult
-from crowdcore.core.chains import Chains
-from crowdcore.core.crf import Crf
+from crowdcore.core.chains import Chains, Crf
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.word_features import word_matrix

@@ -11,7 +11,7 @@ from crowdcore.aggregation._em import EMAggregator
 from crowdcore.aggregation._votes import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.errors import DataError
-from crowdcore.core.kernels_glad import Crowd, e_step, task_sums
+from crowdcore.core.glad import Crowd, e_step, task_sums
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 

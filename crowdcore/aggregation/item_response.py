@@ -10,14 +10,14 @@ from pydantic import Field
 from crowdcore.aggregation._em import EMAggregator, clamp, start_posterior
 from crowdcore.aggregation._votes import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
+from crowdcore.core.counts import cell_counts
 from crowdcore.core.errors import DataError
-from crowdcore.core.kernels import cell_counts
 from crowdcore.core.latent_classes import LatentClasses, LatentPriors
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 if TYPE_CHECKING:
-    from crowdcore.core.kernels_latent_classes_numba import Tasks
+    from crowdcore.core.latent_loops import Tasks
 
 _EVEN = 0.1  # labels of each wrong class by which the crowd's shares of wrong labels are drawn to even ones
 _ALONE = 100.0  # labels on tasks with a foil by which 1 - φ is drawn to 0.15

@@ -10,8 +10,8 @@ from pydantic import Field
 from crowdcore.aggregation._em import clamp
 from crowdcore.aggregation._votes import vote_shares, weighted_votes
 from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.core.counts import vote_counts
 from crowdcore.core.errors import DataError
-from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 

@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import connected_components
 from crowdcore.aggregation._em import clamp
 from crowdcore.aggregation._votes import weighted_votes
 from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.core.counts import softmax_rows
 from crowdcore.core.errors import DataError
-from crowdcore.core.kernels import softmax_rows
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 

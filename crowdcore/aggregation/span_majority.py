@@ -9,7 +9,7 @@ from pydantic import Field
 
 from crowdcore.aggregation._em import clamp
 from crowdcore.aggregation.base import AggregationResult, Aggregator
-from crowdcore.core.kernels import vote_counts
+from crowdcore.core.counts import vote_counts
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.sentences import rows_of

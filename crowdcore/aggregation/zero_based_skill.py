@@ -10,7 +10,7 @@ from pydantic import Field
 from crowdcore.aggregation._em import clamp
 from crowdcore.aggregation._votes import Ties, accuracy_against, vote_shares, weighted_votes, winners
 from crowdcore.aggregation.base import AggregationResult, Aggregator
-from crowdcore.core.kernels import vote_counts
+from crowdcore.core.counts import vote_counts
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 

@@ -2,27 +2,35 @@
 
 Dawid & Skene's E-step is two sparse products, ``log q = A log π + log ρ`` and ``counts = Aᵀ q``. Large inputs run
 both in one compiled loop that multiplies probabilities where a bound shows that nothing can underflow (which saves
-the exponentials), and adds logarithms elsewhere.
+the exponentials), and adds logarithms elsewhere. `MemoryEngine` and `TorchEngine` keep annotations and posterior.
 """
 
 from __future__ import annotations
 
+import math
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse
 
-from crowdcore.core.kernels import cell_counts, compiled
+from crowdcore.core.compiled import compiled, is_large
+from crowdcore.core.counts import cell_counts
+from crowdcore.core.errors import SettingError, need_extra
 from crowdcore.core.parallel import n_ranges, run_ranges
-from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import torch
 
 _LOG_SMALLEST = np.log(1e-180)  # products of probabilities stay above this, and so do their sums
 
 
 class Sums(NamedTuple):
-    """What the M-step needs: sums over tasks, so those of partitions add up.
+    """Input of the M-step: sums over tasks, so those of partitions add up.
 
     Attributes:
         counts: (n_workers * C, C) expected counts, row = worker * C + given label, column = true class.
@@ -123,8 +131,8 @@ def em_step(
         posterior: (n_tasks, C) float64, overwritten; zero rows for tasks without evidence.
         hard: put all mass on the most probable class (ties to the lowest).
     """
-    if loops := compiled(table.n_annotations * table.n_classes):
-        return _compiled_step(loops, table, log_confusion, log_prior, posterior, hard)
+    if is_large(table.n_annotations * table.n_classes):
+        return _compiled_step(table, log_confusion, log_prior, posterior, hard)
     return _sparse_step(table, log_confusion, log_prior, posterior, hard)
 
 
@@ -153,12 +161,7 @@ def _sparse_step(
 
 
 def _compiled_step(
-    loops: Any,
-    table: LabelTable,
-    log_confusion: FloatArray,
-    log_prior: FloatArray,
-    posterior: FloatArray,
-    hard: bool,
+    table: LabelTable, log_confusion: FloatArray, log_prior: FloatArray, posterior: FloatArray, hard: bool
 ) -> Sums:
     top = log_confusion.max(1)
     top[np.isneginf(top)] = 0.0  # cells that never occur
@@ -170,12 +173,10 @@ def _compiled_step(
     longest = _longest_product(log_factor, log_prior)
 
     def run(part: int, first: int, last: int) -> float:
-        return float(
-            loops.em_range(
-                *(first, last, table.task_start, table.cell, table.known, hard),
-                *(factor, log_factor, prior, log_prior, longest),
-                *(posterior, counts[part], classes[part]),
-            )
+        return _em_range(
+            *(first, last, table.task_start, table.cell, table.known, hard),
+            *(factor, log_factor, prior, log_prior, longest),
+            *(posterior, counts[part], classes[part]),
         )
 
     likelihood = sum(run_ranges(table.n_tasks, parts, run))
@@ -188,3 +189,218 @@ def _longest_product(log_factor: FloatArray, log_prior: FloatArray) -> int:
     smallest = log_factor[np.isfinite(log_factor)].min(initial=-1e-9)
     room = _LOG_SMALLEST - log_prior[np.isfinite(log_prior)].min()
     return int(max(room / smallest, 0))
+
+
+@compiled
+def _em_range(
+    first: int,
+    last: int,
+    task_start: IntArray,
+    cell: IntArray,
+    known: IntArray,
+    hard: bool,
+    factor: FloatArray,
+    log_factor: FloatArray,
+    prior: FloatArray,
+    log_prior: FloatArray,
+    longest: int,
+    posterior: FloatArray,
+    counts: FloatArray,
+    classes: FloatArray,
+) -> float:
+    """One EM pass over the tasks ``first:last``; see `em_step`.
+
+    Tasks with at most ``longest`` labels multiply rows of ``factor``, which cannot underflow then; longer ones add
+    rows of ``log_factor``. The log-likelihood is the logarithm of a running product, taken when it gets small.
+
+    Returns:
+        The log-likelihood of these tasks, relative to the scale of ``factor``'s rows.
+    """
+    n_classes = len(prior)
+    q = np.empty(n_classes)
+    mine = np.zeros(n_classes)
+    likelihood, running = 0.0, 1.0
+    for i in range(first, last):
+        begin, end = task_start[i], task_start[i + 1]
+        clamp = known[i]
+        if begin == end and clamp < 0:
+            for c in range(n_classes):
+                posterior[i, c] = 0.0
+            continue
+        if end - begin <= longest:
+            for c in range(n_classes):
+                q[c] = prior[c]
+            j = begin
+            while j + 4 <= end:  # four rows at a time keep the running product in registers
+                w, x, y, z = cell[j], cell[j + 1], cell[j + 2], cell[j + 3]
+                for c in range(n_classes):
+                    q[c] *= factor[w, c] * factor[x, c] * (factor[y, c] * factor[z, c])
+                j += 4
+            while j < end:
+                x = cell[j]
+                for c in range(n_classes):
+                    q[c] *= factor[x, c]
+                j += 1
+        else:
+            for c in range(n_classes):
+                q[c] = log_prior[c]
+            for j in range(begin, end):
+                x = cell[j]
+                for c in range(n_classes):
+                    q[c] += log_factor[x, c]
+            top = q.max() if clamp < 0 else q[clamp]
+            likelihood += top
+            for c in range(n_classes):
+                q[c] = math.exp(q[c] - top)
+        if clamp >= 0 or hard:
+            best = clamp if clamp >= 0 else q.argmax()
+            total = q[best]
+            for c in range(n_classes):
+                q[c] = 0.0
+            q[best] = 1.0
+        else:
+            total = 0.0
+            for c in range(n_classes):
+                total += q[c]
+            scale = 1.0 / total
+            for c in range(n_classes):
+                q[c] *= scale
+        running *= total
+        if running < 1e-100 or running > 1e100:
+            likelihood += math.log(running)
+            running = 1.0
+        for c in range(n_classes):
+            posterior[i, c] = q[c]
+            mine[c] += q[c]
+        for j in range(begin, end):
+            x = cell[j]
+            for c in range(n_classes):
+                counts[x, c] += q[c]
+    for c in range(n_classes):  # assigning the array takes two seconds more to compile
+        classes[c] = mine[c]
+    return likelihood + math.log(running)
+
+
+class Parameters(Protocol):
+    """Parameters of workers that are confusion matrices, or can be written as such."""
+
+    def logs(self) -> tuple[FloatArray, FloatArray]:
+        """(n_workers * C, C) log confusion in the layout of `Sums.counts`, and (C,) log prior."""
+
+
+class MemoryEngine:
+    """Annotations and posterior in memory, on the CPU.
+
+    Args:
+        table: the annotations.
+        posterior: (n_tasks, C) where EM starts, overwritten by each step.
+        hard: as in `em_step`.
+    """
+
+    def __init__(self, table: LabelTable, posterior: FloatArray, hard: bool) -> None:
+        self.table, self.posterior, self.hard = table, posterior, hard
+        self.n_annotations = table.n_annotations
+
+    def start(self) -> Sums:
+        """Sums under the given posterior."""
+        return expected_sums(self.table, self.posterior)
+
+    def step(self, parameters: Parameters) -> Sums:
+        """Sums after an E-step."""
+        return em_step(self.table, *parameters.logs(), self.posterior, self.hard)
+
+
+class TorchEngine:
+    """Annotations and posterior on a torch device: `em_step` as two sparse products, float64.
+
+    Args:
+        table: the annotations.
+        posterior: (n_tasks, C) where EM starts.
+        hard: as in `em_step`.
+        device: a torch device, e.g. ``"cuda"``.
+    """
+
+    def __init__(self, table: LabelTable, posterior: FloatArray, hard: bool, device: str) -> None:
+        import torch
+
+        self.hard, self.n_annotations, self.device = hard, table.n_annotations, torch.device(device)
+        cell = self._put(table.cell).long()
+        task = torch.repeat_interleave(
+            torch.arange(table.n_tasks, device=self.device), self._put(np.diff(table.task_start))
+        )
+        self.by_task = self._sparse(task, cell, (table.n_tasks, table.n_cells))
+        self.by_cell = self._sparse(cell, task, (table.n_cells, table.n_tasks))
+        self.known = self._put(np.flatnonzero(table.known >= 0))
+        self.known_class = self._put(table.known).long()[self.known]
+        self.evident = self._put(table.evident)
+        self.q = self._put(posterior)
+
+    def _put(self, array: AnyArray) -> torch.Tensor:
+        import torch
+
+        return torch.tensor(array, device=self.device)
+
+    def _sparse(self, row: torch.Tensor, column: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
+        """How often each (row, column) occurs, as a CSR matrix."""
+        import torch
+
+        key, times = torch.unique(row * shape[1] + column, return_counts=True)
+        start = torch.zeros(shape[0] + 1, dtype=torch.int64, device=self.device)
+        start[1:] = torch.bincount(key // shape[1], minlength=shape[0]).cumsum(0)
+        with warnings.catch_warnings(), torch.sparse.check_sparse_tensor_invariants():
+            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+            return torch.sparse_csr_tensor(start.int(), (key % shape[1]).int(), times.double(), shape)
+
+    @property
+    def posterior(self) -> FloatArray:
+        """(n_tasks, C) float64, copied from the device."""
+        return np.asarray(self.q.cpu().numpy())
+
+    def start(self) -> Sums:
+        """Sums under the given posterior."""
+        return self._sums(float("nan"))
+
+    def step(self, parameters: Parameters) -> Sums:
+        """Sums after an E-step."""
+        import torch
+
+        log_confusion, log_prior = map(self._put, parameters.logs())
+        joint = self.by_task @ log_confusion
+        joint += log_prior
+        of_known = joint[self.known, self.known_class]
+        top, best = joint.max(1)
+        if self.hard:
+            likelihood = top
+            self.q = torch.zeros_like(joint).scatter_(1, best[:, None], 1.0)
+        else:
+            likelihood = torch.logsumexp(joint, 1)
+            self.q = joint.sub_(likelihood[:, None]).exp_()
+        likelihood[self.known] = of_known
+        self.q[self.known] = 0.0
+        self.q[self.known, self.known_class] = 1.0
+        self.q *= self.evident[:, None]
+        return self._sums(float(likelihood[self.evident].sum()))
+
+    def _sums(self, log_likelihood: float) -> Sums:
+        counts, classes = self.by_cell @ self.q, self.q.sum(0)
+        return Sums(counts.cpu().numpy(), classes.cpu().numpy(), log_likelihood)
+
+
+def find_device(device: Literal["cuda", "auto"]) -> str | None:
+    """``"cuda"`` if there is a GPU; None if there is none and the device is ``"auto"``.
+
+    Raises:
+        MissingExtraError: the device is ``"cuda"``, but torch is not installed.
+        SettingError: the device is ``"cuda"``, but torch sees no GPU.
+    """
+    if find_spec("torch") is None:
+        if device == "auto":
+            return None
+        raise need_extra("device='cuda'", "torch")
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    if device == "auto":
+        return None
+    raise SettingError("device", "be an available device", device, "torch sees no GPU; use 'cpu' or 'auto'.")

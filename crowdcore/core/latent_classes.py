@@ -8,18 +8,15 @@ foil. The slope s_d is 1, or 0.3 on tasks where ability tells less.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit
 
-from crowdcore.core.anderson import Anderson
+from crowdcore.core.latent_loops import Model, Tasks, fill_posterior, fit_step
 from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from crowdcore.core.kernels_latent_classes_numba import Model, Tasks
 
 ALONE = 0.15  # 1 - φ, at first: how many of the wrong labels on a task with a foil are the worker's own
 LEVELS = np.r_[np.linspace(-5, 5, 11), np.linspace(-2, 2, 5)]
@@ -28,6 +25,7 @@ MOST = 8.0  # largest |β|
 _LEAST_ALONE = 0.01
 _RAREST = 1e-4  # least share of a wrong label
 _ORDER = 3  # of the acceleration
+_DAMPING = 1e-8  # of the squared changes, for steps that are almost alike
 _LEAST_LEFT = 0.1  # of the share of tasks of a type, when it is extrapolated
 _LEAST_WEIGHED = 1e-3  # share of tasks up to which smaller ones weigh more
 
@@ -36,6 +34,46 @@ def start_prior(n_classes: int) -> FloatArray:
     """(D, 2) shares of tasks of each difficulty, without and with a foil, before the fit."""
     prior = np.outer(np.exp(-(LEVELS**2) / 4), [0.9, 0.1 if n_classes > 2 else 0.0])
     return np.asarray(prior / prior.sum())
+
+
+class Anderson:
+    """Extrapolates from the last steps of ``x ← g(x)`` to where ``g(x) - x`` would vanish if g were linear.
+
+    Walker & Ni, SIAM Journal on Numerical Analysis 2011, doi:10.1137/10078356X.
+
+    Args:
+        order: differences of steps that are looked at.
+
+    Examples:
+        >>> import numpy as np
+        >>> found, x = Anderson(1), np.array([0.0])
+        >>> for _ in range(2):
+        ...     found.add(x, x := 1 + x / 2)
+        >>> found.extrapolate(np.ones(1)).round(6).tolist()
+        [2.0]
+    """
+
+    def __init__(self, order: int) -> None:
+        self._steps: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=order + 1)
+
+    def add(self, point: FloatArray, image: FloatArray) -> None:
+        """Remember a step from ``point`` to ``image = g(point)``, arrays (n,)."""
+        self._steps.append((image, image - point))
+
+    def forget(self) -> None:
+        """Start anew."""
+        self._steps.clear()
+
+    def extrapolate(self, weight: FloatArray) -> FloatArray | None:
+        """Where to go on, (n,); None while fewer than two steps are known. ``weight`` (n,): of squared changes."""
+        if len(self._steps) < 2:
+            return None
+        images, changes = (np.array(each) for each in zip(*self._steps, strict=True))
+        differences = np.diff(changes, axis=0)
+        normal = differences * weight @ differences.T
+        normal[np.diag_indices(len(normal))] *= 1 + _DAMPING
+        share = np.linalg.lstsq(normal, differences * weight @ changes[-1], rcond=None)[0]
+        return np.asarray(images[-1] - share @ np.diff(images, axis=0))
 
 
 @dataclass(frozen=True)
@@ -65,7 +103,7 @@ class LatentClasses:
     """The present state of the fit; `step` improves it, `accelerated_step` faster.
 
     Attributes:
-        tasks: annotations and the classes that each task may have, as in `kernels_latent_classes_numba`.
+        tasks: annotations and the classes that each task may have, as in `latent_loops`.
         counts: (n_workers, C, C) expected labels, row = true, column = given; at first those of a guess.
         class_share: (C,) share of tasks of each class; at first that of the guess.
         priors: what parameters are drawn to.
@@ -153,8 +191,6 @@ class LatentClasses:
             (n_tasks,) int32 the foil, if the task is more likely than not to have it, given its most probable class,
             else -1. NaN and -1 for tasks without annotations.
         """
-        from crowdcore.core.kernels_latent_classes_numba import fill_posterior
-
         n_tasks, n, model = len(self.tasks[0]) - 1, self.counts.shape[1], self.model
         posterior, difficulty = np.full((n_tasks, n), np.nan), np.full(n_tasks, np.nan)
         foil = np.full(n_tasks, -1, np.int32)
@@ -197,8 +233,6 @@ class LatentClasses:
         return self._steps.extrapolate(np.concatenate([self._curvature.ravel(), information.ravel()]))
 
     def _expected(self, model: Model) -> list[FloatArray]:
-        from crowdcore.core.kernels_latent_classes_numba import fit_step
-
         n_workers, n = self.counts.shape[:2]
         start = self.tasks[0]
         several = n_ranges(len(self.tasks[2]) * len(LEVELS), n_workers * n * (n + len(LEVELS)))

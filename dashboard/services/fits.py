@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from crowdcore import CrowdDataset
+from crowdcore.core.compiled import is_large
 from crowdcore.exhibits.fits import fitted
 from dashboard.services.jobs import Job, Jobs
 from dashboard.services.opening import dataset
@@ -21,9 +22,8 @@ def _jobs() -> Jobs:
 
 
 def _fit(opened: CrowdDataset, name: str) -> None:
-    from crowdcore.core.kernels import compiled
-
-    compiled(opened.n_annotations * opened.n_classes)  # loaded before the clock of the fit starts
+    if is_large(opened.n_annotations * opened.n_classes):
+        import numba  # noqa: F401  # loaded before the clock of the fit starts
     fitted(opened, name)
 
 

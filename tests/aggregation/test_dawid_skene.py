@@ -124,7 +124,7 @@ def test_restarts_keep_clamps_and_empty_tasks():
 def test_large_and_small_paths_agree(monkeypatch):
     crowd = simulate_crowd(2_000, 20, 4, per_task=3)
     small = cc.aggregation.get("dawid-skene").fit(crowd)
-    monkeypatch.setattr("crowdcore.core.kernels.LARGE", 0)
+    monkeypatch.setattr("crowdcore.core.compiled.LARGE", 0)
     large = cc.aggregation.get("dawid-skene").fit(crowd)
     np.testing.assert_allclose(large.posterior, small.posterior, atol=1e-11)
     np.testing.assert_allclose(large.log_likelihood, small.log_likelihood, rtol=1e-12)

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 import crowdcore as cc
-from crowdcore.core import kernels
+from crowdcore.core import compiled
 from crowdcore.data.dataset import CrowdDataset
 from testkit.crowds import simulate_crowd
 
@@ -71,12 +71,12 @@ def test_compiled_loops_do_what_numpy_does(monkeypatch):
     crowd = crowd.where(crowd.task > 2)
     known = np.where(np.arange(400) % 50 == 0, crowd.gold, -1)
     plain = fit(crowd, known)
-    monkeypatch.setattr(kernels, "LARGE", 0)
-    compiled = fit(crowd, known)
-    np.testing.assert_allclose(compiled.posterior, plain.posterior, atol=1e-10)
-    np.testing.assert_allclose(compiled.worker_weight, plain.worker_weight, rtol=1e-9)
-    np.testing.assert_allclose(compiled.difficulty, plain.difficulty, rtol=1e-6)
-    np.testing.assert_allclose(compiled.log_likelihood, plain.log_likelihood, rtol=1e-12)
+    monkeypatch.setattr(compiled, "LARGE", 0)
+    large = fit(crowd, known)
+    np.testing.assert_allclose(large.posterior, plain.posterior, atol=1e-10)
+    np.testing.assert_allclose(large.worker_weight, plain.worker_weight, rtol=1e-9)
+    np.testing.assert_allclose(large.difficulty, plain.difficulty, rtol=1e-6)
+    np.testing.assert_allclose(large.log_likelihood, plain.log_likelihood, rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore")

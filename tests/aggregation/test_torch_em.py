@@ -10,8 +10,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.aggregation._em import start_posterior
-from crowdcore.aggregation._torch_em import TorchEngine
-from crowdcore.core.em import LabelTable
+from crowdcore.core.em import LabelTable, TorchEngine
 from crowdcore.core.errors import MissingExtraError, SettingError
 from testkit.crowds import simulate_crowd
 from tests.aggregation.contract import widen
@@ -39,7 +38,7 @@ def test_torch_engine_equals_the_host(name, crowd, known):
     model = cc.aggregation.get(name, max_iterations=25, tolerance=0)
     expected = model.fit(crowd, known=known)
     table = LabelTable.of(crowd.task_start, crowd.worker, crowd.label, crowd.n_workers, crowd.n_classes, known)
-    engine = TorchEngine(model, table, start_posterior(crowd, known), "cpu")
+    engine = TorchEngine(table, start_posterior(crowd, known), model.hard, "cpu")
     fitted = model.run(engine, crowd.n_workers)
     assert engine.n_annotations == crowd.n_annotations
     np.testing.assert_allclose(fitted.trace.log_likelihood, expected.log_likelihood, rtol=1e-12)
@@ -56,7 +55,7 @@ def test_auto_falls_back_to_the_cpu_and_cuda_says_what_is_missing(crowd, monkeyp
     np.testing.assert_array_equal(auto.posterior, on_cpu.posterior)
     with pytest.raises(SettingError, match="sees no GPU"):
         cc.aggregation.get("dawid-skene", device="cuda").fit(crowd)
-    monkeypatch.setattr("crowdcore.aggregation._torch_em.find_spec", lambda name: None)
+    monkeypatch.setattr("crowdcore.core.em.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match="learning"):
         cc.aggregation.get("dawid-skene", device="cuda").fit(crowd)
     np.testing.assert_array_equal(

@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse
 from scipy.optimize import minimize
 
-from crowdcore.core.chains import Chains
-from crowdcore.core.crf import Crf
+from crowdcore.core.chains import Chains, Crf
 
 CHAINS = Chains(np.array([0, 3, 4, 8]))
 X = scipy.sparse.random_array((8, 4), density=0.6, rng=np.random.default_rng(0)).tocsr()

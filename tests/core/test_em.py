@@ -7,14 +7,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from scipy.special import logsumexp
 
-from crowdcore.core import em, kernels, parallel
+from crowdcore.core import compiled, em, parallel
 
 EITHER_WAY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(params=["sparse", "compiled"])
 def way(request, monkeypatch):
-    monkeypatch.setattr(kernels, "LARGE", 0 if request.param == "compiled" else 10**12)
+    monkeypatch.setattr(compiled, "LARGE", 0 if request.param == "compiled" else 10**12)
     monkeypatch.setattr(em, "n_ranges", lambda work, accumulator: 4)
     return request.param
 
@@ -116,7 +116,7 @@ def test_expected_sums_under_a_given_posterior(way):
 
 
 def test_same_bits_on_any_number_of_cores(monkeypatch):
-    monkeypatch.setattr(kernels, "LARGE", 0)
+    monkeypatch.setattr(compiled, "LARGE", 0)
     monkeypatch.setattr(em, "n_ranges", lambda work, accumulator: 8)
     table, _, *parameters = random_problem(np.random.default_rng(0), 2_000, 20, 5, 9_000)
     found = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crowdcore.core.kernels_latent_classes_numba import fill_posterior, fit_step
+from crowdcore.core.latent_loops import fill_posterior, fit_step
 from tests.enumerated_tasks import ALONE, N_TASKS, N_WORKERS, C, joint, random_tasks, states
 
 

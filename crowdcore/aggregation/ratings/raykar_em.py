@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from crowdcore.aggregation.ratings.base import RatingAggregator, RatingResult
-from crowdcore.core.kernels_ratings import KNOWN, line_posterior
+from crowdcore.core.line_em import KNOWN, line_posterior
 from crowdcore.core.types import FloatArray
 from crowdcore.data.lookups import sum_of, summed
 from crowdcore.data.ratings import RatingDataset

@@ -12,7 +12,8 @@ from scipy.special import betainc, gammaln, ndtri
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
 from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.analysis.verdicts.peers import Peers
-from crowdcore.core.kernels import vote_counts
+from crowdcore.core.beliefs import expected_labels
+from crowdcore.core.counts import vote_counts
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 
 _FLOOR = 0.05  # rate of a mistake that nobody needs to explain
@@ -67,8 +68,6 @@ def pushes(peers: Peers, n_workers: int, level: float = 0.05) -> Pushes:
         peers: what is believed of each annotation's task without the annotation.
         level: share of mistakes within the limit among those named, on average.
     """
-    from crowdcore.core.kernels_pushes_numba import expected_labels  # compiled loops are loaded when needed
-
     n_classes = peers.judge.shape[1]
     votes = vote_counts(peers.task, peers.label, len(peers.crowd), n_classes)
     task, worker, label = (numbers.astype(np.int64) for numbers in (peers.task, peers.worker, peers.label))

@@ -17,8 +17,9 @@ from crowdcore.analysis.mistakes.pair_mistakes import DRAWN, STEPS, PairMistakes
 from crowdcore.analysis.reference import Reference, ReferenceLike
 from crowdcore.analysis.statistics import holm
 from crowdcore.analysis.workers.confusion import refuse_beyond
-from crowdcore.core.kernels import vote_counts
+from crowdcore.core.counts import vote_counts
 from crowdcore.core.latent_classes import LatentClasses, LatentPriors
+from crowdcore.core.latent_loops import fill_pairs
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -229,8 +230,6 @@ def agreement_by_others(dataset: CrowdDataset, judges: BoolArray, one: IntArray,
     Raises:
         DataError: arrays too large.
     """
-    from crowdcore.core.kernels_latent_pairs_numba import fill_pairs  # compiled loops are loaded when needed
-
     n, n_workers = dataset.n_classes, dataset.n_workers
     refuse_beyond(8 * 4 * n_workers * n**2, f"Confusions of {n_workers:,} workers", "Merge classes.")
     kept = np.unique(dataset.task.astype(np.int64) * n_workers + dataset.worker, return_index=True)[1]

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from crowdcore.analysis.labels.votes import sparse_votes
 from crowdcore.analysis.statistics import bootstrap_weights, percentile_interval
-from crowdcore.core.kernels_mistakes import repeats
+from crowdcore.core.mistakes import repeats
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.report import plural

@@ -10,7 +10,7 @@ import pandas as pd
 
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.core.errors import SettingError
-from crowdcore.core.kernels_mistakes import mistake_triples
+from crowdcore.core.mistakes import mistake_triples
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 

@@ -13,6 +13,7 @@ from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.analysis.workers.confusion import refuse_beyond
 from crowdcore.core.latent_classes import ALONE, LEVELS, MOST, SLOPES, start_prior
 from crowdcore.core.parallel import n_ranges, run_ranges
+from crowdcore.core.task_types import count_partners, fill_pairs, fit_step
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -175,14 +176,12 @@ def no_pairs(dataset: CrowdDataset, reference: str) -> PairMistakes:
 
 
 def _pairs(dataset: CrowdDataset, truth: Reference) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """Worker numbers, counts and moments of every pair; see `kernels_pairs_numba.fill_pairs`."""
-    from crowdcore.core import kernels_pairs_numba as kernels  # compiled loops are loaded when needed
-
+    """Worker numbers, counts and moments of every pair; see `fill_pairs`."""
     labels = _labels(dataset, truth)
     types = fit_task_types(labels)
     by_worker = np.argsort(labels.row, kind="stable")
     worker_start = np.searchsorted(labels.worker[by_worker], np.arange(dataset.n_workers + 1))
-    partners = kernels.count_partners(labels.task_start, labels.task, labels.worker, by_worker, worker_start)
+    partners = count_partners(labels.task_start, labels.task, labels.worker, by_worker, worker_start)
     n_pairs = int(partners.sum())
     refuse_beyond(_BYTES_PER_PAIR * n_pairs, f"{n_pairs:,} pairs of workers", "Look at fewer workers.")
     partner, counts, moments = np.empty(n_pairs, np.int64), np.empty((n_pairs, 4), np.int64), np.empty((n_pairs, 8))
@@ -195,7 +194,7 @@ def _pairs(dataset: CrowdDataset, truth: Reference) -> tuple[IntArray, IntArray,
     run_ranges(
         dataset.n_workers,
         n_ranges(steps, dataset.n_workers),
-        lambda _, a, b: kernels.fill_pairs(a, b, *given, *rows, *model, *to),
+        lambda _, a, b: fill_pairs(a, b, *given, *rows, *model, *to),
     )
     return np.repeat(np.arange(dataset.n_workers), partners), partner, counts, moments
 
@@ -341,8 +340,6 @@ class TaskTypes:
 
 def fit_task_types(labels: Labels) -> TaskTypes:
     """Fit by EM over the tasks' types, with a Newton step for β in each iteration."""
-    from crowdcore.core.kernels_task_types_numba import fit_step  # compiled loops are loaded when needed
-
     of, n_rows, n = labels, len(labels.row_true), labels.n_classes
     n_wrong = np.bincount(of.row, of.wrong, n_rows).astype(np.float64)
     n_right = of.row_size - n_wrong

@@ -13,7 +13,7 @@ from crowdcore.analysis.mistakes.significance import NULL, sharing_p_values, tas
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import benjamini_hochberg, bootstrap_weights, percentile_interval
 from crowdcore.core.errors import DataError
-from crowdcore.core.kernels_mistakes import (
+from crowdcore.core.mistakes import (
     MistakeTriples,
     SoftMistakes,
     carried_sums,

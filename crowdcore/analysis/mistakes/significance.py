@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from crowdcore.core.kernels_mistakes import CarriedSums
+from crowdcore.core.mistakes import CarriedSums
 from crowdcore.core.types import FloatArray, IntArray
 
 NULL = (

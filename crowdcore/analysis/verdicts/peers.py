@@ -13,7 +13,8 @@ from crowdcore.aggregation._dependence import beyond_independent
 from crowdcore.analysis.reference import Reference
 from crowdcore.analysis.statistics import row_shares
 from crowdcore.analysis.workers.confusion import refuse_beyond
-from crowdcore.core.kernels import confusion_counts, soft_confusion_counts, softmax_rows, vote_counts
+from crowdcore.core.beliefs import add_up, equal_labels, judges, log_urns, without_task
+from crowdcore.core.counts import confusion_counts, soft_confusion_counts, softmax_rows, vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.report import plural
@@ -82,8 +83,6 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
     Raises:
         DataError: arrays of annotations times classes that do not fit.
     """
-    from crowdcore.core.kernels_beliefs_numba import judges  # compiled loops are loaded when needed
-
     n_classes, n_workers = dataset.n_classes, dataset.n_workers
     refuse_beyond(
         6 * 8 * dataset.n_annotations * n_classes,
@@ -123,8 +122,6 @@ def _taken_out(
     once: CrowdDataset, own: FloatArray, counts: FloatArray, truth: Reference
 ) -> tuple[FloatArray, FloatArray]:
     """``own`` (A, C) if its task is not counted, and (n_tasks, C) what that changes the log prior by."""
-    from crowdcore.core.kernels_beliefs_numba import without_task
-
     if truth.posterior is None:
         q = (np.arange(once.n_classes) == truth.labels[:, None]).astype(np.float64)
     else:
@@ -163,18 +160,16 @@ class Evidence:
     """
 
     def __init__(self, dataset: CrowdDataset, log_confusion: FloatArray) -> None:
-        from crowdcore.core import kernels_beliefs_numba as loops  # compiled loops are loaded when needed
-
-        self._loops, self._dataset, self._log_confusion = loops, dataset, log_confusion
+        self._dataset, self._log_confusion = dataset, log_confusion
         self._independent = np.full((dataset.n_tasks, log_confusion.shape[1]), np.nan)
-        loops.add_up(dataset.task_start, log_confusion, self._independent)
+        add_up(dataset.task_start, log_confusion, self._independent)
 
     def log(self, dependence: float) -> FloatArray:
         """(n_tasks, C) log-likelihoods but for a constant of each task; NaN without labels."""
         if dependence == 0:
             return self._independent
         out = np.full_like(self._independent, np.nan)
-        self._loops.log_urns(self._dataset.task_start, *self._equal_labels, dependence, out)
+        log_urns(self._dataset.task_start, *self._equal_labels, dependence, out)
         return out
 
     def beliefs(self, dependence: float, log_prior: FloatArray) -> FloatArray:
@@ -186,7 +181,7 @@ class Evidence:
     @cached_property
     def _equal_labels(self) -> tuple[FloatArray, FloatArray]:
         of = self._dataset
-        return self._loops.equal_labels(of.task_start, of.label, self._log_confusion, of.n_classes)
+        return equal_labels(of.task_start, of.label, self._log_confusion, of.n_classes)
 
 
 def agreement_beyond(dataset: CrowdDataset, posterior: FloatArray) -> float:

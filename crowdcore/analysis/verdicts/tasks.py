@@ -13,8 +13,8 @@ from scipy.special import gammaincc
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
+from crowdcore.core.counts import vote_counts
 from crowdcore.core.errors import SettingError
-from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 

@@ -9,8 +9,8 @@ import pandas as pd
 
 from crowdcore.analysis.reference import ReferenceLike, as_judge, resolve_reference
 from crowdcore.analysis.statistics import row_shares
+from crowdcore.core.counts import confusion_counts, soft_confusion_counts
 from crowdcore.core.errors import DataError
-from crowdcore.core.kernels import confusion_counts, soft_confusion_counts
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
 

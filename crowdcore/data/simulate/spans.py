@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from crowdcore.core.counts import confusion_counts
 from crowdcore.core.errors import SettingError
-from crowdcore.core.kernels import confusion_counts
 from crowdcore.core.settings import Share, setting
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth

@@ -9,7 +9,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.aggregation import ratings
-from crowdcore.core import kernels_ratings
+from crowdcore.core import compiled
 from tests.rated_crowd import rated_crowd
 
 
@@ -75,10 +75,9 @@ def test_without_bias_and_scale_the_e_step_is_the_papers():
 
 
 def test_the_compiled_pass_is_the_plain_one(monkeypatch):
-    pytest.importorskip("numba")
     crowd, _ = rated_crowd(50, 6, 3)
     plain = ratings.RaykarEM(max_iterations=5).fit(crowd)
-    monkeypatch.setattr(kernels_ratings, "compiled", lambda work: True)
+    monkeypatch.setattr(compiled, "LARGE", 0)
     np.testing.assert_allclose(ratings.RaykarEM(max_iterations=5).fit(crowd).rating, plain.rating)
 
 

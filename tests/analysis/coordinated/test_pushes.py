@@ -10,8 +10,8 @@ from crowdcore.analysis.coordinated import groups
 from crowdcore.analysis.coordinated.groups import pushes
 from crowdcore.analysis.reference import resolve_reference
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
-from crowdcore.core.kernels import vote_counts
-from crowdcore.core.kernels_pushes_numba import expected_labels
+from crowdcore.core.beliefs import expected_labels
+from crowdcore.core.counts import vote_counts
 from crowdcore.data.dataset import CrowdDataset
 from testkit.planted import ATTACKED, attacked_crowd, honest_crowd
 from tests.analysis.crowds import crowds

@@ -11,7 +11,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from crowdcore.analysis.labels import agreement as agreement_module
 from crowdcore.analysis.labels.agreement import pair_kappa
-from crowdcore.core.kernels_mistakes import repeats
+from crowdcore.core.mistakes import repeats
 from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds
 from tests.analysis.labels.test_agreement import first_labels

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdcore.analysis.coordinated.pairs import AgreementByOthers, agreement_by_others
-from crowdcore.core.kernels_latent_pairs_numba import fill_pairs
+from crowdcore.core.latent_loops import fill_pairs
 from crowdcore.data.dataset import CrowdDataset
 from testkit.erring import PAIRS, TASKS, unequal
 from testkit.planted import ATTACKED, attacked_crowd, honest_crowd

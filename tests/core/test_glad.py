@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from crowdcore.core import kernels
-from crowdcore.core.kernels_glad import Crowd, e_step, task_sums
+from crowdcore.core import compiled
+from crowdcore.core.glad import Crowd, e_step, task_sums
 from testkit.crowds import simulate_crowd
 
 
 @pytest.fixture(params=["numpy", "compiled"])
 def given(request, monkeypatch):
     if request.param == "compiled":
-        monkeypatch.setattr(kernels, "LARGE", 0)
+        monkeypatch.setattr(compiled, "LARGE", 0)
     data = simulate_crowd(80, 7, 3, per_task=3, accuracy=0.6)
     data = data.where(data.task != 4)
     known = np.where(np.arange(80) % 10 == 3, data.gold, -1).astype(np.int32)

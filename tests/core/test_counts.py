@@ -1,9 +1,6 @@
-"""Counting kernels against loops over annotations, in NumPy, compiled, and without Numba."""
+"""Counts against loops over annotations, in NumPy and compiled."""
 
 from __future__ import annotations
-
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -11,14 +8,14 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp, softmax
 
-from crowdcore.core import kernels
+from crowdcore.core import compiled, counts
 
 EITHER_WAY = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(params=["numpy", "compiled"])
 def way(request, monkeypatch):
-    monkeypatch.setattr(kernels, "LARGE", 0 if request.param == "compiled" else 10**12)
+    monkeypatch.setattr(compiled, "LARGE", 0 if request.param == "compiled" else 10**12)
     return request.param
 
 
@@ -39,7 +36,7 @@ def test_vote_counts(way, crowd):
     expected = np.zeros((n_tasks, n_classes))
     for i, given_label in zip(task, label, strict=True):
         expected[i, given_label] += 1
-    found = kernels.vote_counts(task, label, n_tasks, n_classes)
+    found = counts.vote_counts(task, label, n_tasks, n_classes)
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found, expected)
 
@@ -53,7 +50,7 @@ def test_confusion_counts(way, crowd, seed):
     for i, r, given_label in zip(task, worker, label, strict=True):
         if truth[i] >= 0:
             expected[r, truth[i], given_label] += 1
-    np.testing.assert_array_equal(kernels.confusion_counts(task, worker, label, truth, n_workers, n_classes), expected)
+    np.testing.assert_array_equal(counts.confusion_counts(task, worker, label, truth, n_workers, n_classes), expected)
 
 
 @EITHER_WAY
@@ -68,48 +65,22 @@ def test_soft_confusion_counts(way, crowd, seed):
         if not np.isnan(posterior[i, 0]):
             expected[r, :, given_label] += posterior[i]
     np.testing.assert_allclose(
-        kernels.soft_confusion_counts(task, worker, label, posterior, n_workers), expected, atol=1e-12
+        counts.soft_confusion_counts(task, worker, label, posterior, n_workers), expected, atol=1e-12
     )
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 5])
 def test_most_probable(way, n_classes):
     posterior = np.random.default_rng(0).integers(0, 3, (300, n_classes)) / 2  # ties
-    found = kernels.most_probable(posterior)
+    found = counts.most_probable(posterior)
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, [max(range(n_classes), key=lambda c: (row[c], -c)) for row in posterior])
-
-
-def test_small_inputs_never_load_numba():
-    code = (
-        "import sys, numpy as np; from crowdcore.core import kernels;"
-        "kernels.vote_counts(np.arange(9), np.zeros(9, int), 9, 2); print('numba' in sys.modules)"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "False"
-
-
-def test_compiled_loops_are_for_large_inputs():
-    assert kernels.compiled(kernels.LARGE) is not None
-    assert kernels.compiled(kernels.LARGE - 1) is None
-
-
-def test_without_numba_everything_runs_in_numpy():
-    code = (
-        "import sys; sys.modules['numba'] = None\n"
-        "import numpy as np; from crowdcore.core import kernels\n"
-        "assert kernels.compiled(10**12) is None\n"
-        "kernels.LARGE = 0\n"
-        "print(kernels.vote_counts(np.array([0, 1, 1]), np.array([1, 0, 0]), 2, 2).tolist())"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "[[0.0, 1.0], [2.0, 0.0]]"
 
 
 @given(arrays(np.float64, (4, 3), elements=st.floats(-1e4, 1e4)))
 def test_softmax_rows(scores):
     expected, total = softmax(scores, 1), logsumexp(scores, 1)
-    found = kernels.softmax_rows(scores)
+    found = counts.softmax_rows(scores)
     np.testing.assert_allclose(scores, expected, atol=1e-15)
     np.testing.assert_allclose(found, total, rtol=1e-14, atol=1e-12)
 
@@ -119,7 +90,7 @@ def test_cells_hold_their_products_whatever_the_types_of_workers(n_workers, n_cl
     n_workers = min(n_workers, np.iinfo(kind).max)
     worker = np.array(data.draw(st.lists(st.integers(0, n_workers - 1), min_size=1, max_size=20)), kind)
     label = np.array([data.draw(st.integers(0, n_classes - 1)) for _ in worker], np.int32)
-    made = kernels.cells(worker, label, n_classes)
+    made = counts.cells(worker, label, n_classes)
     want = [int(w) * n_classes + int(k) for w, k in zip(worker, label, strict=True)]
     assert made(slice(0, None)).tolist() == want and made(slice(1, 3)).tolist() == want[1:3]
     assert made(slice(0, 1)).dtype == np.int32
@@ -132,8 +103,8 @@ def test_counts_of_cells_are_the_same_however_many_tasks_are_counted_at_once(mon
     worker, label = rng.integers(0, 7, (2, start[-1])).astype(np.int32)
     posterior = rng.dirichlet(np.ones(7), 500)
     posterior[::9] = np.nan
-    monkeypatch.setattr(kernels, "LARGE", large)
-    whole = kernels.cell_counts(start, worker * 7 + label, posterior, 49)
+    monkeypatch.setattr(compiled, "LARGE", large)
+    whole = counts.cell_counts(start, worker * 7 + label, posterior, 49)
     for size in (1, 13, 500):
-        monkeypatch.setattr(kernels, "TASKS", size)
-        assert np.array_equal(kernels.cell_counts(start, kernels.cells(worker, label, 7), posterior, 49), whole)
+        monkeypatch.setattr(counts, "TASKS", size)
+        assert np.array_equal(counts.cell_counts(start, counts.cells(worker, label, 7), posterior, 49), whole)

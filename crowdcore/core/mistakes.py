@@ -1,20 +1,21 @@
 """Counts of (true class, given label, worker), without a dense tasks × workers table.
 
-Small inputs run in NumPy, large ones in compiled loops (`kernels_mistakes_numba`), which are imported only then.
+Small inputs run in NumPy, large ones in compiled loops.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from crowdcore.core.compiled import compiled
 from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 
-_LARGE = 2_000_000  # annotations from which loading the compiled loops (once: compiling them) pays
+_LARGE = 2_000_000  # annotations from which a compiled loop repays loading Numba
 
 
 class MistakeTriples(NamedTuple):
@@ -54,16 +55,6 @@ class SoftMistakes(NamedTuple):
     annotations: FloatArray
 
 
-def _compiled(n_annotations: int) -> Any | None:
-    """The module of compiled loops if there are enough annotations and Numba is installed."""
-    if n_annotations < _LARGE:
-        return None
-    try:
-        return import_module("crowdcore.core.kernels_mistakes_numba")
-    except ImportError:
-        return None
-
-
 def _sum_over_tasks(
     task: IntArray, accumulator: int, loop: Callable[..., tuple[AnyArray, ...]], *arguments: Any
 ) -> list[AnyArray]:
@@ -91,9 +82,9 @@ def mistake_triples(
         n_classes: C.
     """
     table = n_workers * n_classes**2
-    if table <= len(task) and (loops := _compiled(len(task))):
-        sums = _sum_over_tasks(task, table, loops.triples_range, worker, label, truth, n_workers, n_classes)
-        return _of_tables(*sums)
+    if table <= len(task) and len(task) >= _LARGE:
+        sums = _sum_over_tasks(task, table, _triples_range, worker, label, truth, n_workers, n_classes)
+        return _triples_of_tables(*sums)
     true = truth[task]
     seen = true >= 0
     if not seen.all():
@@ -105,7 +96,7 @@ def mistake_triples(
     return MistakeTriples(*np.divmod(distinct, n_workers), times, cells, tasks)
 
 
-def _of_tables(table: IntArray, tasks: IntArray) -> MistakeTriples:
+def _triples_of_tables(table: IntArray, tasks: IntArray) -> MistakeTriples:
     """Triples of the (R, C * C) table of counts and the (C * C,) numbers of tasks."""
     cell, worker = np.nonzero(table.T)
     cells = np.flatnonzero(tasks)
@@ -115,7 +106,7 @@ def _of_tables(table: IntArray, tasks: IntArray) -> MistakeTriples:
 def soft_mistakes(
     task: IntArray, worker: IntArray, label: IntArray, posterior: FloatArray, n_workers: int
 ) -> SoftMistakes:
-    """The same with a posterior q, in O(A C) time.
+    """Expected counts of the triples under a posterior q, in O(A C) time.
 
     A label that the worker gave twice to one task is one piece of evidence, not two: it counts once.
 
@@ -128,9 +119,9 @@ def soft_mistakes(
     """
     n = posterior.shape[1]
     table = n_workers * n**2
-    if table <= len(task) and (loops := _compiled(len(task))):
+    if table <= len(task) and len(task) >= _LARGE:
         spared, tasks, annotations = _sum_over_tasks(
-            task, table, loops.soft_range, worker, label, np.ascontiguousarray(posterior), n_workers
+            task, table, _soft_range, worker, label, np.ascontiguousarray(posterior), n_workers
         )
         chance = -np.expm1(spared).transpose(2, 1, 0)
         true, given, of_worker = np.nonzero(chance > 0)
@@ -160,7 +151,7 @@ def soft_mistakes(
 
 
 class CarriedSums(NamedTuple):
-    """Sums over the tasks i of what each carries of a cell, c_i, and over its labels of known truth, n_i.
+    """Sums over the tasks i of the part of a cell's score that each carries, c_i, and of its labels, n_i.
 
     Attributes:
         total: (C * C,) Σ c_i by cell ``true * C + given``.
@@ -198,12 +189,10 @@ def carried_sums(
     """
     share = score / triples.times
     n_cells = n_classes**2
-    if n_workers * n_cells <= len(task) and (loops := _compiled(len(task))):
+    if n_workers * n_cells <= len(task) and len(task) >= _LARGE:
         table = np.zeros((n_workers, n_cells))
         table[triples.worker, triples.cell] = share
-        by_cell, by_class = _sum_over_tasks(
-            task, 4 * n_cells, loops.carried_range, worker, label, truth, table, n_classes
-        )
+        by_cell, by_class = _sum_over_tasks(task, 4 * n_cells, _carried_range, worker, label, truth, table, n_classes)
         return CarriedSums(*by_cell, *by_class)
     per_task = np.bincount(task, minlength=len(truth)).astype(np.float64)
     known = truth >= 0
@@ -225,15 +214,139 @@ def carried_sums(
 
 
 def _sums(at: IntArray, values: FloatArray, n: int) -> FloatArray:
-    """(n,) float64 sums of the values at each place; also of none."""
+    """(n,) float64 sums of the values at each index, also without any value."""
     return np.asarray(np.bincount(at, values, n), np.float64)
 
 
 def repeats(task: IntArray, worker: IntArray, n_workers: int) -> BoolArray:
     """(A,) which annotations repeat an earlier one by the same worker on the same task."""
-    if loops := _compiled(len(task)):
-        return np.asarray(loops.mark_repeats(task, worker, n_workers))
+    if len(task) >= _LARGE:
+        return _mark_repeats(task, worker, n_workers)
     first = np.unique(task.astype(np.int64) * n_workers + worker, return_index=True)[1]
     repeated = np.ones(len(task), bool)
     repeated[first] = False
+    return repeated
+
+
+@compiled
+def _triples_range(
+    first: int,
+    last: int,
+    task: IntArray,
+    worker: IntArray,
+    label: IntArray,
+    truth: IntArray,
+    n_workers: int,
+    n_classes: int,
+) -> tuple[IntArray, IntArray]:
+    """(R, C * C) int32 annotations of each worker and (true, given), and (C * C,) int64 distinct tasks of each cell.
+
+    Unsigned indices and no branch on the labels: nearly three times as fast as the plain loop.
+    """
+    size = np.uint64(n_classes)
+    table = np.zeros((n_workers, n_classes * n_classes), np.int32)
+    tasks = np.zeros(n_classes * n_classes, np.int64)
+    latest = np.full(n_classes, -1, np.int64)  # the last task that got each label: tasks are sorted
+    for j in range(first, last):
+        i = task[j]
+        true = truth[np.uint64(i)]
+        if true >= 0:
+            given = np.uint64(label[j])
+            cell = np.uint64(true) * size + given
+            table[np.uint64(worker[j]), cell] += np.int32(1)
+            tasks[cell] += np.int64(latest[given] != i)
+            latest[given] = i
+    return table, tasks
+
+
+@compiled
+def _carried_range(
+    first: int,
+    last: int,
+    task: IntArray,
+    worker: IntArray,
+    label: IntArray,
+    truth: IntArray,
+    share: FloatArray,
+    n_classes: int,
+) -> tuple[FloatArray, FloatArray]:
+    """(4, C * C) and (2, C) sums of `CarriedSums` over the annotations ``first:last``, ``share`` (R, C * C)."""
+    by_cell, by_class = np.zeros((4, n_classes * n_classes)), np.zeros((2, n_classes))
+    carried = np.zeros(n_classes)
+    j = first
+    while j < last:
+        begin, i = j, task[j]
+        while j < last and task[j] == i:
+            j += 1
+        true, n = truth[i], float(j - begin)
+        if true < 0:
+            continue
+        by_class[0, true] += n
+        by_class[1, true] += n * n
+        for k in range(begin, j):
+            if label[k] != true:
+                part = share[worker[k], true * n_classes + label[k]]
+                carried[label[k]] += part
+                by_cell[3, true * n_classes + label[k]] += part * part
+        for k in range(begin, j):
+            given = label[k]
+            if carried[given] > 0:
+                cell, c = true * n_classes + given, carried[given]
+                by_cell[0, cell] += c
+                by_cell[1, cell] += c * c
+                by_cell[2, cell] += n * c
+                carried[given] = 0
+    return by_cell, by_class
+
+
+@compiled
+def _soft_range(
+    first: int, last: int, task: IntArray, worker: IntArray, label: IntArray, posterior: FloatArray, n_workers: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sums over the annotations ``first:last``; tasks whose posterior is NaN add nothing.
+
+    Returns:
+        (n_workers, given, true) sum of ``log(1 - q)`` over the tasks that got the label from the worker, each once;
+        (given, true) sum of q over the tasks that got the label; (given, true) sum of q over annotations.
+    """
+    n_classes = posterior.shape[1]
+    size = np.uint64(n_classes)
+    spared = np.zeros((n_workers * n_classes, n_classes))
+    tasks, annotations = np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes))
+    latest = np.full(n_classes, -1, np.int64)  # the last task that got each label
+    mine = np.full(n_workers * n_classes, -1, np.int64)  # the last task that got it from each worker
+    logs = np.zeros(n_classes)
+    current = np.int64(-1)
+    for j in range(first, last):
+        i = np.int64(task[j])
+        q = posterior[i]
+        if math.isnan(q[0]):
+            continue
+        if i != current:
+            current = i
+            for c in range(n_classes):
+                logs[c] = math.log1p(-q[c]) if q[c] < 1.0 else -math.inf
+        given = np.uint64(label[j])
+        row = np.uint64(worker[j]) * size + given
+        for c in range(n_classes):
+            annotations[given, c] += q[c]
+        if latest[given] != i:
+            latest[given] = i
+            for c in range(n_classes):
+                tasks[given, c] += q[c]
+        if mine[row] != i:
+            mine[row] = i
+            for c in range(n_classes):
+                spared[row, c] += logs[c]
+    return spared.reshape(n_workers, n_classes, n_classes), tasks, annotations
+
+
+@compiled
+def _mark_repeats(task: IntArray, worker: IntArray, n_workers: int) -> BoolArray:
+    """(A,) whether the worker already labelled the task."""
+    last = np.full(n_workers, -1, np.int64)  # the last task of each worker: tasks are sorted
+    repeated = np.zeros(len(task), np.bool_)
+    for j in range(len(task)):
+        repeated[j] = last[worker[j]] == task[j]
+        last[worker[j]] = task[j]
     return repeated

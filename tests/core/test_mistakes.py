@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from crowdcore.core import kernels_mistakes
-from crowdcore.core.kernels_mistakes import mistake_triples, repeats, soft_mistakes
+from crowdcore.core import mistakes
+from crowdcore.core.mistakes import mistake_triples, repeats, soft_mistakes
 from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds, soft_reference
 
@@ -58,7 +58,7 @@ def test_compiled_loops_count_the_same(monkeypatch, per_task):
     plain = triples_of(crowd, truth)
     again = np.repeat(crowd.task, 2), np.repeat(crowd.worker, 2)
     plain_repeats = repeats(*again, crowd.n_workers)
-    monkeypatch.setattr(kernels_mistakes, "_LARGE", 1)
+    monkeypatch.setattr(mistakes, "_LARGE", 1)
     for part, expected in zip(triples_of(crowd, truth), plain, strict=True):
         np.testing.assert_array_equal(part, expected)
     np.testing.assert_array_equal(repeats(*again, crowd.n_workers), plain_repeats)
@@ -74,7 +74,7 @@ def test_compiled_soft_counts_are_the_same(monkeypatch, per_task):
     label = np.append(crowd.label, crowd.label[::50])[order]
     posterior = soft_reference(crowd).posterior
     plain = soft_mistakes(task, worker, label, posterior, crowd.n_workers)
-    monkeypatch.setattr(kernels_mistakes, "_LARGE", 1)
+    monkeypatch.setattr(mistakes, "_LARGE", 1)
     for part, expected in zip(soft_mistakes(task, worker, label, posterior, crowd.n_workers), plain, strict=True):
         np.testing.assert_allclose(part, expected, rtol=1e-9)
 

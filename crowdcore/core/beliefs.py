@@ -1,4 +1,4 @@
-"""The compiled loops behind what the labels of a task say of its class (`verdicts.peers`, `verdicts.dependence`).
+"""Compiled loops over the labels of each task: likelihoods and beliefs of its class.
 
 Annotations are sorted by task, those of task i are ``task_start[i] : task_start[i + 1]``.
 """
@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from math import exp, log
 
-import numba
 import numpy as np
 
+from crowdcore.core.compiled import compiled
 from crowdcore.core.types import FloatArray, IntArray
 
-_compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
 _IN_ONE = 8  # chances that are multiplied before their logarithm is taken: none is below 1e-30
+_LEAST = 1e-6  # belief that counts
 
 
-@_compiled
+@compiled
 def add_up(task_start: IntArray, values: FloatArray, out: FloatArray) -> None:
     """Write into ``out`` (n_tasks, C) the sums of the values (A, C) of each task that has some."""
     for i in range(len(task_start) - 1):
@@ -25,7 +25,7 @@ def add_up(task_start: IntArray, values: FloatArray, out: FloatArray) -> None:
                 out[i, c] = values[j, c] if j == task_start[i] else out[i, c] + values[j, c]
 
 
-@_compiled
+@compiled
 def equal_labels(
     task_start: IntArray, label: IntArray, log_confusion: FloatArray, n_classes: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -55,7 +55,7 @@ def equal_labels(
     return chance, earlier
 
 
-@_compiled
+@compiled
 def log_urns(task_start: IntArray, chance: FloatArray, earlier: FloatArray, dependence: float, out: FloatArray) -> None:
     """Write into ``out`` (n_tasks, C) the log-likelihood of each task's labels, ``Π_j (1 - η) chance_j + η earlier_j``.
 
@@ -77,7 +77,7 @@ def log_urns(task_start: IntArray, chance: FloatArray, earlier: FloatArray, depe
                     product[c] = 1.0
 
 
-@_compiled
+@compiled
 def judges(task_start: IntArray, score: FloatArray, own: FloatArray) -> FloatArray:
     """(A, C) what a task's labels but one say of its class: softmax of ``score_i - own_j``, NaN for an only label.
 
@@ -101,7 +101,7 @@ def judges(task_start: IntArray, score: FloatArray, own: FloatArray) -> FloatArr
     return out
 
 
-@_compiled
+@compiled
 def without_task(
     task_start: IntArray,
     worker: IntArray,
@@ -142,3 +142,37 @@ def without_task(
                 n, total = counts[r, a, b] - share + shrinkage * pooled, totals[r, a] - share + shrinkage
                 out[j, a] = log(n / total)
     return out
+
+
+@compiled
+def expected_labels(
+    task: IntArray, worker: IntArray, label: IntArray, judge: FloatArray, votes: FloatArray, n_workers: int
+) -> tuple[FloatArray, FloatArray]:
+    """Sums over the labels (P,), each weighed by its belief ``judge`` (P, C); NaN beliefs count nothing.
+
+    Returns:
+        (n_workers, C, C) labels b on tasks of class a; and the mean share of b among the others' labels on these tasks,
+        by ``votes`` (n_tasks, C), 0 where nobody else labelled one.
+    """
+    n_classes = judge.shape[1]
+    counts = np.zeros((n_workers, n_classes, n_classes))
+    shares = np.zeros((n_workers, n_classes, n_classes))
+    seen = np.zeros((n_workers, n_classes))
+    for j in range(len(task)):
+        others = -1.0
+        for b in range(n_classes):
+            others += votes[task[j], b]
+        for a in range(n_classes):
+            weight = judge[j, a]
+            if not weight > _LEAST:
+                continue
+            counts[worker[j], a, label[j]] += weight
+            if others > 0:
+                seen[worker[j], a] += weight
+                for b in range(n_classes):
+                    shares[worker[j], a, b] += weight * (votes[task[j], b] - (b == label[j])) / others
+    for r in range(n_workers):
+        for a in range(n_classes):
+            for b in range(n_classes):
+                shares[r, a, b] /= max(seen[r, a], 1e-9)
+    return counts, shares

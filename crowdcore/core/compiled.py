@@ -1,0 +1,52 @@
+"""Loops that Numba compiles at their first call: importing it takes 0.3 s, which small data do not pay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from threading import RLock
+from typing import Any, Generic, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+LARGE = 5_000_000
+"""Annotations x classes from which a compiled loop repays loading Numba (half a second, measured)."""
+
+_lock = RLock()
+
+
+def is_large(work: int) -> bool:
+    """Whether ``work`` (annotations x classes) takes NumPy longer than a compiled loop with loading Numba."""
+    return work >= LARGE
+
+
+class compiled(Generic[P, R]):  # noqa: N801  # a decorator
+    """Compile a function with Numba when it is first called; it runs without the interpreter lock, cached on disk.
+
+    The first call also replaces all compiled functions of the module by Numba's, so that they can call each other.
+
+    Args:
+        function: a loop in the part of Python that Numba knows.
+    """
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        self._function = function
+        self._loop: Callable[P, R] | None = None
+        update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Compile the function if it is not yet, and call it."""
+        return self.load()(*args, **kwargs)
+
+    def load(self) -> Callable[P, R]:
+        """Numba's function; its module's compiled functions are now Numba's, too."""
+        with _lock:
+            if self._loop is None:
+                import numba
+
+                compiler = numba.njit(nogil=True, cache=True, boundscheck=False, error_model="numpy")
+                self._loop = compiler(self._function)
+                names: dict[str, Any] = self._function.__globals__
+                names.update({name: other.load() for name, other in names.items() if isinstance(other, compiled)})
+            return self._loop
