@@ -25,10 +25,8 @@ from crowdcore.learning.training.data import Data, Feed
 from crowdcore.learning.training.device import numeric_kernels
 from crowdcore.learning.training.events import EpochEvent
 from crowdcore.learning.training.loop import Replica, make_replicas
-from crowdcore.learning.training.optimiser import Optimiser
 from crowdcore.learning.training.problem import make_problem
-from crowdcore.learning.training.replicas import Replicas
-from crowdcore.learning.training.steps import Steps
+from crowdcore.learning.training.steps import Optimiser, Replicas, Steps
 
 METHODS = (
     "dl-mv",

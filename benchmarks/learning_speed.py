@@ -24,10 +24,8 @@ from crowdcore.learning import methods
 from crowdcore.learning.api import split_settings
 from crowdcore.learning.training.data import Data, Feed
 from crowdcore.learning.training.loop import Replica, make_replicas, start_epoch
-from crowdcore.learning.training.optimiser import Optimiser
 from crowdcore.learning.training.problem import make_problem
-from crowdcore.learning.training.replicas import Replicas
-from crowdcore.learning.training.steps import Steps
+from crowdcore.learning.training.steps import Optimiser, Replicas, Steps
 
 HIDDEN, EMBEDDING, ROUNDS = 128, 20, 9
 

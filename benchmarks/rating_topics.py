@@ -31,7 +31,7 @@ from crowdcore.data.dataset import SPLITS
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.learning.ratings.problem import mean_ratings
 from crowdcore.learning.ratings.result import rating_scores
-from crowdcore.learning.topics.rating_model import RatingTopicModel
+from crowdcore.learning.topics.ratings import RatingTopicModel
 
 VALID, TEST = SPLITS.index("valid"), SPLITS.index("test")
 

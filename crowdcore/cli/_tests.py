@@ -63,9 +63,9 @@ def _joined(title: str, by_dataset: Mapping[str, Results], make: Callable[[Resul
 
 def _over_tasks(results: Results) -> list[Told]:
     from crowdcore.analysis.evaluation.method_tests import SEEDS_AND_TASKS
-    from crowdcore.learning.comparison import tested
+    from crowdcore.learning.comparison import significance
 
-    found = tested.over_tasks(results)
+    found = significance.over_tasks(results)
     if isinstance(found, str):
         return [_nothing(found)]
     reach = zip(100 * found.difference, 100 * found.low, 100 * found.high, strict=True)
@@ -81,9 +81,9 @@ def _over_tasks(results: Results) -> list[Told]:
 
 
 def _over_seeds(results: Results) -> list[Told]:
-    from crowdcore.learning.comparison import tested
+    from crowdcore.learning.comparison import significance
 
-    found = tested.over_seeds(results)
+    found = significance.over_seeds(results)
     if isinstance(found, str):
         return [_nothing(found)]
     names = {"first": found.first, "second": found.second}
@@ -92,7 +92,7 @@ def _over_seeds(results: Results) -> list[Told]:
 
 
 def _selection(results: Results) -> list[Told]:
-    from crowdcore.learning.comparison.rank_changes import rank_changes
+    from crowdcore.learning.comparison.significance import rank_changes
 
     told = []
     for found in rank_changes(results):

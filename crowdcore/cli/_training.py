@@ -47,7 +47,7 @@ def span_rows(dataset: CrowdDataset, result: TrainingResult) -> list[dict[str, s
     Nothing of a crowd that tags no tokens, or where no gold of the test split is known.
     """
     from crowdcore.learning import tagged_spans
-    from crowdcore.learning.comparison.judged import TEST
+    from crowdcore.learning.comparison.comparability import TEST
 
     rows = []
     known = (result.gold[result.split == TEST] >= 0).any()
@@ -70,10 +70,8 @@ def table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFrame:
         rows: from `comparison.row`.
         kinds: say too what selected the epochs and named the classes.
     """
-    from crowdcore.learning.comparison.comparability import NAMES
-    from crowdcore.learning.comparison.features_seen import SEEN
-    from crowdcore.learning.comparison.selected_by import WAYS
-    from crowdcore.learning.comparison.summary import together_name
+    from crowdcore.learning.comparison.comparability import NAMES, SEEN, WAYS
+    from crowdcore.learning.comparison.summary import ensemble_name
 
     def spread(entry: dict[str, Any], at: str) -> str:
         mean, std = 100 * entry[f"{at}_mean"], 100 * entry[f"{at}_std"]
@@ -95,6 +93,6 @@ def table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFrame:
         told.append({"dataset": r["dataset"], "method": r["method"], **reached, **common})
         if len(r["seeds"]) > 1 and not np.isnan(r["ensemble_selected"]):
             together = {at: f"{100 * r[f'ensemble_{at}']:.2f}" for at in ("selected", "last")} | {"best": "–"}
-            name = together_name(r["method"])
+            name = ensemble_name(r["method"])
             told.append({"dataset": r["dataset"], "method": name, **together, **common, "seconds": "–"})
     return pd.DataFrame(told)

@@ -93,13 +93,13 @@ def compare(
             tables["aggregation-spans"] = Told(spans, shown, "Inferred tags: spans, in %")
     learnt: list[dict[str, Any]] = []
     if results:
-        from crowdcore.learning.comparison.summary import row, together_name
+        from crowdcore.learning.comparison.summary import ensemble_name, row
 
         learnt = [row(r) for r in results]
         frame = table(learnt, kinds=True)
         unseen = ["annotations/s", "seeds", "selected by", "names", *(["dataset"] if len(datasets) == 1 else [])]
         title = f"Test accuracy in % on {', '.join(datasets)}, {over_seeds(seeds)}"
-        shown = frame.drop(columns=unseen).replace({"method": {together_name(m): "+ ensemble" for m in learners}})
+        shown = frame.drop(columns=unseen).replace({"method": {ensemble_name(m): "+ ensemble" for m in learners}})
         tables["learning"] = Told(frame, shown, title, _compared(results))
         if tagged:
             spans = pd.DataFrame(tagged)
@@ -186,8 +186,7 @@ def _recovered(result: TrainingResult, ds: CrowdDataset, hide_names: bool) -> di
 
 def _compared(results: list[TrainingResult]) -> tuple[str, ...]:
     """What selected the epochs and named the classes, and what else to bear in mind."""
-    from crowdcore.learning.comparison.comparability import NAMES, names_by, warnings
-    from crowdcore.learning.comparison.selected_by import WAYS, selected_by
+    from crowdcore.learning.comparison.comparability import NAMES, WAYS, names_by, selected_by, warnings
 
     ways = ", ".join(dict.fromkeys(WAYS[selected_by(r.validated_on)] for r in results))
     names = ", ".join(dict.fromkeys(NAMES.get(names_by(r), names_by(r)) for r in results))

@@ -172,7 +172,7 @@ def _results(runs: list[str]) -> dict[str, Any]:
     if not runs:
         raise SettingError("--run", "be given: this exhibit is about trained models", "nothing")
     ids = [full_id(one) for one in runs]
-    return variation.named([recorded.learnt(i) for i in ids], [recorded.get_run(i).name for i in ids])
+    return variation.name_runs([recorded.learnt(i) for i in ids], [recorded.get_run(i).name for i in ids])
 
 
 def _choices(exhibit: str, function: Callable[..., Any], pairs: list[str]) -> Mapping[str, Any]:

@@ -20,10 +20,16 @@ from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.exhibit import Exhibit, cells, none_of
 from crowdcore.learning.comparison import summary as comparison, variation
-from crowdcore.learning.comparison.comparability import NAMES, shown_seed, warnings
-from crowdcore.learning.comparison.features_seen import SEEN
-from crowdcore.learning.comparison.judged import TEST, Kept, basis
-from crowdcore.learning.comparison.selected_by import WAYS
+from crowdcore.learning.comparison.comparability import (
+    NAMES,
+    SEEN,
+    TEST,
+    WAYS,
+    Kept,
+    explain_missing_gold,
+    shown_seed,
+    warnings,
+)
 from crowdcore.learning.comparison.summary import AT, AT_WORDS as AT_WORDS, EPOCHS, deviation
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results import curve_metrics as measured
@@ -40,7 +46,7 @@ def accuracies(results: Results) -> Exhibit:
 
     Results that saw features without labels stand below those that saw none, and are told by a column.
     """
-    why = basis(list(results.values()))
+    why = explain_missing_gold(list(results.values()))
     if why:
         return none_of("accuracy", "Test accuracy", why)
     rows: list[dict[str, object]] = []
@@ -57,7 +63,7 @@ def accuracies(results: Results) -> Exhibit:
         rows.append({"run": name, **columns, "seeds": len(result.seeds), **kind})
         if len(result.seeds) > 1:
             together = {f"{at} %": 100 * said[f"ensemble_{at}"] for at in comparison.EPOCHS}
-            row = {"run": comparison.together_name(name), **together, "seeds": len(result.seeds), **kind}
+            row = {"run": comparison.ensemble_name(name), **together, "seeds": len(result.seeds), **kind}
             rows.append(row)
     notes = ["The best epoch on the test split is optimistic: compare it only with papers that report it."]
     if len(rows) > len(results):
@@ -70,13 +76,13 @@ def accuracies(results: Results) -> Exhibit:
 
 def seeds(results: Results, at: At = "selected") -> Exhibit:
     """Test accuracy of every seed, and of the ensemble of all."""
-    why = basis(list(results.values()))
+    why = explain_missing_gold(list(results.values()))
     if why:
         return none_of("seeds", "Test accuracy of every seed", why)
     reached = {name: comparison.accuracies(r) for name, r in results.items()}
     bands = [analysis.band(escaped(name), r.method, [at], [reached[name][at]]) for name, r in results.items()]
     several = at != "best" and any(len(r.seeds) > 1 for r in results.values())
-    together = [comparison.together(r, at) for r in results.values()] if at != "best" and several else []
+    together = [comparison.ensemble_accuracy(r, at) for r in results.values()] if at != "best" and several else []
     figure = figures.seed_accuracies(
         [a[at] for a in reached.values()],
         bands,
@@ -91,7 +97,7 @@ def classes(results: Results, at: Kept = "selected") -> Exhibit:
     """Accuracy among the test tasks of each class."""
     bands = comparison.class_bands(results, at)
     if not bands:
-        return none_of("classes", "Test accuracy per class", basis(list(results.values())))
+        return none_of("classes", "Test accuracy per class", explain_missing_gold(list(results.values())))
     drawn = [replace(b, name=escaped(b.name), x=np.array([escaped(c) for c in b.x])) for b in bands]
     table = analysis.band_frame(bands, "class", "accuracy").rename(columns={"values": "seeds"})
     tasks: dict[tuple[str, str], int] = {}
@@ -109,7 +115,7 @@ def scores(results: Results, at: Kept = "selected") -> Exhibit:
     title = f"Scores on the test split, {AT_WORDS[at].lower()}"
     table = comparison.scores(results, at)
     if table.empty:
-        return none_of("scores", title, basis(list(results.values())))
+        return none_of("scores", title, explain_missing_gold(list(results.values())))
     heads = {"accuracy": "accuracy %", "macro_f1": "macro F1 %", "nll": "NLL (nats)"}
     heads["calibration_error"] = "calibration error %"
     columns = {"run": table["run"]}
@@ -179,9 +185,9 @@ def calibration(results: Results) -> Exhibit | None:
 
 def along(results: Sequence[AnyResult], known: Sequence[variation.Facts], x: str, at: At = "selected") -> Exhibit:
     """Test accuracy, of ratings RMSE and of tags F1 of spans, along a setting or a property of the crowd."""
-    words, (score, values) = variation.in_words(x), comparison.judged(results)
+    words, (score, values) = variation.in_words(x), comparison.test_scores(results)
     title = f"Test {score.measure} by {words}"
-    why = basis(results)
+    why = explain_missing_gold(results)
     if why:
         return none_of("along", title, why)
     bands = variation.along(results, known, x, [of[at] for of in values])

@@ -17,10 +17,9 @@ from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.comparison import Results
 from crowdcore.exhibits.exhibit import Exhibit, none_of
-from crowdcore.learning.comparison import tested
-from crowdcore.learning.comparison.judged import Kept, basis
-from crowdcore.learning.comparison.rank_changes import RankChanges, rank_changes as changes_of
-from crowdcore.learning.comparison.selected_by import WAYS
+from crowdcore.learning.comparison import significance
+from crowdcore.learning.comparison.comparability import WAYS, Kept, explain_missing_gold
+from crowdcore.learning.comparison.significance import RankChanges, rank_changes as changes_of
 from crowdcore.learning.comparison.summary import deviation
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results import predictions
@@ -49,7 +48,7 @@ def tests(results: Mapping[str, TrainingResult], at: At = "selected") -> list[Ex
 
 def over_tasks(results: Mapping[str, TrainingResult], at: Kept = "selected") -> Exhibit:
     """Paired bootstrap and McNemar's test of every pair, over the test tasks that all were judged on."""
-    found, title = tested.over_tasks(results, at), "Tests over test tasks"
+    found, title = significance.over_tasks(results, at), "Tests over test tasks"
     if isinstance(found, str):
         return none_of("task-tests", title, found)
     points = {part: 100 * getattr(found, part) for part in ("difference", "low", "high")}
@@ -73,7 +72,7 @@ def _significant(found: analysis.TaskTests) -> str:
 
 def over_seeds(results: Mapping[str, TrainingResult], at: At = "selected") -> Exhibit:
     """Wilcoxon's signed-rank test of every pair, over the seeds that all have."""
-    found, title = tested.over_seeds(results, at), "Tests over seeds (Wilcoxon, Holm)"
+    found, title = significance.over_seeds(results, at), "Tests over seeds (Wilcoxon, Holm)"
     if isinstance(found, str):
         return none_of("paired-tests", title, found)
     columns = {"difference": "difference (points)", "p_value": "p", "adjusted": "adjusted p"}
@@ -83,7 +82,7 @@ def over_seeds(results: Mapping[str, TrainingResult], at: At = "selected") -> Ex
 
 def ranks(results: Mapping[str, TrainingResult], at: At = "selected") -> Exhibit:
     """Mean ranks over the seeds that all have, on a critical-difference diagram."""
-    blocks, title = tested.seed_blocks(results, at), "Mean ranks and critical difference"
+    blocks, title = significance.seed_blocks(results, at), "Mean ranks and critical difference"
     if isinstance(blocks, str):
         return none_of("critical-difference", title, blocks)
     found = analysis.critical_difference(blocks)
@@ -98,7 +97,7 @@ def ranks(results: Mapping[str, TrainingResult], at: At = "selected") -> Exhibit
 
 def rank_changes(results: Mapping[str, TrainingResult]) -> list[Exhibit]:
     """How accuracy and ranks change with what selects the epoch: one exhibit for every two ways there are."""
-    title, why = "What selects the epoch", basis(list(results.values()))
+    title, why = "What selects the epoch", explain_missing_gold(list(results.values()))
     found = [] if why else changes_of(results)
     if not found:
         kept_last = "All of these runs keep their last epoch; there is no selected one to compare it with."

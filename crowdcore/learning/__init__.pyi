@@ -22,8 +22,8 @@ from .results.result import TrainingResult as TrainingResult
 from .results.result_files import load_result as load_result
 from .results.tagged import tagged_spans as tagged_spans
 from .settings import TrainSettings as TrainSettings
-from .topics.model import TopicModel as TopicModel, TopicSettings as TopicSettings, fit_topics as fit_topics
-from .topics.rating_model import (
+from .topics.classes import TopicModel as TopicModel, TopicSettings as TopicSettings, fit_topics as fit_topics
+from .topics.ratings import (
     RatingTopicModel as RatingTopicModel,
     RatingTopicSettings as RatingTopicSettings,
     fit_rating_topics as fit_rating_topics,

@@ -19,13 +19,12 @@ from crowdcore.learning.chosen import train_chosen
 from crowdcore.learning.keywords import TrainKeywords
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import SEEDS, TrainSettings
-from crowdcore.learning.training.conclusion import conclude
 from crowdcore.learning.training.device import numeric_kernels, resolve_device
 from crowdcore.learning.training.events import Listener, NoteEvent
 from crowdcore.learning.training.inputs import with_inputs
 from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.problem import Problem, make_problem
-from crowdcore.learning.training.schedule import Job, Session, run_jobs
+from crowdcore.learning.training.schedule import Job, Session, conclude, run_jobs
 
 
 def train(

@@ -18,9 +18,8 @@ from crowdcore.learning.choice import Choice, Scores, choose, hopeless
 from crowdcore.learning.label_evidence import label_agreement, label_likelihood, trusted
 from crowdcore.learning.results.blended import raised
 from crowdcore.learning.results.result import TrainingResult
-from crowdcore.learning.training.events import EpochEvent, Event, Listener, NoteEvent
-from crowdcore.learning.training.naming import match_names, named_by_others
-from crowdcore.learning.training.pace import Pace
+from crowdcore.learning.training.events import EpochEvent, Event, Listener, NoteEvent, Pace
+from crowdcore.learning.training.metrics import match_names, match_names_without_task
 from crowdcore.learning.training.problem import Problem
 
 FOLDS, REPLICAS = 4, 2
@@ -218,7 +217,7 @@ class Trials:
         self.naming.pop(candidate, None)
         if not len(gold) or "names" in self.given:
             return as_it_is
-        other = named_by_others(p, gold)
+        other = match_names_without_task(p, gold)
         gain = (other.argmax(1) == gold).astype(np.float64) - (p.argmax(1) == gold)
         if gain.mean() <= _SURE * gain.std() / np.sqrt(len(gold)):
             return as_it_is

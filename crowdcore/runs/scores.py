@@ -35,7 +35,7 @@ def result_scores(result: Learnt) -> dict[str, float]:
 
 def _on_test(result: Learnt) -> Iterator[tuple[str, Any]]:
     """Name of each score -> what computes it, (S,)."""
-    from crowdcore.learning.comparison.judged import Kept
+    from crowdcore.learning.comparison.comparability import Kept
     from crowdcore.learning.ratings.result import RatingsResult
     from crowdcore.learning.results.result import At
     from crowdcore.learning.results.tagged import found_spans

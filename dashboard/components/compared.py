@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crowdcore.exhibits import Exhibit
-    from crowdcore.learning.comparison.judged import Kept
+    from crowdcore.learning.comparison.comparability import Kept
     from crowdcore.learning.results.result import At
 
 Runs = tuple[str, ...]
@@ -218,9 +218,9 @@ def _epoch() -> At:
 
 def _no_basis(runs: Runs) -> str:
     """Why nothing can be said of their test accuracy; "" where it can."""
-    from crowdcore.learning.comparison.judged import basis
+    from crowdcore.learning.comparison.comparability import explain_missing_gold
 
-    return basis(list(compare.compared(state.get("dataset"), runs).values()))
+    return explain_missing_gold(list(compare.compared(state.get("dataset"), runs).values()))
 
 
 def _drawn(shown: Exhibit, key: str, notes: bool = True) -> None:

@@ -31,7 +31,7 @@ def compared(name: str, runs: Runs) -> dict[str, Any]:
     from crowdcore.learning.comparison import variation
 
     given = {one.id: one.name for one in runs_of(name)}
-    return cached(variation.named)(tuple(map(learnt, runs)), tuple(given.get(one, "") for one in runs))
+    return cached(variation.name_runs)(tuple(map(learnt, runs)), tuple(given.get(one, "") for one in runs))
 
 
 def shown(
@@ -93,7 +93,7 @@ def axes(name: str, runs: Runs, crowds: tuple[str, ...], searches: Runs) -> dict
 
     plans = [one.spec.search for one in runs_of(name) if one.id in searches]
     searched = {setting for plan in plans if plan is not None for setting in plan.space}
-    known = cached(variation.known)(tuple(map(learnt, runs)), tuple(map(labelled, (name, *crowds))))
+    known = cached(variation.facts_of_runs)(tuple(map(learnt, runs)), tuple(map(labelled, (name, *crowds))))
     return {x: variation.in_words(x) for x in sorted(variation.axes(known), key=lambda x: x not in searched)}
 
 
@@ -107,4 +107,4 @@ def _along(results: tuple[Learnt, ...], crowds: tuple[Labelled, ...], x: str, at
     from crowdcore.exhibits.comparison import along
     from crowdcore.learning.comparison import variation
 
-    return along(results, cached(variation.known)(results, crowds), x, at)
+    return along(results, cached(variation.facts_of_runs)(results, crowds), x, at)

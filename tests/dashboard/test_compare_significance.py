@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import crowdcore as cc
-from crowdcore.learning.comparison import tested
+from crowdcore.learning.comparison import significance
 from tests.dashboard.app_page import table, words
 from tests.dashboard.compared_runs import METHODS, Recorded, page
 
@@ -17,7 +17,7 @@ def test_significance_is_tested_over_tasks_and_over_seeds_and_says_how_the_two_r
     assert table(test, "seeds")["p"].tolist() == pytest.approx(seeds.p_value.tolist())
     assert table(test, "seeds")["difference (points)"].tolist() == pytest.approx((100 * seeds.difference).tolist())
     assert seeds.caveat in words(test)
-    tasks, found = tested.over_tasks(results, "last"), table(test, "McNemar p")
+    tasks, found = significance.over_tasks(results, "last"), table(test, "McNemar p")
     assert found["low"].tolist() == pytest.approx((100 * tasks.low).tolist())
     assert found["McNemar adjusted p"].tolist() == pytest.approx(tasks.mcnemar_adjusted.tolist(), nan_ok=True)
     assert words(test).count("seeds vary only the training on the same data") == 1

@@ -13,8 +13,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from crowdcore.learning.training.device import resolve_device
-from crowdcore.learning.training.recording import put_back
+from crowdcore.learning.training.device import resolve_device, restore
 
 THERE = torch.device("meta")  # has no kernels of its own, so that what happens there is said here
 HOST = torch.device("cpu")
@@ -120,14 +119,12 @@ class _Capturing(TorchDispatchMode):
 class ImaginedGraph:
     """Stands for a step that was recorded: runs it again."""
 
-    def __init__(
-        self, function: Callable[[], Tensor], inputs: tuple[Tensor, ...], state: Sequence[Tensor], memory: list[Tensor]
-    ) -> None:
+    def __init__(self, function: Callable[[], Tensor], inputs: tuple[Tensor, ...], state: Sequence[Tensor]) -> None:
         self.function, self.inputs = function, inputs
         before = [t.detach().clone() for t in state]
         with _Capturing():
             function()
-        put_back(state, before)
+        restore(state, before)
 
     def __call__(self, inputs: tuple[Tensor, ...]) -> Tensor:
         for static, value in zip(self.inputs, inputs, strict=True):
@@ -139,7 +136,7 @@ class ImaginedGraph:
 def imagined_gpu() -> Iterator[torch.device]:
     """Within: trainers find the device as ``"cuda"``; gradients, mappings, optimisers and recording work there."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("crowdcore.learning.training.steps.Program", ImaginedGraph)
+        patch.setattr("crowdcore.learning.training.steps.find_recorder", lambda device: ImaginedGraph)
         for name, module in list(sys.modules.items()):
             names = vars(module)
             if name.startswith("crowdcore.") and "resolve_device" in names:

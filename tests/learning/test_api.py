@@ -143,7 +143,7 @@ def test_schedules_and_sgd_run(crowd, schedule):
 
 def test_the_learning_rate_follows_its_schedule():
     from crowdcore.learning.settings import TrainSettings
-    from crowdcore.learning.training.optimiser import Optimiser
+    from crowdcore.learning.training.steps import Optimiser
 
     def rates(schedule):
         optimiser = Optimiser([torch.zeros(1, requires_grad=True)], TrainSettings(epochs=8, lr=1.0, schedule=schedule))
@@ -160,7 +160,7 @@ def test_the_learning_rate_follows_its_schedule():
 
 def test_adam_is_torchs_and_restarting_forgets():
     from crowdcore.learning.settings import TrainSettings
-    from crowdcore.learning.training.optimiser import Optimiser
+    from crowdcore.learning.training.steps import Optimiser
 
     for restart in (False, True):
         start = torch.randn(4)

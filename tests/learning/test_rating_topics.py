@@ -15,16 +15,17 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data.dataset import Media
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.learning import RatingTopicModel, fit_rating_topics
-from crowdcore.learning.topics.classes import Crowd
-from crowdcore.learning.topics.documents import Documents, batches
-from crowdcore.learning.topics.inference import Priors
-from crowdcore.learning.topics.ratings import RatingTopics
+from crowdcore.learning.topics.inference import Crowd, Documents, cut_batches
+from crowdcore.learning.topics.ratings import RatingTopics, RatingTopicSettings
 from tests.learning.test_topics import dirichlet_part, expected_log
 
 N, N_TEST, TOPICS, WORDS, PER_TASK = 240, 200, 4, 100, 3
 BIAS = np.array([-0.3, 0.3, 0.0, 0.1, -0.1, 0.0])
 SD = np.array([0.05, 0.05, 0.4, 0.1, 0.1, 0.2])
-PRIORS, SHRINKAGE, STRENGTH = Priors(0.1, 0.05, 0.1), 2.0, 5.0
+SHRINKAGE, STRENGTH = 2.0, 5.0
+PRIORS = RatingTopicSettings(
+    n_topics=2, alpha=0.1, tau=0.05, ridge=0.1, bias_shrinkage=SHRINKAGE, precision_shrinkage=STRENGTH
+)
 
 
 class Corpus:
@@ -87,12 +88,12 @@ def parts(corpus: Corpus, documents: int) -> tuple[list[Documents], Crowd]:
     """The first documents and their ratings."""
     used = corpus.task < documents
     crowd = Crowd(*(torch.from_numpy(part[used]) for part in (corpus.task, corpus.worker, corpus.rating)))
-    return batches(sparse.csr_matrix(corpus.counts[:documents]), torch.device("cpu")), crowd
+    return cut_batches(sparse.csr_matrix(corpus.counts[:documents]), torch.device("cpu")), crowd
 
 
 def small(corpus: Corpus, documents: int = 5) -> RatingTopics:
     """The first documents, some steps from the start."""
-    topics = RatingTopics(*parts(corpus, documents), len(BIAS), 2, WORDS, PRIORS, SHRINKAGE, STRENGTH, (0, 0))
+    topics = RatingTopics(*parts(corpus, documents), len(BIAS), WORDS, PRIORS, (0, 0))
     topics.eta = torch.tensor([0.7, -1.1], dtype=torch.float64)
     topics.noise = torch.tensor(0.3, dtype=torch.float64)
     for _ in range(3):
@@ -114,14 +115,14 @@ def test_the_bound_is_the_papers(corpus):
     zeta, eta, noise = topics.words.numpy().copy(), topics.eta.numpy(), float(topics.noise)
     bias, precision, centre = topics.bias.numpy(), topics.precision.numpy(), float(topics.centre)
     bound = topics.step(learn_eta=False)  # of the documents' part, under the topics and workers before
-    expected = sum(dirichlet_part(row, PRIORS.words) for row in zeta)
+    expected = sum(dirichlet_part(row, PRIORS.tau) for row in zeta)
     drawn = SHRINKAGE * bias**2 + STRENGTH * float(topics.pooled)
     expected += ((STRENGTH + 1) * np.log(precision) - precision * drawn).sum() / 2
     expected -= (2 * np.log(noise) + PRIORS.ridge * (eta @ eta) / noise) / 2
     for b, batch in enumerate(topics.documents):
         for d, number in enumerate(batch.number.tolist()):
             gamma, m, v = topics.proportions[number].numpy(), float(topics.mean[number]), float(topics.variance[number])
-            expected += dirichlet_part(gamma, PRIORS.proportions)
+            expected += dirichlet_part(gamma, PRIORS.alpha)
             for w, log_phi in enumerate(topics.log_phi[b][d]):
                 word, count, phi = int(batch.word[d, w]), float(batch.count[d, w]), log_phi.exp().numpy()
                 terms = expected_log(gamma) + expected_log(zeta)[:, word] - log_phi.numpy()
@@ -188,9 +189,9 @@ def test_what_it_cannot_learn_from_is_refused(corpus):
 
 
 def test_topics_begin_with_texts_of_like_ratings(corpus):
-    topics = RatingTopics(*parts(corpus, N), len(BIAS), 4, WORDS, PRIORS, SHRINKAGE, STRENGTH, (0, 0))
+    topics = RatingTopics(*parts(corpus, N), len(BIAS), WORDS, PRIORS.model_copy(update={"n_topics": 4}), (0, 0))
     assert (np.diff(topics.eta.numpy()) > 0.1).all()
-    assert float(topics.words.sum()) == pytest.approx(corpus.counts[:N].sum() + 4 * WORDS * PRIORS.words)
+    assert float(topics.words.sum()) == pytest.approx(corpus.counts[:N].sum() + 4 * WORDS * PRIORS.tau)
     told = topics.words / topics.words.sum(1, keepdim=True)
     said = corpus.counts[:N] / corpus.counts[:N].sum(1, keepdims=True)
     nearest = (said @ told.log().numpy().T).argmax(1)

@@ -19,11 +19,10 @@ from crowdcore.data.simulate import tags
 from crowdcore.learning import backbones, methods, tagged_spans, train
 from crowdcore.learning.api import split_settings
 from crowdcore.learning.results import predictor
-from crowdcore.learning.training.data import Data
+from crowdcore.learning.training.data import Data, SentenceFeed
 from crowdcore.learning.training.inputs import input_rows
 from crowdcore.learning.training.loop import Replica, make_replicas
 from crowdcore.learning.training.problem import make_problem
-from crowdcore.learning.training.sentence_feed import SentenceFeed
 
 
 def worded_crowd() -> CrowdDataset:

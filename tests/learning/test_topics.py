@@ -19,12 +19,11 @@ from crowdcore import aggregation
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data.dataset import Media
 from crowdcore.learning import TopicModel, fit_topics
-from crowdcore.learning.topics.classes import ClassTopics, Crowd
-from crowdcore.learning.topics.documents import batches
-from crowdcore.learning.topics.inference import Priors
+from crowdcore.learning.topics.classes import ClassTopics, TopicSettings
+from crowdcore.learning.topics.inference import Crowd, cut_batches
 from testkit.corpus import CLASSES, TOPICS, WORDS, WORKERS, Corpus, N
 
-PRIORS, OMEGA = Priors(0.1, 0.05, 0.01), 1.0
+PRIORS = TopicSettings(n_topics=2, alpha=0.1, tau=0.05, ridge=0.01, omega=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +66,8 @@ def small(corpus: Corpus) -> ClassTopics:
     used = corpus.task < 5
     crowd = Crowd(*(torch.from_numpy(part[used]) for part in (corpus.task, corpus.worker, corpus.label)))
     q = torch.full((5, CLASSES), 1 / CLASSES, dtype=torch.float64)
-    documents = batches(sparse.csr_matrix(corpus.counts[:5]), torch.device("cpu"))
-    topics = ClassTopics(documents, crowd, q, WORKERS, 2, WORDS, PRIORS, OMEGA, (0, 0))
+    documents = cut_batches(sparse.csr_matrix(corpus.counts[:5]), torch.device("cpu"))
+    topics = ClassTopics(documents, crowd, q, WORKERS, WORDS, PRIORS, (0, 0))
     topics.eta = torch.tensor([[1.0, -1.0], [0.5, 0.2], [-2.0, 0.3]], dtype=torch.float64)
     for _ in range(3):
         topics.step(learn_eta=False)
@@ -90,13 +89,13 @@ def test_the_bound_is_the_papers(corpus):
     topics = small(corpus)
     zeta, xi, eta = topics.words.numpy().copy(), topics.confusion.numpy().copy(), topics.eta.numpy()
     bound = topics.step(learn_eta=False)  # of the documents' part, under the topics and confusions before
-    expected = sum(dirichlet_part(row, PRIORS.words) for row in zeta)
-    expected += sum(dirichlet_part(row, OMEGA) for row in xi.reshape(-1, CLASSES))
+    expected = sum(dirichlet_part(row, PRIORS.tau) for row in zeta)
+    expected += sum(dirichlet_part(row, PRIORS.omega) for row in xi.reshape(-1, CLASSES))
     expected -= PRIORS.ridge / 2 * np.square(eta).sum()
     for b, batch in enumerate(topics.documents):
         for d, number in enumerate(batch.number.tolist()):
             gamma, q, n = topics.proportions[number].numpy(), topics.q[number].numpy(), corpus.counts[number].sum()
-            expected += dirichlet_part(gamma, PRIORS.proportions) - (q * np.log(q)).sum()
+            expected += dirichlet_part(gamma, PRIORS.alpha) - (q * np.log(q)).sum()
             product, mean = np.ones(CLASSES), np.zeros(2)
             for m, log_phi in enumerate(topics.log_phi[b][d]):
                 word, count, phi = int(batch.word[d, m]), float(batch.count[d, m]), log_phi.exp().numpy()
@@ -112,7 +111,7 @@ def test_the_bound_is_the_papers(corpus):
 
 def test_how_documents_are_batched_does_not_matter(corpus, monkeypatch):
     whole = small(corpus)
-    monkeypatch.setattr("crowdcore.learning.topics.documents._CELLS", 40)
+    monkeypatch.setattr("crowdcore.learning.topics.inference._CELLS", 40)
     cut = small(corpus)
     assert len(cut.documents) > len(whole.documents) == 1
     torch.testing.assert_close(cut.words, whole.words)

@@ -13,7 +13,7 @@ from crowdcore.learning.backbones.base import Backbone
 from crowdcore.learning.networks.layers import Dropout, Linear
 from crowdcore.learning.networks.word_sum import word_embedding
 from crowdcore.learning.settings import TaggerSettings
-from crowdcore.learning.training.words import BUCKETS
+from crowdcore.learning.training.inputs import BUCKETS
 
 _SHARES = {"word": 4, "prefix": 1, "suffix": 2, "shape": 1}  # eighths of the embedding
 _WIDTH = 5

@@ -1,24 +1,27 @@
-"""Warnings about differences between results that are compared, one sentence each."""
+"""What results can be compared by: selection, features seen, shared test tasks; warnings about differences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Literal
 
 import numpy as np
 
 from crowdcore.analysis.recovery.seeds import seeds_comparable
-from crowdcore.learning.comparison.features_seen import SEEN, features_seen
-from crowdcore.learning.comparison.judged import gold_on_test
-from crowdcore.learning.comparison.selected_by import WAYS, selected_by
+from crowdcore.core import method_string
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import TrainingResult
 
 NAMES = {"as-trained": "as trained", "validation-gold": "matched on validation gold"}
-"""How latent classes were matched to labels, in words."""
+"""How latent classes were named, in words."""
 SELECTION = "what selected their epoch"
 
 
 def names_by(result: TrainingResult) -> str:
-    """How a result's latent classes got their names: a key of `NAMES`."""
+    """How a result's latent classes were named: a key of `NAMES`."""
     return str(result.training.get("names", "as-trained"))
 
 
@@ -28,9 +31,9 @@ def common_seeds(results: Sequence[TrainingResult]) -> tuple[int, ...]:
 
 
 def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
-    """What to bear in mind when these results stand side by side, one sentence each."""
+    """Differences between results that limit their comparison, one sentence each."""
     sentences = []
-    telling: dict[str, Callable[[TrainingResult], str]] = {
+    properties: dict[str, Callable[[TrainingResult], str]] = {
         "their data": lambda r: f"{r.dataset} {r.fingerprint[:8]}",
         "the features": lambda r: r.inputs[:8] or "not recorded",
         "the features they saw without labels": lambda r: SEEN[features_seen(r)],
@@ -39,15 +42,16 @@ def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
         "the network": lambda r: f"{r.training.get('backbone')} {r.training.get('backbone_settings') or ''}".rstrip(),
         "crowdcore's version": lambda r: r.versions.get("crowdcore", ""),
     }
-    for what, value in telling.items():
-        groups = _groups(results, value)
+    for what, value in properties.items():
+        groups = _group_by(results, value)
         if len(groups) > 1:
             remedy = " Compare them at their last epoch." if what == SELECTION else ""
-            sentences.append(f"These runs differ in {what}: {_listed(groups)}.{remedy}")
+            sentences.append(f"These runs differ in {what}: {_list_groups(groups)}.{remedy}")
     for way in WAYS:
-        groups = _groups({n: r for n, r in results.items() if selected_by(r.validated_on) == way}, _validated_on)
+        members = {name: r for name, r in results.items() if selected_by(r.validated_on) == way}
+        groups = _group_by(members, lambda r: r.validated_on)
         if len(groups) > 1:
-            sentences.append(f"These runs were not validated on the same tasks: {_listed(groups)}.")
+            sentences.append(f"These runs were not validated on the same tasks: {_list_groups(groups)}.")
     shared = common_seeds(list(results.values()))
     if any(len(r.seeds) != len(shared) for r in results.values()):
         sentences.append(
@@ -63,28 +67,24 @@ def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
     return sentences
 
 
-def _validated_on(result: TrainingResult) -> str:
-    return result.validated_on
-
-
-def _groups(results: Mapping[str, TrainingResult], value: Callable[[TrainingResult], str]) -> dict[str, list[str]]:
-    """Value -> the results that have it."""
+def _group_by(results: Mapping[str, TrainingResult], value: Callable[[TrainingResult], str]) -> dict[str, list[str]]:
+    """Value -> names of the results with it."""
     groups: dict[str, list[str]] = {}
     for name, r in results.items():
         groups.setdefault(value(r), []).append(name)
     return groups
 
 
-def _listed(groups: Mapping[str, Sequence[str]]) -> str:
-    return "; ".join(f"{value}: {' · '.join(who)}" for value, who in groups.items())
+def _list_groups(groups: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{value}: {' · '.join(names)}" for value, names in groups.items())
 
 
 def shown_seed(result: TrainingResult) -> tuple[int | None, str]:
-    """None for the mean over seeds, or the first seed where they are not comparable; and why, as a sentence."""
+    """None for the mean over seeds, or the first seed if seeds are not comparable; and the reason, a sentence."""
     confusion = result.worker_confusion if result.worker_confusion is not None else result.common_confusion
     if confusion is None:
         return None, ""
-    judged = seeds_comparable(
+    comparable = seeds_comparable(
         confusion if confusion.ndim == 4 else confusion[:, None],
         result.selected_epoch,
         seeds=result.seeds,
@@ -92,4 +92,119 @@ def shown_seed(result: TrainingResult) -> tuple[int | None, str]:
         at_last=not result.validated_on,
     )
     seed = result.seeds[0]
-    return (None, "") if judged else (seed, f"Seed {seed} is shown, not the mean over seeds: {judged.reason}.")
+    return (None, "") if comparable else (seed, f"Seed {seed} is shown, not the mean over seeds: {comparable.reason}.")
+
+
+Seen = Literal["no", "validation", "all"]
+SEEN: Mapping[Seen, str] = {
+    "no": "none",
+    "validation": "validation features",
+    "all": "the test features themselves",
+}
+"""Value of the setting ``unlabelled`` -> which features without labels a method saw, in words."""
+
+
+def features_seen(result: TrainingResult) -> Seen:
+    """Which features without labels a run saw, or any part of the mean that it chose; most methods see none."""
+    parts = method_string.read_mean(result.settings.get("chosen") or result.method)
+    own = [result.settings, *(method_string.read(part.line)[1] for part in parts)]
+    return max((settings.get("unlabelled", "no") for settings in own), key=list(SEEN).index)
+
+
+def explain_incomparable(results: Iterable[TrainingResult]) -> str:
+    """Reason why results must not be tested against each other, one sentence; "" if all saw the same features."""
+    kinds = {features_seen(r) for r in results}
+    words = "; ".join(SEEN[kind] for kind in SEEN if kind in kinds)
+    if len(kinds) < 2:
+        return ""
+    return (
+        f"These runs saw different features without labels ({words}), so they cannot be tested against each other. "
+        "Compare runs of one kind."
+    )
+
+
+Way = Literal["gold", "crowd", "none"]
+WAYS: Mapping[Way, str] = {
+    "gold": "gold of validation",
+    "crowd": "crowd labels held out",
+    "none": "none (last)",
+}
+"""The ways to select an epoch, in words."""
+
+
+def selected_by(validated_on: str) -> Way:
+    """How the epoch of a result was selected.
+
+    Args:
+        validated_on: `TrainingResult.validated_on`; "" without selection.
+
+    >>> WAYS[selected_by("majority vote of the valid split")]
+    'crowd labels held out'
+    """
+    if not validated_on:
+        return "none"
+    return "gold" if validated_on.startswith("gold labels") else "crowd"
+
+
+TEST = 2
+"""The test split among the splits of a result."""
+Kept = Literal["selected", "last"]
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedTasks:
+    """Results on the same n test tasks with gold.
+
+    Attributes:
+        task: (n,) task numbers of the dataset.
+        right: name -> (S, n) whether each seed is right.
+        ensemble: name -> (n,) whether the mean of the seeds' probabilities is right.
+    """
+
+    task: IntArray
+    right: Mapping[str, BoolArray]
+    ensemble: Mapping[str, BoolArray]
+
+
+def ensemble(posterior: FloatArray) -> FloatArray:
+    """(S, n, C) class probabilities -> (n, C) float64 mean over seeds, the prediction of all replicas together."""
+    return np.asarray(posterior.mean(0, dtype=np.float64))
+
+
+def judge_tasks(results: Mapping[str, TrainingResult], at: Kept | Mapping[str, Kept] = "selected") -> JudgedTasks:
+    """Judge results by gold on shared test tasks; there are none if the datasets differ.
+
+    Args:
+        results: name -> result.
+        at: the epoch, of all or by name.
+    """
+    same = len({r.fingerprint for r in results.values()}) == 1
+    tasks = (r.task[(r.split == TEST) & (r.gold >= 0)] for r in results.values())
+    shared = reduce(np.intersect1d, tasks) if same else np.empty(0, np.int64)
+    right: dict[str, BoolArray] = {}
+    together: dict[str, BoolArray] = {}
+    for name, r in results.items():
+        rows = np.flatnonzero(np.isin(r.task, shared) & (r.split == TEST))
+        rows = rows[np.argsort(r.task[rows])]
+        epoch = at if isinstance(at, str) else at[name]
+        posterior = r.probabilities[epoch][:, rows]
+        right[name] = posterior.argmax(-1) == r.gold[rows]
+        together[name] = ensemble(posterior).argmax(-1) == r.gold[rows]
+    return JudgedTasks(shared, right, together)
+
+
+def gold_on_test(result: TrainingResult | RatingsResult) -> IntArray | FloatArray:
+    """(n,) gold of the test tasks with gold."""
+    known = ~np.isnan(result.gold) if isinstance(result, RatingsResult) else result.gold >= 0
+    return np.asarray(result.gold[(result.split == TEST) & known])
+
+
+def explain_missing_gold(results: Sequence[TrainingResult | RatingsResult]) -> str:
+    """Reason why test accuracy or error cannot be measured, one sentence; "" if it can."""
+    if any(len(gold_on_test(r)) for r in results):
+        return ""
+    names = ", ".join(dict.fromkeys(r.dataset for r in results))
+    what = "error" if any(isinstance(r, RatingsResult) for r in results) else "accuracy"
+    if any((r.split == TEST).any() for r in results):
+        return f"The test split of {names} has no gold labels, so {what} cannot be measured."
+    return f"{names} has no test split, so {what} cannot be measured. Give some tasks with gold the split 'test'."

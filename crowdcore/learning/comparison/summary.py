@@ -15,10 +15,16 @@ from crowdcore.analysis.recovery.recovered import effective_confusion, recovered
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.learning.comparison.comparability import common_seeds, names_by, shown_seed
-from crowdcore.learning.comparison.features_seen import features_seen
-from crowdcore.learning.comparison.judged import TEST, Kept, ensemble
-from crowdcore.learning.comparison.selected_by import selected_by
+from crowdcore.learning.comparison.comparability import (
+    TEST,
+    Kept,
+    common_seeds,
+    ensemble,
+    features_seen,
+    names_by,
+    selected_by,
+    shown_seed,
+)
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import At, TrainingResult
 from crowdcore.learning.results.tagged import found_spans
@@ -32,12 +38,12 @@ AT_WORDS: Mapping[At, str] = {
 }
 AT: tuple[At, ...] = tuple(AT_WORDS)
 EPOCHS: tuple[Kept, ...] = ("selected", "last")
-"""The epochs whose predictions are kept."""
+"""The epochs with stored predictions."""
 SCORES = ("accuracy", "macro_f1", "nll", "calibration_error")
 
 
 def accuracies(result: TrainingResult) -> dict[At, FloatArray]:
-    """(S,) test accuracies in the three columns that are never mixed; NaN without gold on the test split."""
+    """(S,) test accuracies at three epochs, which are never mixed; NaN without gold on the test split."""
     try:
         return {at: result.accuracy("test", at=at) for at in AT}
     except DataError:
@@ -45,7 +51,7 @@ def accuracies(result: TrainingResult) -> dict[At, FloatArray]:
 
 
 def errors(result: RatingsResult) -> dict[At, FloatArray]:
-    """(S,) test RMSE in the same three columns; NaN without gold on the test split."""
+    """(S,) test RMSE at the same epochs; NaN without gold on the test split."""
     try:
         return {at: result.score("rmse", at=at) for at in AT}
     except DataError:
@@ -53,24 +59,21 @@ def errors(result: RatingsResult) -> dict[At, FloatArray]:
 
 
 def spans(result: TrainingResult) -> dict[At, FloatArray]:
-    """(S,) F1 of spans on test in the same three columns; of taggers."""
-    found: dict[At, FloatArray] = {at: found_spans(result, "test", at)["f1"].to_numpy() for at in EPOCHS}
-    return {**found, "best": np.nanmax(result.curves[SPAN_F1.on_test], 0)}
+    """(S,) test F1 of spans at the same epochs, for taggers."""
+    kept: dict[At, FloatArray] = {at: found_spans(result, "test", at)["f1"].to_numpy() for at in EPOCHS}
+    return {**kept, "best": np.nanmax(result.curves[SPAN_F1.on_test], 0)}
 
 
-def judged(results: Sequence[TrainingResult | RatingsResult]) -> tuple[SelectionScore, list[dict[At, FloatArray]]]:
-    """What results that stand together are judged by on test, and how each did.
-
-    RMSE of ratings, F1 of spans where all are of taggers, else accuracy.
-    """
+def test_scores(results: Sequence[TrainingResult | RatingsResult]) -> tuple[SelectionScore, list[dict[At, FloatArray]]]:
+    """Choose a test score for several results, and evaluate it: RMSE for ratings, F1 of spans for taggers, accuracy."""
     rated = any(isinstance(r, RatingsResult) for r in results)
     tagged = bool(results) and all(SPAN_F1.on_test in r.curves for r in results)
-    found = [errors(r) if isinstance(r, RatingsResult) else spans(r) if tagged else accuracies(r) for r in results]
-    return RMSE if rated else SPAN_F1 if tagged else ACCURACY, found
+    values = [errors(r) if isinstance(r, RatingsResult) else spans(r) if tagged else accuracies(r) for r in results]
+    return RMSE if rated else SPAN_F1 if tagged else ACCURACY, values
 
 
 def row(result: TrainingResult) -> dict[str, Any]:
-    """What a comparison says of one result, as plain values; standard deviations are those of a sample (n - 1).
+    """One result as plain values; standard deviations are those of a sample (n - 1).
 
     ``ensemble_selected`` and ``ensemble_last`` are accuracies of the mean of the replicas' predictions.
     """
@@ -82,7 +85,7 @@ def row(result: TrainingResult) -> dict[str, Any]:
         **{f"{at}_accuracy": values for at, values in reached.items()},
         **{f"{at}_mean": float(values.mean()) for at, values in reached.items()},
         **{f"{at}_std": deviation(values) for at, values in reached.items()},
-        **{f"ensemble_{at}": together(result, at) for at in EPOCHS},
+        **{f"ensemble_{at}": ensemble_accuracy(result, at) for at in EPOCHS},
         "selected_epoch": result.selected_epoch,
         "selected_by": selected_by(result.validated_on),
         "validated_on": result.validated_on,
@@ -98,7 +101,7 @@ def row(result: TrainingResult) -> dict[str, Any]:
     }
 
 
-def together(result: TrainingResult, at: Kept = "selected") -> float:
+def ensemble_accuracy(result: TrainingResult, at: Kept = "selected") -> float:
     """Test accuracy of the mean of the replicas' predictions; NaN without gold on the test split."""
     try:
         return float(result.accuracy("test", at=at, ensemble=True)[0])
@@ -112,7 +115,7 @@ def deviation(values: FloatArray) -> float:
 
 
 def same_seeds(results: Mapping[str, TrainingResult], at: At) -> dict[str, FloatArray]:
-    """Test accuracies of the seeds that all results have, ready for a paired test; results without any are left out."""
+    """Test accuracies of shared seeds, ready for a paired test; results without accuracies are left out."""
     reached = {name: (r, accuracies(r)[at]) for name, r in results.items()}
     reached = {name: (r, values) for name, (r, values) in reached.items() if not np.isnan(values).any()}
     shared = common_seeds([r for r, _ in reached.values()])
@@ -120,7 +123,7 @@ def same_seeds(results: Mapping[str, TrainingResult], at: At) -> dict[str, Float
 
 
 def curve_bands(results: Mapping[str, TrainingResult] | Mapping[str, RatingsResult], metric: str) -> list[Band]:
-    """A curve of every result that has this metric, over epochs."""
+    """Curves of a metric over epochs, of every result with it."""
     return [
         band(name, r.method, np.arange(1, len(r.curves[metric]) + 1), r.curves[metric])
         for name, r in results.items()
@@ -140,11 +143,10 @@ def class_bands(results: Mapping[str, TrainingResult], at: Kept = "selected") ->
 
 
 def scores(results: Mapping[str, TrainingResult], at: Kept = "selected") -> pd.DataFrame:
-    """Scores on the test split: a row per result, and one for the ensemble of its replicas where there are several.
+    """Scores on the test split: a row per result, and one for the ensemble of its replicas if there are several.
 
     Returns:
-        ``run``; the mean over seeds of each of `SCORES`, and its standard deviation. The row of an ensemble scores the
-        mean of the replicas' predictions, which has no deviation.
+        ``run``; the mean over seeds of each of `SCORES`, and its standard deviation (none for an ensemble).
     """
     rows: list[dict[str, Any]] = []
     for name, r in results.items():
@@ -158,17 +160,17 @@ def scores(results: Mapping[str, TrainingResult], at: Kept = "selected") -> pd.D
             mean = replace(r, seeds=r.seeds[:1], probabilities={at: ensemble(r.probabilities[at])[None]}).scores(
                 "test", at
             )
-            rows.append({"run": together_name(name), **{s: mean[s][0] for s in SCORES}})
+            rows.append({"run": ensemble_name(name), **{s: mean[s][0] for s in SCORES}})
     return pd.DataFrame(rows)
 
 
-def together_name(name: str) -> str:
-    """What the ensemble of a run's replicas is called in tables."""
+def ensemble_name(name: str) -> str:
+    """Name of the ensemble of a run's replicas in tables."""
     return f"{name}, ensemble"
 
 
 def cost(results: Mapping[str, TrainingResult] | Mapping[str, RatingsResult]) -> pd.DataFrame:
-    """One row per result: where it ran, how long (all seeds together), how fast, for how many epochs."""
+    """One row per result: device, time of all seeds together, speed, epochs."""
     return pd.DataFrame(
         [
             {
@@ -189,10 +191,10 @@ def cost(results: Mapping[str, TrainingResult] | Mapping[str, RatingsResult]) ->
 
 
 def recovered(result: TrainingResult, dataset: CrowdDataset) -> dict[str, Any]:
-    """What a result says of its crowd; a part that the method does not have is None.
+    """Recovered parts of a result's crowd; None for parts that the method does not have.
 
     Returns:
-        ``seed``: None for means over seeds, or the one shown where seeds are not comparable, with ``why``;
+        ``seed``: None for means over seeds, or the shown seed if seeds are not comparable, with ``why``;
         ``common_confusion`` (C, C), or None for several groups; ``worker_skill``, name -> mean diagonal of the
         effective confusion; ``omega``, per true class (by gold, else majority vote) its mean ω̄ and its tasks in both
         halves of the ranking.
@@ -214,10 +216,10 @@ def recovered(result: TrainingResult, dataset: CrowdDataset) -> dict[str, Any]:
 
 
 def recovery(result: TrainingResult, dataset: CrowdDataset) -> dict[str, FloatArray]:
-    """(S,) how near a result came to what generated its crowd, for all that both the truth and the method have.
+    """(S,) distances between a result and the truth of a simulated crowd, for all parts that both have.
 
-    Recovery errors are `metrics.recovery_error`; of the individual confusions also weighted by annotations, with the
-    correlation of the workers' skills and of ω.
+    Recovery errors are `metrics.recovery_error`; for individual confusions also weighted by annotations. Correlations
+    are those of the workers' skills and of ω.
     """
     truth, errors = dataset.truth, {}
     if truth is None:

@@ -25,7 +25,7 @@ from crowdcore.learning.results.result import TrainingResult
 Facts: TypeAlias = Mapping[str, Any]
 R = TypeVar("R", bound=TrainingResult | RatingsResult)
 
-_CROWD, _NAME = "crowd: ", "name: "  # heads of the facts about a simulation, and about numbers in a dataset's name
+_CROWD, _NAME = "crowd: ", "name: "  # prefixes of facts about a simulation, and about numbers in a dataset's name
 _COUNTS = ("workers", "labels per task")
 _IDENTITY = ("dataset", "fingerprint")
 
@@ -34,8 +34,8 @@ def facts(result: TrainingResult | RatingsResult, dataset: Labelled | None = Non
     """Properties of a run: method, settings, and its crowd.
 
     Args:
-        result: what the run came to.
-        dataset: what it was trained on; adds the settings of its simulation, and counts.
+        result: the run's result.
+        dataset: its dataset; adds the settings of its simulation, and counts.
     """
     properties: dict[str, Any] = {"method": result.method, **_flat(result.training), **_flat(result.settings)}
     properties |= {"dataset": result.dataset, "fingerprint": result.fingerprint[:8]}
@@ -49,19 +49,19 @@ def facts(result: TrainingResult | RatingsResult, dataset: Labelled | None = Non
     return properties
 
 
-def known(results: Sequence[R], crowds: Iterable[Labelled]) -> list[dict[str, Any]]:
-    """The `facts` of each run, with those of its crowd where that is among these."""
+def facts_of_runs(results: Sequence[R], crowds: Iterable[Labelled]) -> list[dict[str, Any]]:
+    """The `facts` of each run, including those of its crowd if it is one of ``crowds``."""
     by_print = {crowd.fingerprint: crowd for crowd in crowds}
     return [facts(result, by_print.get(result.fingerprint)) for result in results]
 
 
-def named(results: Sequence[R], given: Sequence[str] = ()) -> dict[str, R]:
-    """Runs by their `names`, in their order."""
+def name_runs(results: Sequence[R], given: Sequence[str] = ()) -> dict[str, R]:
+    """Runs by their `names`, in order."""
     return dict(zip(names([facts(result) for result in results], given), results, strict=True))
 
 
 def _simulated(dataset: CrowdDataset) -> dict[str, Any]:
-    """The settings that somebody chose for a simulation, and which tasks it was given."""
+    """The settings of a simulation, and a hash of its tasks if they were given."""
     known = dict(dataset.truth.settings) if dataset.truth is not None else {}
     model = simulate.REGISTRY.get(str(known.get("simulation")))
     if model is not None:
@@ -73,7 +73,7 @@ def _simulated(dataset: CrowdDataset) -> dict[str, Any]:
 
 
 def _flat(settings: Facts, head: str = "") -> dict[str, Any]:
-    """Nested settings under dotted names; lists become texts."""
+    """Flatten nested settings to dotted names; lists become texts."""
     flat: dict[str, Any] = {}
     for key, value in settings.items():
         if isinstance(value, Mapping):
@@ -84,13 +84,13 @@ def _flat(settings: Facts, head: str = "") -> dict[str, Any]:
 
 
 def varying(known: Sequence[Facts]) -> list[str]:
-    """Names of the facts in which at least two of the runs that have them differ, in the order in which they come."""
+    """Names of the facts in which at least two runs differ, in order."""
     keys = dict.fromkeys(key for one in known for key in one)
     return [key for key in keys if len({_mark(one[key]) for one in known if key in one}) > 1]
 
 
 def axes(known: Sequence[Facts]) -> list[str]:
-    """The facts that accuracy can be drawn along: numbers that vary, crowds first; then words that vary."""
+    """The facts to draw accuracy along: numbers that vary, crowds first; then words that vary."""
     free = [key for key in varying(known) if key not in (*_IDENTITY, "method", f"{_CROWD}seed", f"{_CROWD}tasks")]
     words = [key for key in free if not all(_is_number(one[key]) for one in known if key in one)]
     numbers = [key for key in free if key not in words]
@@ -102,7 +102,7 @@ def names(known: Sequence[Facts], given: Sequence[str] = ()) -> list[str]:
 
     Args:
         known: from `facts`, of each run.
-        given: names that somebody gave the runs, "" for those without; they come first.
+        given: names that users gave the runs, "" without; they are used as they are.
     """
     short_names: list[str] = []
     for k, one in enumerate(known):
@@ -122,9 +122,9 @@ def names(known: Sequence[Facts], given: Sequence[str] = ()) -> list[str]:
 
 
 def along(results: Sequence[R], known: Sequence[Facts], x: str, score: Sequence[FloatArray]) -> list[Band]:
-    """A score along a fact: one curve for each method, crowd and setting of everything else that varies.
+    """A score along a fact: one curve for each method, crowd and combination of the other facts that vary.
 
-    Simulated crowds that differ only in their seed are draws of the same: their seeds come together in one point.
+    Simulated crowds that differ only in their seed share one point.
 
     Args:
         results: the runs.
@@ -137,19 +137,19 @@ def along(results: Sequence[R], known: Sequence[Facts], x: str, score: Sequence[
     for k, one in enumerate(known):
         if x in one:
             own = [_words(key, one[key]) for key in varied if key in one]
-            lines.setdefault((results[k].method, *own, *_crowd(one, x)), []).append(k)
+            lines.setdefault((results[k].method, *own, *_crowd_key(one, x)), []).append(k)
     bands = []
     for words, members in lines.items():
         places = sorted({known[k][x] for k in members}, key=_order)
-        values = [_once(results, score, [k for k in members if known[k][x] == place]) for place in places]
+        values = [_pool_seeds(results, score, [k for k in members if known[k][x] == place]) for place in places]
         rivals = [set(other) for other in lines if other[0] == words[0]]
-        telling = [word for word in words[1:] if not all(word in rival for rival in rivals)]
-        bands.append(band(", ".join([words[0], *telling]), words[0], places, values))
+        differing = [word for word in words[1:] if not all(word in rival for rival in rivals)]
+        bands.append(band(", ".join([words[0], *differing]), words[0], places, values))
     return bands
 
 
-def _once(results: Sequence[R], score: Sequence[FloatArray], runs: Sequence[int]) -> FloatArray:
-    """The scores of runs in one point; a seed that was trained twice on the same crowd counts once."""
+def _pool_seeds(results: Sequence[R], score: Sequence[FloatArray], runs: Sequence[int]) -> FloatArray:
+    """The scores of runs in one point; a seed trained twice on the same crowd counts once."""
     levels = {
         (results[k].fingerprint, seed): value
         for k in reversed(runs)
@@ -158,8 +158,8 @@ def _once(results: Sequence[R], score: Sequence[FloatArray], runs: Sequence[int]
     return np.array(list(levels.values()))
 
 
-def _crowd(one: Facts, x: str) -> list[str]:
-    """Words that two runs share if their crowds may stand on one curve along ``x``."""
+def _crowd_key(one: Facts, x: str) -> list[str]:
+    """Words that are equal for two runs if their crowds belong to one curve along ``x``."""
     simulated = {key: value for key, value in one.items() if key.startswith(_CROWD) and key != f"{_CROWD}seed"}
     if simulated and not x.startswith(_NAME):
         return [_words(key, value) for key, value in simulated.items() if key != x]
@@ -180,7 +180,7 @@ def _words(key: str, value: object) -> str:
 
 
 def in_words(key: str) -> str:
-    """What a fact is called where people read it."""
+    """The name of a fact for readers."""
     if key.startswith(_NAME):
         return f"{key.removeprefix(_NAME)} of the dataset's name"
     return key.removeprefix(_CROWD).replace("_", " ")

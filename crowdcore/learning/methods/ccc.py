@@ -20,8 +20,8 @@ from crowdcore.learning.networks.likelihood import gather_rows, log_label
 from crowdcore.learning.networks.ops import worker_product
 from crowdcore.learning.networks.rows import log_softmax, softmax
 from crowdcore.learning.training.data import Batch
-from crowdcore.learning.training.optimiser import learning_rate
 from crowdcore.learning.training.problem import Problem
+from crowdcore.learning.training.steps import learning_rate
 
 _MODELS = 2
 _FLOOR = 1e-5  # what the authors' code adds to probabilities of labels

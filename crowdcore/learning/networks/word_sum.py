@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from crowdcore.learning.training.words import BUCKETS
+from crowdcore.learning.training.inputs import BUCKETS
 
 _SPREAD = 0.1  # standard deviation at the start: a word that training never showed says next to nothing
 

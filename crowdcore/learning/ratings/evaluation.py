@@ -9,7 +9,7 @@ from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.ratings.result import rating_scores
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.evaluation import predict
-from crowdcore.learning.training.replicas import Replicas
+from crowdcore.learning.training.steps import Replicas
 
 
 class RatingEvaluation:

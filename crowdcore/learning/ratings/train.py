@@ -19,9 +19,8 @@ from crowdcore.learning.settings import SEEDS, TrainSettings
 from crowdcore.learning.training.device import numeric_kernels, resolve_device
 from crowdcore.learning.training.events import Listener, NoteEvent
 from crowdcore.learning.training.loop import Replica
-from crowdcore.learning.training.outcome import Outcome
-from crowdcore.learning.training.schedule import Job, Session, run_jobs
-from crowdcore.learning.training.versions import versions
+from crowdcore.learning.training.schedule import Job, Session, run_jobs, versions
+from crowdcore.learning.training.trainer import Outcome
 
 
 def train_ratings(

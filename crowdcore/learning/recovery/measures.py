@@ -108,7 +108,7 @@ def judge(result: TrainingResult, dataset: CrowdDataset) -> pd.DataFrame:
     if truth is None:
         raise DataError(f"{dataset.name} does not say what generated its labels", "Only simulated crowds do.")
     learnt, effective = learnt_of(result, dataset), true_effective(dataset)
-    score, (reached,) = comparison.judged([result])
+    score, (reached,) = comparison.test_scores([result])
     values: dict[str, Any] = {score.measure: reached["selected"], f"{score.measure} last": reached["last"]}
     if truth.common_confusion is not None and learnt.common is not None and truth.common_confusion.ndim == 2:
         values["common error"] = metrics.recovery_error(truth.common_confusion[None], learnt.common[:, None])

@@ -12,7 +12,7 @@ import pandas as pd
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.learning.results.curve_metrics import curve_table
-from crowdcore.learning.training import metrics, naming
+from crowdcore.learning.training import metrics
 from crowdcore.learning.training.inputs import Preparation
 
 At = Literal["selected", "last", "best"]
@@ -171,7 +171,9 @@ class TrainingResult:
         start, now = self.recovered_at(0), self.recovered_at(at)
         there = getattr(now, part)
         if at == "last":  # named by the last epoch's predictions; the start by the selected epoch's
-            there = naming.renamed(naming.as_trained(there, self.names["last"], -2), self.names["selected"], -2)
+            there = metrics.reorder_classes(
+                metrics.restore_classes(there, self.names["last"], -2), self.names["selected"], -2
+            )
         return np.asarray(np.abs(there - getattr(start, part)).sum(-1).mean(-1) / 2)
 
     def accuracy(self, split: str = "test", at: At = "selected", ensemble: bool = False) -> FloatArray:

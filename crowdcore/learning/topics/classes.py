@@ -9,57 +9,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
+from pydantic import Field
 from scipy.optimize import minimize
 from torch import Tensor
 
-from crowdcore.core.types import AnyArray, IntArray
+from crowdcore import aggregation
+from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.ratings import RatingDataset
-from crowdcore.learning.topics.documents import Documents
-from crowdcore.learning.topics.inference import Priors, Topics, divergence, expected_log
+from crowdcore.learning.topics.fitting import FittedTopics, best_of_starts, read_corpus
+from crowdcore.learning.topics.inference import Crowd, Documents, Fitting, Topics, divergence, expected_log
+from crowdcore.learning.training.device import resolve_device
 
 _ROUNDS = 10  # rounds of L-BFGS per iteration
 
 
-@dataclass(frozen=True, eq=False)
-class Crowd:
-    """Answers to D documents, (A,) each.
+class TopicSettings(Fitting):
+    """Settings of MA-sLDAc."""
 
-    Args:
-        document: number of the document.
-        worker: number of the worker.
-        label: the label, or the rating.
-    """
-
-    document: Tensor
-    worker: Tensor
-    label: Tensor
-
-    @classmethod
-    def of(
-        cls, dataset: CrowdDataset | RatingDataset, label: AnyArray, document: IntArray, where: torch.device
-    ) -> Crowd:
-        """The answers to tasks that are documents.
-
-        Args:
-            dataset: all tasks.
-            label: (n_annotations,) the labels, or the ratings.
-            document: (n_tasks,) number of each task's document, -1 where it is none.
-            where: they are kept.
-        """
-        at = document[dataset.task]
-        columns = (at, dataset.worker.astype(np.int64), label)
-        return cls(*(torch.from_numpy(np.ascontiguousarray(column[at >= 0])).to(where) for column in columns))
+    omega: float = Field(default=1.0, gt=0, title="Prior of confusions, ω", description="ω of a confusion's rows.")
 
 
 class _Normaliser:
-    """The bound ``log Σ_l Π_n (Σ_k φ_nk e^{η_lk / N})^{count_n} ≥ E log Σ_l e^{η_l z̄}`` of a batch, with its slopes.
+    """The bound ``log Σ_l Π_n (Σ_k φ_nk e^{η_lk / N})^{count_n} ≥ E log Σ_l e^{η_l z̄}`` of a batch, and its slopes.
 
     Args:
-        documents: B of them.
+        documents: B documents.
         phi: (B, M, K).
         eta: (C, K).
     """
@@ -83,18 +62,16 @@ class _Normaliser:
 
 
 class ClassTopics(Topics):
-    """Topics that speak for classes.
+    """Topics with a softmax regression of the classes.
 
     Args:
         documents: batches of all D documents.
         crowd: their labels.
-        q: (D, C) classes to begin with, λ.
+        q: (D, C) initial classes, λ.
         n_workers: R.
-        n_topics: K.
         n_words: V.
-        priors: see `Priors`.
-        confusion: ω.
-        seed: of the topics to begin with.
+        settings: number of topics and priors.
+        seed: seed of the initial topics.
     """
 
     def __init__(
@@ -103,20 +80,18 @@ class ClassTopics(Topics):
         crowd: Crowd,
         q: Tensor,
         n_workers: int,
-        n_topics: int,
         n_words: int,
-        priors: Priors,
-        confusion: float,
+        settings: TopicSettings,
         seed: tuple[int, int],
     ) -> None:
-        super().__init__(documents, n_topics, n_words, priors, seed)
-        self.crowd, self.n_workers, self.omega = crowd, n_workers, confusion
+        super().__init__(documents, n_words, settings, seed)
+        self.crowd, self.n_workers, self.omega = crowd, n_workers, settings.omega
         self.q, self.n_classes = q.double(), q.shape[1]
-        self.eta = torch.zeros(self.n_classes, n_topics, dtype=torch.float64, device=q.device)
+        self.eta = torch.zeros(self.n_classes, settings.n_topics, dtype=torch.float64, device=q.device)
         self.learn_workers()
 
     def bound_of_workers(self) -> float:
-        """Confusions and η; (D, C) E log π of the labels are put aside."""
+        """Confusions and η; also computes ``evidence``, (D, C) E log π of the labels."""
         given = expected_log(self.confusion)[self.crowd.worker, :, self.crowd.label]
         self.evidence = torch.zeros_like(self.q).index_add(0, self.crowd.document, given)
         return -divergence(self.confusion, self.omega) - self.priors.ridge / 2 * float(self.eta.square().sum())
@@ -147,7 +122,7 @@ class ClassTopics(Topics):
         self.confusion = table.view(self.n_workers, n, n).mT.contiguous()
 
     def learn_eta(self) -> None:
-        """The class's terms are concave in η: some rounds of L-BFGS from where it is."""
+        """Some rounds of L-BFGS, as the terms with η are concave."""
         phis = [log_phi.exp() for log_phi in self.log_phi]
         target = torch.zeros_like(self.eta)
         for b, batch in enumerate(self.documents):
@@ -163,6 +138,91 @@ class ClassTopics(Topics):
             return float(value), slope.cpu().numpy().ravel()
 
         start = self.eta.cpu().numpy().ravel()
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": _ROUNDS})
-        if found.fun <= loss(start)[0]:
-            self.eta = torch.from_numpy(found.x).to(self.eta).view_as(self.eta)
+        best = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": _ROUNDS})
+        if best.fun <= loss(start)[0]:
+            self.eta = torch.from_numpy(best.x).to(self.eta).view_as(self.eta)
+
+
+@dataclass(frozen=True, eq=False)
+class TopicModel(FittedTopics):
+    """A fitted model, with the fields of `FittedTopics`; rows of confusions (by true class) and of topics sum to 1.
+
+    Args:
+        settings: settings of the fit.
+        classes: names of the C classes.
+        weights: (C, K) η of the softmax regression on a text's topic shares.
+        worker_confusion: (R, C, C) expected confusions.
+        posterior: (n, C) λ, the true classes of ``tasks``.
+    """
+
+    settings: TopicSettings
+    classes: tuple[str, ...]
+    weights: FloatArray
+    worker_confusion: FloatArray
+    posterior: FloatArray
+
+    def words(self, n: int = 10) -> pd.DataFrame:
+        """One row per topic: its share of the training words, its most probable class, its ``n`` likeliest words."""
+        likeliest = [self.classes[c] for c in self.weights.argmax(0)]
+        shares = self.topic_shares.mean(0)
+        return pd.DataFrame(
+            {"topic": np.arange(len(shares)), "share": shares, "class": likeliest, "words": self.likeliest_words(n)}
+        )
+
+    def predict_proba(self, texts: Any) -> FloatArray:
+        """(n, C) softmax of the regression on the topics of new texts, which no worker labelled.
+
+        Args:
+            texts: a sequence of texts, or a sparse (n, V) matrix of word counts.
+
+        Raises:
+            SettingError: counts of another number of words.
+        """
+        shares = self.shares_of(texts, self.settings.alpha)
+        return torch.from_numpy(shares @ self.weights.T).softmax(1).numpy()
+
+
+def fit_topics(dataset: CrowdDataset, *, counts: Any = None, device: str = "auto", **settings: Any) -> TopicModel:
+    """Supervised topics with several annotators: MA-sLDAc (Rodrigues et al., TPAMI 2017), in batches.
+
+    Learns from annotated tasks outside the splits valid and test. The bound on the regression's normaliser is that of
+    Wang, Blei and Fei-Fei (2009); steps of a text's topics that would lower the bound are shortened.
+
+    Args:
+        dataset: tasks with texts, and labels of some of them.
+        counts: (n_tasks, V) word counts, sparse or not, instead of texts. Texts are counted in lower case; words of a
+            single training text, or of more than half of them, are left out.
+        device: "auto", "cpu" or "cuda".
+        settings: see `TopicSettings`.
+
+    Raises:
+        DataError: no texts, no words in common, or fewer labelled texts than classes.
+        SettingError: counts that are negative, or not of all tasks.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from dataclasses import replace
+        >>> import crowdcore as cc
+        >>> from crowdcore.data.dataset import Media
+        >>> demo = cc.load_dataset("demo")
+        >>> texts = pd.DataFrame({"text": [f"{demo.classes[c]} {demo.classes[c]} number" for c in demo.gold]})
+        >>> model = fit_topics(replace(demo, media=Media(columns=texts)), n_topics=10, starts=1, iterations=20)
+        >>> model.predict_proba(["seven seven"]).shape
+        (1, 10)
+    """
+    chosen, where = TopicSettings(**settings), resolve_device(device)
+    corpus = read_corpus(dataset, dataset.label.astype(np.int64), counts, where, chosen.least_share, dataset.n_classes)
+    chosen_tasks = np.zeros(dataset.n_tasks, bool)
+    chosen_tasks[corpus.tasks] = True
+    voted = aggregation.get("majority-vote").fit(dataset.where(chosen_tasks[dataset.task]))
+    votes = torch.from_numpy(voted.posterior[corpus.tasks]).to(where)
+    sizes = dataset.n_workers, len(corpus.vocabulary)
+    fit, bound = best_of_starts(
+        chosen, lambda seed: ClassTopics(corpus.documents, corpus.crowd, votes, *sizes, chosen, seed)
+    )
+    rows = fit.confusion / fit.confusion.sum(-1, keepdim=True)
+    parts = (fit.words, fit.topic_shares(), fit.eta, rows, fit.q)
+    topics, shares, eta, confusion, q = (part.cpu().numpy() for part in parts)
+    return TopicModel(
+        corpus.vocabulary, topics, corpus.tasks, shares, bound, chosen, dataset.classes, eta, confusion, q
+    )

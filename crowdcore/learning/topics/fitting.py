@@ -1,4 +1,4 @@
-"""What both topic models share: settings, counted words, the best of several starts, topics of new texts."""
+"""Shared parts of both topic models: word counts, the best of several starts, topics of new texts."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from pydantic import Field
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.core.settings import Settings
-from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.texts import given_texts
-from crowdcore.learning.topics.documents import batches
-from crowdcore.learning.topics.inference import Priors, Topics, expected_log
+from crowdcore.learning.topics.inference import Crowd, Documents, Fitting, Topics, cut_batches, expected_log
 
 _SWEEPS = 30  # over a new document
 _LEAST = 20  # iterations
@@ -28,96 +25,81 @@ _LEAST = 20  # iterations
 T = TypeVar("T", bound=Topics)
 
 
-class Fitting(Settings):
-    """Settings of both topic models."""
-
-    n_topics: int = Field(default=20, ge=1, title="Topics, K", description="Number of topics.")
-    alpha: float = Field(default=0.1, gt=0, title="Prior of proportions, α", description="α of topics in a text.")
-    tau: float = Field(default=0.05, gt=0, title="Prior of topics, τ", description="τ of words in a topic.")
-    ridge: float = Field(
-        default=0.01, gt=0, title="Ridge", description="Precision of the normal prior of the regression's weights η."
-    )
-    least_share: float = Field(
-        default=0.0,
-        ge=0,
-        lt=0.5,
-        title="Rarest words",
-        description="Words in a smaller share of the training texts than this, or in only one, are left out.",
-    )
-    iterations: int = Field(default=100, ge=1, title="Iterations", description="Iterations at most.")
-    tolerance: float = Field(
-        default=1e-5, ge=0, title="Tolerance", description="Relative gain of the bound below which it stops."
-    )
-    starts: int = Field(
-        default=3, ge=1, title="Starts", description="Random topics to start from; the highest bound wins."
-    )
-    seed: int = Field(default=0, ge=0, title="Seed", description="Seed of the topics to start from.")
-
-    @property
-    def priors(self) -> Priors:
-        """Those of topics and η."""
-        return Priors(self.alpha, self.tau, self.ridge)
-
-
 @dataclass(frozen=True, eq=False)
-class Words:
-    """Words of the tasks that are learnt from.
+class Corpus:
+    """Annotated training tasks with words, and their answers.
 
     Args:
-        tasks: (n,) ascending.
-        counts: sparse (n, V).
-        vocabulary: (V,) words, or their numbers where counts were given.
+        tasks: (n,) ascending task numbers.
+        vocabulary: (V,) words, or their numbers if counts were given.
+        documents: batches of word counts; document k is task ``tasks[k]``.
+        crowd: the answers to the documents.
     """
 
     tasks: IntArray
-    counts: Any
     vocabulary: AnyArray
-
-    def number(self, n_tasks: int) -> IntArray:
-        """(n_tasks,) document of each task, -1 where it is none."""
-        number = np.full(n_tasks, -1, np.int64)
-        number[self.tasks] = np.arange(len(self.tasks))
-        return number
+    documents: list[Documents]
+    crowd: Crowd
 
 
-def count_words(
-    dataset: CrowdDataset | RatingDataset, chosen: BoolArray, least_share: float, counts: Any = None
-) -> Words:
-    """Words of the chosen tasks (n_tasks,) that have a text, or the counts (n_tasks, V) that are given.
+def read_corpus(
+    dataset: CrowdDataset | RatingDataset,
+    label: AnyArray,
+    counts: Any,
+    device: torch.device,
+    least_share: float,
+    least_tasks: int,
+) -> Corpus:
+    """Count the words of annotated training tasks.
 
     Args:
         dataset: all tasks.
-        chosen: to learn from.
-        least_share: see `Fitting`; given counts are taken as they are.
-        counts: instead of texts.
+        label: (n_annotations,) the labels, or the ratings.
+        counts: (n_tasks, V) word counts, or None to count the words of the texts.
+        device: where the corpus is kept.
+        least_share: see `Fitting`; given counts are used as they are.
+        least_tasks: minimum number of tasks.
 
     Raises:
-        DataError: no texts, or no words in common.
+        DataError: no texts, no words in common, or fewer than ``least_tasks`` tasks with words.
         SettingError: counts that are negative, or not of all tasks.
     """
+    chosen = dataset.annotated & (dataset.split <= 0)
     if counts is not None:
         counts = sparse.csr_matrix(counts)
         if counts.shape[0] != dataset.n_tasks or counts.min() < 0:
             raise SettingError("counts", f"be counts of words in {dataset.n_tasks:,} tasks", counts.shape)
         tasks = np.flatnonzero(chosen)
-        return Words(tasks, counts[tasks], np.arange(counts.shape[1]))
-    given = given_texts(dataset, "Add a column `text` to tasks.*; in Python, `counts` takes word counts.")
-    texts = given.fillna("").astype(str).to_numpy()
-    tasks = np.flatnonzero(chosen & np.array([bool(text.strip()) for text in texts]))
-    try:
-        counter = CountVectorizer(min_df=max(2, math.ceil(least_share * len(tasks))), max_df=0.5)
-        found = counter.fit_transform(texts[tasks])
-    except ValueError as error:
-        raise DataError(f"The texts have no words in common ({error})", "Give `counts` of your own.") from error
-    return Words(tasks, found, np.array(counter.get_feature_names_out(), str))
+        counts, vocabulary = counts[tasks], np.arange(counts.shape[1])
+    else:
+        given = given_texts(dataset, "Add a column `text` to tasks.*; in Python, `counts` takes word counts.")
+        texts = given.fillna("").astype(str).to_numpy()
+        tasks = np.flatnonzero(chosen & np.array([bool(text.strip()) for text in texts]))
+        try:
+            counter = CountVectorizer(min_df=max(2, math.ceil(least_share * len(tasks))), max_df=0.5)
+            counts = counter.fit_transform(texts[tasks])
+        except ValueError as error:
+            raise DataError(f"The texts have no words in common ({error})", "Give `counts` of your own.") from error
+        vocabulary = np.array(counter.get_feature_names_out(), str)
+    if len(tasks) < least_tasks:
+        raise DataError(
+            f"{dataset.name} has only {len(tasks)} annotated training tasks with words",
+            f"There must be at least {least_tasks}.",
+        )
+    number = np.full(dataset.n_tasks, -1, np.int64)
+    number[tasks] = np.arange(len(tasks))
+    document = number[dataset.task]
+    columns = (document, dataset.worker.astype(np.int64), label)
+    answers = (torch.from_numpy(np.ascontiguousarray(column[document >= 0])).to(device) for column in columns)
+    return Corpus(tasks, vocabulary, cut_batches(counts, device), Crowd(*answers))
 
 
 def best_of_starts(settings: Fitting, begin: Callable[[tuple[int, int]], T]) -> tuple[T, FloatArray]:
-    """The topics with the highest bound, and their bound in every iteration.
+    """Fit from several starts; returns the topics with the highest bound, and their bound in every iteration.
 
     Args:
-        settings: of the fit.
-        begin: topics to start from, by seed and number of the start.
+        settings: settings of the fit.
+        begin: creates initial topics from seed and number of the start.
     """
     runs = []
     for start in range(settings.starts):
@@ -127,7 +109,7 @@ def best_of_starts(settings: Fitting, begin: Callable[[tuple[int, int]], T]) -> 
 
 
 def _climb(topics: Topics, settings: Fitting) -> list[float]:
-    """The bound of every iteration, until it gains little or there were enough."""
+    """The bound of every iteration, until it gains less than the tolerance."""
     bound: list[float] = []
     for i in range(settings.iterations):
         bound.append(topics.step(learn_eta=i >= min(topics.words_first, settings.iterations // 2)))
@@ -138,14 +120,14 @@ def _climb(topics: Topics, settings: Fitting) -> list[float]:
 
 @dataclass(frozen=True, eq=False)
 class FittedTopics:
-    """What was learnt of topics; their rows sum to 1.
+    """Fitted topics; their rows sum to 1.
 
     Args:
-        vocabulary: (V,) words, or their numbers where counts were given.
+        vocabulary: (V,) words, or their numbers if counts were given.
         topic_parameter: (K, V) ζ, Dirichlet parameters of the topics.
-        tasks: (n,) tasks that it was fitted to, annotated ones outside validation and test.
-        topic_shares: (n, K) expected shares of topics in them.
-        bound: (iterations,) lower bound of the log evidence; it never falls.
+        tasks: (n,) annotated training tasks.
+        topic_shares: (n, K) expected shares of topics in the tasks.
+        bound: (iterations,) lower bound of the log evidence, never falling.
     """
 
     vocabulary: AnyArray
@@ -176,7 +158,7 @@ class FittedTopics:
             raise SettingError("texts", f"have counts of {n_words} words", counts.shape[1])
         log_words = expected_log(torch.from_numpy(self.topic_parameter)).T
         shares = np.zeros((counts.shape[0], n_topics))
-        for batch in batches(counts, torch.device("cpu")):
+        for batch in cut_batches(counts, torch.device("cpu")):
             likely = log_words[batch.word]
             likely = (likely - likely.amax(-1, keepdim=True)).exp()  # (B, M, K), φ ∝ likely · exp E log θ
             total = batch.count.sum(1, keepdim=True).expand(-1, n_topics) / n_topics

@@ -11,31 +11,98 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 
-from crowdcore.learning.topics.documents import Documents
+from crowdcore.core.settings import Settings
 
+_CELLS = 2**16  # distinct words of one batch, including padding
+_CELLS_IN_CACHE = 2**12  # on a processor, where batches that fit its cache are twice as fast
 _HALVINGS = 5  # of the step of a document whose bound would fall
 _ROUNDING = 1e-12  # relative
 
 
-@dataclass(frozen=True)
-class Priors:
-    """Symmetric Dirichlet parameters, and the precision of η.
+class Fitting(Settings):
+    """Settings of both topic models; α, τ are symmetric Dirichlet parameters, the prior of η is ``-ridge/2 ‖η‖²``."""
+
+    n_topics: int = Field(default=20, ge=1, title="Topics, K", description="Number of topics.")
+    alpha: float = Field(default=0.1, gt=0, title="Prior of proportions, α", description="α of topics in a text.")
+    tau: float = Field(default=0.05, gt=0, title="Prior of topics, τ", description="τ of words in a topic.")
+    ridge: float = Field(
+        default=0.01, gt=0, title="Ridge", description="Precision of the normal prior of the regression's weights η."
+    )
+    least_share: float = Field(
+        default=0.0,
+        ge=0,
+        lt=0.5,
+        title="Rarest words",
+        description="Words in a smaller share of the training texts than this, or in only one, are left out.",
+    )
+    iterations: int = Field(default=100, ge=1, title="Iterations", description="Iterations at most.")
+    tolerance: float = Field(
+        default=1e-5, ge=0, title="Tolerance", description="Relative gain of the bound below which it stops."
+    )
+    starts: int = Field(
+        default=3, ge=1, title="Starts", description="Random topics to start from; the highest bound wins."
+    )
+    seed: int = Field(default=0, ge=0, title="Seed", description="Seed of the topics to start from.")
+
+
+@dataclass(frozen=True, eq=False)
+class Documents:
+    """Word counts of B documents with M distinct words at most, padded.
 
     Args:
-        proportions: α.
-        words: τ.
-        ridge: of ``-ridge/2 ‖η‖²``.
+        number: (B,) document numbers.
+        word: (B, M) word numbers; 0 for padding.
+        count: (B, M) float64 number of occurrences; 0 for padding.
     """
 
-    proportions: float
-    words: float
-    ridge: float
+    number: Tensor
+    word: Tensor
+    count: Tensor
+
+    @property
+    def length(self) -> Tensor:
+        """(B,) words of each document, N; 1 for one without words."""
+        return self.count.sum(1).clamp_min(1)
+
+
+def cut_batches(counts: Any, device: torch.device) -> list[Documents]:
+    """Cut a sparse (n_documents, V) matrix of counts into batches of documents with similar numbers of words."""
+    counts = counts.tocsr()
+    counts.sum_duplicates()
+    most = min(_CELLS, _CELLS_IN_CACHE) if device.type == "cpu" else _CELLS
+    distinct = np.diff(counts.indptr)
+    order = np.argsort(distinct, kind="stable")
+    width = np.maximum(distinct[order], 1)
+    documents, first = [], 0
+    while first < len(order):
+        cells = np.arange(1, len(order) - first + 1) * width[first:]
+        last = first + max(1, int(np.searchsorted(cells, most, "right")))
+        number = order[first:last]
+        at = np.arange(width[last - 1])
+        here = at < distinct[number, None]
+        cell = np.where(here, counts.indptr[number, None] + at, 0)
+        word = np.where(here, counts.indices[cell], 0) if len(counts.data) else np.zeros(cell.shape)
+        count = np.where(here, counts.data[cell], 0) if len(counts.data) else np.zeros(cell.shape)
+        parts = (number.astype(np.int64), word.astype(np.int64), count.astype(np.float64))
+        documents.append(Documents(*(torch.from_numpy(part).to(device) for part in parts)))
+        first = last
+    return documents
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """Answers to D documents, (A,) each: document number, worker number, and the label or rating."""
+
+    document: Tensor
+    worker: Tensor
+    label: Tensor
 
 
 def expected_log(parameter: Tensor) -> Tensor:
@@ -53,23 +120,20 @@ def divergence(parameter: Tensor, prior: float) -> float:
 
 
 class Topics(ABC):
-    """The posterior, and the steps that improve it; a subclass says what answers are and how topics speak for them.
+    """The posterior, and the steps that improve it; a subclass models the answers given a document's topics.
 
     Args:
         documents: batches of all D documents.
-        n_topics: K.
         n_words: V.
-        priors: see `Priors`.
-        seed: of the topics to begin with.
+        settings: number of topics and priors.
+        seed: seed of the initial topics.
     """
 
     words_first: ClassVar[int] = 10
     """Iterations before η is learnt."""
 
-    def __init__(
-        self, documents: list[Documents], n_topics: int, n_words: int, priors: Priors, seed: tuple[int, int]
-    ) -> None:
-        self.documents, self.priors = documents, priors
+    def __init__(self, documents: list[Documents], n_words: int, settings: Fitting, seed: tuple[int, int]) -> None:
+        self.documents, self.priors, n_topics = documents, settings, settings.n_topics
         device, n = documents[0].word.device, sum(len(batch.number) for batch in documents)
         noise = np.random.default_rng(seed).gamma(100, 0.01, (n_topics, n_words))
         self.words = torch.from_numpy(noise).to(device)  # ζ (K, V)
@@ -80,10 +144,10 @@ class Topics(ABC):
         ]
 
     def step(self, sweeps: int = 2, learn_eta: bool = True) -> float:
-        """Documents, then topics, workers and η; returns the bound after the documents' part."""
+        """Improve documents, then topics, workers and η; returns the bound after the documents."""
         log_words = expected_log(self.words).T.contiguous()
-        bound = self.bound_of_workers() - divergence(self.words, self.priors.words)
-        words = torch.full_like(self.words.T, self.priors.words)
+        bound = self.bound_of_workers() - divergence(self.words, self.priors.tau)
+        words = torch.full_like(self.words.T, self.priors.tau)
         for b, batch in enumerate(self.documents):
             for _ in range(sweeps):
                 self._sweep(b, log_words[batch.word])
@@ -98,23 +162,23 @@ class Topics(ABC):
 
     @abstractmethod
     def bound_of_workers(self) -> float:
-        """The part of the bound that belongs to workers and η, called before a step's documents."""
+        """The part of the bound of workers and η, called before a step's documents."""
 
     @abstractmethod
     def bound_of_phi(self, b: int, phi: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
-        """(B,) what a batch's answers add to the bound by φ (B, M, K); what gives (B, M, K) slopes per occurrence."""
+        """(B,) part of the bound of a batch's answers that depends on φ (B, M, K), and a function for its slopes."""
 
     @abstractmethod
     def answer(self, b: int) -> None:
-        """Improve what is believed of the answers of a batch."""
+        """Improve the posterior of the answers of a batch."""
 
     @abstractmethod
     def bound_of_answers(self, b: int) -> float:
-        """The part of the bound that belongs to the answers of a batch and is not of φ."""
+        """The part of the bound of a batch's answers that does not depend on φ."""
 
     @abstractmethod
     def learn_workers(self) -> None:
-        """Improve what is believed of workers."""
+        """Improve the workers' parameters."""
 
     @abstractmethod
     def learn_eta(self) -> None:
@@ -123,39 +187,39 @@ class Topics(ABC):
     def _sweep(self, b: int, log_words: Tensor) -> None:
         """γ, then φ, then the answers of a batch, from (B, M, K) E log β."""
         batch = self.documents[b]
-        gamma = self.priors.proportions + (batch.count.unsqueeze(-1) * self.log_phi[b].exp()).sum(1)
+        gamma = self.priors.alpha + (batch.count.unsqueeze(-1) * self.log_phi[b].exp()).sum(1)
         self.proportions[batch.number] = gamma
         self.log_phi[b] = self._topics_of_words(b, expected_log(gamma).unsqueeze(1) + log_words)
         self.answer(b)
 
     def _topics_of_words(self, b: int, prior: Tensor) -> Tensor:
-        """φ ∝ exp(prior + slope of the answers' terms), shortened where it would lower a document's bound."""
+        """φ ∝ exp(prior + slope of the answers' terms), with shorter steps where a document's bound would fall."""
         log_phi = self.log_phi[b]
         start, slopes = self._bound_with_words(b, log_phi, prior)
         wanted = (prior + slopes()).log_softmax(-1)
         step = torch.ones_like(start)
         for _ in range(_HALVINGS):
             size = step.view(-1, 1, 1)
-            found = ((1 - size) * log_phi + size * wanted).log_softmax(-1)
-            falls = self._bound_with_words(b, found, prior)[0] < start - _ROUNDING * start.abs()
+            shorter = ((1 - size) * log_phi + size * wanted).log_softmax(-1)
+            falls = self._bound_with_words(b, shorter, prior)[0] < start - _ROUNDING * start.abs()
             if not falls.any():
-                return found
+                return shorter
             step = torch.where(falls, step / 2, step)
-        return torch.where(falls.view(-1, 1, 1), log_phi, found)
+        return torch.where(falls.view(-1, 1, 1), log_phi, shorter)
 
     def _bound_with_words(self, b: int, log_phi: Tensor, prior: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
-        """(B,) the terms in which φ occurs, and what gives (B, M, K) slopes of those of the answers."""
+        """(B,) the terms with φ, and a function for the (B, M, K) slopes of the answers' terms."""
         phi = log_phi.exp()
         value, slopes = self.bound_of_phi(b, phi)
         per_word = (phi * (prior - log_phi)).sum(-1)
         return (self.documents[b].count * per_word).sum(1) + value, slopes
 
     def _bound(self, b: int, log_words: Tensor) -> float:
-        """The part of the bound that belongs to a batch."""
+        """The part of the bound of a batch."""
         gamma = self.proportions[self.documents[b].number]
         prior = expected_log(gamma).unsqueeze(1) + log_words
         topics = float(self._bound_with_words(b, self.log_phi[b], prior)[0].sum())
-        return topics + self.bound_of_answers(b) - divergence(gamma, self.priors.proportions)
+        return topics + self.bound_of_answers(b) - divergence(gamma, self.priors.alpha)
 
     def mean_topics(self, b: int) -> Tensor:
         """(B, K) expected share of each topic among a document's words, φ̄."""

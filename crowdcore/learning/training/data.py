@@ -10,10 +10,12 @@ import torch
 from torch import Tensor
 
 from crowdcore.core.types import AnyArray, IntArray
+from crowdcore.data.sentences import rows_of
 from crowdcore.learning.training.inputs import refuse_not_finite
 from crowdcore.learning.training.problem import Problem
 
 _RESIDENT_SHARE = 0.4  # of the device's free memory that inputs may take before they are streamed
+_POOL = 16  # batches among which sentences are sorted by length
 
 
 class Batch(NamedTuple):
@@ -26,9 +28,9 @@ class Batch(NamedTuple):
         worker: (A,).
         label: (A,).
         weight: (A,) 1, or 0 for padding.
-        target: (B, C) or (B,) what `CrowdMethod.targets` gave, or None.
-        extra: (..., *input shape) of the tasks that `CrowdMethod.extra` asked for; None without, and outside training.
-        extra_label: (...) what it gave with them.
+        target: (B, C) or (B,) from `CrowdMethod.targets`, or None.
+        extra: (..., *input shape) inputs of the tasks from `CrowdMethod.extra`; None without, and outside training.
+        extra_label: (...) labels from `CrowdMethod.extra`.
     """
 
     features: Tensor
@@ -47,7 +49,7 @@ class Batch(NamedTuple):
 
 
 class Index(NamedTuple):
-    """Which tasks and annotations make a batch of S replicas: (S, B), (S, A), (S, A) int64."""
+    """Tasks (S, B) and annotations (S, A) of a batch of S replicas, with the row of each annotation's task (S, A)."""
 
     task: Tensor
     entry: Tensor
@@ -55,13 +57,13 @@ class Index(NamedTuple):
 
 
 class Data:
-    """A problem's inputs and annotations where training happens.
+    """A problem's inputs and annotations on the training device.
 
     Args:
-        problem: what to learn from.
-        device: where.
-        resident: inputs on the device (else every batch is gathered on the host, and device memory is flat in the
-            number of tasks); None decides by size.
+        problem: training, validation and test tasks.
+        device: training device.
+        resident: keep all inputs on the device (else every batch is gathered on the host, and device memory does not
+            grow with the number of tasks); None decides by size.
         targets: (n_train, C) or (n_train,) given with each batch.
     """
 
@@ -69,7 +71,7 @@ class Data:
         self, problem: Problem, device: torch.device, resident: bool | None = None, targets: AnyArray | None = None
     ) -> None:
         self.problem, self.device = problem, device
-        self.resident = _fits(problem, device) if resident is None else resident
+        self.resident = _fits_device(problem, device) if resident is None else resident
         home = device if self.resident else torch.device("cpu")
         self.worker = torch.from_numpy(np.append(problem.worker, 0)).to(home)
         self.label = torch.from_numpy(np.append(problem.label, 0)).to(home)
@@ -102,7 +104,7 @@ class Data:
         return x if isinstance(tasks, slice) else x.reshape(*tasks.shape, *x.shape[1:])
 
     def batch(self, index: Index) -> Batch:
-        """The batch of S replicas that an index names; every field has the leading axis S."""
+        """Gather a batch for S replicas; every field has the leading axis S."""
         last = len(self.worker) - 1
         parts = (
             torch.take(self.worker, index.entry),
@@ -116,7 +118,7 @@ class Data:
         return Batch(self.inputs(index.task), task, row, worker, label, weight, target)
 
     def stretch(self, tasks: slice) -> Batch:
-        """Consecutive tasks with their annotations, the same for all replicas (no leading axis)."""
+        """Consecutive tasks with their annotations, shared by all replicas (no leading axis)."""
         first, last = np.searchsorted(self.problem.task, [tasks.start, tasks.stop])
         n = last - first
         row = torch.from_numpy(self.problem.task[first:last] - tasks.start)
@@ -132,7 +134,7 @@ class Data:
         )
 
     def chunks(self, tasks: slice, size: int) -> Iterator[slice]:
-        """Consecutive pieces of a range of tasks, each of whole sentences where there are any."""
+        """Split a range of tasks into consecutive pieces; sentences stay whole."""
         start, sentences = tasks.start, self.problem.sentence_start
         while start < tasks.stop:
             stop = min(start + size, tasks.stop)
@@ -143,7 +145,7 @@ class Data:
             start = stop
 
 
-def _fits(problem: Problem, device: torch.device) -> bool:
+def _fits_device(problem: Problem, device: torch.device) -> bool:
     if device.type != "cuda":
         return not any(isinstance(array, np.memmap) and array.nbytes > 2**31 for array in problem.rows.arrays)
     size = len(problem.order) * int(np.prod(problem.rows.shape[1:])) * (1 if problem.rows.dtype == np.uint8 else 4)
@@ -154,7 +156,7 @@ class Feed:
     """Shuffled batches of S replicas, epoch after epoch; each replica's order depends on its own seed alone.
 
     Args:
-        data: where to gather from.
+        data: inputs and annotations.
         seeds: one seed per replica.
         batch_size: tasks per step; at ``n_train`` and above every step is the whole training set, unshuffled and
             shared by the replicas.
@@ -206,3 +208,48 @@ class Feed:
             entry[batch, s, within] = slot + np.repeat(self._start[order] - (np.cumsum(of) - of), of)
             row[batch, s, within] = np.repeat(np.arange(self.n) % b, of)
         return np.stack(orders), entry, row, width
+
+
+class SentenceFeed(Feed):
+    """Shuffled batches of ``batch_size`` sentences of one replica, similar lengths together.
+
+    Args:
+        data: inputs and annotations of tokens.
+        seed: seed of the replica.
+        batch_size: sentences per step.
+    """
+
+    def __init__(self, data: Data, seed: int, batch_size: int) -> None:
+        super().__init__(data, (seed,), 1)
+        start = data.problem.sentence_start
+        assert start is not None
+        self.sentence_start = start[start <= self.n]
+        self.batch_size = batch_size
+        self.shared = False
+
+    @property
+    def n_batches(self) -> int:
+        """Steps per epoch."""
+        return -(-(len(self.sentence_start) - 1) // self.batch_size)
+
+    def epoch(self, number: int) -> Iterator[Index]:
+        """Indices of one epoch's batches."""
+        rng = np.random.default_rng((self.seeds[0], number))
+        length = np.diff(self.sentence_start)
+        order = rng.permutation(len(length))
+        pool = np.arange(len(order)) // (_POOL * self.batch_size)
+        order = order[np.lexsort((length[order], pool))]
+        home = self.data.device if self.data.resident else torch.device("cpu")
+        for k in rng.permutation(self.n_batches):
+            task = rows_of(self.sentence_start, order[k * self.batch_size : (k + 1) * self.batch_size])
+            entry = rows_of(self._start, task)
+            row = np.repeat(np.arange(len(task)), np.diff(self._start)[task])
+            yield Index(*(torch.from_numpy(a).unsqueeze(0).to(home) for a in (task, entry, row)))
+
+
+def make_feed(data: Data, seeds: tuple[int, ...], batch_size: int, fixed_width: bool = False) -> Feed:
+    """Feed of tasks, or of whole sentences for a network that reads sentences."""
+    if data.problem.sentence_start is None:
+        return Feed(data, seeds, batch_size, fixed_width)
+    assert len(seeds) == 1, "sentences of several replicas do not fit into one array"
+    return SentenceFeed(data, seeds[0], batch_size)

@@ -1,22 +1,25 @@
-"""Choice of the device, and detection of out-of-memory errors."""
+"""The device: its choice, exact and deterministic kernels, steps as CUDA graphs."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from crowdcore.core.errors import SettingError
 
+_WARM_UP = 3  # runs that CUDA's libraries need before a graph is recorded
+
 
 def resolve_device(name: str) -> torch.device:
-    """``"auto"`` (CUDA where there is one), ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+    """Device for ``"auto"`` (CUDA if available), ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
 
     Raises:
-        SettingError: no such device here.
+        SettingError: there is no such device.
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -35,7 +38,7 @@ def resolve_device(name: str) -> torch.device:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory, the device's or the host's, is full."""
+    """Whether an error means that the device or the host is out of memory."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     text = str(error)
@@ -44,7 +47,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 @contextmanager
 def numeric_kernels(deterministic: bool) -> Iterator[None]:
-    """Within: float32 is float32, without TF32 in convolutions; if wanted, every run gives the same result."""
+    """Context without TF32 in convolutions; with ``deterministic``, every run gives the same result."""
     cudnn: Any = torch.backends.cudnn
     layers = cudnn.conv, cudnn.rnn
     precisions = [layer.fp32_precision for layer in layers]
@@ -62,3 +65,45 @@ def numeric_kernels(deterministic: bool) -> Iterator[None]:
             layer.fp32_precision = precision
         torch.use_deterministic_algorithms(before[0])
         cudnn.benchmark = before[1]
+
+
+class UnrecordableError(RuntimeError):
+    """A step cannot be recorded on a CPU; it must run eagerly."""
+
+
+def restore(state: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+    """Copy values back into tensors."""
+    with torch.no_grad():
+        for tensor, value in zip(state, values, strict=True):
+            tensor.copy_(value)
+
+
+class CudaGraph:
+    """A function of fixed shapes as a CUDA graph.
+
+    Args:
+        function: reads ``inputs``, returns a tensor.
+        inputs: its static input tensors.
+        state: all tensors that it changes, restored after the warm-up.
+    """
+
+    def __init__(self, function: Callable[[], Tensor], inputs: tuple[Tensor, ...], state: Sequence[Tensor]) -> None:
+        self.inputs = inputs
+        before = [t.detach().clone() for t in state]
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(_WARM_UP):
+                function()
+        torch.cuda.current_stream().wait_stream(side)
+        restore(state, before)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.output = function()
+
+    def __call__(self, inputs: tuple[Tensor, ...]) -> Tensor:
+        """Run on other inputs; the next run overwrites the result."""
+        for static, value in zip(self.inputs, inputs, strict=True):
+            static.copy_(value, non_blocking=True)
+        self.graph.replay()
+        return self.output

@@ -1,4 +1,4 @@
-"""Accuracies and recovery errors of all replicas, computed on the device and fetched once an epoch."""
+"""Predictions, metrics and recovered matrices of all replicas, computed on the device and fetched once an epoch."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ import torch
 from torch import Tensor
 
 from crowdcore.analysis.spans import compare_tags
-from crowdcore.core.types import FloatArray
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.tags import TagScheme
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.training.data import Data
-from crowdcore.learning.training.kept_epochs import omega_of
-from crowdcore.learning.training.naming import match_names
-from crowdcore.learning.training.replicas import Replicas
+from crowdcore.learning.training.metrics import match_names
+from crowdcore.learning.training.steps import Replicas
 
 _CHUNK, _CACHED = 4096, 64  # tasks at once; images whose layers stay in a processor's cache
 _FOLLOWED = 10_000  # training tasks up to which their accuracy is worth the time of another pass
 _MEASURED = 4_000_000  # numbers in all confusions up to which distances are worth it
+_MATRICES = ("worker_confusion", "common_confusion")
+_EPOCHS = 9  # kept at most, including the start and the last
+_BYTES = 64 << 20  # of all kept epochs of a stack
 
 
 @torch.no_grad()
@@ -39,7 +41,7 @@ def predict(replicas: Replicas, data: Data, tasks: slice, training_tasks: bool =
 
 
 def _predicted(replicas: Replicas, data: Data, piece: slice) -> Any:
-    """`predicted` of some tasks; what training does not change is computed once."""
+    """`predicted` of some tasks, with `CrowdMethod.fixed` computed once."""
     inputs = data.inputs(piece)
     if replicas.method.fixed is CrowdMethod.fixed:
         return replicas.call("predicted", inputs)
@@ -50,18 +52,17 @@ def _predicted(replicas: Replicas, data: Data, piece: slice) -> Any:
 
 
 class Evaluation:
-    """What is measured after every epoch: accuracy and NLL of each split, recovery errors if truth is known.
+    """Metrics after every epoch: accuracy and NLL of each split, recovery errors if truth is known.
 
-    Of taggers also the F1 of spans, but on training tokens. Also how far confusions moved from their start (mean
-    over workers with labels and over rows of half the sum of absolute differences, 0 to 1) and how much ω varies.
-    Training tasks and ω count only where there are no more than 10,000 tasks, and distances only up to 4 million
-    numbers.
+    Taggers also have the F1 of spans, except on training tokens. Other metrics are how far confusions moved from their
+    start (mean over workers with labels and over rows of half the sum of absolute differences, 0 to 1) and the standard
+    deviation of ω. Training tasks and ω are measured up to 10,000 training tasks, distances up to 4 million numbers.
 
     Args:
-        replicas: whose predictions and confusions.
-        data: where the tasks are.
-        match: name latent classes by the validation split's gold before anything is compared.
-        start: distances are measured from these confusions, (S, ...) each.
+        replicas: the stack.
+        data: the tasks.
+        match: name latent classes by the validation split's gold before comparing.
+        start: confusions (S, ...) from which distances are measured.
     """
 
     def __init__(self, replicas: Replicas, data: Data, match: bool, start: Mapping[str, FloatArray]) -> None:
@@ -82,15 +83,10 @@ class Evaluation:
         self._sentence = None if words is None else words.of_task[problem.order]
         self._range = slice(problem.splits[next(iter(labels))].start, test.stop)
         self._labels = {s: torch.from_numpy(v).to(data.device) for s, v in labels.items() if (v >= 0).any()}
-        self._has_recovery = bool(self._truth(data))
-        worker = data.problem.worker[: data.problem.n_train_annotations]
-        self._labelled = torch.from_numpy(np.unique(worker)).to(data.device)
-
-    def _truth(self, data: Data) -> dict[str, Tensor]:
-        truth = data.problem.dataset.truth
+        truth = problem.dataset.truth
         parts = {} if truth is None else {"worker": truth.worker_confusion, "common": truth.common_confusion}
         self._true = {k: torch.from_numpy(v).float().to(data.device) for k, v in parts.items() if v is not None}
-        return self._true
+        self._labelled = torch.from_numpy(np.unique(problem.worker[: problem.n_train_annotations])).to(data.device)
 
     @torch.no_grad()
     def __call__(self) -> dict[str, Tensor]:
@@ -108,7 +104,7 @@ class Evaluation:
                 metrics |= {f"{split}_{k}": v for k, v in _scores(part, labels).items()}
                 if self._scheme is not None and split != "train":
                     metrics[f"{split}_span_f1"] = self._span_f1(part, split, labels)
-        if self._has_recovery or self._start:
+        if self._true or self._start:
             metrics |= self._confusions(self.replicas.call("recovered"), order)
         if self.replicas.method.learns_confusions and self.data.problem.n_train <= _FOLLOWED:
             omega = omega_of(self.replicas, self.data, slice(0, self.data.problem.n_train))
@@ -157,8 +153,68 @@ def _scores(log_p: Tensor, labels: Tensor) -> dict[str, Tensor]:
 
 
 def fetch(metrics: dict[str, Tensor]) -> dict[str, FloatArray]:
-    """To the host in one transfer, float64."""
+    """Copy to the host in one transfer, float64."""
     if not metrics:
         return {}
     table = torch.stack(list(metrics.values())).double().cpu().numpy()
     return {name: np.asarray(row) for name, row in zip(metrics, table, strict=True)}
+
+
+@torch.no_grad()
+def recovered_of(replicas: Replicas) -> dict[str, AnyArray]:
+    """part -> (S, ...) `CrowdMethod.recovered` in the current state, computed in float64."""
+    exact = {k: v.double() if v.is_floating_point() else v for k, v in replicas.tensors().items()}
+    recovered: dict[str, Any] = replicas.call("recovered", state=exact)
+    return {name: value.cpu().numpy() for name, value in recovered.items()}
+
+
+@torch.no_grad()
+def omega_of(replicas: Replicas, data: Data, tasks: slice | None = None) -> Tensor | None:
+    """ω of every annotation of some tasks (default: all) in the problem's order, (S, A); None without ω."""
+    if replicas.method.omega is CrowdMethod.omega:
+        return None
+    replicas.train(False)
+    pieces = data.chunks(slice(0, len(data.problem.order)) if tasks is None else tasks, _CHUNK)
+    parts = [replicas.call("omega", batch) for batch in map(data.stretch, pieces) if len(batch.row)]
+    return torch.cat(parts, 1)
+
+
+class KeptEpochs:
+    """Recovered matrices and ω of a stack at the start (epoch 0), at evenly spaced epochs and at the last.
+
+    Args:
+        replicas: the stack.
+        data: the annotations.
+        epochs: number of epochs.
+
+    Attributes:
+        at: epoch (0 = before training, k = after k epochs) -> part -> (S, ...) float32, classes as trained.
+    """
+
+    def __init__(self, replicas: Replicas, data: Data, epochs: int) -> None:
+        self.replicas, self.data = replicas, data
+        self.at: dict[int, dict[str, FloatArray]] = {}
+        size = sum(v.nbytes for v in self._now().values())
+        affordable = min(_EPOCHS, _BYTES // size) if size else 0
+        self._plan = set(np.linspace(0, epochs, affordable).round().astype(int).tolist()) if affordable > 1 else set()
+
+    def _now(self) -> dict[str, FloatArray]:
+        if not self.replicas.method.learns_confusions:
+            return {}
+        matrices = {k: v.astype(np.float32) for k, v in recovered_of(self.replicas).items() if k in _MATRICES}
+        omega = omega_of(self.replicas, self.data)
+        return matrices if omega is None else matrices | {"omega": omega.float().cpu().numpy()}
+
+    def keep(self, epoch: int) -> None:
+        """Keep the matrices after ``epoch`` epochs, if it is planned."""
+        if epoch in self._plan:
+            self.at[epoch] = self._now()
+
+    def epochs(self) -> IntArray:
+        """(K,) ascending."""
+        return np.array(sorted(self.at), np.int64)
+
+    def parts(self) -> dict[str, AnyArray]:
+        """part -> (K, S, ...)."""
+        epochs = sorted(self.at)
+        return {name: np.stack([self.at[e][name] for e in epochs]) for name in self.at[epochs[0]]} if epochs else {}

@@ -1,7 +1,8 @@
-"""Events of a running training."""
+"""Events of a running training, and the time left."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -11,19 +12,19 @@ from crowdcore.core.types import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class EpochEvent:
-    """An epoch of some replicas has ended.
+    """The end of an epoch of some replicas.
 
     Args:
         method: registered name.
         seeds: seeds of the replicas that trained side by side; one twice where two starts are tried.
         epoch: number of the epoch, from 1; 0 during a first stage, which has no metrics.
-        epochs: how many there will be at most.
+        epochs: maximum number of epochs.
         metrics: name -> (S,) loss terms, accuracies, recovery errors; NaN for a replica that stopped early.
         seconds: wall time of the epoch, all its replicas together.
-        annotations_per_second: annotations × replicas that went through training, per second.
+        annotations_per_second: annotations × replicas per second.
         done: share of the whole run that is done, 0…1.
         remaining: estimated seconds until the whole run ends.
-        first_stage: epoch of the first stage and how many it has; None after it.
+        first_stage: epoch and number of epochs of the first stage; None after it.
     """
 
     method: str
@@ -39,13 +40,13 @@ class EpochEvent:
 
     @property
     def at(self) -> str:
-        """Where training is, in words."""
+        """The epoch in words."""
         return epoch_words(self.epoch, self.epochs, self.first_stage)
 
 
 @dataclass(frozen=True)
 class NoteEvent:
-    """A notice, such as a fallback or a class without labels."""
+    """A note about the run, such as a fallback or a class without labels."""
 
     message: str
 
@@ -58,3 +59,27 @@ def epoch_words(epoch: int, epochs: int, first_stage: tuple[int, int] | None) ->
 
 Event: TypeAlias = EpochEvent | NoteEvent
 Listener: TypeAlias = Callable[[Event], None]
+
+
+class Pace:
+    """Time left, estimated from the speed since a run began or resumed.
+
+    Examples:
+        >>> Pace().remaining(done=1.0, step=0.1)
+        0.0
+    """
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+        self._before: float | None = None
+
+    def remaining(self, done: float, step: float) -> float:
+        """Seconds left.
+
+        Args:
+            done: share of the run that is done.
+            step: share of the last step; what was done before the first step does not count as speed.
+        """
+        if self._before is None:
+            self._before = max(done - step, 0.0)
+        return (time.perf_counter() - self._began) * (1 - done) / max(done - self._before, 1e-12)

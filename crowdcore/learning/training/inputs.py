@@ -1,4 +1,4 @@
-"""Preparation of inputs (features or images), the same in training and prediction."""
+"""Inputs of networks: features, images or words, prepared alike in training and prediction."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.images import image_names, read_images
 from crowdcore.data.rows import Rows
+from crowdcore.data.sentences import Sentences
 from crowdcore.data.texts import usable_texts
 from crowdcore.data.unlabelled import refuse_unlabelled
-from crowdcore.learning.training.words import word_rows
+from crowdcore.data.word_features import word_parts
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+BUCKETS = {"word": 2**14, "prefix": 2**11, "suffix": 2**11, "shape": 2**8}
+"""Part of a word -> number of hash values."""
 _SAMPLE = 2e7  # numbers from which mean and scale are estimated
 
 
@@ -33,7 +36,7 @@ class Preparation:
     Args:
         image: rows are images (H, W) or (H, W, channels), to become (channels, H, W) in 0…1, then standardised.
         mean: per feature, or per channel of an image; float32.
-        scale: what is divided by, of the same shape.
+        scale: standard deviation, of the same shape.
     """
 
     image: bool
@@ -41,16 +44,16 @@ class Preparation:
     scale: FloatArray
 
     def __call__(self, rows: Tensor) -> Tensor:
-        """(..., *row shape) on any device -> float32 (..., *input shape)."""
+        """Prepare rows on any device: (..., *row shape) -> float32 (..., *input shape)."""
         return self.on(rows.device)(rows)
 
     def on(self, device: torch.device) -> Callable[[Tensor], Tensor]:
-        """The same for rows on one device, where mean and scale wait: a CUDA graph can hold it."""
+        """Return a function that prepares rows on this device; a CUDA graph can hold it."""
         import torch
 
         mean, scale = (torch.as_tensor(value, device=device) for value in (self.mean, self.scale))
 
-        def prepared(rows: Tensor) -> Tensor:
+        def prepare(rows: Tensor) -> Tensor:
             x = rows.to(torch.float32)
             if not self.image:
                 return (x - mean) / scale if self.changes else x
@@ -59,11 +62,11 @@ class Preparation:
             x = x.unsqueeze(-1) if len(mean) == 1 and x.shape[-1] != 1 else x
             return ((x - mean) / scale).movedim(-1, -3).contiguous()
 
-        return prepared
+        return prepare
 
     @property
     def changes(self) -> bool:
-        """Whether features are rescaled at all."""
+        """Whether features are rescaled."""
         return bool((self.mean != 0).any() or (self.scale != 1).any())
 
     def input_shape(self, row_shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -72,12 +75,10 @@ class Preparation:
 
 
 def input_rows(dataset: CrowdDataset, images: bool) -> Rows:
-    """The rows a network takes: images for one that wants images, else features, else what there is.
-
-    Words of sentences become numbers (see `word_rows`).
+    """Rows for a network: images if ``images`` and there are any, else features, else images; words by `word_rows`.
 
     Raises:
-        DataError: there is neither.
+        DataError: there are neither features nor images.
     """
     if dataset.of_words:
         assert dataset.sentences is not None
@@ -94,16 +95,16 @@ def input_rows(dataset: CrowdDataset, images: bool) -> Rows:
 
 
 def with_inputs(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:
-    """The dataset with pixels of its image files, or features of its texts, if it has neither pixels nor features.
+    """Add the pixels of image files, or TF-IDF features of texts, to a dataset without pixels and features.
 
     Args:
-        dataset: with what tasks show.
-        accept: go on without the tasks whose image or text cannot be used; ``notes`` of the dataset say which.
+        dataset: tasks with image files or texts.
+        accept: leave out tasks whose image or text cannot be used; ``notes`` of the dataset list them.
 
     Raises:
-        DataError: images or texts cannot be used, and that was not accepted; or nobody labelled them.
+        DataError: images or texts cannot be used and ``accept`` is False; or there are no annotations.
     """
-    kind = _to_make(dataset)
+    kind = _missing_inputs(dataset)
     if not kind:
         return dataset
     refuse_unlabelled(dataset)
@@ -117,16 +118,16 @@ def with_inputs(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:
 
 
 def check_inputs(dataset: CrowdDataset, accept: bool = False) -> None:
-    """Refuse what `with_inputs` refuses, without making features of texts."""
-    if _to_make(dataset) == "text":
+    """Raise what `with_inputs` raises, without making features of texts."""
+    if _missing_inputs(dataset) == "text":
         refuse_unlabelled(dataset)
         usable_texts(dataset, accept)
     else:
         with_inputs(dataset, accept)
 
 
-def _to_make(dataset: CrowdDataset) -> Literal["", "image", "text"]:
-    """What inputs have to be made of, where there are none yet."""
+def _missing_inputs(dataset: CrowdDataset) -> Literal["", "image", "text"]:
+    """What inputs must be made from; "" if there are inputs already."""
     media = dataset.media
     if media is None or media.columns is None or dataset.of_words:
         return ""
@@ -138,38 +139,38 @@ def _to_make(dataset: CrowdDataset) -> Literal["", "image", "text"]:
 
 
 def refuse_not_finite(rows: AnyArray, tasks: pd.Index[str]) -> None:
-    """Name the first of some tasks whose row, (n, ...), holds values that are NaN, infinite or no float32.
+    """Raise if a row of (n, ...) is not finite or does not fit into float32.
 
     Raises:
-        DataError: there is one.
+        DataError: with the first such task.
     """
     if rows.dtype.kind != "f":
         return
     if not (finite := np.isfinite(rows)).all():
-        bad = tasks[_first_with(~finite)]
+        bad = tasks[_first_row(~finite)]
         raise DataError(f"The features of task {bad!r} hold NaN or infinite values", "Fill or drop them first.")
     if rows.itemsize > 4 and (large := np.abs(rows) > np.finfo(np.float32).max).any():
-        bad = tasks[_first_with(large)]
+        bad = tasks[_first_row(large)]
         raise DataError(f"The features of task {bad!r} hold values beyond 3.4e38", "Rescale the features first.")
 
 
-def _first_with(wrong: BoolArray) -> int:
-    """The first row, (n, ...), in which something is wrong."""
+def _first_row(wrong: BoolArray) -> int:
+    """Number of the first row of (n, ...) with a True."""
     return int(wrong.reshape(len(wrong), -1).any(1).argmax())
 
 
 def prepare_on(rows: Rows, train: IntArray, tasks: pd.Index[str], standardise: bool | str) -> Preparation:
-    """Estimate the preparation on the training tasks.
+    """Estimate the preparation from the training tasks.
 
     Args:
         rows: features or images of all tasks.
-        train: task numbers to estimate from (evenly thinned beyond 2·10⁷ numbers).
+        train: numbers of the training tasks (evenly thinned beyond 2·10⁷ values).
         tasks: ids of all tasks.
         standardise: True, False or "auto": features are standardised when the middle nine tenths of their standard
             deviations span a factor of 100 or more. Images always are, per channel.
 
     Raises:
-        DataError: features that are not numbers, not finite, or no rows.
+        DataError: features that are not numbers or not finite, or a single row of features.
     """
     every = max(1, math.ceil(len(train) * math.prod(rows.shape[1:]) / _SAMPLE))
     chosen = train[::every]
@@ -180,7 +181,7 @@ def prepare_on(rows: Rows, train: IntArray, tasks: pd.Index[str], standardise: b
         raise DataError(f"Features have the shape {rows.shape}", "One feature per task has the shape (n_tasks, 1).")
     refuse_not_finite(sample, tasks[chosen])
     if sample.ndim >= 3:
-        return _images(sample)
+        return _prepare_images(sample)
     sample = sample.reshape(len(sample), -1).astype(np.float64)
     mean, scale = sample.mean(0), sample.std(0)
     low, high = np.percentile(scale, [5, 95])
@@ -189,7 +190,7 @@ def prepare_on(rows: Rows, train: IntArray, tasks: pd.Index[str], standardise: b
     return Preparation(False, mean.astype(np.float32), np.where(scale > 0, scale, 1).astype(np.float32))
 
 
-def _images(sample: AnyArray) -> Preparation:
+def _prepare_images(sample: AnyArray) -> Preparation:
     x = sample.astype(np.float32) / (255 if sample.dtype == np.uint8 else 1)
     x = x[..., None] if x.ndim == 3 else x
     scale = x.std((0, 1, 2))
@@ -197,7 +198,7 @@ def _images(sample: AnyArray) -> Preparation:
 
 
 def refuse_words(dataset: CrowdDataset, method: str) -> None:
-    """For methods that learn from the inputs themselves, not through the network alone.
+    """Refuse words as inputs, for methods that use the inputs outside the network, too.
 
     Raises:
         DataError: the inputs are words.
@@ -207,3 +208,27 @@ def refuse_words(dataset: CrowdDataset, method: str) -> None:
             f"{method} learns from features, but the tasks of {dataset.name} are words",
             "Choose crowd-layer, conal or dl-em.",
         )
+
+
+def word_rows(sentences: Sentences) -> Rows:
+    """(n_tasks, 5) int32: hashes of the word in lower case, its first and last three letters and its shape; sentence.
+
+    A hash depends on the word alone, so a network can read new texts; all are below 2²⁴, exact in float32.
+    The shape keeps the sequence of character kinds: ``B-52s`` is ``A.0a``.
+
+    Examples:
+        >>> import numpy as np, pandas as pd
+        >>> from crowdcore.data import Sentences
+        >>> two = Sentences.from_tokens(np.array([0, 0, 1]), pd.Index(["a", "b"]), pd.Index(["The", "cat", "the"]))
+        >>> rows = word_rows(two)[:]
+        >>> bool(rows[0, 0] == rows[2, 0]), bool(rows[0, 3] == rows[2, 3]), rows[:, 4].tolist()
+        (True, False, [0, 0, 1])
+    """
+    code, parts = word_parts(sentences)
+    columns = [_hash_texts(parts[name], n)[code] for name, n in BUCKETS.items()]
+    return Rows.from_array(np.stack([*columns, sentences.of_task], 1).astype(np.int32))
+
+
+def _hash_texts(texts: pd.Series[str], n: int) -> IntArray:
+    hashes: IntArray = pd.util.hash_array(texts.to_numpy(object), categorize=False) % np.uint64(n)
+    return hashes

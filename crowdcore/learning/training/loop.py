@@ -20,18 +20,13 @@ from crowdcore.learning.ratings.evaluation import RatingEvaluation
 from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.selection_score import selecting
 from crowdcore.learning.settings import TrainSettings
-from crowdcore.learning.training.checkpoint import Checkpoint
-from crowdcore.learning.training.data import Data
-from crowdcore.learning.training.evaluation import Evaluation, fetch, predict
-from crowdcore.learning.training.kept_epochs import Kept
-from crowdcore.learning.training.optimiser import Optimiser
+from crowdcore.learning.training.checkpoint import Checkpoint, Selection, State
+from crowdcore.learning.training.data import Data, make_feed
+from crowdcore.learning.training.evaluation import Evaluation, KeptEpochs, fetch, predict
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.replicas import Replicas
-from crowdcore.learning.training.selection import Selection
-from crowdcore.learning.training.sentence_feed import make_feed
-from crowdcore.learning.training.steps import Steps
+from crowdcore.learning.training.steps import Optimiser, Replicas, Steps, find_recorder
 
-_DIVERGED = 1e6  # a mean loss beyond this is no longer learning
+_DIVERGED = 1e6  # a larger mean loss means divergence
 _WORTH_RECORDING = 100  # steps
 _CHUNK = 4096  # tasks
 _CHECKPOINT_SECONDS = 20.0  # after which the end of an epoch writes a checkpoint, however few epochs there were
@@ -41,25 +36,15 @@ OnEpoch = Callable[[int, dict[str, FloatArray], float], bool]
 
 
 class DivergedError(CrowdError):
-    """The loss of a replica became NaN or grew beyond all bounds."""
+    """The loss of a replica became NaN or enormous."""
 
 
 @dataclass(frozen=True)
 class Replica:
-    """One training run among those of a stack: its method's settings and its seed."""
+    """One member of a stack: its method's settings and its seed."""
 
     settings: Settings
     seed: int
-
-
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """The state after the last epoch."""
-
-    replicas: Replicas
-    selection: Selection
-    history: dict[str, list[FloatArray]]
-    kept: Kept
 
 
 def make_replicas(
@@ -84,18 +69,21 @@ def run_epochs(
     checkpoint: Checkpoint | None,
     should_stop: Callable[[], bool],
     started: bool = False,
-) -> Trained:
+) -> State:
     """Train some replicas side by side.
 
     Args:
-        data: what to learn from, on its device.
+        data: training, validation and test tasks on the device.
         modules: one per replica.
-        stack: their settings, which differ in swept ones only, and seeds.
-        training: everything that is not the method's.
-        on_epoch: listens, and may stop the run after any epoch.
-        checkpoint: where to keep the state, and to go on from if there is one.
-        should_stop: asked before training goes on from a checkpoint or a first stage.
-        started: a first stage has trained the modules; asked to stop, their state is the outcome, as of one epoch.
+        stack: their seeds, and settings, which differ in swept ones only.
+        training: settings of the trainer.
+        on_epoch: listener; may stop the run after any epoch.
+        checkpoint: where to save the state, and to resume from if there is one.
+        should_stop: called before training resumes from a checkpoint or goes on after a first stage.
+        started: a first stage has trained the modules; if stopped before the first epoch, the result is their state.
+
+    Returns:
+        The state after the last epoch.
 
     Raises:
         DivergedError: a loss became NaN or enormous.
@@ -106,11 +94,12 @@ def run_epochs(
     feed = make_feed(data, tuple(r.seed for r in stack), training.batch_size, fixed_width=record)
     rates = [method.rate(stack[0].settings, name) for name in replicas.parameters]
     optimiser = Optimiser(list(replicas.parameters.values()), training, rates)
-    kept = Kept(replicas, data, training.epochs)
+    kept, selection = KeptEpochs(replicas, data, training.epochs), Selection(replicas, training.patience)
     kept.keep(0)
-    steps, selection = Steps(replicas, optimiser, feed, record), Selection(replicas, training.patience)
-    history: dict[str, list[FloatArray]] = {}
-    start = 0 if checkpoint is None else checkpoint.read(replicas, optimiser, selection, history, kept)
+    steps = Steps(replicas, optimiser, feed, record)
+    state = State(replicas, optimiser, selection, kept, {})
+    history = state.history
+    start = 0 if checkpoint is None else checkpoint.read(state)
     rated, match = isinstance(problem, RatingProblem), training.names == "validation-gold"
     evaluation = RatingEvaluation(replicas, data) if rated else Evaluation(replicas, data, match, kept.at.get(0, {}))
     saved = time.perf_counter()
@@ -123,11 +112,10 @@ def run_epochs(
         if method.begins_phase(stack[0].settings, epoch, training.epochs):
             optimiser.forget()
         losses = steps.epoch(epoch)
-        measured = {"loss": losses.sum(0), **dict(zip(steps.terms, losses, strict=True)), **evaluation()}
-        metrics = fetch(measured)
+        metrics = fetch({"loss": losses.sum(0), **dict(zip(steps.terms, losses, strict=True)), **evaluation()})
         kept.keep(epoch + 1)
         seconds = time.perf_counter() - began
-        refuse_divergence(metrics["loss"], selection.active, epoch, stack, training)
+        _refuse_divergence(metrics["loss"], selection.active, epoch, stack, training)
         row = {name: np.where(selection.active, value, np.nan) for name, value in metrics.items()}
         selection.update(epoch, *selecting(metrics if problem.validated_on else {}))
         for name, value in {**row, "seconds": np.full(len(stack), seconds)}.items():
@@ -135,15 +123,15 @@ def run_epochs(
         stop = on_epoch(epoch, row, seconds)
         late = time.perf_counter() - saved > _CHECKPOINT_SECONDS
         if checkpoint and (stop or late or (epoch + 1) % checkpoint.every == 0 or epoch + 1 == training.epochs):
-            checkpoint.write(epoch, replicas, optimiser, selection, history, kept)
+            checkpoint.write(epoch, state)
             saved = time.perf_counter()
         if stop:
             break
     if not history:
-        measured = fetch({**mean_loss(replicas, data), **evaluation(), "seconds": torch.zeros(len(stack))})
-        history = {name: [value] for name, value in measured.items()}
+        metrics = fetch({**mean_loss(replicas, data), **evaluation(), "seconds": torch.zeros(len(stack))})
+        history.update({name: [value] for name, value in metrics.items()})
         selection.update(0, None, None)
-    return Trained(replicas, selection, history, kept)
+    return state
 
 
 @torch.no_grad()
@@ -159,17 +147,18 @@ def mean_loss(replicas: Replicas, data: Data) -> dict[str, Tensor]:
 
 
 def may_record(data: Data, method: type[CrowdMethod], training: TrainSettings) -> bool:
-    """Whether steps are recorded: pure methods and our own networks, for as many steps as pay it back."""
+    """Whether to record steps: stackable methods on our own networks, for enough steps to pay off."""
     n_steps = training.epochs * math.ceil(data.problem.n_train / training.batch_size)
-    alike = data.problem.sentence_start is None  # steps of sentences have shapes of their own
+    alike = data.problem.sentence_start is None  # steps of sentences differ in shape
     pure = method.stackable and ":" not in training.backbone
     # Deterministic sums on CUDA sort, and wait.
     capturable = data.device.type == "cpu" or (method.capturable and not training.deterministic)
-    return training.record and pure and capturable and data.resident and alike and n_steps >= _WORTH_RECORDING
+    wanted = training.record and pure and capturable and data.resident and alike and n_steps >= _WORTH_RECORDING
+    return wanted and find_recorder(data.device) is not None
 
 
 def start_epoch(replicas: Replicas, data: Data, epoch: int) -> None:
-    """Let the methods prepare an epoch (from 0), if they do."""
+    """Call `CrowdMethod.start_epoch` (from 0) if the method overrides it."""
     if replicas.method.start_epoch is CrowdMethod.start_epoch:
         return
     problem = data.problem
@@ -181,14 +170,9 @@ def start_epoch(replicas: Replicas, data: Data, epoch: int) -> None:
         replicas.call("start_epoch", context, in_dims=(EpochContext(*(None, 0, None, None, None)),))  # type: ignore[arg-type]
 
 
-def refuse_divergence(
+def _refuse_divergence(
     loss: FloatArray, active: AnyArray, epoch: int, stack: Sequence[Replica], training: TrainSettings
 ) -> None:
-    """Refuse to go on where the (S,) loss of an epoch (from 0) says that an active replica diverged.
-
-    Raises:
-        DivergedError: it is NaN or enormous.
-    """
     bad = np.flatnonzero(active & ~(np.abs(loss) < _DIVERGED))
     if len(bad):
         noise = getattr(stack[0].settings, "noise_lr", None)

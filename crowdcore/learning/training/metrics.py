@@ -1,10 +1,14 @@
-"""Metrics of predictions and recovered confusions, in NumPy float64."""
+"""Metrics of predictions and recovered confusions, in NumPy float64; names of latent classes.
+
+The likelihood of the labels is the same under any permutation of the classes, so names are matched with gold.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
 _SMALLEST = 1e-12
 
@@ -91,3 +95,49 @@ def _correlation(a: FloatArray, b: FloatArray) -> FloatArray:
     b = np.where(seen, b - np.where(seen, b, 0).sum(-1, keepdims=True) / n, 0)
     scale = np.sqrt((a**2).sum(-1) * (b**2).sum(-1))
     return np.asarray(np.divide((a * b).sum(-1), scale, out=np.full(scale.shape, np.nan), where=scale > 0))
+
+
+def match_names(probabilities: FloatArray, gold: IntArray) -> IntArray:
+    """Match latent classes with the classes of gold, by the Hungarian method.
+
+    Maximises ``Σ_i p_i(latent class of gold_i)``; classes that do not occur in gold keep their place if possible.
+
+    Args:
+        probabilities: (S, n, C) of latent classes.
+        gold: (n,) true class, -1 = unknown.
+
+    Returns:
+        (S, C) int64: entry ``[s, c]`` is the latent class of replica s that is class c.
+    """
+    n_classes = probabilities.shape[-1]
+    weight = np.eye(n_classes)[gold[gold >= 0]]
+    table = np.einsum("nc,snk->sck", weight, probabilities[:, gold >= 0].astype(np.float64))
+    return np.stack([linear_sum_assignment(t + 1e-6 * np.eye(n_classes), maximize=True)[1] for t in table])
+
+
+def match_names_without_task(probabilities: FloatArray, gold: IntArray) -> FloatArray:
+    """Probabilities of each task with classes named by the gold of all other tasks.
+
+    Args:
+        probabilities: (n, C) of latent classes.
+        gold: (n,) true class.
+
+    Returns:
+        (n, C).
+    """
+    known = np.where(np.eye(len(gold), dtype=bool), -1, gold)
+    return np.stack(
+        [p[match_names(probabilities[None], rest)[0]] for p, rest in zip(probabilities, known, strict=True)]
+    )
+
+
+def reorder_classes(values: AnyArray, order: IntArray, axis: int) -> AnyArray:
+    """(S, ...) values with the classes along ``axis`` (negative) in the order (S, C)."""
+    shape = [1] * values.ndim
+    shape[0], shape[axis] = order.shape
+    return np.asarray(np.take_along_axis(values, order.reshape(shape), axis))
+
+
+def restore_classes(values: AnyArray, order: IntArray, axis: int) -> AnyArray:
+    """The inverse of `reorder_classes`."""
+    return reorder_classes(values, np.argsort(order, 1), axis)

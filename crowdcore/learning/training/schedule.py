@@ -1,38 +1,43 @@
-"""Schedule of replicas: in parallel or in sequence, with a fallback when memory is full."""
+"""Schedule of replicas (in parallel or in sequence, with a fallback when memory is full), and their joint result."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import platform
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
+import crowdcore
+from crowdcore.analysis.recovery.recovered import effective_confusion, names_at_risk
 from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import Labelled
 from crowdcore.learning import backbones
 from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.checkpoint import GENERATIONS, Checkpoint
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.device import is_out_of_memory
-from crowdcore.learning.training.events import EpochEvent, Listener, NoteEvent
-from crowdcore.learning.training.first_stage import first_stage_epochs
+from crowdcore.learning.training.events import EpochEvent, Listener, NoteEvent, Pace
 from crowdcore.learning.training.loop import Replica
-from crowdcore.learning.training.outcome import Outcome
-from crowdcore.learning.training.pace import Pace
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.trainer import train_stack
+from crowdcore.learning.training.trainer import Outcome, first_stage_epochs, train_stack
 
 _CPU_STACK = 256  # tasks per step up to which stacking pays on a CPU (measured: benchmarks/learning_speed.py)
 
 
 @dataclass(frozen=True)
 class Job:
-    """One replica to train, for the combination of settings number ``point``."""
+    """One replica to train, for combination ``point`` of the swept settings."""
 
     training: TrainSettings
     replica: Replica
@@ -41,14 +46,14 @@ class Job:
 
 @dataclass
 class Session:
-    """What the jobs of one call share.
+    """Shared context of the jobs of one call.
 
     Args:
-        dataset: what is learnt from.
-        method: by what.
-        device: where.
-        listen: gets the events.
-        should_stop: asked after every epoch.
+        dataset: the dataset.
+        method: the method.
+        device: training device.
+        listen: receives the events.
+        should_stop: called after every epoch.
         checkpoint: folder and epochs between writes, or None.
     """
 
@@ -66,20 +71,20 @@ class Session:
 
     @property
     def device_name(self) -> str:
-        """The device in words."""
+        """Name of the device."""
         return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu"
 
     def stopping(self) -> bool:
-        """Whether the run ends here: what has begun comes to its end, what has not is left out."""
+        """Whether the run shall end: no further stack starts."""
         return self.stopped or self.should_stop()
 
     def note(self, message: str) -> None:
-        """Record and tell."""
+        """Keep a note for the result, and send it to the listener."""
         self.notes.append(message)
         self.listen(NoteEvent(message))
 
     def used(self, training: TrainSettings) -> TrainSettings:
-        """The settings with the batch size that memory allowed."""
+        """The settings with the batch size that fits into memory."""
         smaller = self.batch_size is not None and self.batch_size < training.batch_size
         return training.model_copy(update={"batch_size": self.batch_size}) if smaller else training
 
@@ -87,8 +92,8 @@ class Session:
 def run_jobs(
     session: Session, jobs: Sequence[Job], problem_of: Callable[[TrainSettings], Problem]
 ) -> list[tuple[Job, Outcome]]:
-    """Train all jobs; those that may share a pass do. Fewer come back when the run was asked to stop."""
-    jobs = [candidate for job in jobs for candidate in _candidates(job)]
+    """Train all jobs, side by side where possible; fewer are returned if the run was stopped."""
+    jobs = [candidate for job in jobs for candidate in _list_starts(job)]
     groups: dict[str, list[Job]] = {}
     for job in jobs:
         groups.setdefault(_group_key(session.method, job), []).append(job)
@@ -103,8 +108,8 @@ def run_jobs(
     return [results[k] for k in sorted(results)]
 
 
-def _candidates(job: Job) -> list[Job]:
-    """The job itself, or with ``start="best-of"`` one for every start that is tried."""
+def _list_starts(job: Job) -> list[Job]:
+    """The job itself, or with ``start="best-of"`` one job for every start."""
     settings: Any = job.replica.settings
     if getattr(settings, "start", "") != "best-of":
         return [job]
@@ -172,8 +177,8 @@ def _run_stacks(
     for first in range(0, len(group), size):
         jobs = group[first : first + size]
         stack = [job.replica for job in jobs]
-        listener = _listener(session, jobs, training, data.problem, n_jobs)
-        checkpoint = _checkpoint(session, f"{name}-{first}", stack, training, data.problem)
+        listener = _make_listener(session, jobs, training, data.problem, n_jobs)
+        checkpoint = _make_checkpoint(session, f"{name}-{first}", stack, training, data.problem)
         begun = checkpoint is not None and any(checkpoint.folder.rglob(GENERATIONS))
         if session.done and not begun and session.stopping():
             break
@@ -183,7 +188,7 @@ def _run_stacks(
     return results
 
 
-def _listener(
+def _make_listener(
     session: Session, jobs: Sequence[Job], training: TrainSettings, problem: Problem, n_jobs: int
 ) -> Callable[[int, dict[str, FloatArray], float], bool]:
     seeds = tuple(job.replica.seed for job in jobs)
@@ -203,13 +208,13 @@ def _listener(
     return on_epoch
 
 
-def _checkpoint(
+def _make_checkpoint(
     session: Session, name: str, stack: Sequence[Replica], training: TrainSettings, problem: Problem
 ) -> Checkpoint | None:
     if session.checkpoint is None:
         return None
     folder, every = session.checkpoint
-    with contextlib.suppress(OSError):  # which is said when something is to be written
+    with contextlib.suppress(OSError):  # reported when a checkpoint is written
         folder.mkdir(parents=True, exist_ok=True)
     identity = {
         "dataset": session.dataset.fingerprint,
@@ -224,3 +229,133 @@ def _checkpoint(
             session.note(message)
 
     return Checkpoint(folder / name, identity, every, note_once)
+
+
+def conclude(
+    problem: Problem,
+    method: type[CrowdMethod],
+    training: TrainSettings,
+    settings: Settings,
+    trained: Sequence[tuple[Replica, Outcome]],
+    session: Session,
+) -> TrainingResult:
+    """Combine trained replicas into one result: for every seed the start with the lowest training loss."""
+    dataset = problem.dataset
+    seeds = tuple(dict.fromkeys(replica.seed for replica, _ in trained))
+    best, start_loss = _choose_starts(trained, seeds)
+    outcome = Outcome.join([o for _, o in best])
+    idle = problem.labels_per_worker == 0
+
+    def align(parts: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+        """ω in the order of the dataset's annotations, and NaN for the weights of workers without training labels."""
+        aligned = dict(parts)
+        if (omega := parts.get("omega")) is not None:
+            aligned["omega"] = np.full((*omega.shape[:-1], dataset.n_annotations), np.nan, omega.dtype)
+            aligned["omega"][..., problem.annotation] = omega
+        if "worker_weight" in parts:
+            aligned["worker_weight"] = np.where(idle, np.nan, parts["worker_weight"])
+        return aligned
+
+    split = np.concatenate([np.full(s.stop - s.start, k, np.int8) for k, s in enumerate(problem.splits.values())])
+    work = problem.n_train_annotations * float(sum((o.last_epoch + 1).sum() for _, o in trained))
+    seconds = float(sum(o.seconds.sum() for _, o in trained))
+    recovered = {at: align(parts) for at, parts in outcome.recovered.items()}
+    return TrainingResult(
+        dataset=dataset.name,
+        fingerprint=dataset.fingerprint,
+        classes=dataset.classes,
+        method=method.name,
+        settings=settings.model_dump(),
+        training=session.used(training).model_dump(),
+        seeds=seeds,
+        task=problem.order,
+        split=split,
+        gold=problem.gold,
+        valid_label=problem.valid_label,
+        validated_on=problem.validated_on,
+        curves=outcome.history,
+        selected_epoch=outcome.selected_epoch + 1,
+        last_epoch=outcome.last_epoch + 1,
+        probabilities=outcome.predicted,
+        model=outcome.model,
+        preparation=problem.preparation,
+        input_shape=problem.input_shape,
+        n_workers=problem.n_workers,
+        inputs=problem.rows.fingerprint,
+        sentence=None if dataset.sentences is None else dataset.sentences.of_task[problem.order],
+        **recovered["selected"],
+        last=recovered["last"],
+        kept_epochs=outcome.kept_epochs,
+        kept=align(outcome.kept),
+        names=outcome.names,
+        start=tuple(_start_of(r) for r, _ in best),
+        start_loss=start_loss,
+        seconds=seconds,
+        annotations_per_second=work / seconds if seconds else 0.0,
+        tried=(),
+        device=session.device_name,
+        versions=versions(),
+        notes=(
+            *problem.notes,
+            *method.notes(problem, settings),
+            *session.notes,
+            *_start_notes([r for r, _ in best], start_loss),
+            *_name_notes(dataset, recovered["selected"], training),
+        ),
+    )
+
+
+def versions() -> dict[str, str]:
+    """Package -> version, of those that a result depends on."""
+    return {
+        "crowdcore": crowdcore.__version__,
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _start_of(replica: Replica) -> str:
+    return str(getattr(replica.settings, "start", ""))
+
+
+def _choose_starts(
+    trained: Sequence[tuple[Replica, Outcome]], seeds: Sequence[int]
+) -> tuple[list[tuple[Replica, Outcome]], dict[str, FloatArray]]:
+    """The replica with the lowest final training loss per seed; and start -> (S,) that loss if there were several."""
+    own = [[pair for pair in trained if pair[0].seed == seed] for seed in seeds]
+    best = [min(pairs, key=lambda pair: float(pair[1].final_loss[0])) for pairs in own]
+    if len(trained) == len(seeds):
+        return best, {}
+    losses: dict[str, FloatArray] = {}
+    for s, pairs in enumerate(own):
+        for replica, outcome in pairs:
+            losses.setdefault(_start_of(replica), np.full(len(seeds), np.nan))[s] = outcome.final_loss[0]
+    return best, losses
+
+
+def _name_notes(dataset: CrowdDataset, recovered: Mapping[str, AnyArray], training: TrainSettings) -> list[str]:
+    """Note about classes whose names the labels alone cannot determine."""
+    own = recovered.get("worker_confusion")
+    if own is None or training.names != "as-trained":
+        return []
+    shared = recovered.get("common_confusion"), recovered.get("omega"), recovered.get("group")
+    risks = names_at_risk(dataset, effective_confusion(dataset, own, *shared))
+    listed = ", ".join(f"{dataset.classes[a]!r} (most often {dataset.classes[b]!r})" for a, b in risks[:3])
+    more = f" and {len(risks) - 3} more" if len(risks) > 3 else ""
+    if not risks:
+        return []
+    return [
+        f"By the recovered confusions, tasks of some classes mostly get another label: {listed}{more}. Labels alone "
+        "cannot name such classes; names='validation-gold' matches them with gold of the validation split."
+    ]
+
+
+def _start_notes(best: Sequence[Replica], losses: Mapping[str, FloatArray]) -> list[str]:
+    if not losses:
+        return []
+    table = np.stack(list(losses.values()))
+    count = Counter(map(_start_of, best))
+    lead = float(np.median(np.nanmax(table, 0) - np.nanmin(table, 0)))
+    words = ", ".join(f"{start} for {n} of {len(best)} seeds" for start, n in count.most_common())
+    return [f"Lower training loss of the starts that were tried: {words}; the losses differ by {lead:.3g} (median)."]

@@ -1,25 +1,127 @@
-"""Train one stack of replicas."""
+"""Train one stack of replicas: first stages, then the method's own epochs.
+
+A mixture of common and individual confusions has bad optima near the identity. A first stage avoids them: it trains the
+network on the votes, or one confusion per worker (from Dawid-Skene's estimates, or with trace regularisation), and its
+classifier and confusions are the start of the method.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import torch
+from pydantic import Field
 
-from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.method_settings import DirectStartSettings, NoiseLayerSettings
+from crowdcore.learning.methods.dl_mv import DlMv
 from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.settings import TrainSettings
-from crowdcore.learning.training.checkpoint import Checkpoint
+from crowdcore.learning.training.checkpoint import Checkpoint, State
 from crowdcore.learning.training.data import Data
-from crowdcore.learning.training.evaluation import predict
-from crowdcore.learning.training.first_stage import first_stage_epochs, start_modules
-from crowdcore.learning.training.kept_epochs import omega_of, recovered_of
-from crowdcore.learning.training.loop import OnEpoch, Replica, Trained, make_replicas, mean_loss, run_epochs
-from crowdcore.learning.training.naming import match_names, renamed
-from crowdcore.learning.training.outcome import Outcome
+from crowdcore.learning.training.evaluation import omega_of, predict, recovered_of
+from crowdcore.learning.training.loop import OnEpoch, Replica, make_replicas, mean_loss, run_epochs
+from crowdcore.learning.training.metrics import match_names, reorder_classes
+from crowdcore.learning.training.start import counted_confusion
+from crowdcore.learning.training.worker_model import WorkerModel
 
 _ROWS_ARE_CLASSES = ("worker_confusion", "common_confusion", "correction")
+_STRENGTH = {"dawid-skene": 0.0, "trace": 0.01}  # λ of the trace
+_CLASSIFIER = "classifier."
+
+Parts = dict[str, AnyArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Outcome of a stack of S replicas; "selected" and "last" are the models of these epochs.
+
+    Args:
+        history: metric -> (epochs, S), NaN after a replica's last epoch.
+        selected_epoch: (S,) from 0.
+        last_epoch: (S,) from 0.
+        predicted: "selected" and "last" -> (S, n, C) float32 probabilities, tasks in the problem's order; for ratings
+            (S, n) on their scale from 0 to 1.
+        recovered: "selected" and "last" -> part -> (S, ...) float64; see `base.Recovered`, and ``omega`` (S, A) in the
+            problem's order.
+        names: "selected" and "last" -> (S, C) the latent class behind each class, see `metrics.match_names`; empty for
+            ratings.
+        kept_epochs: (K,) epochs whose matrices and ω were kept, 0 = the start.
+        kept: part -> (K, S, ...) float32, classes named as in the selected model.
+        final_loss: (S,) mean negative log-likelihood of the training annotations under the last model.
+        model: name -> (S, ...) the selected model.
+        seconds: (epochs,) wall time of training and evaluation.
+    """
+
+    history: dict[str, FloatArray]
+    selected_epoch: IntArray
+    last_epoch: IntArray
+    predicted: dict[str, FloatArray]
+    recovered: dict[str, Parts]
+    names: dict[str, IntArray]
+    kept_epochs: IntArray
+    kept: Parts
+    final_loss: FloatArray
+    model: Parts
+    seconds: FloatArray
+
+    def replica(self, s: int) -> Outcome:
+        """The outcome of one replica alone, a stack of one."""
+        one = slice(s, s + 1)
+
+        def of(parts: Mapping[str, AnyArray]) -> Parts:
+            return {name: value[one] for name, value in parts.items()}
+
+        return Outcome(
+            {name: rows[:, one] for name, rows in self.history.items()},
+            self.selected_epoch[one],
+            self.last_epoch[one],
+            of(self.predicted),
+            {at: of(parts) for at, parts in self.recovered.items()},
+            of(self.names),
+            self.kept_epochs,
+            {name: value[:, one] for name, value in self.kept.items()},
+            self.final_loss[one],
+            of(self.model),
+            self.seconds / len(self.selected_epoch),
+        )
+
+    @classmethod
+    def join(cls, outcomes: Sequence[Outcome]) -> Outcome:
+        """Join several stacks: shorter histories are filled with NaN, seconds add up, epochs kept by all stay."""
+        if len(outcomes) == 1:
+            return outcomes[0]
+        epochs = max(len(o.seconds) for o in outcomes)
+
+        def joined(parts: Sequence[Parts], axis: int = 0) -> Parts:
+            return {name: np.concatenate([p[name] for p in parts], axis) for name in parts[0]}
+
+        def filled(rows: FloatArray) -> FloatArray:
+            return np.pad(rows, [(0, epochs - len(rows)), (0, 0)], constant_values=np.nan)
+
+        shared = np.array(sorted(set.intersection(*(set(o.kept_epochs.tolist()) for o in outcomes))), np.int64)
+
+        def at_shared(o: Outcome) -> Parts:
+            return {name: value[np.isin(o.kept_epochs, shared)] for name, value in o.kept.items()}
+
+        return cls(
+            joined([{k: filled(v) for k, v in o.history.items()} for o in outcomes], 1),
+            np.concatenate([o.selected_epoch for o in outcomes]),
+            np.concatenate([o.last_epoch for o in outcomes]),
+            joined([o.predicted for o in outcomes]),
+            {at: joined([o.recovered[at] for o in outcomes]) for at in outcomes[0].recovered},
+            joined([o.names for o in outcomes]),
+            shared,
+            joined([at_shared(o) for o in outcomes], 1),
+            np.concatenate([o.final_loss for o in outcomes]),
+            joined([o.model for o in outcomes]),
+            np.sum([np.pad(o.seconds, (0, epochs - len(o.seconds))) for o in outcomes], 0),
+        )
 
 
 def train_stack(
@@ -31,16 +133,16 @@ def train_stack(
     checkpoint: Checkpoint | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
-    """Train some replicas side by side, their first stage included.
+    """Train some replicas side by side, including their first stages.
 
     Args:
-        data: what to learn from, on its device.
+        data: training, validation and test tasks on the device.
         method: the method.
         stack: the replicas; their settings differ in swept ones only.
-        training: everything that is not the method's.
-        on_epoch: listens (epochs of a first stage count from below 0), and may stop the run after any epoch.
-        checkpoint: where to keep the state, and to go on from if there is one.
-        should_stop: asked before training goes on from a checkpoint; True makes its state the outcome.
+        training: settings of the trainer.
+        on_epoch: listener (epochs of a first stage are below 0); may stop the run after any epoch.
+        checkpoint: where to save the state, and to resume from if there is one.
+        should_stop: called before training resumes from a checkpoint; True makes its state the outcome.
 
     Raises:
         DivergedError: a loss became NaN or enormous.
@@ -49,27 +151,121 @@ def train_stack(
     started = False
     if checkpoint is None or not checkpoint.exists:
         started = any(first_stage_epochs(r.settings, training) for r in stack)
-        if not start_modules(data, modules, stack, training, on_epoch, checkpoint, should_stop):
-            checkpoint, should_stop = None, lambda: True  # what goes on later goes on with the first stage
-    trained = run_epochs(data, modules, stack, training, on_epoch, checkpoint, should_stop, started)
-    return _outcome(trained, data, training)
+        if not _run_first_stages(data, modules, stack, training, on_epoch, checkpoint, should_stop):
+            checkpoint, should_stop = None, lambda: True  # a resumed run resumes in the first stage
+    state = run_epochs(data, modules, stack, training, on_epoch, checkpoint, should_stop, started)
+    return _make_outcome(state, data, training)
 
 
-def _outcome(trained: Trained, data: Data, training: TrainSettings) -> Outcome:
-    replicas, selection, kept = trained.replicas, trained.selection, trained.kept
+def first_stage_epochs(settings: Any, training: TrainSettings) -> int:
+    """Number of epochs before the method's own."""
+    return _vote_epochs(settings, training) + _worker_epochs(settings, training)
+
+
+def _vote_epochs(settings: Any, training: TrainSettings) -> int:
+    share = float(getattr(settings, "vote_epochs", 0))
+    return max(1, round(share * training.epochs)) if share else 0
+
+
+def _worker_epochs(settings: Any, training: TrainSettings) -> int:
+    if isinstance(settings, DirectStartSettings) or _start_of(settings) not in _STRENGTH:
+        return 0
+    return max(1, round(float(settings.start_epochs) * training.epochs))
+
+
+def _start_of(settings: Any) -> str:
+    return str(getattr(settings, "start", "identity"))
+
+
+def _run_first_stages(
+    data: Data,
+    modules: Sequence[CrowdMethod],
+    stack: Sequence[Replica],
+    training: TrainSettings,
+    on_epoch: OnEpoch,
+    checkpoint: Checkpoint | None,
+    should_stop: Callable[[], bool],
+) -> bool:
+    """Start every module as ``vote_epochs`` and ``start`` say; replicas with the same start train side by side.
+
+    Returns:
+        Whether all stages are complete; False when ``on_epoch`` stopped one.
+    """
+
+    def run(
+        data: Data, method: type[CrowdMethod], members: Sequence[int], settings: Any, epochs: int, name: str, ahead: int
+    ) -> State:
+        """Train ``method`` for the members of the stack, ``ahead`` epochs before the first epoch of their own."""
+        part = training.model_copy(update={"epochs": epochs, "names": "as-trained", "patience": None})
+        replicas = [Replica(settings, stack[s].seed) for s in members]
+        first = make_replicas(data.problem, method, replicas, part)
+        if method is WorkerModel:
+            for module, s in zip(first, members, strict=True):
+                module.classifier.load_state_dict(modules[s].classifier.state_dict())
+                if name == "dawid-skene":
+                    module.start_from(counts)
+        own = None if checkpoint is None else replace(checkpoint, folder=checkpoint.folder / name)
+
+        def listen(epoch: int, metrics: Any, seconds: float) -> bool:
+            return on_epoch(epoch - ahead, {}, seconds)
+
+        state = run_epochs(data, first, replicas, part, listen, own, should_stop, started)
+        for s, member in enumerate(members):
+            learnt = {k: v[s].cpu() for k, v in state.replicas.tensors().items() if k.startswith(_CLASSIFIER)}
+            modules[member].load_state_dict(learnt, strict=False)
+        return state
+
+    settings: Any = stack[0].settings
+    complete, started = True, False
+    if epochs := _vote_epochs(settings, training):
+        of_votes, voted = DlMv.Settings(), copy(data)
+        voted.target = torch.from_numpy(DlMv.targets(data.problem, of_votes)).to(data.worker.device)
+        ahead = first_stage_epochs(settings, training)
+        state = run(voted, DlMv, range(len(stack)), of_votes, epochs, "votes", ahead)
+        complete, started = len(state.history["loss"]) == epochs, True
+    for start in dict.fromkeys(_start_of(r.settings) for r in stack):
+        if start == "identity":
+            continue
+        should_stop = should_stop if complete else (lambda: True)
+        members = [s for s, r in enumerate(stack) if _start_of(r.settings) == start]
+        settings = stack[members[0]].settings
+        if start in ("votes", "dawid-skene"):
+            aggregator = "majority-vote" if start == "votes" else "dawid-skene"
+            counts = torch.from_numpy(counted_confusion(data.problem, aggregator)).float()
+        if start == "votes" or isinstance(settings, DirectStartSettings):
+            for s in members:
+                modules[s].start_from(counts)
+            continue
+        of_workers = _WorkerSettings(noise_lr=settings.noise_lr, strength=_STRENGTH[start])
+        epochs = _worker_epochs(settings, training)
+        state = run(data, WorkerModel, members, of_workers, epochs, start, epochs)
+        confusions = state.replicas.call("recovered")["worker_confusion"]
+        with torch.no_grad():
+            for s, member in enumerate(members):
+                modules[member].start_from(confusions[s].cpu())
+        complete, started = complete and len(state.history["loss"]) == epochs, True
+    return complete
+
+
+class _WorkerSettings(NoiseLayerSettings):
+    strength: float = Field(default=0.0, description="λ of the sum of traces.")
+
+
+def _make_outcome(state: State, data: Data, training: TrainSettings) -> Outcome:
+    replicas, selection, kept = state.replicas, state.selection, state.kept
     predicted: dict[str, FloatArray] = {}
-    recovered: dict[str, dict[str, AnyArray]] = {}
-    names: dict[str, AnyArray] = {}
+    recovered: dict[str, Parts] = {}
+    names: dict[str, IntArray] = {}
     best, same = selection.best_model(), bool((selection.epoch == selection.last).all())
     for at, model in (("last", selection.last_model()), ("selected", best))[: 1 if same else 2]:
         selection.load(model)
-        found, parts = predict(replicas, data, slice(0, len(data.problem.order))), recovered_of(replicas)
+        output, parts = predict(replicas, data, slice(0, len(data.problem.order))), recovered_of(replicas)
         if isinstance(data.problem, RatingProblem):
-            predicted[at], recovered[at] = found.cpu().numpy(), parts
+            predicted[at], recovered[at] = output.cpu().numpy(), parts
         else:
-            p = found.softmax(-1).cpu().numpy()
-            names[at] = _names(p, data, training)
-            predicted[at], recovered[at] = renamed(p, names[at], -1), _named(parts, names[at])
+            p = output.softmax(-1).cpu().numpy()
+            names[at] = _name_classes(p, data, training)
+            predicted[at], recovered[at] = reorder_classes(p, names[at], -1), _reorder_parts(parts, names[at])
         omega = omega_of(replicas, data)
         if omega is not None:
             recovered[at]["omega"] = omega.double().cpu().numpy()
@@ -78,7 +274,7 @@ def _outcome(trained: Trained, data: Data, training: TrainSettings) -> Outcome:
     if same:
         predicted["selected"], recovered["selected"] = predicted["last"], recovered["last"]
         names |= {"selected": names["last"]} if names else {}
-    table = {name: np.stack(rows) for name, rows in trained.history.items()}
+    table = {name: np.stack(rows) for name, rows in state.history.items()}
     seconds = table.pop("seconds")[:, 0]
     return Outcome(
         table,
@@ -88,19 +284,20 @@ def _outcome(trained: Trained, data: Data, training: TrainSettings) -> Outcome:
         recovered,
         names,
         kept.epochs(),
-        {k: np.stack([_named({k: one}, names["selected"])[k] for one in v]) for k, v in kept.parts().items()},
+        {k: np.stack([_reorder_parts({k: one}, names["selected"])[k] for one in v]) for k, v in kept.parts().items()},
         loss,
         {name: value.detach().cpu().numpy() for name, value in best.items()},
         seconds,
     )
 
 
-def _names(probabilities: FloatArray, data: Data, training: TrainSettings) -> AnyArray:
+def _name_classes(probabilities: FloatArray, data: Data, training: TrainSettings) -> IntArray:
+    """(S, C) the latent class behind each class."""
     if training.names == "as-trained":
         return np.tile(np.arange(probabilities.shape[-1]), (len(probabilities), 1))
     return match_names(probabilities[:, data.problem.splits["valid"]], data.problem.valid_label)
 
 
-def _named(parts: dict[str, AnyArray], order: AnyArray) -> dict[str, AnyArray]:
-    named = {k: renamed(v, order, -2) if k in _ROWS_ARE_CLASSES else v for k, v in parts.items()}
-    return named | ({"q": renamed(named["q"].astype(np.float32), order, -1)} if "q" in named else {})
+def _reorder_parts(parts: Parts, order: IntArray) -> Parts:
+    named = {k: reorder_classes(v, order, -2) if k in _ROWS_ARE_CLASSES else v for k, v in parts.items()}
+    return named | ({"q": reorder_classes(named["q"].astype(np.float32), order, -1)} if "q" in named else {})

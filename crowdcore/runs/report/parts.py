@@ -29,8 +29,7 @@ from crowdcore.exhibits.training import candidates
 from crowdcore.exhibits.workers import worker_distances, worker_ranking
 from crowdcore.figures.heatmap import MAX_CELLS
 from crowdcore.learning.comparison import variation
-from crowdcore.learning.comparison.comparability import shown_seed
-from crowdcore.learning.comparison.judged import basis
+from crowdcore.learning.comparison.comparability import explain_missing_gold, shown_seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +93,7 @@ def accuracy(of: Material) -> Iterator[Exhibit | None]:
     yield found_spans(of.results)
     yield exhibits.accuracies(of.results)
     yield candidates(of.results)
-    if basis([*of.results.values()]):
+    if explain_missing_gold([*of.results.values()]):
         return
     yield exhibits.seeds(of.results)
     yield from differences.tests(of.results)
@@ -126,10 +125,10 @@ def cost(of: Material) -> Iterator[Exhibit]:
 def sweeps(of: Material) -> Iterator[Exhibit]:
     """Accuracy, of ratings RMSE, along every setting that varies, and along what other crowds differ in."""
     results = [*of.results.values(), *of.others]
-    known = variation.known(results, (of.dataset, *of.crowds))
+    known = variation.facts_of_runs(results, (of.dataset, *of.crowds))
     names = ", ".join(dict.fromkeys(r.dataset for r in of.others))
     notes = (f"Runs on {names} take part here only.",) if names else ()
-    for axis in () if basis([*of.results.values()]) else variation.axes(known):
+    for axis in () if explain_missing_gold([*of.results.values()]) else variation.axes(known):
         drawn = exhibits.along(results, known, axis)
         yield replace(drawn, notes=(*drawn.notes, *notes))
 

@@ -7,8 +7,7 @@ import pytest
 from crowdcore.cli._training import table
 from crowdcore.exhibits import comparison as exhibits, differences
 from crowdcore.learning.comparison import summary
-from crowdcore.learning.comparison.comparability import warnings
-from crowdcore.learning.comparison.features_seen import features_seen
+from crowdcore.learning.comparison.comparability import features_seen, warnings
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 

@@ -9,7 +9,7 @@ import pytest
 
 from crowdcore.analysis import paired_bootstrap, paired_tests
 from crowdcore.exhibits import differences
-from crowdcore.learning.comparison.rank_changes import rank_changes
+from crowdcore.learning.comparison.significance import rank_changes
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crowdcore.learning.comparison.selected_by import WAYS, selected_by
+from crowdcore.learning.comparison.comparability import WAYS, selected_by
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.problem import make_problem
 from tests.learning.helpers import featured_crowd

@@ -11,7 +11,7 @@ import pytest
 from crowdcore.analysis.evaluation.method_tests import SEEDS_AND_TASKS
 from crowdcore.data import simulate
 from crowdcore.exhibits import comparison as exhibits, differences
-from crowdcore.learning.comparison import summary as comparison, tested
+from crowdcore.learning.comparison import significance, summary as comparison
 from crowdcore.learning.comparison.comparability import warnings
 from crowdcore.learning.comparison.variation import facts as facts_of
 from crowdcore.learning.results.predictions import GOLD, gold_of, labellings
@@ -236,7 +236,7 @@ def test_tests_over_tasks_rest_on_the_tasks_that_all_were_judged_on(crowd, resul
         gold=trace.gold[keep],
         probabilities={at: p[:, keep] for at, p in trace.probabilities.items()},
     )
-    found = tested.over_tasks({"conal": conal, "trace": fewer}, "last")
+    found = significance.over_tasks({"conal": conal, "trace": fewer}, "last")
     rows = np.flatnonzero(keep & (crowd.split == 2))
     last = [r.probabilities["last"] for r in (conal, trace)]
     share = [np.mean([[p[t].argmax() == crowd.gold[t] for t in rows] for p in of]) for of in last]
@@ -245,7 +245,7 @@ def test_tests_over_tasks_rest_on_the_tasks_that_all_were_judged_on(crowd, resul
     votes = [[of[:, t].mean(0).argmax() == crowd.gold[t] for t in rows] for of in last]
     assert found.only_first[0] == sum(a and not b for a, b in zip(*votes, strict=True))
     other = replace(fewer, fingerprint="0" * 32)
-    assert "share no test task" in tested.over_tasks({"conal": conal, "trace": other})
+    assert "share no test task" in significance.over_tasks({"conal": conal, "trace": other})
 
 
 def test_a_run_s_labels_are_those_of_the_mean_over_seeds(crowd, results):

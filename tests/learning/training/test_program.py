@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional
 
-from crowdcore.learning.training.program import Program
+from crowdcore.learning import train
+from crowdcore.learning.training import steps
+from crowdcore.learning.training.device import UnrecordableError
+from crowdcore.learning.training.program import Program, _Recorder
+from tests.learning.helpers import featured_crowd
 
 
 def record(function, *inputs, state=(), memory=None):
@@ -57,11 +63,48 @@ def test_a_program_computes_what_its_function_computes(function):
         assert torch.equal(program((x,)), function(x))
 
 
-def test_what_a_recording_could_not_repeat_is_refused():
-    with pytest.raises(RuntimeError, match="depends on numbers"):
-        record(lambda x: x * x.sum().item(), torch.ones(3))
-    with pytest.raises(RuntimeError, match="came about unseen"):
-        record(lambda x: x + torch.from_numpy((x * 2).numpy()), torch.ones(3))
+def change_by_value(x):
+    return x * x.sum().item()
+
+
+def change_by_numpy(x):
+    return x + torch.from_numpy((x * 2).numpy())
+
+
+@pytest.mark.parametrize("function", [change_by_value, change_by_numpy])
+def test_what_a_recording_could_not_repeat_is_refused(function):
+    total = torch.zeros(3)
+    with pytest.raises(UnrecordableError):
+        record(lambda x: total.add_(function(x)), torch.ones(3), state=[total])
+    assert total.tolist() == [0, 0, 0]
+
+
+def without_recorder(monkeypatch):
+    monkeypatch.setitem(sys.modules, "crowdcore.learning.training.program", None)
+
+
+def untested_torch(monkeypatch):
+    monkeypatch.setattr(steps, "TESTED_TORCH", ((1, 0), (1, 13)))
+
+
+def changed_internal(monkeypatch):
+    monkeypatch.delattr(_Recorder, "node")
+
+
+@pytest.mark.parametrize("change", [without_recorder, untested_torch, changed_internal])
+def test_steps_are_eager_where_they_cannot_be_recorded(change, monkeypatch):
+    monkeypatch.setattr("crowdcore.learning.training.loop._WORTH_RECORDING", 1)
+    calls = []
+    replay = Program.__call__
+    monkeypatch.setattr(Program, "__call__", lambda self, inputs: calls.append(1) or replay(self, inputs))
+    run = {"seeds": 2, "epochs": 2, "batch_size": 13, "device": "cpu", "select_on": "none"}
+    recorded = train(featured_crowd(), "conal", **run)
+    assert calls
+    calls.clear()
+    change(monkeypatch)
+    eager = train(featured_crowd(), "conal", **run)
+    assert not calls
+    np.testing.assert_allclose(eager.curves["loss"], recorded.curves["loss"], rtol=1e-6)
 
 
 def test_a_recording_holds_no_value_that_its_function_has_let_go():

@@ -1,4 +1,4 @@
-"""Rank changes of methods when the epoch is selected in another way."""
+"""Significance tests between results over test tasks and seeds, and rank changes under another selection."""
 
 from __future__ import annotations
 
@@ -9,31 +9,80 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.evaluation.method_tests import paired_bootstrap, signed_rank
+from crowdcore.analysis.evaluation.method_tests import (
+    PairedTests,
+    TaskTests,
+    paired_bootstrap,
+    paired_tests,
+    signed_rank,
+    task_tests,
+)
 from crowdcore.analysis.statistics import holm
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.learning.comparison import variation
-from crowdcore.learning.comparison.judged import Kept, gold_on_test, judge_tasks
-from crowdcore.learning.comparison.selected_by import WAYS, Way, selected_by
-from crowdcore.learning.results.result import TrainingResult
+from crowdcore.learning.comparison.comparability import (
+    WAYS,
+    Kept,
+    Way,
+    explain_incomparable,
+    explain_missing_gold,
+    gold_on_test,
+    judge_tasks,
+    selected_by,
+)
+from crowdcore.learning.comparison.summary import same_seeds
+from crowdcore.learning.results.result import At, TrainingResult
 
+_ALONE = "Choose at least two runs to test whether they differ."
+_NO_TASK = "These runs share no test task, so they cannot be compared task by task."
 _OF_SELECTION = ("select_on", "holdout", "holdout_seed")  # settings in which runs selected in two ways differ
+
+
+def over_tasks(results: Mapping[str, TrainingResult], at: Kept = "selected") -> TaskTests | str:
+    """Paired bootstrap and McNemar's test of every pair over the shared test tasks, or the reason against it."""
+    judged = {name: r for name, r in results.items() if len(gold_on_test(r))}
+    if why := _explain_untestable(results, judged):
+        return why
+    tasks = judge_tasks(judged, at)
+    return task_tests(tasks.right, tasks.ensemble) if len(tasks.task) else _NO_TASK
+
+
+def over_seeds(results: Mapping[str, TrainingResult], at: At = "selected") -> PairedTests | str:
+    """Wilcoxon's signed-rank test of every pair over the shared seeds, or the reason against it."""
+    accuracies = seed_blocks(results, at)
+    return accuracies if isinstance(accuracies, str) else paired_tests(accuracies)
+
+
+def seed_blocks(results: Mapping[str, TrainingResult], at: At = "selected") -> dict[str, FloatArray] | str:
+    """Accuracies of at least two results over at least two shared seeds, or the reason why there are none."""
+    accuracies = same_seeds(results, at)
+    shared = min((len(values) for values in accuracies.values()), default=0)
+    why = _explain_untestable(results, {name: results[name] for name in accuracies})
+    if not why and shared < 2:
+        common = "one" if shared else "none"
+        why = f"Tests over seeds need two seeds that all runs have; these runs have {common} in common."
+    return why or accuracies
+
+
+def _explain_untestable(results: Mapping[str, TrainingResult], judged: Mapping[str, TrainingResult]) -> str:
+    alone = _ALONE if len(judged) < 2 else ""
+    return explain_missing_gold(list(results.values())) or alone or explain_incomparable(judged.values())
 
 
 @dataclass(frozen=True, eq=False)
 class RankChanges:
-    """G methods, each selected in two ways; test accuracies are means over the seeds that both have.
+    """G methods, each with its epoch selected in two ways; test accuracies are means over shared seeds.
 
     Attributes:
         before, after: the two ways.
-        runs: (G,) what each method is called.
+        runs: (G,) name of each method's run.
         methods: (G,) registered names.
         accuracy: (G, 2) before and after.
-        rank: (G, 2) among these methods, 1 is best; equal ones share the better rank.
+        rank: (G, 2) among these methods, 1 is best; ties share the better rank.
         low, high: (G,) 95 % interval of the change over test tasks.
-        over_tasks: (G,) paired bootstrap's p-value that nothing changes, after Holm's correction over the methods.
-        over_seeds: (G,) the same by Wilcoxon's signed-rank test over seeds; NaN for a single seed, or no change.
-        n_seeds: (G,) seeds that both have.
+        over_tasks: (G,) p-value of no change by the paired bootstrap, with Holm's correction over the methods.
+        over_seeds: (G,) p-value by Wilcoxon's signed-rank test over seeds; NaN for a single seed, or no change.
+        n_seeds: (G,) number of shared seeds.
     """
 
     before: Way
@@ -70,22 +119,22 @@ class RankChanges:
 
     @property
     def sentence(self) -> str:
-        """How many ranks change."""
+        """Number of ranks that change, as a sentence."""
         moved, total = int((self.rank[:, 0] != self.rank[:, 1]).sum()), len(self.runs)
         ranks = f"{moved} of {total} ranks change" if total > 1 else "there is one method, so no ranks to compare"
         return f"From “{WAYS[self.before]}” to “{WAYS[self.after]}”: {ranks}."
 
 
 def rank_changes(results: Mapping[str, TrainingResult]) -> list[RankChanges]:
-    """Compare every two ways that there are results for.
+    """Compare every two ways of selection among the results.
 
-    With no selection, the last epoch of the same run counts. Gold and crowd labels are compared between runs that
-    differ in nothing but what selects.
+    Without selection, the last epoch of the same run counts. Gold and crowd labels are compared between runs that
+    differ in the selection only.
 
     Args:
         results: name -> result; those without gold on the test split are left out.
     """
-    kinds = _kinds({name: r for name, r in results.items() if len(gold_on_test(r))})
+    kinds = _group_runs({name: r for name, r in results.items() if len(gold_on_test(r))})
     changes = []
     for before, after in itertools.combinations(WAYS, 2):
         pairs = {}
@@ -94,12 +143,12 @@ def rank_changes(results: Mapping[str, TrainingResult]) -> list[RankChanges]:
                 one = by_way[before]
                 pairs[name] = (one, one if after == "none" else by_way[after])
         if pairs:
-            changes.append(_changes(before, after, pairs))
+            changes.append(_compare_ways(before, after, pairs))
     return changes
 
 
-def _kinds(results: Mapping[str, TrainingResult]) -> dict[str, dict[Way, TrainingResult]]:
-    """What a run is called apart from how it selects -> its results by way; a second run of a kind counts by itself."""
+def _group_runs(results: Mapping[str, TrainingResult]) -> dict[str, dict[Way, TrainingResult]]:
+    """Name of a run, selection left out -> its results by way; a second run of the same way has its own name."""
     known: dict[str, variation.Facts] = {}
     kinds: dict[str, dict[Way, TrainingResult]] = {}
     for r in results.values():
@@ -111,7 +160,7 @@ def _kinds(results: Mapping[str, TrainingResult]) -> dict[str, dict[Way, Trainin
     return dict(zip(variation.names(list(known.values())), kinds.values(), strict=True))
 
 
-def _changes(before: Way, after: Way, pairs: Mapping[str, tuple[TrainingResult, TrainingResult]]) -> RankChanges:
+def _compare_ways(before: Way, after: Way, pairs: Mapping[str, tuple[TrainingResult, TrainingResult]]) -> RankChanges:
     from scipy.stats import rankdata
 
     epochs: dict[str, Kept] = {"before": "selected", "after": "last" if after == "none" else "selected"}

@@ -12,8 +12,8 @@ from crowdcore.analysis import names_at_risk
 from crowdcore.core.errors import SettingError
 from crowdcore.learning import train
 from crowdcore.learning.settings import TrainSettings
-from crowdcore.learning.training.conclusion import _name_notes
-from crowdcore.learning.training.naming import as_trained, match_names, named_by_others, renamed
+from crowdcore.learning.training.metrics import match_names, match_names_without_task, reorder_classes, restore_classes
+from crowdcore.learning.training.schedule import _name_notes
 from tests.learning.helpers import featured_crowd
 
 
@@ -22,11 +22,11 @@ def test_a_renamed_prediction_is_matched(order, seed):
     rng = np.random.default_rng(seed)
     gold = np.concatenate([np.arange(5), rng.integers(5, size=40)])
     sure = 0.6 * np.eye(5)[gold] + 0.4 * rng.dirichlet(np.ones(5), len(gold))
-    latent = renamed(sure[None], np.argsort(order)[None], -1)
+    latent = reorder_classes(sure[None], np.argsort(order)[None], -1)
     found = match_names(latent, gold)
     np.testing.assert_array_equal(found, [order])
-    np.testing.assert_allclose(renamed(latent, found, -1)[0], sure)
-    np.testing.assert_allclose(as_trained(renamed(latent, found, -1), found, -1), latent)
+    np.testing.assert_allclose(reorder_classes(latent, found, -1)[0], sure)
+    np.testing.assert_allclose(restore_classes(reorder_classes(latent, found, -1), found, -1), latent)
 
 
 def test_classes_that_gold_does_not_hold_stay_where_they_are():
@@ -95,7 +95,7 @@ def test_names_need_gold(select_on):
 def test_the_gold_of_a_task_does_not_name_its_own_row():
     rng = np.random.default_rng(5)
     p, gold = rng.dirichlet(np.ones(3), 9), rng.integers(3, size=9)
-    found = named_by_others(p, gold)
+    found = match_names_without_task(p, gold)
     for i in range(9):
         rest = np.arange(9) != i
         np.testing.assert_array_equal(found[i], p[i][match_names(p[None, rest], gold[rest])[0]])
