@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from crowdcore.core.errors import DataError, SettingError, missing_extra
+from crowdcore.core.spelling import read_options
 from crowdcore.data import CrowdDataset, load_dataset, read_dataset, read_ratings
 from crowdcore.data.catalogue import dataset_folders, holds_ratings, is_path
 from crowdcore.data.ratings import Labelled
@@ -156,16 +156,4 @@ def with_epochs(pairs: list[str] | None, epochs: int | None) -> dict[str, Any]:
 
 def settings(pairs: list[str] | None, option: str = "--set") -> dict[str, Any]:
     """Turn ``["smoothing=0.1", "hard=true"]`` into a dictionary; values are JSON where they parse, else text."""
-    parsed: dict[str, Any] = {}
-    for pair in pairs or []:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise SettingError(option, "look like NAME=VALUE", pair)
-        try:
-            parsed[key.strip()] = json.loads(value)
-        except json.JSONDecodeError:
-            if value[:1] in ("[", "{"):
-                remedy = f"""Quote it for the shell: {option} '{key}=["a","b"]'."""
-                raise SettingError(f"{option} {key}", "be JSON where it begins with a bracket", value, remedy) from None
-            parsed[key.strip()] = value
-    return parsed
+    return read_options(pairs or [], option)

@@ -59,8 +59,8 @@ def rows_of(
     Raises:
         SettingError: neither dataset nor preset, or both preset and methods.
     """
+    from crowdcore.learning.learners import usual_method
     from crowdcore.learning.settings import SEEDS
-    from crowdcore.learning.trainable import usual_method
 
     if preset is None:
         if dataset is None:

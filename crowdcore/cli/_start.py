@@ -107,8 +107,7 @@ def search(
     The best has the highest validation accuracy; of tags the highest F1 of spans, of ratings the lowest RMSE.
     """
     from crowdcore import runs
-    from crowdcore.learning.learners import kind_of
-    from crowdcore.learning.trainable import usual_method
+    from crowdcore.learning.learners import kind_of, usual_method
     from crowdcore.runs.searchable import usually_searched
 
     given, opened = with_epochs(set, epochs), open_labels(dataset, accept=accept)

@@ -139,6 +139,16 @@ def _members(annotation: Any) -> list[Any]:
     return [annotation]
 
 
+def changed_settings(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that are not the model's defaults; a list is the tuple of its elements."""
+    usual = {name: field.get_default(call_default_factory=True) for name, field in model.model_fields.items()}
+    return {name: value for name, value in values.items() if name not in usual or _plain(usual[name]) != _plain(value)}
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
 def check_settings(model: type[Settings], values: Mapping[str, Any]) -> None:
     """Refuse what a model refuses, and call each setting by its title.
 

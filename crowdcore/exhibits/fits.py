@@ -14,7 +14,7 @@ import numpy as np
 
 from crowdcore import analysis
 from crowdcore.aggregation import DawidSkene
-from crowdcore.core import method_string
+from crowdcore.core import spelling
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.exhibits._cached import cached
 
@@ -47,7 +47,7 @@ def spell_fit(method: str, settings: Mapping[str, Any], gold: int = 0) -> str:
 
     fields = aggregation.aggregators.find(method).model_fields
     own = {k: v for k, v in settings.items() if k not in fields or fields[k].default != v}
-    return method_string.spell(method, own) + (f" {_GOLD}={gold}%" if gold else "")
+    return spelling.spell(method, own) + (f" {_GOLD}={gold}%" if gold else "")
 
 
 def read_fit(name: str) -> tuple[str, dict[str, Any], int]:
@@ -56,7 +56,7 @@ def read_fit(name: str) -> tuple[str, dict[str, Any], int]:
     Raises:
         SettingError: a word that is no ``setting=value``.
     """
-    method, settings = method_string.read(name)
+    method, settings = spelling.read(name)
     gold = settings.pop(_GOLD, "0%")
     if not (isinstance(gold, str) and gold.removesuffix("%").isdecimal() and int(gold.removesuffix("%")) <= 100):
         raise SettingError(_GOLD, "be a whole percentage", gold, "Write gold=20%, for example.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from crowdcore.core.method_string import Part
+from crowdcore.core.spelling import Part
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
 _RESAMPLES = 500

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crowdcore.core import method_string
+from crowdcore.core import spelling
 from crowdcore.core.settings import Settings
 from crowdcore.learning import methods
 from crowdcore.learning.base import CrowdMethod
@@ -49,7 +49,7 @@ def train_chosen(
     trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, trained / (trained + len(seeds)))
     choice: Choice | None = None
     notes: tuple[str, ...] = ()
-    parts = method_string.read_mean(own.chosen or candidates[0])
+    parts = spelling.read_mean(own.chosen or candidates[0])
     if own.chosen:
         trials.share = 0.0
     elif problem.n_train < 2 * problem.n_classes:
@@ -62,7 +62,7 @@ def train_chosen(
                 None,
             )
         else:
-            parts = method_string.read_mean(method_string.spell_mean(choice.parts))  # with the weights that are told
+            parts = spelling.read_mean(spelling.spell_mean(choice.parts))  # with the weights that are told
             notes = tuple(filter(None, (choice.verdict, choice.doubt, choice.evidence)))
     for note in notes:
         listen(NoteEvent(note))
@@ -70,12 +70,12 @@ def train_chosen(
     results = _train_parts(fit, problem, [part.line for part in parts], shared, seeds, trials, checkpoint)
     if len(results) < len(parts):
         notes = (*notes, f"Stopped before {parts[len(results)].line} was trained: it is left out.")
-    trained_parts = method_string.read_mean(method_string.spell_mean(parts[: len(results)]))
+    trained_parts = spelling.read_mean(spelling.spell_mean(parts[: len(results)]))
     result = blended(results, trained_parts)
     return replace(
         result,
         method=method.name,
-        settings={**own.model_dump(), "chosen": method_string.spell_mean(trained_parts)},
+        settings={**own.model_dump(), "chosen": spelling.spell_mean(trained_parts)},
         tried=(*choice.table, *trials.left) if choice else (),
         seconds=result.seconds + trials.seconds,
         notes=(*notes, *trials.notes, *result.notes),
@@ -97,7 +97,7 @@ def _train_parts(
     for number, line in enumerate(lines):
         if results and trials.should_stop():
             break
-        name, settings = method_string.read(line)
+        name, settings = spelling.read(line)
         folder, every = checkpoint or (None, 10)
         result = fit(
             problem.dataset,
@@ -115,7 +115,7 @@ def _train_parts(
 
 def _line(candidate: str, own: Settings) -> str:
     """A candidate with the settings that it shares with the method that chooses, unless it has others."""
-    name, settings = method_string.read(candidate)
+    name, settings = spelling.read(candidate)
     usual = methods.get(name).Settings()
     shared = {k: v for k, v in own if k in type(usual).model_fields and v != getattr(usual, k)}
-    return method_string.spell(name, {**shared, **settings})
+    return spelling.spell(name, {**shared, **settings})

@@ -1,7 +1,7 @@
-"""Methods and networks as lists and forms show them: titles, papers, settings. Torch is not loaded here.
+"""Methods and networks as lists and forms show them, lines that choose them, and what a dataset can be trained with.
 
-Those that come along are described by their source and by `crowdcore.learning.method_settings`; one whose settings are
-in its own file, or in another package, is imported, and with it torch.
+Those that come along are described by their source and by `crowdcore.learning.method_settings`, without torch; one
+whose settings are in its own file, or in another package, is imported, and with it torch.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from crowdcore.core import spelling
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.core.registry import Registry, described_classes
-from crowdcore.core.settings import FormField, Settings, form_fields
+from crowdcore.core.settings import FormField, Settings, changed_settings, check_settings, form_fields
 from crowdcore.data import CrowdDataset
-from crowdcore.data.ratings import Labelled
+from crowdcore.data.images import image_names
+from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.learning import backbones as networks, methods
 from crowdcore.learning.method_settings import METHODS, RATING_METHODS
 from crowdcore.learning.settings import BACKBONES, TrainSettings
@@ -182,3 +184,121 @@ def settings_in_words(settings: Mapping[str, Any], method: str = "") -> list[str
 def value_in_words(value: object) -> str:
     """The value of a setting for people."""
     return ("no", "yes")[value] if isinstance(value, bool) else "none" if value is None else str(value)
+
+
+OWN_TRAINING = tuple(name for name in TrainSettings.model_fields if name not in {"backbone", "backbone_settings"})
+"""Settings of the trainer that the line of a method may hold for that method alone."""
+
+
+def read_method(line: str, kind: Kind = "classes") -> tuple[str, dict[str, Any]]:
+    """Method and settings of a line such as ``conal regularisation=0 lr=0.01``; the trainer's hold for it alone.
+
+    Raises:
+        SettingError: no such method, a setting that neither it nor the trainer has, or a value that it does not take.
+    """
+    method, settings = spelling.read(line)
+    own = about_method(method, kind).settings
+    for name in settings:
+        if name not in own.model_fields and name not in OWN_TRAINING:
+            known = ", ".join([*own.model_fields, *OWN_TRAINING])
+            raise SettingError(f"a setting of {method}", f"be one of {known}", name)
+    check_settings(own, {k: v for k, v in settings.items() if k in own.model_fields})
+    check_settings(TrainSettings, {k: v for k, v in settings.items() if k not in own.model_fields})
+    return method, settings
+
+
+def spell_method(method: str, settings: Mapping[str, Any], kind: Kind = "classes") -> str:
+    """The line of a method; its own settings that are its defaults, or those of its variant, are left out."""
+    own = about_method(method, kind).settings
+    usual = dict(own()) | variant_settings(method, settings, kind)
+    return spelling.spell(method, {k: v for k, v in settings.items() if k not in own.model_fields or usual[k] != v})
+
+
+def own_line(method: str, settings: Mapping[str, Any], kind: Kind = "classes") -> str:
+    """`spell_method` without the trainer's settings."""
+    own = about_method(method, kind).settings.model_fields
+    return spell_method(method, {k: v for k, v in settings.items() if k in own}, kind)
+
+
+def variant_settings(method: str, settings: Mapping[str, Any], kind: Kind = "classes") -> dict[str, Any]:
+    """Settings, the method's own and the trainer's, that come with the variant that the settings choose."""
+    about = about_method(method, kind)
+    usual = about.settings.model_fields["variant"].default if about.variants else ""
+    return dict(about.variants.get(settings.get("variant", usual), {}))
+
+
+def run_settings(
+    method: str, own: Mapping[str, Any], shared: Mapping[str, Any], kind: Kind = "classes"
+) -> dict[str, Any]:
+    """The settings that a run is given: the method's line > shared settings > the method's defaults.
+
+    Args:
+        method: its name.
+        own: settings of its line.
+        shared: settings of the trainer for all methods; one that equals the trainer's default counts where the
+            method's variant brings another value.
+        kind: of the labels.
+    """
+    beside = variant_settings(method, own, kind)
+    return {**changed_settings(TrainSettings, shared), **{k: v for k, v in shared.items() if k in beside}, **own}
+
+
+def usual_method(dataset: Labelled) -> str:
+    """The crowd layer, which explains labels of every kind, where they are numbers or tags; CoNAL of classes."""
+    return "crowd-layer" if isinstance(dataset, RatingDataset) or dataset.of_words else "conal"
+
+
+def suggested_methods(dataset: Labelled) -> list[str]:
+    """Methods to begin with: `auto` of classes with features (of images, each of its trials would train a network)."""
+    classes = isinstance(dataset, CrowdDataset) and not dataset.of_words
+    return ["auto"] if classes and dataset.features is not None else [usual_method(dataset)]
+
+
+def plantable(dataset: Labelled) -> bool:
+    """Whether nobody has labelled a dataset whose true classes are known: one to plant a crowd on."""
+    return isinstance(dataset, CrowdDataset) and dataset.n_annotations == 0 and bool((dataset.gold >= 0).any())
+
+
+def embeddable(dataset: Labelled) -> str:
+    """The texts or images, in words, of labelled tasks without features; "" if there are none."""
+    if (
+        not isinstance(dataset, CrowdDataset)
+        or dataset.n_annotations == 0
+        or dataset.features is not None
+        or dataset.media is None
+        or dataset.media.images is not None
+    ):
+        return ""
+    columns = dataset.media.columns
+    named = image_names(dataset)
+    found = columns["text"] if columns is not None and "text" in columns else named
+    if found is None or not found.notna().any():
+        return ""
+    n, noun = int(found.notna().sum()), "image" if found is named else "text"
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def untrainable(dataset: Labelled) -> str:
+    """Why nothing can be trained on a dataset, and what would help; empty if something can."""
+    if dataset.n_annotations == 0:
+        plant = "Plant a crowd on its true classes on the page Sandbox, or open" if plantable(dataset) else "Open"
+        return (
+            f"It has no annotations, so there is nothing to learn from. {plant} a file on the Data page that has a "
+            "label per row: task, worker, label."
+        )
+    if not isinstance(dataset, CrowdDataset):
+        how = "Bring a folder with `features_train.npy` (a row per task, in the order of `tasks.csv`)."
+        return "" if dataset.features is not None else f"It has no features, so a network has nothing to look at. {how}"
+    if dataset.of_words:
+        return ""
+    if noun := embeddable(dataset):
+        return f"It has {noun}, but no features yet: the page Train makes them."
+    if dataset.features is None and (dataset.media is None or dataset.media.images is None):
+        return (
+            "It has neither features nor images, so a classifier has nothing to look at. Bring a table with a column "
+            "`text`, a ZIP of a table with a column `image` and those files, or a ZIP of a dataset folder with "
+            "`features_train.npy` (a row per task, in the order of `tasks.csv`) to the Data page; of embeddings of "
+            "your own `crowdcore embed TABLE FOLDER --given FILE.npy` makes such a folder. Without them the labels can "
+            "still be aggregated."
+        )
+    return ""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdcore.core import method_string
+from crowdcore.core import spelling
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -138,7 +138,7 @@ class Trials:
         self.listen(NoteEvent(note))
 
     def _trial(self, candidate: str, fold: int, done: float, part: float) -> TrainingResult:
-        name, own = method_string.read(candidate)
+        name, own = spelling.read(candidate)
         folder, every = self.checkpoint or (None, 10)
         return self.fit(
             self._without(fold),
@@ -221,8 +221,8 @@ class Trials:
         gain = (other.argmax(1) == gold).astype(np.float64) - (p.argmax(1) == gold)
         if gain.mean() <= _SURE * gain.std() / np.sqrt(len(gold)):
             return as_it_is
-        method, own = method_string.read(candidate)
-        line = method_string.spell(method, {**own, "names": "validation-gold"})
+        method, own = spelling.read(candidate)
+        line = spelling.spell(method, {**own, "names": "validation-gold"})
         self.naming[candidate] = (
             f"Gold of {len(gold)} validation tasks names the classes of {candidate} otherwise than the labels do; "
             f"{100 * gain.mean():.0f} % more are right, each named by the others."

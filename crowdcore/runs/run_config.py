@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from crowdcore.core.method_string import plain
 from crowdcore.core.settings import Settings
+from crowdcore.core.spelling import spell_options
 from crowdcore.runs.space import SearchPlan
 
 
@@ -47,5 +47,5 @@ def command_line(spec: RunSpec) -> str:
     if spec.device != "auto":
         words += ["--device", spec.device]
     for name, value in spec.settings.items():
-        words += ["--epochs", str(value)] if name == "epochs" else ["--set", f"{name}={plain(value)}"]
+        words += ["--epochs", str(value)] if name == "epochs" else ["--set", *spell_options({name: value})]
     return shlex.join([*words, "--accept"])

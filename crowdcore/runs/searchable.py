@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from crowdcore.core.settings import FormField, form_fields
-from crowdcore.learning.drafts import read_method
-from crowdcore.learning.learners import Kind, about_method
+from crowdcore.learning.learners import Kind, about_method, read_method
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.runs.space import Choice, Range
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
+from crowdcore.core import spelling
 from crowdcore.core.errors import CrowdError
-from crowdcore.core.method_string import spell
-from crowdcore.learning import drafts, learners
+from crowdcore.learning import learners
 from crowdcore.learning.learners import Learner
 from crowdcore.learning.settings import TrainSettings
 from dashboard import state
@@ -26,7 +26,7 @@ def _kind() -> learners.Kind:
 def method_titled(line: str, kind: learners.Kind = "classes") -> str:
     """A method for people: its registered name, and the settings of its own or else its title."""
     try:
-        method, settings = drafts.read_method(line, kind)
+        method, settings = learners.read_method(line, kind)
     except CrowdError:
         return line
     if not settings:
@@ -39,7 +39,7 @@ def what_comes(lines: list[str]) -> dict[str, str]:
     brought: dict[str, dict[str, Any]] = {}
     for line in lines:
         try:
-            brought[line] = {**drafts.along(line, _kind()), **drafts.read_method(line, _kind())[1]}
+            brought[line] = {**_comes(line), **learners.read_method(line, _kind())[1]}
         except CrowdError:
             continue
     times = Counter(line.split()[0] for line in lines)
@@ -50,6 +50,11 @@ def what_comes(lines: list[str]) -> dict[str, str]:
         everywhere = lines and all(name in brought.get(line, {}) for line in lines)
         found[name] = words if everywhere else f"{words}; else {said(field.default)}".removeprefix("; else ")
     return found
+
+
+def _comes(line: str) -> dict[str, Any]:
+    """Settings that come with the variant that a line chooses."""
+    return learners.variant_settings(*spelling.read(line), _kind())
 
 
 def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
@@ -63,7 +68,7 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
         The line or lines that its fields now stand for, and why they cannot be trained with; "" if they can.
     """
     try:
-        method, values = drafts.read_method(line, _kind())
+        method, values = learners.read_method(line, _kind())
     except CrowdError as refusal:
         return [line], str(refusal)
     told, key = learners.about_method(method, _kind()), _key(line, lines)
@@ -74,7 +79,7 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
         st.caption(as_text(told.description.replace("``", "")))
         st.caption("Grey: the value used if you enter nothing.")
         chosen = {**_own(line, told, values, key), **_training(line, values, key)}
-        plain = drafts.spell_method(method, {}, _kind())
+        plain = learners.spell_method(method, {}, _kind())
         beside = st.button(
             "Also run it with its defaults",
             key=f"{key}-beside",
@@ -83,7 +88,7 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
             help="Compare these settings with the defaults.",
         )
     try:
-        new = drafts.spell_method(*drafts.read_method(spell(method, chosen), _kind()), _kind())
+        new = learners.spell_method(*learners.read_method(spelling.spell(method, chosen), _kind()), _kind())
     except CrowdError as refusal:
         return [line], f"{method}: {refusal}"
     _keep(line, new, key)
@@ -93,7 +98,7 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
 def _own(line: str, told: Learner, values: dict[str, Any], key: str) -> dict[str, Any]:
     """The method's own settings; those that nobody chose show what comes along."""
     fields = told.settings.model_fields
-    usual = dict(told.settings()) | drafts.along(line, _kind())
+    usual = dict(told.settings()) | _comes(line)
     grey = {name: learners.value_in_words(usual[name]) for name in fields}
     drawn = method_form(told.settings, values, f"own-{key}", open=grey)
     others = {name: value for name, value in values.items() if name in fields and name not in drawn}
@@ -102,8 +107,8 @@ def _own(line: str, told: Learner, values: dict[str, Any], key: str) -> dict[str
 
 def _training(line: str, values: dict[str, Any], key: str) -> dict[str, Any]:
     """Settings of the trainer that hold for this method alone."""
-    possible = drafts.row_settings()
-    comes = {name: value for name, value in drafts.along(line, _kind()).items() if name in possible}
+    possible = learners.OWN_TRAINING
+    comes = {name: value for name, value in _comes(line).items() if name in possible}
     if comes:
         listed = ", ".join(learners.settings_in_words(comes))
         st.caption(as_text(f"Comes with {listed}, unless you choose otherwise here or under Training."))

@@ -6,10 +6,9 @@ from functools import partial
 import streamlit as st
 
 from crowdcore import runs
-from crowdcore.learning import drafts, learners
-from crowdcore.learning.drafts import Draft
+from crowdcore.learning import learners
+from crowdcore.learning.learners import usual_method
 from crowdcore.learning.selection_score import selection_score
-from crowdcore.learning.trainable import usual_method
 from crowdcore.runs import Choice, Range
 from crowdcore.runs.searchable import searchable, usually_searched
 from dashboard import state
@@ -18,6 +17,7 @@ from dashboard.components.own_settings import method_titled
 from dashboard.components.text import as_text, count
 from dashboard.components.train_form import KEPT, refusal_of, shared_settings
 from dashboard.services import opening, searches
+from dashboard.services.train import Draft, read_draft
 
 SAMPLERS = {"tpe": "Guided (TPE)", "grid": "Grid", "random": "Random"}
 TRIALS, MOST_TRIALS, SEEDS = 20, 10_000, "3"
@@ -54,7 +54,7 @@ def search_form() -> None:
         **KEPT,
     )
     space = {name: bounds for name in chosen if (bounds := _values(line, name, fields[name])) is not None}
-    held = {**drafts.read_draft(opening.labelled(dataset), ""), "seeds": SEEDS}
+    held = {**read_draft(dataset, ""), "seeds": SEEDS}
     shared, problem = shared_settings("search", dataset, held, [], (line,))
     draft = {**shared, "methods": [line]}
     problem = problem or refusal_of(dataset, draft)

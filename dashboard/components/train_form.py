@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from crowdcore.core.errors import CrowdError
-from crowdcore.learning import drafts, learners, presets as tables
-from crowdcore.learning.drafts import Draft
+from crowdcore.core.settings import changed_settings
+from crowdcore.learning import learners, presets as tables
+from crowdcore.learning.learners import suggested_methods
 from crowdcore.learning.settings import TrainSettings
-from crowdcore.learning.trainable import suggested_methods
 from dashboard import state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.method_form import at_first, method_form
@@ -21,6 +21,7 @@ from dashboard.components.own_settings import method_titled, own_settings, what_
 from dashboard.components.text import as_text, count, duration, size
 from dashboard.services import opening, train
 from dashboard.services.estimates import estimate, refused
+from dashboard.services.train import Draft
 
 if TYPE_CHECKING:
     from crowdcore.runs import Estimate
@@ -39,7 +40,7 @@ def prefill(draft: Draft) -> None:
     """Have the form show this draft from the next run of the page on."""
     st.session_state["train-trusted"] = draft["training"].get("backbone", "")
     st.session_state.pop("train-shown", None)
-    line = drafts.spell_draft(opening.labelled(state.get("dataset")), draft)
+    line = train.spell_draft(state.get("dataset"), draft)
     state.put(methods=list(draft["methods"]), settings=line, view=None)
 
 
@@ -101,17 +102,17 @@ def _held(dataset: str, usual: str) -> Draft:
         st.session_state["train-filled"] = st.session_state.get("train-filled", 0) + 1
         st.session_state["train-refused"] = ""
     try:
-        return drafts.read_draft(opening.labelled(dataset), line, st.session_state.get("train-trusted", ""))
+        return train.read_draft(dataset, line, st.session_state.get("train-trusted", ""))
     except CrowdError as refusal:
         st.session_state["train-refused"] = f"The settings in this link are not used: {refusal}"
         st.session_state["train-shown"] = (dataset, usual)
         state.put(settings=None)
-        return drafts.read_draft(opening.labelled(dataset), usual)
+        return train.read_draft(dataset, usual)
 
 
 def _remember(dataset: str, draft: Draft, usual: str) -> None:
     """Write the draft into the address, for a reload, and keep it for a return to this dataset."""
-    line = drafts.spell_draft(opening.labelled(dataset), draft) or (usual and PLAIN)
+    line = train.spell_draft(dataset, draft) or (usual and PLAIN)
     if line != state.get("settings", usual):
         state.put(settings=line)
         st.session_state["train-shown"] = (dataset, line)
@@ -150,7 +151,7 @@ def _preset(titles: Mapping[str, str]) -> None:
     def fill() -> None:
         name = st.session_state["train-preset"]
         if name is not None:
-            draft, note = drafts.draft_of_preset(name)
+            draft, note = train.draft_of_preset(name)
             prefill(draft)
             st.session_state["train-noted"] = note
 
@@ -241,7 +242,7 @@ def _network_settings(network: str, training: dict[str, Any], prefix: str) -> di
         chosen = method_form(
             told.settings, training.get("backbone_settings", {}), f"{prefix}-network-{network}", kept=True
         )
-    return drafts.changed(told.settings, chosen)
+    return changed_settings(told.settings, chosen)
 
 
 def _start(names: Sequence[str], draft: Draft) -> None:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import runs
-from crowdcore.learning.drafts import Draft
 from dashboard.services.jobs import Job, Jobs
 from dashboard.services.opening import labelled
-from dashboard.services.train import specs
+from dashboard.services.train import Draft, specs
 
 if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled

@@ -1,23 +1,68 @@
 """The sandbox: crowds whose mistakes are known, planted into the workspace."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
+from crowdcore.core import spelling
 from crowdcore.core.errors import SettingError
 from crowdcore.core.places import workspace
+from crowdcore.core.settings import changed_settings
 from crowdcore.data import CrowdDataset, simulate
 from crowdcore.data.ratings import Labelled
-from crowdcore.data.simulate import Simulation
+from crowdcore.data.simulate import Simulation, TaskChoice
 from crowdcore.data.unpack import pack_zip
 from crowdcore.data.uploads import upload_folder
 from crowdcore.exhibits.view import cached
-from crowdcore.learning.recovery import lines, plan as recovery
+from crowdcore.learning.recovery import plan as recovery
 from crowdcore.learning.recovery.plan import RecoveryPlan
 from dashboard.services.opening import dataset, datasets_folder, labelled
 
 MOST = 5_000_000  # labels, or numbers of an array
+
+
+def read_crowd(line: str) -> tuple[str, dict[str, Any]]:
+    """Simulator and settings of a line such as ``synthetic common_strength=0.7``.
+
+    Raises:
+        SettingError: no such simulator or setting, or a value out of bounds.
+    """
+    name, settings = spelling.read(line)
+    simulate.get(name)(**settings)
+    return name, settings
+
+
+def spell_crowd(name: str, settings: Mapping[str, Any]) -> str:
+    """The line of a simulator; settings that equal their default are left out."""
+    return spelling.spell(name, changed_settings(simulate.get(name), settings))
+
+
+def read_vary(lines: Sequence[str]) -> dict[str, list[Any]]:
+    """Setting -> values, of lines ``setting=[…]``.
+
+    Raises:
+        SettingError: a line that is no such thing.
+    """
+    varied = {setting: values for line in lines for setting, values in spelling.read_settings(line).items()}
+    return {setting: values if isinstance(values, list) else [values] for setting, values in varied.items()}
+
+
+def read_tasks(line: str) -> dict[str, Any]:
+    """Which tasks of a dataset, of a line ``tasks n_train=500``; "" stands for all.
+
+    Raises:
+        SettingError: a setting that does not exist, or a value that it does not take.
+    """
+    settings = spelling.read(line)[1]
+    TaskChoice(**settings)
+    return settings
+
+
+def spell_tasks(settings: Mapping[str, Any]) -> str:
+    """A line that `read_tasks` reads; "" for all tasks."""
+    return spelling.spell("tasks", settings) if settings else ""
 
 
 def plan(name: str, crowd: str, vary: Sequence[str], tasks: str, crowds: int) -> RecoveryPlan:
@@ -25,15 +70,17 @@ def plan(name: str, crowd: str, vary: Sequence[str], tasks: str, crowds: int) ->
 
     Args:
         name: the dataset whose gold is planted on, by simulators that make no tasks.
-        crowd, vary, tasks: see `crowdcore.learning.recovery.lines`.
+        crowd: see `read_crowd`.
+        vary: see `read_vary`.
+        tasks: see `read_tasks`.
         crowds: how many at each point.
 
     Raises:
         SettingError: what cannot be.
     """
-    simulator, settings = lines.read_crowd(crowd)
-    given = {} if simulate.get(simulator).makes_tasks else {"dataset": name, "tasks": lines.read_tasks(tasks)}
-    found = RecoveryPlan(simulation=simulator, settings=settings, over=lines.read_vary(vary), crowds=crowds, **given)
+    simulator, settings = read_crowd(crowd)
+    given = {} if simulate.get(simulator).makes_tasks else {"dataset": name, "tasks": read_tasks(tasks)}
+    found = RecoveryPlan(simulation=simulator, settings=settings, over=read_vary(vary), crowds=crowds, **given)
     for point in found.points():
         _bounded(found.simulator(point))
     return found

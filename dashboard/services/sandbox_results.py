@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from crowdcore import exhibits
-from crowdcore.core import method_string as spelling
-from crowdcore.learning.drafts import line_of
+from crowdcore.core import spelling
+from crowdcore.learning.learners import own_line
 from dashboard.services.opening import dataset, kind, labelled
 from dashboard.services.runs import learnt, readable, result, runs_of
 
@@ -31,7 +31,7 @@ def _called(name: str, run: Run) -> str:
     """A method with its own settings."""
     from crowdcore.learning.recovery.plan import Candidate
 
-    method, settings = spelling.read(line_of(run.spec.method, run.spec.settings, kind(name)))
+    method, settings = spelling.read(own_line(run.spec.method, run.spec.settings, kind(name)))
     return Candidate(method=method, settings=settings).name
 
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import exhibits, runs
-from crowdcore.learning.drafts import Draft
 from crowdcore.learning.selection_score import ACCURACY
 from dashboard.services.runs import forget
-from dashboard.services.train import draft_of, specs
+from dashboard.services.train import Draft, draft_of, specs
 
 if TYPE_CHECKING:
     import pandas as pd

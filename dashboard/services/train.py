@@ -1,29 +1,50 @@
-"""Starting what the page Train asks for."""
+"""Drafts of trainings, as the page Train holds and addresses spell them, and starting them."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
+from typing import Any
 
 from crowdcore import runs
-from crowdcore.core.method_string import read_seeds
-from crowdcore.learning import drafts
-from crowdcore.learning.drafts import Draft
+from crowdcore.core import spelling
+from crowdcore.core.errors import SettingError
+from crowdcore.core.settings import check_settings
+from crowdcore.learning import learners, presets
+from crowdcore.learning.settings import SEEDS, TrainSettings
 from crowdcore.runs import RunSpec
-from dashboard.services.opening import labelled
+from dashboard.services.opening import kind, labelled
 from dashboard.services.runs import forget, spelled
+
+Draft = Mapping[str, Any]
+"""What a form holds: ``methods`` (lines), ``seeds`` (as typed), ``device`` and ``training`` (name -> value): settings
+of the trainer that somebody chose, for all methods."""
+_NETWORK = {"backbone": TrainSettings.model_fields["backbone"].default}  # where a run on features names none
 
 
 def specs(name: str, draft: Draft) -> list[RunSpec]:
-    """One run per method of a draft.
+    """One run per method of a draft; settings that equal their default are left out.
 
     Raises:
         SettingError: a method, a setting or a seed that cannot be.
     """
-    opened, seeds = labelled(name), read_seeds(draft["seeds"])
+    opened, seeds = labelled(name), spelling.read_seeds(draft["seeds"])
+    training = {setting: value for setting, value in draft["training"].items() if value is not None}
+    check_settings(TrainSettings, training)
+    network = training.get("backbone", "")
+    if network in learners.backbones(opened):
+        check_settings(learners.about_backbone(network).settings, training.get("backbone_settings", {}))
+    methods = [learners.read_method(line, kind(name)) for line in draft["methods"]]
     shared = {"dataset": spelled(name), "fingerprint": opened.fingerprint, "group": uuid.uuid4().hex[:8]}
     return [
-        RunSpec(method=method, settings=settings, seeds=seeds, device=draft["device"], **shared)
-        for method, settings in drafts.rows_of(draft, opened)
+        RunSpec(
+            method=method,
+            settings=learners.run_settings(method, own, training, kind(name)),
+            seeds=seeds,
+            device=draft["device"],
+            **shared,
+        )
+        for method, own in methods
     ]
 
 
@@ -36,4 +57,60 @@ def start(name: str, draft: Draft) -> list[str]:
 
 def draft_of(name: str, spec: RunSpec) -> Draft:
     """The draft that starts a run on a dataset once more."""
-    return drafts.draft_of(labelled(name), spec.method, spec.settings, spec.seeds, spec.device)
+    own = learners.about_method(spec.method, kind(name)).settings.model_fields
+    network = _NETWORK if _NETWORK["backbone"] in learners.backbones(labelled(name)) else {}
+    return {
+        "methods": [learners.own_line(spec.method, spec.settings, kind(name))],
+        "seeds": spelling.spell_seeds(spec.seeds),
+        "device": spec.device,
+        "training": {**network, **{k: v for k, v in spec.settings.items() if k not in own}},
+    }
+
+
+def draft_of_preset(preset: str) -> tuple[Draft, str]:
+    """The draft that starts all runs of a preset, and in what they may differ from the published table.
+
+    Raises:
+        SettingError: no such preset.
+    """
+    table = presets.get(preset)
+    draft = {
+        "methods": [spelling.spell(method, own) for method, own in table.methods],
+        "seeds": spelling.spell_seeds(table.seeds),
+        "device": "auto",
+        "training": {**_NETWORK, **table.training},
+    }
+    return draft, table.note
+
+
+def spell_draft(name: str, draft: Draft) -> str:
+    """What all methods of a draft share, as a line for the address; "" when it is what an untouched form has."""
+    usual = read_draft(name, "")
+    seeds = draft["seeds"].replace(" ", "")
+    shared = {"seeds": int(seeds) if seeds.isdecimal() else seeds, "device": draft["device"]}
+    shared = {key: value for key, value in shared.items() if str(value) != usual[key]}
+    training = {k: v for k, v in draft["training"].items() if v is not None and usual["training"].get(k, ...) != v}
+    return spelling.spell_settings({**shared, **training})
+
+
+def read_draft(name: str, line: str, trusted: str = "") -> Draft:
+    """The draft, without its methods, of a line of `spell_draft`.
+
+    Args:
+        name: the dataset that is trained on.
+        line: from an address.
+        trusted: a network of one's own code that may be named, as a run named it.
+
+    Raises:
+        SettingError: a setting that does not exist, a value it does not take, or a network that is not listed.
+    """
+    training = spelling.read_settings(line)
+    networks = learners.backbones(labelled(name))
+    seeds, device = str(training.pop("seeds", SEEDS)), str(training.pop("device", "auto"))
+    network = training.get("backbone")
+    if network is not None and network not in {*networks, trusted}:
+        remedy = "Choose one of these, or use the command line for a network of your own."
+        raise SettingError("network", f"be one of {', '.join(networks)}", network, remedy)
+    check_settings(TrainSettings, training)
+    training = {"backbone": next(iter(networks)), "backbone_settings": {}, **training}
+    return {"seeds": seeds, "device": device, "training": training}

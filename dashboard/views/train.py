@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from crowdcore.learning.trainable import embeddable, plantable, untrainable
+from crowdcore.learning.learners import embeddable, plantable, untrainable
 from dashboard import state
 from dashboard.components.embedding_form import embedding_form
 from dashboard.components.frame import page

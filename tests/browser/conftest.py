@@ -18,7 +18,6 @@ from crowdcore import runs
 from crowdcore.data.catalogue import open_labels
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
-from crowdcore.learning import drafts
 from crowdcore.learning.learners import FIRST
 from crowdcore.runs import Workspace, estimation
 from dashboard.services import train
@@ -75,7 +74,7 @@ def keep_estimates(
 ) -> None:
     """Estimates of runs that Train offers, kept as trials would have: each would train for seconds."""
     place = workspace if isinstance(workspace, Workspace) else Workspace.open(workspace)
-    draft = {**drafts.read_draft(open_labels(dataset), settings), "methods": list(methods)}
+    draft = {**train.read_draft(dataset, settings), "methods": list(methods)}
     trial = {"seconds_per_epoch": 0.1, "startup_seconds": 1.0, "bytes": 10**9, "epochs": 50, "share": 1.0}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(estimation, "_measure", lambda *_: trial)

@@ -8,10 +8,10 @@ import pytest
 
 import crowdcore as cc
 from crowdcore import analysis
-from crowdcore.analysis.checks.lines import NOTHING, lines_of_file, read_rule_lines, spell_rules
 from crowdcore.analysis.checks.rules import LIMITS, recommended, rules_of, rules_yaml
 from crowdcore.core.errors import CrowdError
 from crowdcore.exhibits import view
+from dashboard.components.rules_form import NOTHING, read_rules, rules_of_file, spell_rules
 from tests.dashboard.app_page import field, open_page, words
 
 
@@ -63,7 +63,7 @@ def test_workers_of_a_failed_rule_are_links_by_the_names_that_may_be_read() -> N
 
 
 def test_the_downloaded_rules_check_the_same_from_the_command_line(tmp_path: Path) -> None:
-    values = read_rule_lines(["min_annotation_accuracy_percent=65", "labels_per_task=4", "max_shared_mistakes=2.5"])
+    values = read_rules(["min_annotation_accuracy_percent=65", "labels_per_task=4", "max_shared_mistakes=2.5"])
     rules = rules_of(values)
     seen = view(cc.load_dataset("demo"), "majority-vote")
     named = rules_yaml(rules.model_copy(update={"reference": seen.reference}))
@@ -73,16 +73,16 @@ def test_the_downloaded_rules_check_the_same_from_the_command_line(tmp_path: Pat
     there = cc.check(seen.dataset, read)
     here = cc.check(seen.dataset, rules, reference=seen.truth)
     assert there.frame().equals(here.frame())
-    texts, reference = lines_of_file("rules.yaml", named.encode())
-    assert rules_of(read_rule_lines(texts)) == rules
+    texts, reference = rules_of_file("rules.yaml", named.encode())
+    assert rules_of(read_rules(texts)) == rules
     assert reference == "majority-vote"
 
 
 def test_the_address_holds_what_differs() -> None:
-    assert read_rule_lines([]) == {**read_rule_lines([NOTHING]), **recommended()}
-    assert spell_rules(read_rule_lines([])) == [f"{name}={recommended()[name]}" for name in LIMITS]
+    assert read_rules([]) == {**read_rules([NOTHING]), **recommended()}
+    assert spell_rules(read_rules([])) == [f"{name}={recommended()[name]}" for name in LIMITS]
     assert spell_rules(dict.fromkeys(LIMITS)) == [NOTHING]
-    spaced = read_rule_lines(["aggregator=dawid-skene smoothing=0.1", "min_class_percent=1"])
+    spaced = read_rules(["aggregator=dawid-skene smoothing=0.1", "min_class_percent=1"])
     assert rules_of(spaced).aggregator == "dawid-skene smoothing=0.1"
 
 
@@ -99,4 +99,4 @@ def test_the_address_holds_what_differs() -> None:
 )
 def test_a_bad_file_is_refused(name: str, content: bytes) -> None:
     with pytest.raises(CrowdError):
-        lines_of_file(name, content)
+        rules_of_file(name, content)

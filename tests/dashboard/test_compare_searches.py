@@ -11,7 +11,7 @@ import streamlit as st
 import crowdcore as cc
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
-from crowdcore.learning import trainable
+from crowdcore.learning import learners
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.runs import Choice, RunSpec, SearchPlan, Workspace
 from crowdcore.runs.artefacts import keep_result
@@ -145,7 +145,7 @@ def test_a_search_of_another_dataset_is_not_drawn(searched: Searched) -> None:
 
 
 def test_the_board_of_a_search_leads_to_its_curve(searched: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trainable, "untrainable", lambda dataset: "No form, whose estimates would outlive the test.")
+    monkeypatch.setattr(learners, "untrainable", lambda dataset: "No form, whose estimates would outlive the test.")
     test = page("train", runs=[searched.search])
     link = next(link.proto for link in test.get("page_link") if link.proto.label.startswith("Test accuracy along"))
     assert link.page == "compare"

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from crowdcore.data.uploads import dataset_title, digest_of
-from crowdcore.learning.trainable import embeddable, suggested_methods
+from crowdcore.learning.learners import embeddable, suggested_methods
 from dashboard.services import opening, uploads
 from testkit.crowds import simulate_crowd
 from tests.dashboard.app_page import button, open_page, words

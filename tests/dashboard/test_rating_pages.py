@@ -10,13 +10,13 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.data import read_ratings
-from crowdcore.learning import RatingsResult, drafts, learners, train_ratings
+from crowdcore.learning import RatingsResult, learners, train_ratings
 from crowdcore.runs.report import to_html
 from crowdcore.runs.searchable import searchable
 from dashboard.components import frame
 from dashboard.components.table import formats
 from dashboard.pages import TITLES
-from dashboard.services import opening, report, searches, train
+from dashboard.services import report, searches, train
 from testkit.recorded_runs import record
 from tests.dashboard.app_page import button, open_page, table, words
 from tests.rated_crowd import rated_folder
@@ -53,7 +53,7 @@ def test_the_form_asks_for_methods_of_ratings_and_starts_them() -> None:
     started = {run.spec.method: run.spec for run in runs.list_runs("rated")}
     assert started["crowd-layer"].settings == {"connection": "s+b"} and started["dl-mean"].settings == {}
     again = train.draft_of("rated", started["crowd-layer"])
-    assert drafts.read_method(again["methods"][0], "ratings") == ("crowd-layer", {"connection": "s+b"})
+    assert learners.read_method(again["methods"][0], "ratings") == ("crowd-layer", {"connection": "s+b"})
 
 
 @pytest.mark.usefixtures("rated")
@@ -64,7 +64,7 @@ def test_a_search_goes_by_the_rmse_of_validation() -> None:
     space = searchable("dl-em", "ratings")
     assert not {"names", "augment"} & set(space), "which ratings refuse"
     assert space["strength"] == runs.Range(low=0.5, high=50.0, log=True), "not the range of another strength"
-    draft = {**drafts.read_draft(opening.labelled("rated"), ""), "seeds": "1", "methods": ["dl-em"]}
+    draft = {**train.read_draft("rated", ""), "seeds": "1", "methods": ["dl-em"]}
     started = searches.start_search("rated", draft, {"lr": runs.Choice(values=(0.1, 0.2))}, 2, "grid")
     search = runs.get_run(started)
     assert search.spec.search is not None and search.spec.search.score == "valid_rmse"

@@ -15,20 +15,13 @@ from streamlit.testing.v1 import AppTest
 import crowdcore as cc
 from crowdcore import analysis, runs
 from crowdcore.core.errors import CrowdError
+from crowdcore.core.spelling import read_values, spell_settings
 from crowdcore.data import simulate
 from crowdcore.data.writers import write_folder
-from crowdcore.learning.recovery.lines import (
-    read_crowd,
-    read_tasks,
-    read_values,
-    read_vary,
-    spell_crowd,
-    spell_tasks,
-    spell_vary,
-)
 from crowdcore.learning.recovery.measures import judge, true_effective
 from crowdcore.learning.recovery.plan import preset
 from dashboard.services import sandbox, sandbox_results
+from dashboard.services.sandbox import read_crowd, read_tasks, read_vary, spell_crowd, spell_tasks
 from testkit.crowds import simulate_crowd
 from testkit.recorded_runs import record
 from tests.dashboard.app_page import button, field, open_page, words
@@ -230,7 +223,8 @@ def test_a_preset_on_data_that_is_not_here_says_so() -> None:
 
 
 def test_lines_of_the_address_read_back() -> None:
-    assert read_vary([spell_vary("pattern", ["asymmetric", "symmetric"])]) == {"pattern": ["asymmetric", "symmetric"]}
+    varied = {"pattern": ["asymmetric", "symmetric"]}
+    assert read_vary([spell_settings(varied)]) == varied
     assert read_values("0.4, 0.7,x") == [0.4, 0.7, "x"]
     assert read_tasks(spell_tasks({"classes": ["a b", "ü"]})) == {"classes": ["a b", "ü"]}
     with pytest.raises(CrowdError):

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from crowdcore import runs
-from crowdcore.core.method_string import spell
-from crowdcore.learning import drafts, learners
+from crowdcore.core.spelling import spell
+from crowdcore.learning import learners
 from tests.dashboard.app_page import button, words
 from tests.dashboard.train_page import page
 
@@ -36,7 +36,7 @@ def test_what_a_method_does_its_own_way_is_left_to_it_unless_it_is_set() -> None
     test = page(methods=["conal", "trace"])
     rate = test.number_input(key="train-1-training-lr-open")
     assert rate.value is None
-    assert rate.placeholder == f"conal {drafts.along('conal')['lr']}; else 0.001"
+    assert rate.placeholder == f"conal {learners.variant_settings('conal', {})['lr']}; else 0.001"
     assert test.number_input(key="train-1-epochs").placeholder == "100"
     rate.set_value(0.001)
     test.run()
@@ -79,8 +79,7 @@ def test_what_comes_along_with_a_choice_is_shown_and_an_explicit_value_wins(monk
     about = learners.about_method("conal")
     variants = {"mixture": {"lr": 0.005}, "authors": {"lr": 0.01, "embedding": 33, "initial_scale": 5.0}}
     about = replace(about, variants=variants)
-    for place in ("learners.about_method", "drafts.about_method"):
-        monkeypatch.setattr(f"crowdcore.learning.{place}", lambda name, kind="classes": about)
+    monkeypatch.setattr(learners, "about_method", lambda name, kind="classes": about)
     test = page(methods="conal")
     shown = test.number_input(key="own-conal-embedding-open")
     assert (shown.value, shown.placeholder) == (None, "20")

@@ -9,20 +9,17 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, strategies as st
 
 from crowdcore import runs
-from crowdcore.core import method_string as spelling
 from crowdcore.core.errors import CrowdError, SettingError
-from crowdcore.learning import TrainSettings, drafts, learners, methods, presets, split_settings
+from crowdcore.learning import TrainSettings, learners, methods, presets, split_settings
 from crowdcore.learning.results.curve_metrics import curve_metrics
 from crowdcore.runs import Estimate, Run, RunSpec
 from crowdcore.runs.searchable import searchable, usually_searched
 from dashboard.components.run_words import run_label, run_labels, run_names
-from dashboard.services import estimates, opening, train
+from dashboard.services import estimates, train
 from testkit.crowds import simulate_crowd
 
-VALUES = st.one_of(st.booleans(), st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text())
 BEGAN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
@@ -31,42 +28,21 @@ def run(number: int, minutes: float = 0, **changes: object) -> Run:
     return Run(id=f"{number:032x}"[::-1], spec=spec, state="queued", created=BEGAN + timedelta(minutes=minutes))
 
 
-@given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), VALUES))
-def test_a_line_is_read_back(settings: dict[str, object]) -> None:
-    line = spelling.spell("conal", settings)
-    method, found = spelling.read(line)
-    assert method == "conal"
-    assert found == settings
-    assert {k: type(v) for k, v in found.items()} == {k: type(v) for k, v in settings.items()}
-
-
 def test_a_line_leaves_out_defaults_and_refuses_what_a_method_lacks() -> None:
-    assert drafts.spell_method("conal", {"regularisation": 1e-5, "embedding": 40}) == "conal embedding=40"
-    assert drafts.read_method("conal embedding=40") == ("conal", {"embedding": 40})
-    assert drafts.read_method("conal lr=0.01 epochs=3") == ("conal", {"lr": 0.01, "epochs": 3})
+    assert learners.spell_method("conal", {"regularisation": 1e-5, "embedding": 40}) == "conal embedding=40"
+    assert learners.read_method("conal embedding=40") == ("conal", {"embedding": 40})
+    assert learners.read_method("conal lr=0.01 epochs=3") == ("conal", {"lr": 0.01, "epochs": 3})
     wrongs = ("conall", "conal lr=0", "conal embedding=0", "conal embedding=2.5", "conal variant=best", "conal lr=NaN")
     for wrong in (*wrongs, "conal backbone=os:system", "conal backbone_settings={}", "conal embedding", "conal lr=yes"):
         with pytest.raises(SettingError):
-            drafts.read_method(wrong)
-
-
-@given(st.lists(st.integers(0, 2**40), min_size=1, max_size=12, unique=True))
-def test_seeds_are_read_back(seeds: list[int]) -> None:
-    assert spelling.read_seeds(spelling.spell_seeds(seeds)) == tuple(seeds)
-
-
-@pytest.mark.parametrize("text", ["", "0", "-1", "1.5", "a", "1,,2", ",", "2,2", "1001", "99999999999999", "１"])
-def test_seeds_that_cannot_be_are_refused(text: str) -> None:
-    with pytest.raises(SettingError, match="Seeds"):
-        spelling.read_seeds(text)
+            learners.read_method(wrong)
 
 
 @pytest.mark.usefixtures("trainable_crowd")
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_the_form_asks_for_the_very_runs_of_a_preset(name: str) -> None:
-    draft, _ = drafts.draft_of_preset(name)
-    crowd = opening.labelled("crowd")
-    again = drafts.read_draft(crowd, drafts.spell_draft(crowd, draft))
+    draft, _ = train.draft_of_preset(name)
+    again = train.read_draft("crowd", train.spell_draft("crowd", draft))
     asked = train.specs("crowd", {**again, "methods": draft["methods"]})
     wanted = presets.get(name)
     assert [spec.method for spec in asked] == [method for method, _ in wanted.runs]
@@ -76,9 +52,9 @@ def test_the_form_asks_for_the_very_runs_of_a_preset(name: str) -> None:
 
 
 def test_what_a_method_brings_along_is_what_training_uses() -> None:
-    assert drafts.along("trace") == {}
-    for line, settings in (("conal", {}), ("conal variant=authors", {"variant": "authors"})):
-        own = drafts.along(line)
+    assert learners.variant_settings("trace", {}) == {}
+    for settings in ({}, {"variant": "authors"}):
+        own = learners.variant_settings("conal", settings)
         assert own
         conal = methods.get("conal")
         trainer = {name: value for name, value in own.items() if name in TrainSettings.model_fields}

@@ -9,8 +9,8 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.data import simulate, write_folder
-from crowdcore.learning import drafts, learners
-from crowdcore.learning.trainable import untrainable
+from crowdcore.learning import learners
+from crowdcore.learning.learners import untrainable
 from dashboard.services import opening, searches, train
 from tests.dashboard.app_page import button, field, open_page, words
 
@@ -42,15 +42,15 @@ def test_the_page_starts_a_tagger_and_starts_it_again() -> None:
     plain = run.spec.model_copy(update={"settings": {}})
     again = train.draft_of("tagged", plain)
     assert [spec.settings.get("backbone") for spec in train.specs("tagged", again)] == [None]
-    line = drafts.spell_draft(opening.labelled("tagged"), again)
-    assert drafts.read_draft(opening.labelled("tagged"), line)["training"]["backbone"] == "tagger"
+    line = train.spell_draft("tagged", again)
+    assert train.read_draft("tagged", line)["training"]["backbone"] == "tagger"
     assert "Nothing to train" not in words(test)
 
 
 def test_a_search_of_taggers_goes_by_the_f1_of_spans() -> None:
     test = open_page("train", dataset="tagged", view="Search settings", methods=["crowd-layer"])
     assert "Judged by validation F1 of spans" in words(test)
-    draft = {**drafts.read_draft(opening.labelled("tagged"), ""), "seeds": "1", "methods": ["crowd-layer"]}
+    draft = {**train.read_draft("tagged", ""), "seeds": "1", "methods": ["crowd-layer"]}
     started = searches.start_search("tagged", draft, {"lr": runs.Choice(values=(0.1, 0.2))}, 2, "grid")
     search = runs.get_run(started)
     assert search.spec.search is not None and search.spec.search.score == "valid_span_f1"

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from crowdcore.analysis.recovery.seeds import seeds_comparable
-from crowdcore.core import method_string
+from crowdcore.core import spelling
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import TrainingResult
@@ -106,8 +106,8 @@ SEEN: Mapping[Seen, str] = {
 
 def features_seen(result: TrainingResult) -> Seen:
     """Which features without labels a run saw, or any part of the mean that it chose; most methods see none."""
-    parts = method_string.read_mean(result.settings.get("chosen") or result.method)
-    own = [result.settings, *(method_string.read(part.line)[1] for part in parts)]
+    parts = spelling.read_mean(result.settings.get("chosen") or result.method)
+    own = [result.settings, *(spelling.read(part.line)[1] for part in parts)]
     return max((settings.get("unlabelled", "no") for settings in own), key=list(SEEN).index)
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from crowdcore.core import method_string
+from crowdcore.core import spelling
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.learning import methods
@@ -51,11 +51,11 @@ class Auto(CrowdMethod):
         return method.targets(problem, own)
 
 
-def _chosen(settings: Any) -> list[tuple[method_string.Part, type[CrowdMethod], Settings]]:
+def _chosen(settings: Any) -> list[tuple[spelling.Part, type[CrowdMethod], Settings]]:
     """Parts with methods and settings of what was chosen, the first candidate before trials."""
     found = []
-    for part in method_string.read_mean(settings.chosen or Auto.candidates[0]):
-        name, own = method_string.read(part.line)
+    for part in spelling.read_mean(settings.chosen or Auto.candidates[0]):
+        name, own = spelling.read(part.line)
         method = methods.get(name)
         known = {k: v for k, v in own.items() if k in method.Settings.model_fields}
         found.append((part, method, method.Settings(**known)))

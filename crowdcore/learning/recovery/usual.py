@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crowdcore.core import method_string
+from crowdcore.core import spelling
 from crowdcore.data import RatingDataset, simulate
 from crowdcore.data.ratings import Labelled
 
@@ -34,7 +34,7 @@ def usual_settings(crowd: Labelled) -> str:
     if isinstance(crowd, RatingDataset):
         return ""
     if crowd.sentences is not None:
-        return method_string.spell_settings({"seeds": 1, "epochs": 20, "lr": 0.005, "schedule": "cosine"})
+        return spelling.spell_settings({"seeds": 1, "epochs": 20, "lr": 0.005, "schedule": "cosine"})
     large = int((crowd.split <= 0).sum()) >= _LARGE
     gold = bool((crowd.gold[crowd.split == _VALID] >= 0).any())
     usual = {
@@ -44,4 +44,4 @@ def usual_settings(crowd: Labelled) -> str:
         "schedule": "cosine",
         **({"names": "validation-gold"} if gold else {}),
     }
-    return method_string.spell_settings(usual)
+    return spelling.spell_settings(usual)

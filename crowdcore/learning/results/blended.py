@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import softmax
 
-from crowdcore.core.method_string import Part
+from crowdcore.core.spelling import Part
 from crowdcore.core.types import FloatArray
 from crowdcore.learning.results.result import TrainingResult
 

@@ -7,16 +7,17 @@ from typing import Any
 
 import streamlit as st
 
+from crowdcore.core import spelling
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.core.settings import FormField, form_fields
 from crowdcore.data import simulate
+from crowdcore.data.simulate import Simulation
 from crowdcore.data.uploads import dataset_title
-from crowdcore.learning.recovery import lines
 from crowdcore.learning.recovery.usual import simulators, usual_simulator
 from dashboard import state
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text
-from dashboard.services import opening
+from dashboard.services import opening, sandbox
 
 Wanted = tuple[str, list[str], str, int]
 FIRST = (
@@ -35,76 +36,76 @@ READINGS = (
 
 def crowd_form(dataset: str) -> Wanted:
     """Draw the form; returns the simulator's line, what varies, the tasks' line and how many crowds."""
-    opened = opening.labelled(dataset)
-    usual, titles = usual_simulator(opened), simulators(opened)
-    line = state.get("crowd") or usual
-    try:
-        name, settings = lines.read_crowd(line)
-        if opening.kind(dataset) == "ratings" and name not in titles:
-            raise SettingError(
-                "crowd",
-                f"be one of {', '.join(titles)}, as {dataset_title(dataset)} has ratings and no classes",
-                name,
-            )
-    except CrowdError as refusal:
-        st.error(as_text(refusal), icon=":material/block:")
-        line, name, settings = usual, usual, {}
+    usual = usual_simulator(opening.labelled(dataset))
+    line, name, settings = _crowd_of_address(dataset, usual)
     if st.session_state.get("sandbox-drawn") != line:  # an address led here: new fields with its values
         st.session_state["sandbox-filled"] = st.session_state.get("sandbox-filled", 0) + 1
     key = f"crowd-{st.session_state['sandbox-filled']}"
     model = simulate.get(name)
-    fields, words = form_fields(model), " ".join((model.__doc__ or "").split("\n\n")[0].split())
+    _simulator(dataset, name, model, key)
+    tasks = "" if model.makes_tasks else _tasks(dataset, key)
+    chosen = _settings(model, settings, key)
+    vary = _vary(form_fields(model), chosen, key)
+    repeats = _repeats(key)
+    now = sandbox.spell_crowd(name, chosen)
+    st.session_state["sandbox-drawn"] = now
+    _remember(now, vary, tasks, repeats, usual)
+    return now, vary, tasks, repeats
+
+
+def _crowd_of_address(dataset: str, usual: str) -> tuple[str, str, dict[str, Any]]:
+    """Line, simulator and settings that the address names; those usual for the dataset where it names none that fit."""
+    line = state.get("crowd") or usual
+    try:
+        name, settings = sandbox.read_crowd(line)
+        titles = simulators(opening.labelled(dataset))
+        if opening.kind(dataset) == "ratings" and name not in titles:
+            must = f"be one of {', '.join(titles)}, as {dataset_title(dataset)} has ratings and no classes"
+            raise SettingError("crowd", must, name)
+    except CrowdError as refusal:
+        st.error(as_text(refusal), icon=":material/block:")
+        return usual, usual, {}
+    return line, name, settings
+
+
+def _simulator(dataset: str, name: str, model: type[Simulation], key: str) -> None:
+    """The picker of the simulator."""
+    titles = simulators(opening.labelled(dataset))
+    options = list(titles) if name in titles else [name, *titles]
+    words = " ".join((model.__doc__ or "").split("\n\n")[0].split())
     st.selectbox(
         "Simulator",
-        list(titles) if name in titles else [name, *titles],
-        index=(list(titles) if name in titles else [name, *titles]).index(name),
+        options,
+        index=options.index(name),
         format_func=lambda n: titles.get(n, n),
         key=f"{key}-simulator",
         on_change=_switch,
         args=(f"{key}-simulator",),
         help=as_text(f"{words} ({model.paper})"),
     )
-    tasks = ""
-    if not model.makes_tasks:
-        st.caption(
-            f"Planted on the gold of **{as_text(dataset_title(dataset))}**, the dataset chosen in the sidebar; "
-            "its own labels are left out."
-        )
-        tasks = _tasks(dataset, key)
-    lists = [p for p in fields if fields[p].kind == "list"]
-    later = [p for p in fields if p not in FIRST and p not in lists]
-    chosen = {**settings, **method_form(model, settings, key, without=[*later, *lists])}
-    chosen |= {p: _list(fields[p], settings, key) for p in lists if p != "targets"}
-    if later:
-        with st.popover("More settings", type="tertiary"):
-            chosen |= method_form(model, settings, key, without=[p for p in fields if p not in later])
-            chosen |= {p: _list(fields[p], settings, key) for p in lists if p == "targets"}
-    if "omega_spread" in fields:
-        for reading in READINGS:
-            st.caption(reading)
-    vary = _vary(fields, chosen, key)
-    repeats = st.number_input(
-        "Crowds of each kind",
-        1,
-        10,
-        min(max(int(state.get("repeats") or "1"), 1), 10) if (state.get("repeats") or "1").isdigit() else 1,
-        key=f"{key}-repeats",
-        help="They differ only in the seed: seed, seed + 1, …",
-        width=160,
-    )
-    now = lines.spell_crowd(name, chosen)
-    st.session_state["sandbox-drawn"] = now
-    said: dict[str, Any] = {"crowd": now, "vary": vary, "tasks": tasks, "repeats": str(repeats) if repeats > 1 else ""}
-    before = {"crowd": state.get("crowd"), "vary": state.get_many("vary")}
-    before |= {"tasks": state.get("tasks"), "repeats": state.get("repeats")}
-    if said != before and (before["crowd"] or now != usual or vary or repeats > 1):
-        state.put(**said)
-    return now, vary, tasks, repeats
 
 
 def _switch(widget: str) -> None:
     """Another simulator, with its defaults."""
     state.put(crowd=st.session_state[widget], vary=None, tasks=None)
+
+
+def _settings(model: type[Simulation], settings: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The simulator's settings: those of `FIRST`, then lists, and the others behind a button."""
+    fields = form_fields(model)
+    lists = [field for field in fields.values() if field.kind == "list"]
+    later = [n for n in fields if n not in FIRST and fields[n] not in lists]
+    others = [n for n in fields if n not in later]
+    chosen = {**settings, **method_form(model, settings, key, without=[*later, *(field.name for field in lists)])}
+    chosen |= {field.name: _list(field, settings, key) for field in lists if field.name != "targets"}
+    if later:
+        with st.popover("More settings", type="tertiary"):
+            chosen |= method_form(model, settings, key, without=others)
+            chosen |= {field.name: _list(field, settings, key) for field in lists if field.name == "targets"}
+    if "omega_spread" in fields:
+        for reading in READINGS:
+            st.caption(reading)
+    return chosen
 
 
 def _list(field: FormField, settings: Mapping[str, Any], key: str) -> list[Any] | None:
@@ -116,13 +117,17 @@ def _list(field: FormField, settings: Mapping[str, Any], key: str) -> list[Any] 
         placeholder="at random" if field.default is None else None,
         help=as_text(field.description),
     )
-    return lines.read_values(text) or None
+    return spelling.read_values(text) or None
 
 
 def _tasks(dataset: str, key: str) -> str:
-    """Which tasks of the dataset."""
+    """Which tasks of the dataset, as a line."""
+    st.caption(
+        f"Planted on the gold of **{as_text(dataset_title(dataset))}**, the dataset chosen in the sidebar; "
+        "its own labels are left out."
+    )
     try:
-        known = lines.read_tasks(state.get("tasks"))
+        known = sandbox.read_tasks(state.get("tasks"))
     except CrowdError as refusal:
         st.error(as_text(refusal), icon=":material/block:")
         known = {}
@@ -145,13 +150,13 @@ def _tasks(dataset: str, key: str) -> str:
             placeholder="all",
             width=170,
         )
-    kept = {k: v for k, v in known.items() if k not in {"classes", "n_train"}}
-    return lines.spell_tasks({**({"classes": chosen} if chosen else {}), **({"n_train": most} if most else {}), **kept})
+    tasks = {**known, "classes": chosen, "n_train": most}
+    return sandbox.spell_tasks({setting: value for setting, value in tasks.items() if value})
 
 
 def _vary(fields: Mapping[str, FormField], chosen: Mapping[str, Any], key: str) -> list[str]:
-    """Settings that vary, with their values; what the form says of them elsewhere does not count."""
-    known = lines.read_vary(state.get_many("vary"))
+    """Settings that vary, with their values, as lines; their fields elsewhere in the form do not count."""
+    known = sandbox.read_vary(state.get_many("vary"))
     names = st.multiselect(
         "Vary",
         [n for n in fields if n not in {"seed", "targets"}],
@@ -163,14 +168,41 @@ def _vary(fields: Mapping[str, FormField], chosen: Mapping[str, Any], key: str) 
     )
     varied = []
     for name in names:
-        options = fields[name].choices
-        label = f"Values of {fields[name].title.lower()}"
+        label, options = f"Values of {fields[name].title.lower()}", fields[name].choices
         if options:
             values = st.multiselect(label, options, known.get(name, options), key=f"{key}-vary-{name}")
         else:
             start = known.get(name, [chosen.get(name, fields[name].default)])
             text = st.text_input(label, ", ".join(map(str, start)), key=f"{key}-vary-{name}", help="With commas.")
-            values = lines.read_values(text)
+            values = spelling.read_values(text)
         if values:
-            varied.append(lines.spell_vary(name, values))
+            varied.append(spelling.spell_settings({name: list(values)}))
     return varied
+
+
+def _repeats(key: str) -> int:
+    """How many crowds of each kind."""
+    named = state.get("repeats") or "1"
+    return st.number_input(
+        "Crowds of each kind",
+        1,
+        10,
+        min(max(int(named), 1), 10) if named.isdigit() else 1,
+        key=f"{key}-repeats",
+        help="They differ only in the seed: seed, seed + 1, …",
+        width=160,
+    )
+
+
+def _remember(crowd: str, vary: list[str], tasks: str, repeats: int, usual: str) -> None:
+    """Write the form into the address, unless it is untouched."""
+    shown: dict[str, Any] = {
+        "crowd": crowd,
+        "vary": vary,
+        "tasks": tasks,
+        "repeats": str(repeats) if repeats > 1 else "",
+    }
+    before = {**{name: state.get(name) for name in ("crowd", "tasks", "repeats")}, "vary": state.get_many("vary")}
+    untouched = not before["crowd"] and crowd == usual and not vary and repeats == 1
+    if shown != before and not untouched:
+        state.put(**shown)

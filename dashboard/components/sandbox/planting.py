@@ -4,10 +4,9 @@ import numpy as np
 import streamlit as st
 
 from crowdcore import analysis, exhibits
-from crowdcore.core.method_string import spell, spell_settings
+from crowdcore.core.spelling import spell, spell_settings
 from crowdcore.data import RatingDataset
 from crowdcore.data.ratings import Labelled
-from crowdcore.learning.recovery import lines
 from crowdcore.learning.recovery.plan import PRESETS, RecoveryPlan, preset
 from dashboard import state
 from dashboard.components.exhibit import show
@@ -66,9 +65,9 @@ def _fill(name: str) -> None:
         state.put(dataset=found.dataset)
     settings = {key: value for key, value in found.model_dump(mode="json")["tasks"].items() if value}
     state.put(
-        crowd=lines.spell_crowd(found.simulation, found.settings),
-        vary=[lines.spell_vary(setting, values) for setting, values in found.over.items()],
-        tasks=lines.spell_tasks(settings),
+        crowd=sandbox.spell_crowd(found.simulation, found.settings),
+        vary=[spell_settings({setting: values}) for setting, values in found.over.items()],
+        tasks=sandbox.spell_tasks(settings),
         repeats=str(found.crowds) if found.crowds > 1 else None,
         methods=[spell(c.method, c.settings) for c in found.methods],
         settings=spell_settings({"seeds": found.seeds, **found.training}),
