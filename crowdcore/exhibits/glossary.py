@@ -1,20 +1,36 @@
-"""What the columns and statistics of the tables mean, in one place: tooltips, the page Glossary and the docs.
+"""Meanings of the columns and statistics of tables: for tooltips, the page Glossary and the docs.
 
-``python -m crowdcore.exhibits.glossary`` prints the page of the docs.
+They stand in ``glossary.md``, of which ``docs/figures/glossary.md`` is a copy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crowdcore import aggregation
 from crowdcore.analysis.reference import REVIEWED
-from crowdcore.exhibits._glossary_entries import PARTS
 
 if TYPE_CHECKING:
     from crowdcore.exhibits.exhibit import Exhibit
 
+PAGE = Path(__file__).with_suffix(".md")
+
+
+def _read_parts() -> dict[str, dict[str, str]]:
+    """Heading -> column -> meaning, of the tables of `PAGE`."""
+    parts: dict[str, dict[str, str]] = {}
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            parts[line.removeprefix("## ")] = {}
+        elif line.startswith("| ") and line != "| column | meaning |":
+            name, meaning = line.strip("| ").split(" | ", 1)
+            parts[next(reversed(parts))][name] = meaning
+    return parts
+
+
+PARTS: Mapping[str, Mapping[str, str]] = _read_parts()
 GLOSSARY: Mapping[str, str] = {name: words for part in PARTS.values() for name, words in part.items()}
 """Column -> what it means."""
 
@@ -35,7 +51,7 @@ _BEGINNINGS = {
 
 
 def meaning(column: str) -> str:
-    """What a column means, by its name; empty where nobody has said, as of a further column of a file.
+    """What a column means, by its name; empty for unknown ones, such as further columns of a file.
 
     Examples:
         >>> from crowdcore.exhibits.glossary import meaning
@@ -67,21 +83,3 @@ def glossary() -> Exhibit:
 
     rows = [(name, words, part) for part, entries in PARTS.items() for name, words in entries.items()]
     return Exhibit("glossary", "Glossary", None, pd.DataFrame(rows, columns=["column", "meaning", "about"]))
-
-
-def as_markdown() -> str:
-    """The page of the docs."""
-    head = (
-        "# Glossary\n\nWhat each column of a table means. The app shows the same sentence when you hover over a "
-        "column's name.\nA column with ± is the standard deviation over seeds of the column without it.\n"
-    )
-    parts = [
-        f"\n## {part}\n\n| column | meaning |\n|---|---|\n"
-        + "".join(f"| {name} | {words} |\n" for name, words in entries.items())
-        for part, entries in PARTS.items()
-    ]
-    return head + "".join(parts)
-
-
-if __name__ == "__main__":
-    print(as_markdown(), end="")
