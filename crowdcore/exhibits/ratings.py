@@ -12,70 +12,22 @@ import pandas as pd
 from crowdcore import aggregation, analysis, figures
 from crowdcore.analysis.ratings.workers import RatingSurprise, RatingTruth
 from crowdcore.analysis.recovery.ratings import rating_biases as compared
-from crowdcore.core.drawable import drawable, escaped, renamed
-from crowdcore.core.errors import DataError, did_you_mean
+from crowdcore.core.drawable import escaped
+from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray
-from crowdcore.data.pseudonyms import hidden_in, pseudonyms
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.exhibits.exhibit import Exhibit, interval
 from crowdcore.exhibits.tasks import task_number
-from crowdcore.exhibits.view import cached
+from crowdcore.exhibits.view import View, cached, view as make_view, worker_names
 from crowdcore.figures.ratings import pairs_drawn
 from crowdcore.learning.ratings.result import RatingsResult
 
-
-@dataclass(frozen=True)
-class RatingView:
-    """Ratings to look at; `rating_view` makes one.
-
-    Args:
-        dataset: the ratings.
-        truth: what they are compared with.
-        hidden: show pseudonyms instead of worker ids.
-    """
-
-    dataset: RatingDataset
-    truth: RatingTruth
-    hidden: bool = False
-
-    @property
-    def workers(self) -> tuple[str, ...]:
-        """(n_workers,) what to call each worker."""
-        return _names(self.dataset, self.hidden)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was noticed while reading, with the names that may be read, and what the reference means."""
-        read = hidden_in(self.dataset.notes, self.dataset) if self.hidden else self.dataset.notes
-        return (*read, *((self.truth.note,) if self.truth.note else ()))
-
-    def in_order(self, table: pd.DataFrame) -> pd.DataFrame:
-        """A table by worker; where names are hidden in the order of pseudonyms, as that of names would tell them."""
-        return table.sort_values("worker", kind="stable") if self.hidden else table
+RatingView: TypeAlias = View[RatingDataset, RatingTruth]
 
 
 def rating_view(dataset: RatingDataset, reference: str = "", *, hidden: bool = False) -> RatingView:
-    """A view of ratings.
-
-    Args:
-        reference: ``"gold"`` or an aggregator of ratings; default: gold, else the mean of the other workers.
-        hidden: show pseudonyms instead of worker ids.
-
-    Raises:
-        DataError: gold asked for, but there is none.
-        SettingError: no such reference.
-    """
-    return RatingView(dataset, _truth(dataset, reference or ("gold" if dataset.has_gold else "mean")), hidden)
-
-
-@cached
-def _truth(dataset: RatingDataset, reference: str) -> RatingTruth:
-    return analysis.rating_truth(dataset, reference)
-
-
-@cached
-def _names(dataset: RatingDataset, hidden: bool) -> tuple[str, ...]:
-    return tuple(pseudonyms(dataset)) if hidden else tuple(map(str, dataset.worker_ids))
+    """`view` of ratings."""
+    return make_view(dataset, reference, hidden=hidden)
 
 
 def summary(view: RatingView) -> Exhibit:
@@ -88,7 +40,7 @@ def summary(view: RatingView) -> Exhibit:
         "tasks": of.n_tasks,
         "tasks with ratings": int(of.annotated.sum()),
         "workers": of.n_workers,
-        "tasks with gold": int((~np.isnan(of.gold)).sum()),
+        "tasks with gold": int(of.known.sum()),
         "range": f"{of.low:g} to {of.high:g}",
         "ratings per rated task": float(per_task.mean()) if len(per_task) else np.nan,
         "ratings per worker, median": float(np.median(per_worker)) if len(per_worker) else np.nan,
@@ -98,7 +50,7 @@ def summary(view: RatingView) -> Exhibit:
     }
     said = [value if isinstance(value, str) else _said(value) for value in rows.values()]
     table = pd.DataFrame({"measure": rows.keys(), "value": said})
-    return Exhibit("ratings-summary", "Ratings in numbers", None, table, view.notes)
+    return Exhibit("ratings-summary", "Ratings in numbers", None, table, (*view.notes, *_note(view)))
 
 
 def _said(value: float) -> str:
@@ -126,7 +78,7 @@ def agreement(view: RatingView) -> Exhibit:
 @cached
 def worker_bias(view: RatingView) -> Exhibit:
     """Who rates too high or too low? Bias, spread, scale and error of each worker, with intervals."""
-    found = analysis.rating_workers(view.dataset, view.truth)
+    found = view.of(analysis.rating_workers)
     notes = (
         *_reference(view),
         "Scale: slope of a worker's ratings on the truth; below 1 the worker avoids the ends of the range.",
@@ -134,8 +86,8 @@ def worker_bias(view: RatingView) -> Exhibit:
         "workers without any bias, one in 20 has an interval that excludes 0. If a few tasks cause most of the error, "
         "the intervals of correlation and RMSE are too narrow.",
     )
-    table = view.in_order(renamed(found, view.workers).frame())
-    figure = figures.rating_bias(drawable(found, view.workers))
+    table = view.in_order(view.renamed(found).frame())
+    figure = figures.rating_bias(view.drawable(found))
 
     def click(number: int) -> dict[str, str]:
         return {"worker": view.workers[number]}
@@ -150,7 +102,7 @@ def shared_bias(view: RatingView, bins: int = 10) -> Exhibit:
     Args:
         bins: equal parts of the range.
     """
-    found = analysis.shared_bias(view.dataset, view.truth, bins)
+    found = view.of(analysis.shared_bias, bins)
     notes = (found.sentence(), *_reference(view))
     figure = figures.rating_shared_bias(found)
     return Exhibit("ratings-shared-bias", "Shared bias", figure, found.frame(), notes, click=lambda n: {"part": str(n)})
@@ -159,12 +111,12 @@ def shared_bias(view: RatingView, bins: int = 10) -> Exhibit:
 @cached
 def errors_alike(view: RatingView) -> Exhibit:
     """Which workers err alike? Distances, weighted kappa and error correlation of pairs, most alike first."""
-    found = analysis.rating_pairs(view.dataset, view.truth)
-    table = renamed(found, view.workers).frame().sort_values("error correlation", ascending=False, kind="stable")
+    found = view.of(analysis.rating_pairs)
+    table = view.renamed(found).frame().sort_values("error correlation", ascending=False, kind="stable")
     if view.hidden:  # which of two comes first would tell the order of names
         pair = np.sort(table[["worker", "other"]].to_numpy(str), axis=1)
         table[["worker", "other"]] = pair
-    figure = figures.rating_errors_alike(drawable(found, view.workers)) if len(table) else None
+    figure = figures.rating_errors_alike(view.drawable(found)) if len(table) else None
     notes = ("Pairs with at least 10 common tasks whose truth is known.", *_reference(view))
     if not view.truth.checked:
         notes = (
@@ -185,7 +137,7 @@ def errors_alike(view: RatingView) -> Exhibit:
 def aggregators(view: RatingView) -> Exhibit:
     """What are the true ratings? Each aggregator's error against gold, where there is gold."""
     of, rows = view.dataset, []
-    judged = of.annotated & ~np.isnan(of.gold)
+    judged = of.annotated & of.known
     gold = of.gold[judged]
     for name in aggregation.ratings.names():
         found = aggregation.ratings.get(name).fit(of)
@@ -205,8 +157,12 @@ def aggregators(view: RatingView) -> Exhibit:
     return Exhibit("ratings-aggregation", "Aggregated ratings", None, pd.DataFrame(rows), (about,))
 
 
+def _note(view: RatingView) -> tuple[str, ...]:
+    return (view.truth.note,) if view.truth.note else ()
+
+
 def _reference(view: RatingView) -> tuple[str, ...]:
-    return (f"Reference: {view.truth.name}.", *((view.truth.note,) if view.truth.note else ()))
+    return (f"Reference: {view.truth.name}.", *_note(view))
 
 
 Sort: TypeAlias = Literal["surprise", "spread", "error"]
@@ -253,9 +209,9 @@ def rated_tasks(view: RatingView, sort: Sort = "surprise", worker: str = "", oth
         other: only those that this worker rated, too.
 
     Raises:
-        DataError: no such worker.
+        SettingError: no such worker.
     """
-    dataset, found = view.dataset, cached(analysis.rating_surprise)(view.dataset, view.truth)
+    dataset, found = view.dataset, view.of(analysis.rating_surprise)
     mean, spread = _moments(dataset)
     table = pd.DataFrame(
         {
@@ -308,12 +264,12 @@ def task_ratings(view: RatingView, task: str) -> Exhibit:
         DataError: no such task.
     """
     dataset, number = view.dataset, task_number(view.dataset, task)
-    found, of = cached(analysis.rating_surprise)(dataset, view.truth), rated_task(view, task)
+    found, of = view.of(analysis.rating_surprise), rated_task(view, task)
     rows = slice(*dataset.task_start[number : number + 2])
     who = dataset.worker[rows]
     table = pd.DataFrame(
         {
-            "worker": np.array(view.workers, object)[who],
+            "worker": view.names_of(who),
             "rating": dataset.rating[rows],
             f"rating − {view.truth.name}": found.error[rows],
             "usual bias": found.usual[rows],
@@ -342,17 +298,14 @@ def task_ratings(view: RatingView, task: str) -> Exhibit:
             at = np.linspace(dataset.low, dataset.high, len(dataset.levels))
             figure.update_xaxes(tickvals=at, ticktext=[escaped(word) for word in dataset.levels])
     others = ("Each rating is compared with the mean of the others of its task.",) * (view.truth.name == "mean")
-    notes = (_held(dataset), *_words(view, found), *others, *((view.truth.note,) if view.truth.note else ()))
+    notes = (_held(dataset), *_words(view, found), *others, *_note(view))
     click = {int(n): {"task": "", "worker": view.workers[n], "other": ""} for n in who}
     return Exhibit(f"{task}-ratings", f"Ratings of {task}", figure, table, notes, click=lambda n: click[n])
 
 
 def _rows(view: RatingView, worker: str) -> BoolArray:
     """(n_annotations,) the ratings of a worker, by the name that is shown."""
-    if worker not in view.workers:
-        remedy = f"{did_you_mean(worker, view.workers)}Workers are called {', '.join(view.workers[:3])} …"
-        raise DataError(f"{view.dataset.name} has no worker {worker!r}", remedy)
-    return np.asarray(view.dataset.worker == view.workers.index(worker))
+    return np.asarray(view.dataset.worker == view.worker_number(worker))
 
 
 @cached
@@ -379,7 +332,7 @@ def _estimates(dataset: RatingDataset) -> tuple[FloatArray, FloatArray, FloatArr
 def _held(dataset: RatingDataset) -> str:
     """What the intervals leave out, and how often they hold gold where it is known."""
     _, low, high = _estimates(dataset)
-    known = dataset.annotated & ~np.isnan(dataset.gold)
+    known = dataset.annotated & dataset.known
     words = f"The 95 % interval of {ESTIMATE} is the model's; it does not include a bias that all workers share."
     if not known.any():
         return words
@@ -431,7 +384,7 @@ def rating_biases(
     if learnt is None:
         raise DataError(f"{result.title} learns no biases of workers", "Train crowd-layer with connection=b.")
     found = compared(dataset, learnt, least)
-    names = pd.Index(pseudonyms(dataset) if hidden else list(map(str, dataset.worker_ids)))
+    names = pd.Index(worker_names(dataset, hidden))
     about = f"{result.title} on {dataset.name}"
     drawn = figures.rating_biases(replace(found, worker_ids=pd.Index(map(escaped, names))), subtitle=escaped(about))
     table = replace(found, worker_ids=names).frame()

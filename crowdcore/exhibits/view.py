@@ -1,34 +1,38 @@
-"""What an exhibit is of: a dataset, what is taken for the truth, and whether workers' names may be read."""
+"""`View`: a dataset of any kind of label, its reference, and whether workers' names are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from crowdcore.core.errors import SettingError
-from crowdcore.exhibits._cached import cached
+from crowdcore.core.errors import SettingError, did_you_mean
+from crowdcore.exhibits._cached import cached as cached
 
 if TYPE_CHECKING:
     import pandas as pd
+    from typing_extensions import TypeVar as WithDefault
 
-    from crowdcore.analysis import PairMistakes
+    from crowdcore.analysis import PairMistakes, RatingTruth
     from crowdcore.analysis.reference import Reference, ReferenceLike
     from crowdcore.core.types import AnyArray
     from crowdcore.data.dataset import CrowdDataset
-    from crowdcore.data.ratings import Labelled
+    from crowdcore.data.ratings import Labelled, RatingDataset
 
-__all__ = ["View", "cached", "named", "view"]
+    D = WithDefault("D", CrowdDataset, RatingDataset, default=CrowdDataset)
+    R = WithDefault("R", Reference, RatingTruth, default=Reference)
+else:
+    D, R = TypeVar("D"), TypeVar("R")
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class View:
-    """What to look at.
+class View(Generic[D, R]):
+    """What to look at: of classes or tags by default, of ratings a ``View[RatingDataset, RatingTruth]``.
 
     Args:
         truth: the reference, which stands for the true labels; `view` makes it of a name.
@@ -36,8 +40,8 @@ class View:
         columns: show the further columns of the annotations too; they may say who a worker is.
     """
 
-    dataset: CrowdDataset
-    truth: Reference
+    dataset: D
+    truth: R
     hidden: bool = False
     columns: bool = False
 
@@ -48,8 +52,8 @@ class View:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Names of the classes."""
-        return self.dataset.classes
+        """Names of the labels in their order."""
+        return self.dataset.label_names
 
     @property
     def workers(self) -> tuple[str, ...]:
@@ -71,11 +75,9 @@ class View:
         """Further columns of the annotations, as far as they may be read."""
         return self.dataset.extra if self.columns else None
 
-    def of(
-        self, analysis: Callable[Concatenate[CrowdDataset, Reference, P], T], *settings: P.args, **named: P.kwargs
-    ) -> T:
-        """What an analysis finds in the dataset by this reference, computed once: ``view.of(worker_quality)``."""
-        return _found(analysis, self.dataset, self.truth, *settings, **named)
+    def of(self, analysis: Callable[Concatenate[D, R, P], T], *settings: P.args, **named: P.kwargs) -> T:
+        """The result of an analysis by this reference, computed once: ``view.of(worker_quality)``."""
+        return _result(analysis, self.dataset, self.truth, *settings, **named)
 
     def renamed(self, result: T) -> T:
         """A copy of a result for a table: workers by the names that may be read."""
@@ -118,13 +120,21 @@ class View:
         return np.array(self.workers, object)[workers]
 
 
+@overload
 def view(
-    dataset: CrowdDataset, reference: ReferenceLike = "gold", *, hidden: bool = False, columns: bool | None = None
-) -> View:
+    dataset: CrowdDataset, reference: ReferenceLike = "", *, hidden: bool = False, columns: bool | None = None
+) -> View: ...
+@overload
+def view(
+    dataset: RatingDataset, reference: str | RatingTruth = "", *, hidden: bool = False, columns: bool | None = None
+) -> View[RatingDataset, RatingTruth]: ...
+def view(dataset: Any, reference: Any = "", *, hidden: bool = False, columns: bool | None = None) -> Any:
     """A view of a dataset; a reference given by name is fitted once.
 
     Args:
-        reference: ``"gold"``, an aggregator (``"dawid-skene smoothing=0.1"`` sets it), a result or a `Reference`.
+        dataset: its labels may be of any kind.
+        reference: ``"gold"``, an aggregator (``"dawid-skene smoothing=0.1"`` sets it), a result or a `Reference`;
+            default: gold, and of ratings without gold the mean of the other workers.
         hidden: show pseudonyms instead of worker ids.
         columns: show the further columns of the annotations; default: where names are shown.
 
@@ -138,9 +148,14 @@ def view(
         >>> exhibits.view(cc.load_dataset("demo"), "gold", hidden=True).workers[0] != "w01"
         True
     """
-    from crowdcore.analysis.reference import resolve_reference
+    if not isinstance(reference, str):
+        from crowdcore.analysis.reference import resolve_reference
 
-    truth = named(dataset, reference) if isinstance(reference, str) else resolve_reference(dataset, reference)
+        truth = reference if dataset.kind.numeric else resolve_reference(dataset, reference)
+    elif dataset.kind.numeric:
+        truth = _rating_truth(dataset, reference or ("gold" if dataset.has_gold else "mean"))
+    else:
+        truth = named(dataset, reference or "gold")
     return View(dataset, truth, hidden, not hidden if columns is None else columns)
 
 
@@ -150,6 +165,13 @@ def named(dataset: CrowdDataset, reference: str) -> Reference:
     from crowdcore.marks import marks_version
 
     return _named(dataset, reference, marks_version(dataset) if reference in REVIEWED else None)
+
+
+@cached
+def _rating_truth(dataset: RatingDataset, reference: str) -> RatingTruth:
+    from crowdcore import analysis
+
+    return analysis.rating_truth(dataset, reference)
 
 
 @cached
@@ -182,19 +204,15 @@ def worker_names(dataset: Labelled, hidden: bool) -> tuple[str, ...]:
 
 
 @cached
-def _notes(dataset: CrowdDataset) -> tuple[str, ...]:
+def _notes(dataset: Labelled) -> tuple[str, ...]:
     from crowdcore.data.pseudonyms import hidden_in
 
     return hidden_in(dataset.notes, dataset)
 
 
 @cached
-def _found(
-    analysis: Callable[Concatenate[CrowdDataset, Reference, P], T],
-    dataset: CrowdDataset,
-    truth: Reference,
-    *settings: P.args,
-    **named: P.kwargs,
+def _result(
+    analysis: Callable[Concatenate[D, R, P], T], dataset: D, truth: R, *settings: P.args, **named: P.kwargs
 ) -> T:
     return analysis(dataset, truth, *settings, **named)
 
@@ -204,4 +222,4 @@ def _number(what: str, name: str, names: tuple[str, ...]) -> int:
         return names.index(name)
     except ValueError:
         some = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-        raise SettingError(what, f"be one of {some}", name) from None
+        raise SettingError(what, f"be one of {some}", name, did_you_mean(name, names)) from None

@@ -61,7 +61,7 @@ def test_notes_name_options_too(run, tmp_path) -> None:
         ),
         (
             "tasks rated.csv --worker anne {}",
-            "rated has no worker 'anne'. Did you mean 'ann'? Workers are called ann, ben",
+            "but got 'anne'. Did you mean 'ann'?",
         ),
         ("task rated.csv -t c {}", "rated has no task 'c'. Tasks are called a, b"),
         ("export rated.csv wide.csv --wide {}", "Write a long table, or read the ratings with --read repeats='first'."),

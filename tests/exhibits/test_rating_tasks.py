@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import RatingDataset
 from crowdcore.exhibits.glossary import meaning
 from crowdcore.exhibits.ratings import rated_task, rated_tasks, rating_view, task_ratings
@@ -59,7 +59,7 @@ def test_of_one_worker_those_it_rated_and_of_two_those_that_both_did(crowd: Rati
     assert set(listed.index) == own[0]
     assert listed["its p value"].is_monotonic_increasing
     assert set(rated_tasks(view, worker=one, other=other).table.index) == own[0] & own[1]
-    with pytest.raises(DataError, match="no worker 'nobody'"):
+    with pytest.raises(SettingError, match="nobody"):
         rated_tasks(view, worker="nobody")
 
 
