@@ -20,7 +20,7 @@ import torch
 
 from crowdcore.data import load_dataset
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.subset import take_tasks
+from crowdcore.data.splitting import take_tasks
 from crowdcore.learning import train
 from crowdcore.learning.presets import get
 

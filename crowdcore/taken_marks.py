@@ -15,7 +15,7 @@ import pyarrow as pa
 from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.data.columns import ALIASES, plain
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.formulas import unescape
+from crowdcore.data.dictionary import unescape
 from crowdcore.marks import (
     MARKS,
     Mark,

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crowdcore.data import arrays
+from crowdcore.data import rows as arrays
 
 ROWS = 100_000
 

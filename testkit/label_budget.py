@@ -10,7 +10,7 @@ from crowdcore import aggregation
 from crowdcore.analysis.labels.next_labels import FIT, next_labels
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.subset import take_tasks
+from crowdcore.data.splitting import take_tasks
 
 STRATEGIES = ("random", "entropy", "information", "with workers")
 

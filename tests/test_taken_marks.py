@@ -96,7 +96,7 @@ def test_every_row_is_a_mark_or_a_fault(rows: list[tuple[str, str, str]]) -> Non
 
 
 def test_the_table_of_all_marks_is_read_back(votes: CrowdDataset) -> None:
-    from crowdcore.data.formulas import csv_bytes
+    from crowdcore.data.dictionary import csv_bytes
 
     add_mark(votes, "a", "cat", worker="ann", comment="=1+1", by="me")
     add_mark(votes, "b", None)

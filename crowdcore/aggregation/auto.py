@@ -17,7 +17,7 @@ from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.counts import cell_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.subset import take_tasks
+from crowdcore.data.splitting import take_tasks
 
 _CANDIDATES: dict[str, dict[str, Any]] = {
     "majority-vote": {},

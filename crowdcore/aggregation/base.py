@@ -15,9 +15,8 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.memory import release_memory
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
-from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.dataset import CrowdDataset, refuse_unlabelled
 from crowdcore.data.tags import repaired
-from crowdcore.data.unlabelled import refuse_unlabelled
 
 if TYPE_CHECKING:
     from crowdcore.aggregation._crf_tagger import CrfTagger

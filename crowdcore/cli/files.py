@@ -15,7 +15,7 @@ from crowdcore.cli._words import as_typed
 from crowdcore.core.errors import SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, load_dataset, sources
 from crowdcore.data.catalogue import dataset_folders
-from crowdcore.data.images import SIDE
+from crowdcore.data.media import SIDE
 from crowdcore.data.uploads import uploaded_datasets
 
 _OTHER_TABLES = {".conll", ".json", ".jsonl", ".tsv", ".txt", ".xlsx", ".zip"}  # that are not written

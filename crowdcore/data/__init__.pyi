@@ -18,7 +18,7 @@ from .frames import (
     from_frame as from_frame,
     ratings_from_frame as ratings_from_frame,
 )
-from .images import read_images as read_images
+from .media import read_images as read_images
 from .ratings import RatingDataset as RatingDataset
 from .reading import (
     Import as Import,
@@ -39,8 +39,7 @@ from .settings import (
     RatingSettings as RatingSettings,
     ReadSettings as ReadSettings,
 )
-from .splitting import split_tasks as split_tasks
-from .subset import take_tasks as take_tasks
+from .splitting import split_tasks as split_tasks, take_tasks as take_tasks
 from .writers import (
     neutralise as neutralise,
     write_aggregated as write_aggregated,

@@ -14,7 +14,7 @@ from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.encoder import encode
 from crowdcore.data.kinds import need_classes
 from crowdcore.data.ratings import Labelled, RatingDataset
-from crowdcore.data.readers._sentences import are_tag_sequences
+from crowdcore.data.readers._tokens import are_tag_sequences
 from crowdcore.data.readers.folder import find_table, is_dataset_folder, read_class_list
 from crowdcore.data.reading import read_dataset, read_ratings
 from crowdcore.data.settings import ReadSettings

@@ -183,3 +183,20 @@ def lengths_and_bytes(strings: Sequence[str] | pd.Index[str]) -> tuple[IntArray,
     offsets = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
     text = np.frombuffer(column.buffers()[2] or b"", np.uint8)
     return np.diff(offsets), text[offsets[0] : offsets[-1]]
+
+
+def refuse_unlabelled(dataset: CrowdDataset) -> None:
+    """Say what helps where there are no annotations.
+
+    Raises:
+        DataError: there are none.
+    """
+    if dataset.n_annotations:
+        return
+    remedy = "Open a table that has a label per row: task, worker, label."
+    if (dataset.gold >= 0).any():
+        remedy = (
+            "Its tasks have true classes: plant a crowd on them, on the page Sandbox or by `crowdcore simulate "
+            "SIMULATOR --on DATASET`; or open a table that has a label per row: task, worker, label."
+        )
+    raise DataError(f"{dataset.name} has no annotations", remedy)

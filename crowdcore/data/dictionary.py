@@ -1,4 +1,4 @@
-"""Dictionary-encoded columns of names, cleaned on their distinct values."""
+"""Dictionary-encoded columns of names, cleaned on their distinct values; the spelling of numbers and of formulas."""
 
 from __future__ import annotations
 
@@ -16,11 +16,149 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
-from crowdcore.data import formulas
 from crowdcore.data.lookups import counted, first_rows, renumber
-from crowdcore.data.numerals import as_text, numbered
 
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
+
+_LOOK = 1000  # rows that tell whether a closer look pays
+
+
+def as_numbers(column: Arrow, known: bool = False) -> FloatArray | None:
+    """(n,) float64 from a pyarrow (chunked) array of doubles or of texts; None where names are the better choice.
+
+    That is so where most repeat (of doubles, whose names would have to be made, nine in ten), some are missing, or a
+    text is not the shortest spelling of its number, from which it could not be made again.
+
+    Args:
+        column: the rows.
+        known: rows before these are numbers that mostly differ.
+    """
+    kind = column.type
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if column.null_count or not (text or pa.types.is_float64(kind)):
+        return None
+    begin = column.slice(0, _LOOK)
+    if not known and ((2 if text else 10) * len(begin.unique()) < _LOOK or _numbers(begin, text) is None):
+        return None
+    return _numbers(column, text)
+
+
+def begins_with_numbers(column: Arrow) -> bool:
+    """Whether `as_numbers` takes the first rows of a column."""
+    return as_numbers(column.slice(0, _LOOK)) is not None
+
+
+def _numbers(column: Arrow, text: bool) -> FloatArray | None:
+    try:
+        numbers = column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    if text and not pc.all(pc.equal(numbers.cast(column.type), column)).as_py():
+        return None
+    found = np.asarray(numbers)
+    known = np.isfinite(found).all() and not np.signbit(found[found == 0]).any()  # 0 and -0 are one number, two texts
+    return found if known else None
+
+
+def numbered(column: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The distinct numbers in order of first appearance, and (n,) int32 which of them each row holds."""
+    order = np.argsort(column, kind="stable").astype(np.int32)
+    ascending = column[order]
+    begins = np.append(True, ascending[1:] != ascending[:-1])
+    del ascending
+    first = order[begins]  # of each distinct number, ascending: the row in which it appears first
+    is_first = np.zeros(len(column), bool)
+    is_first[first] = True
+    rank = np.cumsum(is_first, dtype=np.int32)[first] - 1
+    codes = np.empty_like(order)
+    codes[order] = rank[np.cumsum(begins, dtype=np.int32) - 1]
+    return column[is_first], codes
+
+
+def as_text(values: Arrow) -> Arrow:
+    """Distinct values of any flat type as strings; NaN becomes missing, 3.0 becomes ``3`` when all are whole."""
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        return pa.array([None if v is None else str(v) for v in values.to_pylist()], pa.large_string())
+    if pa.types.is_decimal(kind):
+        return pa.array([None if v is None else f"{v.normalize():f}" for v in values.to_pylist()], pa.large_string())
+    if pa.types.is_floating(kind):
+        return _floats_as_text(values)
+    try:
+        text = values.cast(pa.large_string())
+        text.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"holds text that is not UTF-8 ({error})") from None
+    return text
+
+
+def _floats_as_text(values: Arrow) -> Arrow:
+    """Floating-point numbers in their shortest spelling.
+
+    Raises:
+        DataError: whole numbers so large that two of them may have become one.
+    """
+    numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0  # so that -0 is 0
+    known = numbers[~np.isnan(numbers)]
+    exact = 2.0 ** {32: 24, 64: 53}[values.type.bit_width]
+    whole = bool(np.isfinite(known).all() and (known == np.round(known)).all())
+    large = known[np.abs(known) >= exact]
+    if whole and len(large):
+        raise DataError(
+            f"holds whole numbers such as {large[0]:.0f} in a floating-point type that cannot tell them apart from "
+            f"their neighbours; write them as integers or as text"
+        )
+    shortest = pa.array(numbers if exact > 2**24 else numbers.astype(np.float32), from_pandas=True)
+    return shortest.cast(pa.int64() if whole else shortest.type).cast(pa.large_string())
+
+
+_RISKY = r"^'*[=+\-@\t\r]|^''"
+_ESCAPED = r"^'[=+\-@\t\r']"
+_NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+
+def escape(values: Arrow) -> Arrow:
+    """Add the apostrophe to risky texts of a pyarrow string array."""
+    risky = pc.and_not(pc.match_substring_regex(values, _RISKY), pc.match_substring_regex(values, _NUMBER))
+    if not pc.any(risky).as_py():
+        return values
+    mark, nothing = (pa.scalar(text, values.type) for text in ("'", ""))
+    return pc.if_else(risky, pc.binary_join_element_wise(mark, values, nothing), values)
+
+
+def unescape(values: Arrow) -> Arrow:
+    """Remove the apostrophe."""
+    escaped = pc.match_substring_regex(values, _ESCAPED)
+    if not pc.any(escaped).as_py():
+        return values
+    return pc.if_else(escaped, pc.utf8_slice_codeunits(values, 1), values)
+
+
+def neutralise(frame: pd.DataFrame) -> pd.DataFrame:
+    """A copy of a frame whose text cells and column names are safe to open in a spreadsheet; numbers stay."""
+    safe = {}
+    for number, (_, column) in enumerate(frame.items()):
+        if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype):
+            safe[number] = column
+        else:
+            text = pa.array([None if pd.isna(v) else str(v) for v in column], pa.large_string())
+            safe[number] = pd.Series(escape(text).to_pandas().to_numpy(object), index=frame.index)
+    result = pd.DataFrame(safe, index=frame.index)
+    result.columns = pd.Index(escape(pa.array([str(c) for c in frame.columns], pa.large_string())).to_pylist())
+    return result
+
+
+def csv_bytes(frame: pd.DataFrame) -> bytes:
+    """A CSV in UTF-8 whose texts no spreadsheet takes for a formula."""
+    return neutralise(frame).to_csv(index=False).encode()
+
+
+def fold_name(name: str) -> str:
+    """One name without case, accents, width and needless blanks."""
+    letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
+    return " ".join("".join(c for c in letters if not "\u0300" <= c <= "\u036f").split()) or name.strip()
+
+
 Whole: TypeAlias = Literal["keep", "all", "mixed"]
 
 _INTEGER = r"^-?[0-9]{1,15}$"
@@ -183,13 +321,13 @@ class Cleaned:
     merged_rows: IntArray
 
 
-def clean(raw: Codes, missing: Iterable[str] = (), unescape: bool = False, whole: Whole = "keep") -> Cleaned:
+def clean(raw: Codes, missing: Iterable[str] = (), escaped: bool = False, whole: Whole = "keep") -> Cleaned:
     """Trim blanks, normalise Unicode, maybe read ``1.0`` as ``1``, take empty values and ``missing`` as missing.
 
     Args:
         raw: the column as it stands in the file.
         missing: values that mean that there is none.
-        unescape: undo the apostrophe that our CSV writers put before formulas.
+        escaped: undo the apostrophe that our CSV writers put before formulas.
         whole: read ``1.0`` as ``1``: never (``keep``), if all values are written so (``all``), or if all values are
             whole numbers, written so or so (``mixed``).
     """
@@ -198,8 +336,8 @@ def clean(raw: Codes, missing: Iterable[str] = (), unescape: bool = False, whole
     if _needs_trimming(values):
         tidy = _compose(pc.utf8_trim_whitespace(values))
         values = values if tidy.equals(values) else tidy
-    if unescape:
-        values = formulas.unescape(values)
+    if escaped:
+        values = unescape(values)
     trimmed = none if values is raw.values else _rows_with(raw, pc.not_equal(values, raw.values))
     gone = pc.is_in(values, value_set=strings(["", *missing]))
     if pc.any(gone).as_py():

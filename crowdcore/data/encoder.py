@@ -10,9 +10,17 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, IntArray
-from crowdcore.data.dictionary import Codes, NumberColumn, compact, distinct, strings
+from crowdcore.data.dictionary import (
+    Codes,
+    NumberColumn,
+    as_numbers,
+    as_text,
+    begins_with_numbers,
+    compact,
+    distinct,
+    strings,
+)
 from crowdcore.data.lookups import renumber
-from crowdcore.data.numerals import as_numbers, as_text, begins_with_numbers
 
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 from crowdcore.core import places
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.folding import fold_name
+from crowdcore.data.dictionary import fold_name
 from crowdcore.data.ratings import RatingDataset
 
 D = TypeVar("D", CrowdDataset, RatingDataset)

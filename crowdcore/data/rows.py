@@ -1,18 +1,197 @@
-"""Rows of features or images, one per task, stored per split and opened on first use."""
+"""Rows of features or images, one per task, in arrays or in files that are opened on first use."""
 
 from __future__ import annotations
 
 import hashlib
+import io
+import math
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import IO, TypeAlias
 
 import numpy as np
 
 from crowdcore.core.errors import DataError
+from crowdcore.core.memory import available_memory
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
-from crowdcore.data.arrays import ArrayLike, EncodedImages, array_shape, open_array
+
+MAX_EXPANDED = 8 << 30  # bytes that an .npz or images may unfold to, at most a quarter of the memory
+MAX_PIXELS = 50_000_000  # of an image; a larger one is not decoded
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedImages:
+    """Images kept as JPEG or PNG bytes, decoded when asked for; all have the size of the first.
+
+    Args:
+        data: (bytes,) uint8, the files one after another.
+        offsets: (n + 1,) int64, image i is ``data[offsets[i]:offsets[i + 1]]``.
+    """
+
+    data: AnyArray
+    offsets: IntArray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """(n, H, W, 3)."""
+        return (len(self), *self._decode(0).shape) if len(self) else (0, 0, 0, 3)
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """uint8."""
+        return np.dtype(np.uint8)
+
+    def __getitem__(self, rows: IntArray | slice) -> AnyArray:
+        """(len(rows), H, W, 3) uint8."""
+        numbers = np.arange(len(self))[rows]
+        if numbers.size * math.prod(self.shape[1:]) > max_expanded():
+            raise DataError(f"{numbers.size:,} images of shape {self.shape[1:]} do not fit into memory", _SMALLER)
+        images = [self._decode(int(i)) for i in np.atleast_1d(numbers)]
+        if not images:
+            return np.empty((0, *self.shape[1:]), np.uint8)
+        if len({image.shape for image in images}) > 1:
+            raise DataError("The images differ in size", "All must have the size of the first.")
+        return np.stack(images)
+
+    def _decode(self, i: int) -> AnyArray:
+        from PIL import Image, UnidentifiedImageError
+
+        raw = self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
+        try:
+            with Image.open(io.BytesIO(raw), formats=("JPEG", "PNG")) as image:
+                if image.width * image.height > MAX_PIXELS:
+                    raise DataError(f"Image {i} has {image.width:,} × {image.height:,} pixels", _SMALLER)
+                return np.asarray(image.convert("RGB"))
+        except DataError:
+            raise
+        except (UnidentifiedImageError, OSError, ValueError, zlib.error, Image.DecompressionBombError) as error:
+            raise DataError(f"Image {i} cannot be decoded ({error})") from None
+
+
+_SMALLER = f"Scale them down; at most {MAX_PIXELS:,} pixels an image are decoded."
+
+
+def max_expanded() -> int:
+    """Bytes that an ``.npz`` or images may unfold to in memory."""
+    return min(MAX_EXPANDED, available_memory() // 4)
+
+
+ArrayLike: TypeAlias = AnyArray | EncodedImages
+
+
+def array_shape(path: Path) -> tuple[int, ...]:
+    """Shape of the array in a file, from its header alone; of encoded images only ``(n,)``."""
+    try:
+        if path.suffix == ".npy":
+            with path.open("rb") as file:
+                shape, dtype = _header(file)
+                _check_size(shape, dtype, path.stat().st_size - file.tell(), path, "The header")
+                return shape
+        with zipfile.ZipFile(path) as archive:
+            key = _image_key(archive)
+            with archive.open(f"{key}.npy") as member:
+                shape = _header(member)[0]
+            return (shape[0] - 1,) if key == "offsets" else shape
+    except (*_FAULTS, IndexError) as error:
+        raise _damaged(path, error) from None
+
+
+def open_array(path: Path) -> ArrayLike:
+    """The array in a ``.npy`` (memory-mapped) or ``.npz`` (key ``images``, or JPEG bytes ``data``, ``offsets``) file.
+
+    Raises:
+        DataError: damaged, holds Python objects, or would expand beyond 8 GiB or a quarter of the memory.
+    """
+    if path.suffix == ".npy":
+        try:
+            if not math.prod(array_shape(path)):
+                return np.asarray(np.load(path, allow_pickle=False))  # nothing to map
+            return np.lib.format.open_memmap(path, mode="r")  # refuses Python objects
+        except _FAULTS as error:
+            raise _damaged(path, error) from None
+    members = read_npz(path, ("images", "data", "offsets"))
+    if "images" in members:
+        return members["images"]
+    if "data" not in members or "offsets" not in members:
+        raise DataError("This archive holds no `images`, nor `data` and `offsets`", file=path)
+    data, offsets = members["data"], members["offsets"].astype(np.int64)
+    if data.dtype != np.uint8 or offsets.ndim != 1 or (np.diff(offsets, prepend=0, append=len(data)) < 0).any():
+        raise DataError("`offsets` do not cut `data` into images", file=path)
+    return EncodedImages(data, offsets)
+
+
+def read_npz(path: Path, keys: tuple[str, ...]) -> dict[str, AnyArray]:
+    """Those members of an ``.npz`` that are there; nothing is unpickled, and no member may lie about its size.
+
+    Raises:
+        DataError: damaged, holds Python objects, or would expand beyond 8 GiB or a quarter of the memory.
+    """
+    arrays: dict[str, AnyArray] = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            sizes = {info.filename: info.file_size for info in archive.infolist()}
+            wanted = [key for key in keys if f"{key}.npy" in sizes]
+            total = sum(sizes[f"{key}.npy"] for key in wanted)
+            if total > (most := max_expanded()):
+                raise DataError(
+                    f"This archive expands to {total >> 20:,} MiB; at most {most >> 20:,} MiB are read",
+                    file=path,
+                )
+            for key in wanted:
+                with archive.open(f"{key}.npy") as member:
+                    shape, dtype = _header(member)
+                _check_size(shape, dtype, sizes[f"{key}.npy"], path, f"`{key}`")
+                with archive.open(f"{key}.npy") as member:
+                    arrays[key] = np.asarray(np.lib.format.read_array(member, allow_pickle=False))
+    except _FAULTS as error:
+        raise _damaged(path, error) from None
+    return arrays
+
+
+def _check_size(shape: tuple[int, ...], dtype: np.dtype[np.generic], size: int, path: Path, what: str) -> None:
+    if math.prod(shape) * dtype.itemsize > size:
+        raise DataError(f"{what} claims the shape {shape}, which is more than it holds", file=path)
+
+
+_FAULTS = (
+    *(ValueError, OSError, KeyError, EOFError, OverflowError, NotImplementedError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error, SyntaxError, TypeError, tokenize.TokenError),  # the last three: of a header
+)
+
+
+_AGAIN = "Write it again with numpy.save or numpy.savez, as numbers, without Python objects."
+
+
+def _damaged(path: Path, error: Exception) -> DataError:
+    if isinstance(error, DataError):
+        return error
+    reason = " ".join(str(error).split())[:200]
+    return DataError(f"This file cannot be read as an array ({reason})", _AGAIN, file=path)
+
+
+def _image_key(archive: zipfile.ZipFile) -> str:
+    names = archive.namelist()
+    return "images" if "images.npy" in names else "offsets"
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, which are never unpickled")
+    if min(shape, default=0) < 0 or 0 in shape[1:]:
+        raise ValueError(f"it claims the shape {shape}")
+    return shape, dtype
+
 
 _CHUNK = 64 << 20  # bytes read at a time
 

@@ -15,12 +15,10 @@ import numpy as np
 
 from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray
-from crowdcore.data.arrays import open_array
 from crowdcore.data.dataset import CrowdDataset, Media
-from crowdcore.data.images import image_names, read_images
-from crowdcore.data.rows import Rows
-from crowdcore.data.subset import take_tasks
-from crowdcore.data.texts import given_texts, usable_texts
+from crowdcore.data.media import given_texts, image_names, read_images, usable_texts
+from crowdcore.data.rows import Rows, open_array
+from crowdcore.data.splitting import take_tasks
 from crowdcore.learning.networks.weights import sentence_models, weights_file
 from crowdcore.learning.training.inputs import refuse_not_finite
 

@@ -18,7 +18,7 @@ from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.core.registry import Registry, described_classes
 from crowdcore.core.settings import FormField, Settings, changed_settings, check_settings, form_fields
 from crowdcore.data import CrowdDataset
-from crowdcore.data.images import image_names
+from crowdcore.data.media import image_names
 from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.learning import backbones as networks, methods
 from crowdcore.learning.method_settings import METHODS, RATING_METHODS

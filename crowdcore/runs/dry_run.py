@@ -19,7 +19,7 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.rows import Rows
-from crowdcore.data.subset import take_tasks
+from crowdcore.data.splitting import take_tasks
 from crowdcore.learning import backbones, split_settings
 from crowdcore.learning.labels import fit, method_for, usual
 from crowdcore.learning.training.events import EpochEvent, Event

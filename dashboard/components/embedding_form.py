@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from crowdcore.core.errors import CrowdError
-from crowdcore.data.images import LEAVE_OUT, faults_of
+from crowdcore.data.media import LEAVE_OUT, faults_of
 from crowdcore.learning.networks.weights import sentence_models
 from dashboard import state
 from dashboard.components.guard import without_server_paths

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from crowdcore.data.formulas import csv_bytes
+from crowdcore.data.dictionary import csv_bytes
 from dashboard.components.download import download
 from dashboard.components.guard import refusals
 from dashboard.components.text import as_text

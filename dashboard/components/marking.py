@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from crowdcore.data.items import has_media
+from crowdcore.data.media import has_media
 from crowdcore.exhibits import View
 from crowdcore.exhibits.tasks import sentence_of, task_number, task_title
 from crowdcore.marks import MARKS, Mark, add_mark, current_marks, undo_mark

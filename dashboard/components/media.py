@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from crowdcore.data.items import has_media, item_of
+from crowdcore.data.media import has_media, item_of
 from dashboard import state
 from dashboard.components.text import as_text
 from dashboard.services import opening

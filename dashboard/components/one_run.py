@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import runs
-from crowdcore.data.formulas import csv_bytes
+from crowdcore.data.dictionary import csv_bytes
 from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.guard import fragment, refusals

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from crowdcore.data.items import has_media
+from crowdcore.data.media import has_media
 from crowdcore.exhibits import Exhibit, ratings
 from crowdcore.exhibits.ratings import RatingView, rating_view
 from crowdcore.exhibits.tasks import task_number

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from crowdcore import runs
-from crowdcore.data.formulas import csv_bytes
+from crowdcore.data.dictionary import csv_bytes
 from crowdcore.learning.learners import settings_in_words
 from crowdcore.runs import Run
 from crowdcore.runs.listing import REACHED

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from crowdcore.data.formulas import csv_bytes
+from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits.exhibit import containing
 from crowdcore.exhibits.glossary import meaning
 from dashboard.components.download import download

@@ -8,7 +8,7 @@ import streamlit as st
 from crowdcore.analysis import Check, check_page, junit_xml
 from crowdcore.analysis.checks.check import Outcome
 from crowdcore.analysis.checks.rules import rules_of, rules_yaml
-from crowdcore.data.formulas import csv_bytes
+from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits.overview import checked
 from dashboard import state
 from dashboard.components.download import download

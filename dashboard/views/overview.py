@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from crowdcore.data.formulas import csv_bytes
+from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits import View, verdicts
 from dashboard import state
 from dashboard.components.download import download

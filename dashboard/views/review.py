@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from crowdcore import exhibits
-from crowdcore.data.formulas import csv_bytes
+from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits import Exhibit, View, review
 from dashboard import state
 from dashboard.components.download import download

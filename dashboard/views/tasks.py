@@ -3,7 +3,7 @@
 import streamlit as st
 
 from crowdcore import exhibits
-from crowdcore.data.items import has_media
+from crowdcore.data.media import has_media
 from crowdcore.exhibits import View
 from dashboard import state
 from dashboard.components import rated_tasks

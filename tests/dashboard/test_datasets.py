@@ -10,7 +10,7 @@ from PIL import Image
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.data import Media, Rows
-from crowdcore.data.items import Item, item_of
+from crowdcore.data.media import Item, item_of
 from crowdcore.data.writers import write_folder
 from dashboard.components.guard import without_server_paths
 from dashboard.services import datasets, opening

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from crowdcore.core.errors import DataError
-from crowdcore.data import Rows, arrays
-from crowdcore.data.arrays import EncodedImages, array_shape, open_array, read_npz
+from crowdcore.data import Rows, rows as arrays
+from crowdcore.data.rows import EncodedImages, array_shape, open_array, read_npz
 
 
 def encoded(images, form="PNG") -> dict[str, np.ndarray]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crowdcore.core.errors import DataError
-from crowdcore.data import arrays, examine, write_folder
-from crowdcore.data.arrays import array_shape, open_array, read_npz
+from crowdcore.data import examine, rows as arrays, write_folder
+from crowdcore.data.rows import array_shape, open_array, read_npz
 from crowdcore.data.tables import parquet
 from testkit import bombs
 from testkit.crowds import simulate_crowd

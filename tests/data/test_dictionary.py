@@ -50,7 +50,7 @@ NUMBERS = st.one_of(
 def test_columns_of_numbers_keep_every_spelling(pieces):
     encoder, words = Encoder(), [[v if v is None else str(v) for v in piece] for piece in pieces]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("crowdcore.data.numerals._LOOK", 1)  # numbers are held as such from the first row on
+        patch.setattr("crowdcore.data.dictionary._LOOK", 1)  # numbers are held as such from the first row on
         for piece in words:
             encoder.add(pa.array(piece, pa.large_string()))
         codes = encoder.finish()

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from crowdcore.data import neutralise
-from crowdcore.data.dictionary import strings
-from crowdcore.data.formulas import escape, unescape
+from crowdcore.data.dictionary import escape, strings, unescape
 
 CELLS = st.one_of(st.text(max_size=6), st.text("'=+-@\t\r1.e", max_size=6))
 

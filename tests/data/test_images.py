@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.data import images
+from crowdcore.data import media as images
 from crowdcore.data.dataset import Media
 from testkit.crowds import simulate_crowd
 from tests.data.pictures import write_bad_pictures, write_pictures

@@ -4,7 +4,7 @@ import io
 
 import pandas as pd
 
-from crowdcore.data.formulas import csv_bytes
+from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits.exhibit import containing
 
 FRAME = pd.DataFrame({"worker": ["ann", "Bob", "=cmd()"], "label": ["cat", "dog", "+1 cat"], "n": [10, 2, -3]})

@@ -15,11 +15,11 @@ from crowdcore.core.types import IntArray
 from crowdcore.data.columns import ALIASES, plain
 from crowdcore.data.dictionary import strings
 from crowdcore.data.encoder import encode
-from crowdcore.data.readers._times import iso_time
 from crowdcore.data.readers.base import Raw, RawTasks, Source
 from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import JsonTable
+from crowdcore.data.times import iso_time
 
 # Code of a finding -> what is left out and, after the number of them, why. Those in _BESIDE are no annotations.
 _REASONS: dict[str, tuple[str, str]] = {

@@ -18,8 +18,7 @@ from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.lookups import BLOCK, gather
 from crowdcore.data.readers._answers import Answers, ground_truth, left_out, text_of, without_labels
-from crowdcore.data.readers._sentences import token_ids
-from crowdcore.data.readers._spans import Marked, Span, Text, tag
+from crowdcore.data.readers._tokens import Marked, Span, Text, tag, token_ids
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.sentences import Sentences, rows_of

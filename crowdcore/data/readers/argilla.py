@@ -9,7 +9,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.data.readers._answers import Answers, media_of, need_records, records
 from crowdcore.data.readers._export import only_question, other_questions
 from crowdcore.data.readers._marked_texts import MarkedTexts
-from crowdcore.data.readers._spans import is_span, read_spans
+from crowdcore.data.readers._tokens import is_span, read_spans
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings

@@ -16,7 +16,7 @@ from crowdcore.core.memory import release_memory
 from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.lookups import gather
-from crowdcore.data.readers._sentences import token_ids
+from crowdcore.data.readers._tokens import token_ids
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.report import plural
 from crowdcore.data.sentences import Sentences

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from crowdcore.core.errors import DataError
 from crowdcore.data.readers._answers import Answers, as_list, first_of, records, text_of
 from crowdcore.data.readers._marked_texts import MarkedTexts
-from crowdcore.data.readers._spans import is_span, read_spans
+from crowdcore.data.readers._tokens import is_span, read_spans
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings

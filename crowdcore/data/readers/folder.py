@@ -14,14 +14,13 @@ import pyarrow as pa
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.arrays import open_array, read_npz
 from crowdcore.data.columns import need_roles, read_roles
 from crowdcore.data.dataset import TRUTH_ARRAYS, SimulatedTruth
-from crowdcore.data.dictionary import Codes, strings
-from crowdcore.data.formulas import unescape
-from crowdcore.data.readers._sentences import are_tag_sequences, by_tokens, token_ids
+from crowdcore.data.dictionary import Codes, strings, unescape
+from crowdcore.data.readers._tokens import are_tag_sequences, by_tokens, token_ids
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
 from crowdcore.data.report import Finding
+from crowdcore.data.rows import open_array, read_npz
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table, identify, open_table

@@ -12,7 +12,7 @@ import numpy as np
 from crowdcore.core.errors import DataError
 from crowdcore.data.dictionary import Codes, strings
 from crowdcore.data.encoder import encode
-from crowdcore.data.images import SUFFIXES
+from crowdcore.data.media import SUFFIXES
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.readers.folder import is_dataset_folder
 from crowdcore.data.settings import ReadSettings

@@ -11,7 +11,7 @@ from crowdcore.data.columns import MappingError
 from crowdcore.data.readers._answers import Answers, as_list, media_of, text_of
 from crowdcore.data.readers._export import other_questions
 from crowdcore.data.readers._marked_texts import MarkedTexts
-from crowdcore.data.readers._spans import Span
+from crowdcore.data.readers._tokens import Span
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable

@@ -10,8 +10,8 @@ import numpy as np
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.dictionary import Codes, strings
-from crowdcore.data.readers._crowd_form import chosen
 from crowdcore.data.readers._export import (
+    chosen,
     drop_flagged,
     input_roles,
     only_question,

@@ -11,7 +11,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.data.columns import ALIASES, MappingError, plain
 from crowdcore.data.readers._answers import Answers, as_list, text_of
 from crowdcore.data.readers._marked_texts import MarkedTexts
-from crowdcore.data.readers._spans import is_span, read_spans, tokens_of
+from crowdcore.data.readers._tokens import is_span, read_spans, tokens_of
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings

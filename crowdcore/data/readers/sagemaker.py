@@ -9,8 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.readers._answers import Answers, as_list, need_records, records, text_of
-from crowdcore.data.readers._crowd_form import chosen
-from crowdcore.data.readers._export import only_question, other_questions
+from crowdcore.data.readers._export import chosen, only_question, other_questions
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable, identify, open_table

@@ -14,7 +14,7 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError
 from crowdcore.core.memory import release_memory
 from crowdcore.core.types import IntArray
-from crowdcore.data.columns import ALIASES, RATING_ALIASES, alias_findings, plain
+from crowdcore.data.columns import ALIASES, RATING_ALIASES, alias_findings, find_workers, plain
 from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.lookups import counted
@@ -23,7 +23,6 @@ from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
-from crowdcore.data.worker_columns import find_workers
 
 MINUS_ONE = ("-1", "-1.0")
 

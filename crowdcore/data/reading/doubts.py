@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
-from crowdcore.data.images import ADDRESSES, SUFFIXES, image_faults, image_names, is_address
 from crowdcore.data.lookups import counted
+from crowdcore.data.media import ADDRESSES, SUFFIXES, blank_texts, image_faults, image_names, is_address
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.report import IMAGES, TEXTS, Finding, Level, plural
 from crowdcore.data.tables.base import Arrow
-from crowdcore.data.texts import blank_texts
 
 _NAMED = 50
 _LATER = "The labels are imported; training on {} leaves these tasks out once you accept that."

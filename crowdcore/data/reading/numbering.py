@@ -178,7 +178,7 @@ def listed_workers(raw: Raw) -> tuple[str, ...]:
     """
     if raw.workers is None:
         return ()
-    names = clean(encode(strings(raw.workers)), unescape=raw.workers_escaped, whole="all").codes
+    names = clean(encode(strings(raw.workers)), escaped=raw.workers_escaped, whole="all").codes
     if len(names.values) < len(names) or names.missing.any():
         raise DataError("The list of workers names one twice, or none in a row", file=raw.path)
     return tuple(names.values.to_pylist())

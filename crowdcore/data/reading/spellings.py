@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError, SettingError, did_you_mean
 from crowdcore.core.types import IntArray
-from crowdcore.data.dictionary import Codes, distinct, strings
-from crowdcore.data.folding import fold_name
+from crowdcore.data.dictionary import Codes, distinct, fold_name, strings
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.reading.labels import Classes
 from crowdcore.data.report import Finding, Level, Role, Variants, make_finding, plural

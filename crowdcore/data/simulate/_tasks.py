@@ -11,7 +11,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
-from crowdcore.data.subset import take_tasks
+from crowdcore.data.splitting import take_tasks
 
 
 class TaskChoice(Settings):

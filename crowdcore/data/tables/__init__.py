@@ -7,13 +7,11 @@ from crowdcore.data.tables.base import Table
 from crowdcore.data.tables.content import Content, identify, looks_like_conll
 from crowdcore.data.tables.delimited import DelimitedTable
 from crowdcore.data.tables.json_table import JsonTable
-from crowdcore.data.tables.memory import FrameTable
 from crowdcore.data.tables.parquet import ParquetTable
 
 __all__ = [
     "Content",
     "DelimitedTable",
-    "FrameTable",
     "JsonTable",
     "ParquetTable",
     "Table",

@@ -18,8 +18,15 @@ from crowdcore.data.readers.folder import TARGET_MARKS
 from crowdcore.data.rows import Rows
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.tables.base import Arrow
-from crowdcore.data.writers.long import annotation_table, gold_column
-from crowdcore.data.writers.tables import TableFormat, beside, check_names, names_column, write_table
+from crowdcore.data.writers.tables import (
+    TableFormat,
+    annotation_table,
+    beside,
+    check_names,
+    gold_column,
+    names_column,
+    write_table,
+)
 
 
 def write_folder(

@@ -1,4 +1,4 @@
-"""One table to one file, at once or not at all."""
+"""Tables of annotations, ratings, labels and tags: one file, at once or not at all."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.dictionary import clean, strings
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import SPLITS, CrowdDataset
+from crowdcore.data.dictionary import arrow_column, clean, escape, strings
 from crowdcore.data.encoder import encode
-from crowdcore.data.formulas import escape
 from crowdcore.data.ratings import RatingDataset
-from crowdcore.data.tables.base import Arrow
+from crowdcore.data.tables.base import RESERVED, Arrow
 
 TableFormat = Literal["parquet", "csv"]
 ROWS = 1 << 18  # of a row group: a reader holds one at a time
@@ -145,3 +148,207 @@ def check_names(dataset: CrowdDataset | RatingDataset, listed: bool) -> None:
                 f"The {what} name {str(changed)!r} would not be read back unchanged",
                 "Names must be distinct, not empty, without surrounding blanks, and in normal form (NFC).",
             )
+
+
+def annotation_table(dataset: CrowdDataset | RatingDataset, complete: bool = False) -> Arrow:
+    """A pyarrow table: task, worker, label or rating, extra columns; ``complete``: also gold, split, file row."""
+    columns = {
+        "task": names_column(dataset.task, pa.array(dataset.task_ids.astype("str"))),
+        "worker": names_column(dataset.worker, pa.array(dataset.worker_ids.astype("str"))),
+    }
+    if isinstance(dataset, RatingDataset):
+        columns["rating"] = pa.array(dataset.rating)
+    else:
+        columns["label"] = names_column(dataset.label, strings(dataset.classes))
+    if dataset.extra is not None:
+        taken = (*RESERVED, *columns)
+        columns |= {str(name): _extra_column(dataset.extra[name], str(name), taken) for name in dataset.extra}
+    if complete and dataset.has_gold:
+        columns["gold"] = gold_column(dataset).take(pa.array(dataset.task))
+    if complete and (dataset.split >= 0).any():
+        part = dataset.split[dataset.task].astype(np.int32)
+        columns["split"] = names_column(np.ma.masked_less(part, 0), strings(SPLITS))
+    if complete and dataset.file_row is not None:
+        columns["file_row"] = pa.array(dataset.file_row)
+    return pa.table(columns)
+
+
+def gold_column(dataset: CrowdDataset | RatingDataset) -> Arrow:
+    """The true class or rating of each task, missing where it is unknown."""
+    if isinstance(dataset, RatingDataset):
+        return pa.array(dataset.gold, from_pandas=True)
+    return names_column(np.ma.masked_less(dataset.gold, 0), strings(dataset.classes))
+
+
+def _extra_column(values: pd.Series, name: str, taken: tuple[str, ...]) -> Arrow:
+    """An extra column as pyarrow.
+
+    Raises:
+        DataError: its name is one of ours, or its values have no common type.
+    """
+    if name in taken:
+        raise DataError(f"The extra column {name!r} has the name of another column of this table", "Rename it.")
+    try:
+        return arrow_column(values)
+    except pa.ArrowException as error:
+        raise DataError(
+            f"The extra column {name!r} holds values that no table can hold ({error})", "Turn them into text."
+        ) from None
+
+
+def write_long(dataset: CrowdDataset | RatingDataset, path: str | Path) -> Path:
+    """Write the annotations as a long CSV or Parquet file (by the ending of ``path``).
+
+    Each row holds the annotation's true class and split where known, and its row in the file it was read from. Tasks
+    without annotations, the class order or range, features and media are not in such a file; `write_folder` keeps them.
+
+    Args:
+        dataset: what to write.
+        path: the file; replaced at once if it exists.
+
+    Raises:
+        DataError: names that would not be read back as they are.
+        SettingError: another ending.
+    """
+    path = Path(path)
+    check_names(dataset, listed=False)
+    write_table(annotation_table(dataset, complete=True), path)
+    return path
+
+
+def write_wide(dataset: RatingDataset, path: str | Path) -> Path:
+    """Write ratings as a wide CSV or Parquet file (by the ending of ``path``): a row a task, a column a worker.
+
+    Read it back with the range and ``workers=[…]``; gold stands in the column ``gold``. Tasks come with and without
+    ratings; splits, further columns and media do not: `write_folder` keeps them.
+
+    Args:
+        dataset: what to write.
+        path: the file; replaced at once if it exists.
+
+    Raises:
+        DataError: a worker rated a task twice, or is called like one of our columns.
+        SettingError: another ending.
+    """
+    path = Path(path)
+    check_names(dataset, listed=False)
+    taken = sorted({*RESERVED} & {*map(str, dataset.worker_ids)})
+    if taken:
+        raise DataError(f"A worker is called {taken[0]!r}, like another column of this table", "Write a long table.")
+    cell = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker
+    if len(np.unique(cell)) < len(cell):
+        raise DataError(
+            f"A worker of {dataset.name} rated a task twice",
+            "Write a long table, or read the ratings with repeats='first'.",
+        )
+    order = np.argsort(dataset.worker, kind="stable")
+    columns = {"task": strings(map(str, dataset.task_ids))}
+    start = np.searchsorted(dataset.worker[order], np.arange(dataset.n_workers + 1))
+    for number, name in enumerate(dataset.worker_ids):
+        rows = order[start[number] : start[number + 1]]
+        given = np.full(dataset.n_tasks, np.nan)
+        given[dataset.task[rows]] = dataset.rating[rows]
+        columns[str(name)] = pa.array(given, from_pandas=True)
+    if (~np.isnan(dataset.gold)).any():
+        columns["gold"] = gold_column(dataset)
+    write_table(pa.table(columns), path)
+    return path
+
+
+def write_aggregated(
+    dataset: CrowdDataset,
+    labels: IntArray,
+    path: str | Path,
+    *,
+    posterior: FloatArray | None = None,
+    difficulty: FloatArray | None = None,
+    foil: IntArray | None = None,
+) -> Path:
+    """Write what an aggregator found as CSV or Parquet: ``task``, ``label``, and what else is given.
+
+    That is ``p(<class>)`` for each class, the ``difficulty`` of the task, and its ``foil``, the class that it misleads
+    to.
+
+    Args:
+        dataset: whose tasks the labels are of.
+        labels: (n_tasks,) class numbers; tasks with -1 have no row.
+        path: the file; replaced at once if it exists.
+        posterior: (n_tasks, C) probabilities to add as columns.
+        difficulty: (n_tasks,) larger is harder.
+        foil: (n_tasks,) class numbers, -1 for none.
+
+    Raises:
+        SettingError: arrays of another shape, or another ending.
+    """
+    path = Path(path)
+    labels = np.asarray(labels)
+    for name, values in (("labels", labels), ("difficulty", difficulty), ("foil", foil)):
+        if values is not None and values.shape != (dataset.n_tasks,):
+            raise SettingError(name, f"have the shape ({dataset.n_tasks},)", values.shape)
+    if posterior is not None and posterior.shape != (dataset.n_tasks, dataset.n_classes):
+        raise SettingError("posterior", f"have the shape ({dataset.n_tasks}, {dataset.n_classes})", posterior.shape)
+    check_names(dataset, listed=False)
+    known = np.flatnonzero(labels >= 0)
+    columns = {
+        "task": names_column(known.astype(np.int32), pa.array(dataset.task_ids.astype("str"))),
+        "label": names_column(labels[known].astype(np.int32), strings(dataset.classes)),
+    }
+    if posterior is not None:
+        columns |= {f"p({name})": pa.array(posterior[known, c]) for c, name in enumerate(dataset.classes)}
+    if difficulty is not None:
+        columns["difficulty"] = pa.array(difficulty[known])
+    if foil is not None:
+        columns["foil"] = names_column(
+            pa.array(foil[known], pa.int32(), mask=foil[known] < 0), strings(dataset.classes)
+        )
+    write_table(pa.table(columns), path)
+    return path
+
+
+_STEP = 1 << 24  # cells in memory at a time
+
+
+def write_conll(dataset: CrowdDataset, path: str | Path) -> Path:
+    """Write a token a line, with its gold tag if some is known and the tag of each worker (``?``: none).
+
+    Args:
+        dataset: a crowd that tags tokens.
+        path: the file; replaced at once if it exists.
+
+    Raises:
+        DataError: it knows no sentences, a name or word holds a blank, or a worker tagged a sentence twice.
+    """
+    path, sentences = Path(path), dataset.sentences
+    if sentences is None:
+        raise DataError(f"{dataset.name} knows no sentences", "Write it as a long table or as a folder.")
+    gold = ["gold"] if (dataset.gold >= 0).any() else []
+    header = ["token", *gold, *map(str, dataset.worker_ids)]
+    for name in (*header, *dataset.classes, *np.unique(sentences.words.astype("str"))):
+        if not name or len(name.split()) != 1 or name != name.strip():
+            raise DataError(
+                f"{name!r} cannot be written in a column: it is empty or contains a space",
+                "Rename it, or write a folder.",
+            )
+    pair = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker
+    if len(np.unique(pair)) < len(pair):
+        raise DataError(f"A worker of {dataset.name} tagged a token twice", "Read it with repeats='first'.")
+    tags = strings((*dataset.classes, "?"))
+    words = pa.array(sentences.words.astype("str")).cast(pa.large_string())
+    ends = np.zeros(dataset.n_tasks, bool)
+    ends[sentences.start[1:] - 1] = True
+    gap = strings(("", "\n")).take(pa.array(ends.astype(int)))
+    step = max(1, _STEP // max(dataset.n_workers, 1))
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        file.write("\t".join(header) + "\n")
+        for low in range(0, dataset.n_tasks, step):
+            high = min(low + step, dataset.n_tasks)
+            rows = slice(dataset.task_start[low], dataset.task_start[high])
+            given = np.full((high - low, dataset.n_workers), dataset.n_classes)
+            given[dataset.task[rows] - low, dataset.worker[rows]] = dataset.label[rows]
+            known = [np.where(dataset.gold[low:high] < 0, dataset.n_classes, dataset.gold[low:high])] if gold else []
+            columns = [tags.take(pa.array(codes)) for codes in (*known, *given.T)]
+            tab = pa.scalar("\t", pa.large_string())
+            lines = pc.binary_join_element_wise(words[low:high], *columns, tab)
+            lines = pc.binary_join_element_wise(lines, gap[low:high], pa.scalar("", pa.large_string()))
+            file.write("\n".join(lines.to_pylist()) + "\n")
+    return path

@@ -14,10 +14,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, FloatArray
-from crowdcore.data.arrays import read_npz
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.rows import Rows
-from crowdcore.data.texts import given_texts
+from crowdcore.data.media import given_texts
+from crowdcore.data.rows import Rows, read_npz
 
 
 @dataclass(frozen=True, eq=False)

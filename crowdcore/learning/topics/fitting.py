@@ -15,8 +15,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.media import given_texts
 from crowdcore.data.ratings import RatingDataset
-from crowdcore.data.texts import given_texts
 from crowdcore.learning.topics.inference import Crowd, Documents, Fitting, Topics, cut_batches, expected_log
 
 _SWEEPS = 30  # over a new document

@@ -12,12 +12,10 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
-from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.images import image_names, read_images
+from crowdcore.data.dataset import CrowdDataset, refuse_unlabelled
+from crowdcore.data.media import image_names, read_images, usable_texts
 from crowdcore.data.rows import Rows
 from crowdcore.data.sentences import Sentences
-from crowdcore.data.texts import usable_texts
-from crowdcore.data.unlabelled import refuse_unlabelled
 from crowdcore.data.word_features import word_parts
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
-from crowdcore.data.dataset import SPLITS, CrowdDataset
+from crowdcore.data.dataset import SPLITS, CrowdDataset, refuse_unlabelled
 from crowdcore.data.rows import Rows
-from crowdcore.data.unlabelled import refuse_unlabelled
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.inputs import Preparation, input_rows, prepare_on
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import crowdcore
 from crowdcore.core.errors import DataError, missing_extra
-from crowdcore.data.formulas import csv_bytes
+from crowdcore.data.dictionary import csv_bytes
 from crowdcore.data.unpack import pack_zip
 from crowdcore.exhibits import Exhibit
 from crowdcore.figures import paper

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from crowdcore import exhibits
-from crowdcore.data.items import has_media
+from crowdcore.data.media import has_media
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.link import link

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from crowdcore.data.readers import _spans
-from crowdcore.data.readers._spans import Span, Text, tag
+from crowdcore.data.readers import _tokens as _spans
+from crowdcore.data.readers._tokens import Span, Text, tag
 from crowdcore.data.tags import TagScheme, find_spans
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crowdcore.data.readers._times import iso_time
+from crowdcore.data.times import iso_time
 
 
 @pytest.mark.parametrize(

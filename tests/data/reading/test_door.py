@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from crowdcore.data import examine, examine_ratings, read_dataset
-from crowdcore.data.images import image_faults
+from crowdcore.data.media import image_faults
 from tests.data.pictures import write_bad_pictures, write_pictures
 
 
@@ -37,7 +37,7 @@ def test_every_bad_image_is_named_and_its_labels_are_kept(tmp_path, read):
 def test_good_images_are_no_finding_and_reading_opens_none(tmp_path, monkeypatch):
     path = votes(tmp_path, image=write_pictures(tmp_path, [0, 1, 2]))
     assert not [f for f in examine(path).report.findings if "image" in f.code]
-    monkeypatch.setattr("crowdcore.data.images._decode", None)
+    monkeypatch.setattr("crowdcore.data.media._decode", None)
     assert read_dataset(path).n_tasks == 3
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import examine, read_dataset
-from crowdcore.data.tables import quotes
+from crowdcore.data.tables import delimited as quotes
 
 ROWS = [f"t{i},w{i % 3},{'ab'[i % 2]},ok" for i in range(60)]
 

@@ -1,4 +1,4 @@
-"""Images in files of their own: examined in a child process, made squares of one size, kept memory-mapped."""
+"""Images and texts of tasks: found, checked, made arrays of one size, and shown."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import re
 import time
 import zlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,11 +19,14 @@ import pandas as pd
 from crowdcore.core.confined import ConfinedError, run_confined
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray
-from crowdcore.data.arrays import MAX_PIXELS
 from crowdcore.data.dataset import CrowdDataset, Media
-from crowdcore.data.ratings import Labelled
+from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.data.report import plural
-from crowdcore.data.rows import Rows
+from crowdcore.data.rows import MAX_PIXELS, Rows
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # that Pillow reads by itself
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
@@ -292,3 +296,129 @@ def square(file: Path, side: int) -> AnyArray | str:
             "it is not an image" if isinstance(error, UnidentifiedImageError) else " ".join(str(error).split())[:100]
         )
         return f"{file.name} cannot be decoded: {reason}"
+
+
+def given_texts(
+    dataset: CrowdDataset | RatingDataset, remedy: str = "Add a column `text` to tasks.*."
+) -> pd.Series[Any]:
+    """(n_tasks,) texts of the tasks, missing where there is none.
+
+    Raises:
+        DataError: no task has a text.
+    """
+    texts = _texts(dataset)
+    if texts is None:
+        raise DataError(f"{dataset.name} has no texts", remedy)
+    return texts
+
+
+def blank_texts(dataset: Labelled) -> dict[str, str]:
+    """Task id -> what is wrong with its text; empty where no task has a text."""
+    texts = _texts(dataset)
+    if texts is None:
+        return {}
+    return {str(task): "the text is empty" for task in dataset.task_ids[_blank(texts).to_numpy()]}
+
+
+def _texts(dataset: Labelled) -> pd.Series[Any] | None:
+    columns = dataset.media.columns if dataset.media else None
+    return None if columns is None or "text" not in columns else columns["text"].reindex(range(dataset.n_tasks))
+
+
+def _blank(texts: pd.Series[Any]) -> pd.Series[bool]:
+    return texts.isna() | (texts.astype(str).str.strip() == "")
+
+
+def usable_texts(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:
+    """The dataset with every text that is blank as missing; ``notes`` of the dataset say which.
+
+    Args:
+        dataset: tasks with texts.
+        accept: go on although some are blank or missing.
+
+    Raises:
+        DataError: there are no texts; some are blank or missing, and that was not accepted; or all are.
+    """
+    texts = given_texts(dataset, "Add a column `text` to tasks.* or to the table.")
+    faulty = blank_texts(dataset)
+    if not faulty:
+        return dataset
+    note = refuse_unless(accept, faulty, dataset.n_tasks, "text")
+    assert dataset.media is not None and dataset.media.columns is not None
+    columns = dataset.media.columns.reindex(range(dataset.n_tasks)).assign(text=texts.mask(_blank(texts), None))
+    return replace(dataset, media=replace(dataset.media, columns=columns), notes=(*dataset.notes, *note))
+
+
+_CHARACTERS = 200_000  # of a text; what is longer is cut
+
+
+@dataclass(frozen=True)
+class Item:
+    """A task's picture, text, sound file and the address of a picture elsewhere; None or empty: it has none."""
+
+    image: Image | None = None
+    text: str = ""
+    audio: str | None = None
+    link: str | None = None
+
+
+def has_media(dataset: Labelled) -> bool:
+    """Whether any task has something to look at, read or hear."""
+    return dataset.media is not None and (dataset.media.images is not None or dataset.media.columns is not None)
+
+
+def item_of(dataset: Labelled, task: int, side: int) -> Item:
+    """The media of task number ``task``, pictures scaled to about ``side`` pixels."""
+    if (media := dataset.media) is None:
+        return Item()
+    columns = {} if media.columns is None else media.columns.iloc[task].dropna().to_dict()
+    image = _stored(media, task) or _opened(media, columns.get("image"))
+    audio = _inside(media, columns.get("audio"))
+    text, there = str(columns.get("text", ""))[:_CHARACTERS], str(columns.get("image", ""))
+    link = there if re.match(r"https?://[^\s/]", there) else None
+    return Item(image and _scaled(image, side), text, str(audio) if audio else None, link)
+
+
+def _stored(media: Media, task: int) -> Image | None:
+    from PIL import Image
+
+    if media.images is None or not media.images.present[task]:
+        return None
+    return Image.fromarray(media.images[np.array([task])][0])
+
+
+def _opened(media: Media, path: object) -> Image | None:
+    from PIL import Image
+
+    file = _inside(media, path)
+    if file is None:
+        return None
+    try:
+        picture = Image.open(file, formats=FORMATS)
+        if picture.width * picture.height > MAX_PIXELS:
+            return None
+        return picture.convert("RGB")
+    except (OSError, ValueError, Image.DecompressionBombError):
+        return None
+
+
+def _inside(media: Media, path: object) -> Path | None:
+    """The file of that relative path if it is one of the dataset's own."""
+    if media.folder is None or not isinstance(path, str) or not path:
+        return None
+    try:
+        file = (media.folder / path).resolve()
+        own = file.is_relative_to(media.folder.resolve()) and file.is_file() and file.stat().st_size <= _BYTES
+    except (OSError, ValueError):  # no path at all, such as a picture's own bytes as text
+        return None
+    return file if own else None
+
+
+def _scaled(image: Image, side: int) -> Image:
+    """Small pictures by whole factors with their pixels kept sharp, large ones down."""
+    longest = max(image.size)
+    if longest < side:
+        factor = side // longest
+        return image.resize((image.width * factor, image.height * factor), 0)
+    image.thumbnail((side, side))
+    return image
