@@ -4,17 +4,21 @@ from .aggregation import (
     label_disagreement as label_disagreement,
     log_likelihood as log_likelihood,
 )
-from .confusion import confusion as confusion
-from .confusion_grid import (
+from .confusion import (
+    confusion as confusion,
     confusion_grid as confusion_grid,
     grid_cell as grid_cell,
 )
-from .coordinated import coordinated_workers as coordinated_workers
-from .critical_difference import critical_difference as critical_difference
 from .curves import (
     accuracy_along as accuracy_along,
     class_accuracy as class_accuracy,
+    critical_difference as critical_difference,
+    rank_changes as rank_changes,
     seed_accuracies as seed_accuracies,
+)
+from .heatmap import (
+    Window as Window,
+    window as window,
 )
 from .learning_curves import learning_curves as learning_curves
 from .omega import (
@@ -23,12 +27,6 @@ from .omega import (
     omega_spread as omega_spread,
     omega_truth as omega_truth,
 )
-from .over_time import (
-    worker_over_time as worker_over_time,
-    worker_speed_over_time as worker_speed_over_time,
-)
-from .rank_changes import rank_changes as rank_changes
-from .rating_biases import rating_biases as rating_biases
 from .ratings import (
     rating_bias as rating_bias,
     rating_errors_alike as rating_errors_alike,
@@ -36,16 +34,16 @@ from .ratings import (
     task_ratings as task_ratings,
 )
 from .recovery import (
+    rating_biases as rating_biases,
     recovery_along as recovery_along,
     recovery_errors as recovery_errors,
+    skills as skills,
 )
-from .rounds import round_workers as round_workers
 from .search import (
     search_history as search_history,
     search_importance as search_importance,
 )
 from .shared_mistakes import shared_mistakes as shared_mistakes
-from .skill import skills as skills
 from .spans import (
     span_errors as span_errors,
     span_f1 as span_f1,
@@ -57,12 +55,12 @@ from .summary import (
     labels_per_task as labels_per_task,
     labels_per_worker as labels_per_worker,
 )
-from .window import (
-    Window as Window,
-    window as window,
-)
 from .worker_distance import worker_distance as worker_distance
 from .workers import (
+    coordinated_workers as coordinated_workers,
     pair_mistakes as pair_mistakes,
+    round_workers as round_workers,
+    worker_over_time as worker_over_time,
     worker_ranking as worker_ranking,
+    worker_speed_over_time as worker_speed_over_time,
 )

@@ -17,8 +17,6 @@ from crowdcore.figures import theme
 from crowdcore.figures.axes import interval
 from crowdcore.figures.heatmap import MAX_LABELS, heatmap
 
-__all__ = ["calibration", "confusion_intervals", "label_disagreement", "log_likelihood"]
-
 _FEW = 4  # curves up to which their intervals are drawn; the pointer shows them always
 _LEAST_GAP = 1e-12
 _LEAST_TASKS = 10  # groups of fewer tasks are points without a line

@@ -1,18 +1,17 @@
-"""Methods along a setting or a property of the crowd, and per class: means with the spread over seeds."""
+"""Methods side by side: scores along a setting, per class and seed, ranks, critical differences (Demšar 2006)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
 
+from crowdcore.analysis.evaluation.method_tests import CriticalDifference
 from crowdcore.analysis.evaluation.seed_bands import Band
-from crowdcore.core.types import FloatArray
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.figures import theme
 from crowdcore.figures.axes import named
-
-__all__ = ["accuracy_along", "class_accuracy", "seed_accuracies"]
 
 _FEW = 3  # single points of a method that still have names of their own in the legend
 _MANY = 8  # positions on the axis from which lines carry no markers
@@ -188,3 +187,124 @@ def _scale(places: list[object]) -> tuple[dict[object, float], dict[str, object]
 
 def _worded(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+_ROW = 42  # pixels between two ranks
+_STEP = 0.85  # of a rank, between methods that share one: the ranks behind them are free
+
+
+def rank_changes(
+    names: Sequence[str],
+    methods: Sequence[str],
+    rank: IntArray,
+    accuracy: FloatArray,
+    ways: tuple[str, str],
+    *,
+    title: str = "Ranks by what selects the epoch",
+    subtitle: str = "",
+) -> go.Figure:
+    """Draw one line per method from its rank on the left to its rank on the right, best on top.
+
+    Args:
+        names: (G,) of the methods.
+        methods: (G,) registered names, which settle their colours.
+        rank: (G, 2) on the left and on the right, 1 is best.
+        accuracy: (G, 2) what the ranks rest on, as shares.
+        ways: what the left and the right rank by.
+        subtitle: data, remarks.
+    """
+    fig = theme.figure(title=title, subtitle=subtitle)
+    height = rank + _STEP * (_order_within(rank) if len(rank) else 0)
+    for k, (name, look) in enumerate(zip(names, theme.looks(methods), strict=True)):
+        fig.add_scatter(
+            x=[0, 1],
+            y=height[k],
+            mode="lines+markers",
+            line={"color": look.color, "width": 2.5, "dash": look.dash},
+            marker={"size": 10, "color": look.color, "symbol": look.symbol},
+            customdata=[[ways[side], rank[k, side], 100 * accuracy[k, side]] for side in (0, 1)],
+            hovertemplate=f"<b>{name}</b>, %{{customdata[0]}}<br>rank %{{customdata[1]}}: %{{customdata[2]:.2f}} %"
+            "<extra></extra>",
+            name=name,
+        )
+        for side, anchor in ((0, "right"), (1, "left")):
+            text = f"{rank[k, side]}. {theme.short(name)}<br>{100 * accuracy[k, side]:.1f} %"
+            fig.add_annotation(
+                x=side,
+                y=height[k, side],
+                text=text,
+                align=anchor,
+                showarrow=False,
+                xanchor=anchor,
+                xshift=10 if side else -10,
+            )
+    fig.update_xaxes(
+        range=[-0.9, 1.9], tickvals=[0, 1], ticktext=list(ways), side="top", showgrid=False, fixedrange=True
+    )
+    fig.update_yaxes(range=[len(names) + 0.7, 0.4], visible=False, fixedrange=True)
+    return fig.update_layout(height=150 + _ROW * len(names), margin={"t": 92}, showlegend=False)
+
+
+def _order_within(rank: IntArray) -> IntArray:
+    """(G, 2) 0, 1, 2, … among the methods that share a rank."""
+    return np.asarray((rank[:, None] == rank[None]).cumsum(0)[range(len(rank)), range(len(rank))] - 1)
+
+
+_NAME_ROW = 30  # pixels between two names
+_MARGIN = 0.45  # ranks of room for the names, as a share of the ranks drawn
+
+
+def critical_difference(
+    result: CriticalDifference,
+    methods: Mapping[str, str] | None = None,
+    *,
+    title: str = "Critical difference",
+    subtitle: str = "",
+) -> go.Figure:
+    """Draw mean ranks, best on the left; a bar joins those whose ranks do not differ.
+
+    Args:
+        result: from `analysis.critical_difference`.
+        methods: name -> registered method, which settles its colour; default: the name itself.
+        subtitle: data, remarks.
+    """
+    k, bars = len(result.names), len(result.groups)
+    half = -(-k // 2)
+    fig = theme.figure(title=title, subtitle=subtitle)
+    width = max(k - 1, 1)
+    left, right = 1 - _MARGIN * width, k + _MARGIN * width
+    depth = bars + half + 0.6
+    _line(fig, [1, k], [0, 0], theme.INK, 1.5)
+    for rank in range(1, k + 1):
+        _line(fig, [rank, rank], [0, 0.25], theme.INK, 1.5)
+        fig.add_annotation(x=rank, y=0.3, text=str(rank), showarrow=False, yanchor="bottom")
+    span = min(result.difference, float(width))
+    words = f"CD = {result.difference:.2f}" + (" (wider than the scale)" if result.difference > width else "")
+    _line(fig, [1, 1 + span], [1.7, 1.7], theme.INK, 2)
+    fig.add_annotation(x=1, y=1.8, text=words, showarrow=False, xanchor="left", yanchor="bottom")
+    for number, (first, last) in enumerate(result.groups):
+        reach = [result.rank[first] - 0.03 * width, result.rank[last] + 0.03 * width]
+        _line(fig, reach, [-0.6 - number] * 2, theme.INK, 5)
+    looks = theme.looks([(methods or {}).get(name, name) for name in result.names])
+    for place, (name, rank, look) in enumerate(zip(result.names, result.rank, looks, strict=True)):
+        color = look.color
+        on_left = place < half
+        y = -(bars + 0.6 + (place if on_left else k - 1 - place))
+        end = left if on_left else right
+        _line(fig, [rank, rank, end], [0, y, y], color, 2)
+        fig.add_scatter(
+            x=[rank],
+            y=[0],
+            mode="markers",
+            marker={"size": 10, "color": color},
+            hovertemplate=f"<b>{name}</b><br>mean rank %{{x:.2f}} over {result.n_blocks}<extra></extra>",
+        )
+        side = {"x": end, "xanchor": "left" if on_left else "right", "y": y, "yanchor": "bottom"}
+        fig.add_annotation(**side, text=f"{name} <b>{rank:.2f}</b>", showarrow=False)
+    fig.update_xaxes(range=[left, right], visible=False)
+    fig.update_yaxes(range=[-depth, 2.6], visible=False)
+    return fig.update_layout(height=int(80 + _NAME_ROW * (depth + 2.6)), showlegend=False)
+
+
+def _line(fig: go.Figure, x: list[float], y: list[float], color: str, width: float) -> None:
+    fig.add_scatter(x=x, y=y, mode="lines", line={"color": color, "width": width}, hoverinfo="skip")

@@ -12,8 +12,6 @@ from crowdcore.analysis.evaluation.seed_bands import Band, smoothed
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.figures import theme
 
-__all__ = ["learning_curves"]
-
 _BAND, _RAW = 0.16, 0.3  # opacity of mean ± standard deviation, and of the line before smoothing
 _FEW = 4  # runs that have bands and a legend; more have their names at the ends of their lines
 _FIRST = 0.1  # share of the epochs that may not stretch the axis of values

@@ -22,7 +22,6 @@ from crowdcore.figures.theme import copied
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["FONT", "draw", "for_paper"]
 
 FONT = Path(__file__).with_name("sans.woff")
 """Arimo, of the widths of Arial: Latin, Greek and Cyrillic letters (sans.txt has its licence)."""

@@ -14,8 +14,6 @@ from crowdcore.figures import theme
 from crowdcore.figures.axes import interval, ranked
 from crowdcore.figures.heatmap import heatmap
 
-__all__ = ["rating_bias", "rating_errors_alike", "rating_shared_bias", "task_ratings"]
-
 BAR = "rgba(128, 136, 150, 0.6)"  # intervals, beside what they are of
 MOST = 60  # workers with a name of their own on the axis
 LEVEL = 0.05  # q-value up to which a pair is coloured

@@ -14,8 +14,6 @@ from crowdcore.figures import theme
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["search_history", "search_importance"]
-
 
 def search_history(
     trials: pd.DataFrame,

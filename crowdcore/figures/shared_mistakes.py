@@ -14,8 +14,6 @@ from crowdcore.data.report import plural
 from crowdcore.figures import theme
 from crowdcore.figures.heatmap import MAX_CELLS, MAX_LABELS, heatmap
 
-__all__ = ["shared_mistakes"]
-
 Layer = Literal["percent", "workers", "tasks", "annotations", "q-value"]
 _UNITS: dict[str, tuple[str, str, str]] = {  # title of the colour bar, suffix of its numbers, what the figure shows
     "percent": ("% of all workers", " %", "share of all {workers} who gave the label at least once"),

@@ -10,8 +10,6 @@ from crowdcore.data.report import plural
 from crowdcore.figures import theme
 from crowdcore.figures.axes import interval, ranked
 
-__all__ = ["span_errors", "span_f1"]
-
 _WORDS = {
     "exact": "found",
     "type": "other type",

@@ -13,8 +13,6 @@ from crowdcore.data.report import plural
 from crowdcore.figures import theme
 from crowdcore.figures.axes import named
 
-__all__ = ["agreement", "annotation_entropy", "class_balance", "labels_per_task", "labels_per_worker"]
-
 _BINS = 30
 _FEW = 5  # whole numbers up to which every one is a tick
 _MANY = 40  # classes from which upright bars go without names

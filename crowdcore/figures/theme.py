@@ -13,26 +13,6 @@ import plotly.graph_objects as go
 
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
-__all__ = [
-    "ACCENT",
-    "DIVERGING",
-    "DIVERGING_ON_DARK",
-    "FAINT",
-    "INK",
-    "PALETTE",
-    "PERCENT",
-    "SEQUENTIAL",
-    "TEMPLATE",
-    "WARN",
-    "Look",
-    "copied",
-    "figure",
-    "legend_below",
-    "looks",
-    "method_color",
-    "spreads",
-]
-
 INK = "#4f5763"  # text and axes; a dark page replaces it by a light tone (dashboard/style.css, report/page.css)
 FAINT = "rgba(128, 136, 150, 0.22)"  # grid lines, empty cells
 ACCENT = "#0f7fbf"

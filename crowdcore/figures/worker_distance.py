@@ -13,10 +13,7 @@ from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.report import plural
 from crowdcore.figures import theme
 from crowdcore.figures.axes import named
-from crowdcore.figures.heatmap import MAX_CELLS, heatmap
-from crowdcore.figures.window import window
-
-__all__ = ["worker_distance"]
+from crowdcore.figures.heatmap import MAX_CELLS, heatmap, window
 
 _KINDS = {
     "shrunken-mse": "Mean squared difference between two workers' confusion matrices beyond what chance explains",

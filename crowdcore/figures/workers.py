@@ -1,4 +1,4 @@
-"""The workers ranked by a measure of quality, and the pairs of them who are wrong alike."""
+"""Workers: ranking, pairs, coordinated groups, accuracy and speed over time, and two rounds of labelling."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import numpy as np
 import plotly.graph_objects as go
 
 from crowdcore.analysis.coordinated.groups import Group, in_one_group
+from crowdcore.analysis.coordinated.workers import CoordinatedWorkers
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
+from crowdcore.analysis.two_rounds.compare import Rounds
+from crowdcore.analysis.workers.over_time import WorkerOverTime, WorkerSpeedOverTime
 from crowdcore.analysis.workers.quality import WorkerQuality
 from crowdcore.core.errors import SettingError
-from crowdcore.core.types import AnyArray, BoolArray
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray
 from crowdcore.data.report import plural
 from crowdcore.figures import theme
 from crowdcore.figures.axes import equal_line, interval, ranked, ring
-
-__all__ = ["pair_mistakes", "worker_ranking"]
 
 Measure = Literal["accuracy", "skill", "information", "agreement", "agreement_kappa", "majority_agreement"]
 _MEASURES: dict[str, str] = {
@@ -187,3 +188,161 @@ def _pair_words(pairs: PairMistakes, called: AnyArray, of: AnyArray) -> list[str
         f"q = {pairs.q_value[k]:.2g}, beyond skills and tasks {pairs.q_beyond[k]:.2g}"
         for k in of
     ]
+
+
+_ROW = 44  # pixels of a group
+_NAMES = 4  # members named on the axis
+
+
+def coordinated_workers(
+    found: CoordinatedWorkers, *, most: int = 30, title: str = "Labels that change without each group"
+) -> go.Figure:
+    """Draw a bar per group: labels of the majority vote that become right, become wrong or change otherwise.
+
+    Without gold or marks nobody knows which become right, and a bar has one colour.
+
+    Args:
+        found: from `analysis.coordinated_workers`.
+        most: groups drawn, the surest.
+    """
+    groups = found.groups[:most]
+    subtitle = f"majority vote without the group · reference: {found.reference}"
+    subtitle += f" · the {most} surest of {len(found.groups)} groups" if len(found.groups) > most else ""
+    fig = theme.figure(title=title, subtitle=subtitle, height=170 + _ROW * len(groups), margin_t=90)
+    changed = np.array([len(group.influence.changed) for group in groups], int)
+    right, wrong = (
+        np.array([getattr(group.influence, name) for group in groups], int) for name in ("become_right", "become_wrong")
+    )
+    judged = bool((right >= 0).all())
+    parts = [("become right", theme.ACCENT, right), ("become wrong", theme.WARN, wrong)] if judged else []
+    parts.append(("change otherwise" if judged else "change", theme.FAINT, changed - (right + wrong if judged else 0)))
+    called = [_called(found, group.members.tolist()) for group in groups]
+    for name, color, count in parts:
+        fig.add_bar(
+            x=count,
+            y=np.arange(len(groups)),
+            orientation="h",
+            name=name,
+            marker={"color": color, "line": {"color": theme.INK, "width": 0.5}},
+            customdata=[[*words, number] for number, words in enumerate(called)],
+            hovertemplate=f"%{{x}} labels {name} without<br><b>%{{customdata[1]}}</b><extra></extra>",
+        )
+    fig.update_layout(
+        barmode="stack",
+        bargap=0.35,
+        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+    )
+    fig.update_xaxes(title="labels", rangemode="tozero")
+    ticks = {"tickvals": np.arange(len(groups)), "ticktext": [short for short, _ in called]}
+    return fig.update_yaxes(**ticks, showgrid=False, range=[len(groups) - 0.4, -0.6])
+
+
+def _called(found: CoordinatedWorkers, members: list[int]) -> tuple[str, str]:
+    """A group by the names of some members, and of all."""
+    names = sorted(str(found.worker_ids[member]) for member in members)
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more, ", ".join(names)
+
+
+def worker_over_time(found: WorkerOverTime, *, title: str = "") -> go.Figure:
+    """Draw a point with its interval for each block of labels.
+
+    Args:
+        found: from `analysis.worker_over_time`; names in it are escaped.
+    """
+    fig = theme.figure(
+        title=title or f"{found.name} over time", subtitle=f"reference: {found.reference}", height=300, margin_t=80
+    )
+    told = "labels %{customdata[1]} to %{customdata[2]}, from %{customdata[3]}: %{customdata[0]:.1f} %"
+    fig.add_trace(_blocks(found, found.accuracy, 100 * found.accuracy, told))
+    fig.update_xaxes(title_text="the worker's labels, in order of time")
+    fig.update_yaxes(**theme.PERCENT, range=[0, 1.02])
+    return fig
+
+
+def worker_speed_over_time(found: WorkerSpeedOverTime, *, title: str = "") -> go.Figure:
+    """Draw the median of each block with its quartiles, the others' speed as a line, and a change of speed.
+
+    Args:
+        found: from `analysis.worker_speed_over_time`; names in it are escaped.
+    """
+    subtitle = "median of each block, with quartiles; 1 = as long as the others on the same tasks"
+    fig = theme.figure(title=title or f"Speed of {found.name}", subtitle=subtitle, height=300, margin_t=80)
+    told = (
+        "answers %{customdata[1]} to %{customdata[2]}, from %{customdata[3]}: %{y:.2f} times the others, "
+        "%{customdata[0]:.3~g} s"
+    )
+    fig.add_trace(_blocks(found, found.ratio, found.seconds, told))
+    fig.add_hline(y=1, line={"color": theme.INK, "dash": "dot", "width": 1})
+    if found.change >= 0:
+        fig.add_vline(x=found.change + 0.5, line={"color": theme.WARN, "dash": "dash", "width": 1.5})
+    fig.update_xaxes(title_text="the worker's answers, in order of time")
+    top, bottom = (float(np.log10(end)) for end in (max(found.high.max(), 2.0), min(found.low.min(), 0.5)))
+    ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]
+    shown = {"tickvals": ticks, "ticktext": [f"×{tick:g}" for tick in ticks]}
+    return fig.update_yaxes(type="log", range=[bottom - 0.05, top + 0.05], title="time of an answer", **shown)
+
+
+def _blocks(
+    found: WorkerOverTime | WorkerSpeedOverTime, height: FloatArray, beside: FloatArray, told: str
+) -> go.Scatter:
+    """A point with its interval for each block of labels, in the middle of it.
+
+    Args:
+        found: whose blocks.
+        height: (B,) of the points.
+        beside: (B,) ``customdata[0]``; then come the first label, the last, and when the block begins.
+        told: what the pointer tells.
+    """
+    return go.Scatter(
+        x=(found.first + found.last) / 2,
+        y=height,
+        mode="lines+markers",
+        line={"color": theme.ACCENT, "width": 2},
+        marker={"size": 8, "color": theme.ACCENT},
+        error_y=interval(found.low, height, found.high, thickness=1, width=0, color=theme.ACCENT),
+        customdata=np.stack([beside, found.first, found.last, found.begins], axis=1),
+        hovertemplate=f"{told}<extra></extra>",
+        showlegend=False,
+    )
+
+
+_LEVEL = 0.05
+
+
+def round_workers(found: Rounds, *, title: str = "Who changed") -> go.Figure:
+    """Draw a point per worker of both rounds: the second round against the first; surely changed ones are marked.
+
+    Args:
+        found: from `analysis.rounds`; names in it are escaped.
+    """
+    first, second = found.workers.first, found.workers.second
+    known = np.flatnonzero(~np.isnan(first) & ~np.isnan(second))
+    surely = (found.q_workers <= _LEVEL)[known]
+    subtitle = f"{len(known):,} worker{'s' * (len(known) != 1)} of both rounds · reference: {found.reference}"
+    fig = theme.figure(title=title, subtitle=subtitle, height=400, margin_t=92)
+    kinds = (
+        ("no surer than noise", theme.ACCENT, ~surely),
+        ("better", theme.PALETTE[2], surely & (second > first)[known]),
+        ("worse", theme.WARN, surely & (second < first)[known]),
+    )
+    for name, color, which in kinds:
+        of = known[which]
+        if len(of):
+            about = found.worker_ids[of], 100 * first[of], 100 * second[of], *found.labels[:, of], of
+            fig.add_trace(
+                go.Scatter(
+                    x=first[of],
+                    y=second[of],
+                    mode="markers",
+                    name=name,
+                    marker={"color": color, "size": 9},
+                    customdata=np.stack([np.asarray(column, object) for column in about], axis=1),
+                    hovertemplate="<b>%{customdata[0]}</b>: %{customdata[1]:.1f} % of %{customdata[3]} labels → "
+                    "%{customdata[2]:.1f} % of %{customdata[4]}<extra></extra>",
+                )
+            )
+    equal_line(fig, 0, 1)
+    fig.update_xaxes(**theme.PERCENT, title_text=f"right labels: {found.names[0]}", range=[-0.02, 1.02])
+    fig.update_yaxes(**theme.PERCENT, title_text=f"right labels: {found.names[1]}", range=[-0.02, 1.02])
+    return fig

@@ -1,4 +1,4 @@
-"""Figures over seeds show the numbers they were given, a method always in its colour."""
+"""Methods side by side: curves, classes, seeds, ranks."""
 
 from __future__ import annotations
 
@@ -116,3 +116,14 @@ def test_the_many_single_points_of_a_search_are_one_cloud_that_names_each():
     assert [row[2] for row in cloud.customdata] == [b.name for b in points]
     few = figures.accuracy_along(points[:3], "λ")
     assert [trace.name for trace in few.data] == [b.name for b in points[:3]]
+
+
+def test_names_of_methods_that_share_a_rank_do_not_cover_each_other() -> None:
+    rank = np.array([[1, 1], [1, 2], [1, 2], [4, 4]])
+    fig = figures.rank_changes(list("abcd"), ["conal", "trace", "dl-mv", "ccc"], rank, rank / 10, ("gold", "none"))
+    top, bottom = fig.layout.yaxis.range[::-1]
+    pixels = (fig.layout.height - fig.layout.margin.t) / (bottom - top)  # of a rank, at most
+    for side in (0, 1):
+        at = sorted(note.y for note in fig.layout.annotations if note.x == side and note.yref != "paper")
+        assert np.diff(at).min() * pixels >= 2 * 17  # two lines
+        assert at[-1] <= bottom

@@ -16,7 +16,7 @@ from dashboard.components.text import as_text, count, number, percent
 
 if TYPE_CHECKING:
     from crowdcore.exhibits.recovered import RunView
-    from crowdcore.figures.colors import Scale
+    from crowdcore.figures.axes import Scale
 
 WIDE = 12  # classes from which small matrices take the page's whole width
 

@@ -1,4 +1,4 @@
-"""One colour scale for probabilities: continuous, in percent, with numbers that can be read on it."""
+"""Colour scales: legible text, ticks in per cent, one scale for all figures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from plotly.colors import sample_colorscale, unlabel_rgb
 
 from crowdcore import figures
 from crowdcore.figures import theme
-from crowdcore.figures.colors import LEAST, on_scale, percent_ticks, probability_axis, readable
+from crowdcore.figures.axes import LEAST, on_scale, percent_ticks, probability_axis, readable
 from tests.figures.cells import inks, words
 from tests.figures.test_theme import contrast
 
