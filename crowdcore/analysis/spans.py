@@ -10,7 +10,8 @@ import pandas as pd
 import scipy.sparse
 
 from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, notes_on_unjudged, resolve_reference
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.analysis.statistics import check_share
+from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.tags import Spans, TagScheme, find_spans, need_tags, worker_sequences
@@ -235,8 +236,7 @@ def span_scores(
         >>> scores.value.shape
         (3, 8)
     """
-    if not 0 < level < 1:
-        raise SettingError("level", "lie between 0 and 1", level)
+    check_share(level=level)
     scheme, n_workers = need_tags(dataset), dataset.n_workers
     assert dataset.sentences is not None
     truth, kept = judged_tags(dataset, reference)

@@ -11,11 +11,11 @@ from crowdcore.analysis.coordinated.groups import BEYOND, Group, joined, pushes,
 from crowdcore.analysis.coordinated.pairs import VOTE, copy_evidence, judged_again, linked_by, pair_tests
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
-from crowdcore.analysis.statistics import row_shares
+from crowdcore.analysis.statistics import check_share, row_shares
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.analysis.workers.confusion import worker_confusion
 from crowdcore.analysis.workers.what_if import WhatIf, what_if
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -182,8 +182,7 @@ def coordinated_workers(
         >>> found.frame()[["workers", "shared tasks", "labels changed"]].values.tolist()
         [['w04, w05', 140, 30]]
     """
-    if not 0 < level < 1:
-        raise SettingError("level", "lie between 0 and 1", level)
+    check_share(level=level)
     if dataset.sentences is not None:
         raise DataError(
             f"{dataset.name} tags tokens, and the tokens of a sentence are not independent tasks",

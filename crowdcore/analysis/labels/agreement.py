@@ -10,7 +10,7 @@ import pandas as pd
 import scipy.sparse
 
 from crowdcore.analysis.labels.votes import sparse_votes
-from crowdcore.analysis.statistics import bootstrap_weights, percentile_interval
+from crowdcore.analysis.statistics import bootstrap_weights, divide, percentile_interval
 from crowdcore.core.mistakes import repeats
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -82,7 +82,7 @@ def pair_kappa(dataset: CrowdDataset, min_overlap: int = 10) -> PairKappa:
         np.add.at(by_b.ravel(), pair * n + label_b, np.float64(1))
     chance = (by_a * by_b).sum(1)
     above, room = agree * overlap - chance, overlap.astype(np.float64) ** 2 - chance
-    kappa = np.divide(above, room, out=np.full(len(key), np.nan), where=room > 0)
+    kappa = divide(above, room)
     defined = room > 0
     mean = float(kappa[defined].mean()) if defined.any() else np.nan
     pull: FloatArray = np.zeros(dataset.n_tasks)  # derivative of the mean by the weight of each task

@@ -12,6 +12,7 @@ import scipy.sparse
 from crowdcore.analysis.labels.agreement import Agreement, agreement
 from crowdcore.analysis.labels.votes import majority_labels, sparse_votes
 from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, default_reference, resolve_reference
+from crowdcore.analysis.statistics import group_means
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -287,9 +288,8 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Su
     truth = resolve_reference(dataset, default_reference(dataset) if reference is None else reference)
     judge = as_judge(dataset, truth)
     right = correctness(dataset, judge)
-    counted = ~np.isnan(right)
-    total = np.bincount(dataset.worker[counted], minlength=dataset.n_workers)
-    correct = np.bincount(dataset.worker[counted], weights=right[counted], minlength=dataset.n_workers)
+    accuracy = group_means(right, dataset.worker, dataset.n_workers)
+    accuracy = accuracy[~np.isnan(accuracy)]
     majority = majority_labels(sparse_votes(dataset))
     known = np.flatnonzero(judge.known & dataset.annotated)
     if judge.posterior is None:
@@ -315,7 +315,7 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Su
         noise_rates(dataset, judge),
         class_balance(dataset, truth),
         annotation_entropy(dataset, truth),
-        float((correct[total > 0] / total[total > 0]).mean()) if total.any() else np.nan,
+        float(accuracy.mean()) if len(accuracy) else np.nan,
         np.nan if circular else float(hits.mean()),
         alike,
         0 if dataset.sentences is None else len(dataset.sentences),

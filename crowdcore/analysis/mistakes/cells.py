@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.statistics import known_mean
 from crowdcore.core.errors import SettingError
 from crowdcore.core.mistakes import mistake_triples
 from crowdcore.core.types import FloatArray, IntArray
@@ -223,8 +224,4 @@ def confusion_error(matrices: FloatArray, truth: FloatArray) -> FloatArray:
         >>> confusion_error(np.array([[0.5, 0.5], [0.0, 1.0]]), np.eye(2)).item()
         0.25
     """
-    rows = ((np.asarray(matrices, np.float64) - truth) ** 2).sum(-1)
-    known = ~np.isnan(rows)
-    n = known.sum(-1)
-    total = np.where(known, rows, 0).sum(-1)
-    return np.asarray(np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0))
+    return known_mean(((np.asarray(matrices, np.float64) - truth) ** 2).sum(-1))

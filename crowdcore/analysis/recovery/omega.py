@@ -13,7 +13,7 @@ from crowdcore.analysis.labels.disagreement import task_disagreement
 from crowdcore.analysis.labels.summary import annotation_entropy
 from crowdcore.analysis.recovery.seeds import FromSeeds, over_seeds, seed_rows
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
-from crowdcore.analysis.statistics import correlation, ranks
+from crowdcore.analysis.statistics import correlation, divide, ranks
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -191,7 +191,7 @@ def omega_ranking(
     top, bottom = _per_class(truth, c, task[:n_top]), _per_class(truth, c, task[n_top:])
     ones = top + bottom
     total = _per_class(truth, c, task, means.mean[order])
-    class_omega = np.divide(total, ones, out=np.full(len(ones), np.nan), where=ones > 0)
+    class_omega = divide(total, ones)
     both = ~np.isnan(class_omega) & ~np.isnan(class_entropy)
     return OmegaRanking(
         task=task,
@@ -307,8 +307,7 @@ def omega_spread(
     known = ~np.isnan(values) & (group >= 0)
     values, group = values[known], group[known].astype(np.int64)
     n = np.bincount(group, minlength=len(names))
-    total = np.bincount(group, values, len(names))
-    mean = np.divide(total, n, out=np.full(len(names), np.nan), where=n > 0)
+    mean = divide(np.bincount(group, values, len(names)), n)
     edges = _edges(values, bins)
     inside = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, bins - 1)
     counts = np.bincount(group * bins + inside, minlength=len(names) * bins).reshape(-1, bins)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.spans import TaggingScores, span_scores, tagging_scores
+from crowdcore.analysis.statistics import row_shares
 from crowdcore.analysis.workers.confusion import WorkerConfusion, worker_confusion
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray, IntArray
@@ -79,11 +80,10 @@ def planted(dataset: CrowdDataset) -> Planted:
         raise DataError(f"{dataset.name} has no annotated task with gold", "Its mistakes cannot be counted.")
     n = dataset.n_classes
     counts = np.bincount(true[known] * n + dataset.label[known], minlength=n * n).reshape(n, n).astype(np.float64)
-    total = counts.sum(1, keepdims=True)
-    confusion = np.divide(counts, total, out=np.full((n, n), np.nan), where=total > 0)
+    confusion = row_shares(counts)
     judged = dataset.annotated & (dataset.gold >= 0)
     vote = resolve_reference(dataset, "majority-vote").labels
-    misled = (np.nan_to_num(confusion).max(1) > np.nan_to_num(np.diagonal(confusion))) & (total[:, 0] > 0)
+    misled = (np.nan_to_num(confusion).max(1) > np.nan_to_num(np.diagonal(confusion))) & counts.any(1)
     return Planted(
         confusion,
         float(np.trace(counts) / counts.sum()),

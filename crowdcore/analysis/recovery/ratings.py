@@ -10,6 +10,7 @@ import pandas as pd
 from crowdcore.analysis.ratings.pairs import RatingPairs, rating_pairs
 from crowdcore.analysis.ratings.shared_bias import SharedBias, shared_bias
 from crowdcore.analysis.ratings.workers import RatingTruth, rating_workers
+from crowdcore.analysis.statistics import group_means
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.ratings import RatingDataset
@@ -67,10 +68,8 @@ def rating_biases(dataset: RatingDataset, learnt: FloatArray, least: int = 10) -
     if learnt.ndim != 2 or learnt.shape[1] != dataset.n_workers:
         raise SettingError("learnt", f"have the shape (S, {dataset.n_workers})", learnt.shape)
     error = dataset.rating - dataset.gold[dataset.task]
-    known = ~np.isnan(error)
-    n = np.bincount(dataset.worker[known], minlength=dataset.n_workers)
-    total = np.bincount(dataset.worker[known], error[known], minlength=dataset.n_workers)
-    true = np.divide(total, n, out=np.full(dataset.n_workers, np.nan), where=n > 0)
+    n = np.bincount(dataset.worker[~np.isnan(error)], minlength=dataset.n_workers)
+    true = group_means(error, dataset.worker, dataset.n_workers)
     counted = n >= max(least, 1)
     r = np.array([bias_correlation(dataset, true[counted], one[counted]) for one in (*learnt, learnt.mean(0))])
     return RatingBiases(dataset.worker_ids, n, true, learnt, least, r[:-1], float(r[-1]))

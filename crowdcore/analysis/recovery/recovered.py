@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.recovery.seeds import FromSeeds, over_seeds, seed_rows
-from crowdcore.analysis.statistics import correlation, ranks
+from crowdcore.analysis.statistics import correlation, divide, group_means, known_mean, ranks
 from crowdcore.analysis.workers.confusion import WorkerConfusion
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
@@ -140,7 +140,7 @@ def recovered_confusion(
     own = np.asarray(worker_confusion[rows], np.float64)
     shown = own if effective is None else np.asarray(effective[rows], np.float64)
     matrices = over_seeds(shown)
-    skill = over_seeds(_known_mean(np.diagonal(shown, axis1=2, axis2=3)))
+    skill = over_seeds(known_mean(np.diagonal(shown, axis1=2, axis2=3)))
     common = distance = share = None
     which = None if group is None else np.asarray(group[rows])
     if common_confusion is not None:
@@ -151,7 +151,7 @@ def recovered_confusion(
     if omega is not None:
         if np.shape(omega) != (len(seeds), dataset.n_annotations):
             raise SettingError("omega", f"have the shape {(len(seeds), dataset.n_annotations)}", np.shape(omega))
-        share = over_seeds(_share(dataset, np.asarray(omega[rows], np.float64)))
+        share = over_seeds(_mean_omega(dataset, np.asarray(omega[rows], np.float64)))
     return RecoveredConfusion(
         matrices=matrices.mean,
         spread=matrices.spread,
@@ -178,26 +178,13 @@ def _distance(own: FloatArray, common: FloatArray, group: IntArray | None) -> Fl
     out = np.empty(own.shape[:2])
     for s, matrices in enumerate(own):
         shared = common[s] if common.ndim == 3 else common[s][group[s]]  # type: ignore[index]
-        out[s] = _known_mean(((matrices - shared) ** 2).mean(2))
+        out[s] = known_mean(((matrices - shared) ** 2).mean(2))
     return out
 
 
-def _known_mean(rows: FloatArray) -> FloatArray:
-    """(..., C) -> (...,) mean of what is known, NaN where nothing is."""
-    known = ~np.isnan(rows)
-    n = known.sum(-1)
-    return np.asarray(np.divide(np.where(known, rows, 0).sum(-1), n, out=np.full(n.shape, np.nan), where=n > 0))
-
-
-def _share(dataset: CrowdDataset, omega: FloatArray) -> FloatArray:
-    """(S, R) mean ω of each worker's annotations, NaN ones left out; NaN for workers without any."""
-    out = np.full((len(omega), dataset.n_workers), np.nan)
-    for s, values in enumerate(omega):
-        known = ~np.isnan(values)
-        n = np.bincount(dataset.worker[known], minlength=dataset.n_workers)
-        total = np.bincount(dataset.worker[known], values[known], dataset.n_workers)
-        np.divide(total, n, out=out[s], where=n > 0)
-    return out
+def _mean_omega(dataset: CrowdDataset, omega: FloatArray) -> FloatArray:
+    """(S, R) mean of ω (S, n_annotations) over each worker's annotations; NaN for workers without any."""
+    return np.stack([group_means(values, dataset.worker, dataset.n_workers) for values in omega])
 
 
 def effective_confusion(
@@ -227,15 +214,8 @@ def effective_confusion(
         shared = np.take_along_axis(shared, np.asarray(group)[..., None, None].astype(np.int64), -3)
     else:
         shared = shared[..., None, :, :]
-    lead = np.asarray(omega).shape[:-1]
     flat = np.asarray(omega, np.float64).reshape(-1, dataset.n_annotations)
-    share = np.empty((len(flat), dataset.n_workers))
-    for s, values in enumerate(flat):
-        seen = ~np.isnan(values)
-        n = np.bincount(dataset.worker[seen], minlength=dataset.n_workers)
-        total = np.bincount(dataset.worker[seen], values[seen], minlength=dataset.n_workers)
-        share[s] = np.divide(total, n, out=np.full(dataset.n_workers, np.nan), where=n > 0)
-    mean = share.reshape(*lead, dataset.n_workers, 1, 1)
+    mean = _mean_omega(dataset, flat).reshape(*np.shape(omega)[:-1], dataset.n_workers, 1, 1)
     return np.asarray(mean * shared + (1 - mean) * own)
 
 
@@ -338,5 +318,4 @@ def skill_comparison(
 
 def _skill(diagonal: FloatArray, known: BoolArray, n: IntArray) -> FloatArray:
     """(..., R, C) diagonals -> (..., R) their mean over the known classes, NaN where there is none."""
-    total = np.where(known, diagonal, 0).sum(-1)
-    return np.asarray(np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0))
+    return divide(np.where(known, diagonal, 0).sum(-1), n)

@@ -11,10 +11,9 @@ import pandas as pd
 from scipy.special import gammaincc
 
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
-from crowdcore.analysis.statistics import benjamini_hochberg
+from crowdcore.analysis.statistics import benjamini_hochberg, check_share, divide
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.core.counts import vote_counts
-from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -116,9 +115,7 @@ def task_verdicts(
         >>> bool((found.verdict[found.n_annotations == 1] == "relabel").all())
         True
     """
-    for name, share in (("sure", sure), ("split", split), ("level", level)):
-        if not 0 < share < 1:
-            raise SettingError(name, "lie between 0 and 1", share)
+    check_share(sure=sure, split=split, level=level)
     truth = resolve_reference(dataset, reference)
     peers = peer_beliefs(dataset, truth) if peers is None else peers
     total, there = dataset.labels_per_task, dataset.annotated
@@ -130,7 +127,7 @@ def task_verdicts(
     votes[here] = 0
     second_votes = votes.max(1)
     second = np.where(second_votes > 0, votes.argmax(1), -1)
-    dissent = np.divide(second_votes, total, out=np.full(len(total), np.nan), where=there)
+    dissent = divide(second_votes, total)
     q_value = benjamini_hochberg(np.where(total >= 3, _surprise(peers, label), np.nan))
     fewer = np.minimum(first_votes, second_votes)
     torn = (q_value <= level) & (fewer >= np.maximum(split * total, 2))

@@ -14,7 +14,7 @@ from crowdcore.analysis.coordinated.pairs import PAIRS, Copies, copies, copy_evi
 from crowdcore.analysis.coordinated.workers import linked_workers
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, no_pairs
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
-from crowdcore.analysis.statistics import holm
+from crowdcore.analysis.statistics import check_share, holm
 from crowdcore.analysis.verdicts.drift import Drift, drift
 from crowdcore.analysis.verdicts.peers import Peers, only_peers, peer_beliefs
 from crowdcore.analysis.verdicts.skill import Confused, SkillEvidence, confused_cells, labels_needed, skill_evidence
@@ -145,7 +145,7 @@ class WorkerEvidence:
         Raises:
             SettingError: shares outside 0 … 1, or ``remove`` above ``trust``.
         """
-        _refuse(remove=remove, trust=trust, confused=confused)
+        check_share(remove=remove, trust=trust, confused=confused)
         if remove > trust:
             raise SettingError("remove", f"be at most `trust`, which is {trust:g}", remove)
         dataset, evidence, changes = self.dataset, self.skill, self.drift
@@ -222,7 +222,7 @@ def worker_evidence(
         DataError: no usable reference, or arrays too large.
         SettingError: a level outside 0 … 1.
     """
-    _refuse(level=level)
+    check_share(level=level)
     truth = resolve_reference(dataset, reference)
     peers = peer_beliefs(dataset, truth) if peers is None else peers
     independent = dataset.sentences is None  # tokens of a sentence are not: who acts together is not tested
@@ -286,12 +286,6 @@ def worker_verdicts(
         ['w24', 'w35']
     """
     return worker_evidence(dataset, reference, level=level).verdicts(remove=remove, trust=trust, confused=confused)
-
-
-def _refuse(**shares: float) -> None:
-    for name, share in shares.items():
-        if not 0 < share < 1:
-            raise SettingError(name, "lie between 0 and 1", share)
 
 
 _CONTROL = (

@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.special import entr
 
 from crowdcore.analysis.reference import ReferenceLike
+from crowdcore.analysis.statistics import divide
 from crowdcore.analysis.workers.confusion import WorkerConfusion, refuse_beyond, shrunken_confusion, worker_confusion
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
@@ -128,7 +129,7 @@ def _mean_squared(rows: FloatArray, overlap: FloatArray | None, known: FloatArra
         if overlap is None:
             squared /= n_classes**2
         else:
-            out[block] = _quotient(squared, n_classes * overlap[block])
+            out[block] = divide(squared, n_classes * overlap[block])
     np.fill_diagonal(out, 0)
     return out
 
@@ -154,12 +155,6 @@ def _jensen_shannon(rows: FloatArray, evidence: FloatArray) -> FloatArray:
             cells = np.ix_(with_evidence[block], with_evidence[start:])
             total[cells] += weights * np.sqrt(np.where(divergence > 1e-15, divergence, 0))
             weight[cells] += weights
-    out = np.triu(_quotient(total, weight), 1)
+    out = np.triu(divide(total, weight), 1)
     out += out.T
-    return out
-
-
-def _quotient(total: FloatArray, weight: FloatArray) -> FloatArray:
-    """``total / weight``, NaN where nothing is shared."""
-    out: FloatArray = np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)
     return out

@@ -11,9 +11,9 @@ from scipy.special import bdtrc, entr, gammaincc, gammaln
 
 from crowdcore.analysis.labels.votes import majority_of_others, sparse_votes
 from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, notes_on_unjudged, resolve_reference
-from crowdcore.analysis.statistics import benjamini_hochberg, wilson_interval
+from crowdcore.analysis.statistics import benjamini_hochberg, divide, known_mean, wilson_interval
 from crowdcore.analysis.workers.confusion import worker_confusion
-from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 _CONSENSUS = (
@@ -108,7 +108,7 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
     n_workers, n_classes = dataset.n_workers, dataset.n_classes
     judged = hard.counts.sum((1, 2))
     right = np.trace(confusion.counts, axis1=1, axis2=2)
-    accuracy = _share(right, judged)
+    accuracy = divide(right, judged)
     low, high = wilson_interval(accuracy, judged / _dependence(dataset, truth), level)
     known = truth.labels[truth.known & dataset.annotated]
     prior = np.bincount(known, minlength=n_classes) / max(len(known), 1)
@@ -119,7 +119,7 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
         p_random[block] = independence_p_value(hard.counts[block])
     agreement, kappa, others = _others(dataset)
     given = _by_label(dataset)
-    called_for = np.fmax(others, _share(hard.evidence, judged[:, None]))
+    called_for = np.fmax(others, divide(hard.evidence, judged[:, None]))
     called_for = np.where(np.isnan(called_for), given.sum(0) / max(dataset.n_annotations, 1), called_for)
     label, single, q_single = _single_answer(given, called_for)
     varied = 1 - called_for[np.arange(n_workers), label]
@@ -130,7 +130,7 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
         accuracy,
         low,
         high,
-        _skill(confusion.matrices),
+        known_mean(np.diagonal(confusion.matrices, axis1=1, axis2=2)),
         bits,
         limit,
         agreement,
@@ -162,23 +162,10 @@ def _dependence(dataset: CrowdDataset, truth: Reference) -> float:
     known = np.flatnonzero(truth.known[dataset.task])
     task, worker = dataset.task[known], dataset.worker[known]
     right = (truth.labels[task] == dataset.label[known]).astype(np.float64)
-    off = right - _share(np.bincount(worker, right), np.bincount(worker))[worker]
+    off = right - divide(np.bincount(worker, right), np.bincount(worker))[worker]
     sentence = np.unique(dataset.sentences.of_task[task] * np.int64(dataset.n_workers) + worker, return_inverse=True)[1]
     together = np.bincount(sentence, off)
     return max(float((together**2).sum() / max((off**2).sum(), 1e-12)), 1.0)
-
-
-def _share(part: AnyArray, whole: AnyArray) -> FloatArray:
-    """``part / whole``, NaN where ``whole`` is 0."""
-    out: FloatArray = np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=np.asarray(whole) > 0)
-    return out
-
-
-def _skill(matrices: FloatArray) -> FloatArray:
-    """(n_workers,) mean of the known part of each diagonal."""
-    diagonal = np.diagonal(matrices, axis1=1, axis2=2)
-    known = ~np.isnan(diagonal)
-    return _share(np.where(known, diagonal, 0).sum(1), known.sum(1))
 
 
 def _others(dataset: CrowdDataset) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -191,13 +178,13 @@ def _others(dataset: CrowdDataset) -> tuple[FloatArray, FloatArray, FloatArray]:
     weight = np.divide(1.0, others, out=np.zeros(len(task)), where=others > 0)
     same = _times(task * n_classes + label) - _times(pair * n_classes + label)
     met = np.bincount(worker, others > 0, n_workers)
-    agreement = _share(np.bincount(worker, same * weight, n_workers), met)
+    agreement = divide(np.bincount(worker, same * weight, n_workers), met)
     weighted_votes = scipy.sparse.csr_array(
         (weight, (worker, task)), shape=(n_workers, dataset.n_tasks)
     ) @ sparse_votes(dataset)
-    shares = _share(weighted_votes.toarray() - _by_label(dataset, own * weight), met[:, None])
-    by_chance = (_share(_by_label(dataset, others > 0), met[:, None]) * shares).sum(1)
-    return agreement, _share(agreement - by_chance, np.where(by_chance < 1 - 1e-12, 1 - by_chance, 0)), shares
+    shares = divide(weighted_votes.toarray() - _by_label(dataset, own * weight), met[:, None])
+    by_chance = (divide(_by_label(dataset, others > 0), met[:, None]) * shares).sum(1)
+    return agreement, divide(agreement - by_chance, np.where(by_chance < 1 - 1e-12, 1 - by_chance, 0)), shares
 
 
 def _times(key: IntArray) -> IntArray:
@@ -219,7 +206,7 @@ def _single_answer(given: FloatArray, called_for: FloatArray) -> tuple[IntArray,
     at = np.arange(len(given)), label
     total = given.sum(1)
     p = np.minimum(given.shape[1] * bdtrc(given[at] - 1, total.astype(np.int64), called_for[at]), 1)
-    return label, _share(given[at], total), benjamini_hochberg(np.where(total > 0, p, np.nan))
+    return label, divide(given[at], total), benjamini_hochberg(np.where(total > 0, p, np.nan))
 
 
 def _majority_agreement(dataset: CrowdDataset) -> FloatArray:
@@ -227,7 +214,7 @@ def _majority_agreement(dataset: CrowdDataset) -> FloatArray:
     others = majority_of_others(dataset)
     rest = others.without[others.pair_of]
     met = np.bincount(dataset.worker, rest >= 0, dataset.n_workers)
-    return _share(np.bincount(dataset.worker, rest == dataset.label, dataset.n_workers), met)
+    return divide(np.bincount(dataset.worker, rest == dataset.label, dataset.n_workers), met)
 
 
 _SUMMED = 50.0  # mean count up to which an expectation is summed exactly

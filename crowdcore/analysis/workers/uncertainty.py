@@ -10,6 +10,7 @@ from scipy.special import betaincinv, gammaln
 
 from crowdcore.aggregation import DawidSkene
 from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.analysis.statistics import check_share
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -68,7 +69,7 @@ def credible_intervals(
     Raises:
         SettingError: a result without expected counts, or a level outside (0, 1).
     """
-    _check(level)
+    check_share(level=level)
     if concentration <= 0:
         raise SettingError("concentration", "be above 0", concentration)
     if result.counts is None or result.confusion is None:
@@ -106,7 +107,7 @@ def bootstrap_confusion(
     Raises:
         SettingError: no confusions, fewer than two resamplings, or a level outside (0, 1).
     """
-    _check(level)
+    check_share(level=level)
     if n_resamples < 2:
         raise SettingError("n_resamples", "be at least 2", n_resamples)
     first = aggregator.fit(dataset, known=known)
@@ -146,11 +147,6 @@ def _resampled(dataset: CrowdDataset, tasks: IntArray) -> CrowdDataset:
         dataset.worker[rows],
         dataset.label[rows],
     )
-
-
-def _check(level: float) -> None:
-    if not 0 < level < 1:
-        raise SettingError("level", "lie between 0 and 1", level)
 
 
 _PRIOR = 0.5  # Jeffreys' weight of an entry, and of the rest of its row
@@ -193,8 +189,7 @@ def sampled_confusion(
         >>> found.low.shape
         (40, 10, 10)
     """
-    if not 0 < level < 1:
-        raise SettingError("level", "lie between 0 and 1", level)
+    check_share(level=level)
     if n_samples < 20:
         raise SettingError("n_samples", "be at least 20", n_samples)
     first, rng = DawidSkene().fit(dataset, known=known), np.random.default_rng(seed)
