@@ -12,15 +12,12 @@ _MOST = 200_000_000  # weights held at once
 
 
 def bootstrap_weights(sizes: IntArray, resamples: int, rng: np.random.Generator) -> FloatArray:
-    """Bootstrap counts: how often each kind of unit is drawn, with replacement, as many draws as units.
+    """(n_kinds, B) float32 how often each kind of unit is drawn with replacement; columns sum to the number of units.
 
     Args:
-        sizes: (n_kinds,) how many units there are of each kind (ones: every unit is its own kind).
+        sizes: (n_kinds,) units of each kind (ones: every unit is its own kind).
         resamples: number of resamples B.
-        rng: where the draws come from.
-
-    Returns:
-        (n_kinds, B) float32; columns sum to the number of units.
+        rng: random generator.
 
     Raises:
         SettingError: more weights than memory should hold.
@@ -86,12 +83,7 @@ def benjamini_hochberg(p_value: FloatArray) -> FloatArray:
 
 
 def mcnemar(only_first: IntArray, only_second: IntArray) -> FloatArray:
-    """Exact two-sided p-values of McNemar's test; NaN where the two are never right alone.
-
-    Args:
-        only_first: tasks that only the first has right (any shape).
-        only_second: tasks that only the second has right (same shape).
-    """
+    """Exact two-sided p-values of McNemar's test from the tasks that only one has right; NaN where there are none."""
     n = np.asarray(only_first) + np.asarray(only_second)
     p = np.minimum(1.0, 2 * bdtr(np.minimum(only_first, only_second), n, 0.5))
     return np.where(n > 0, p, np.nan)
@@ -143,11 +135,7 @@ def group_means(values: FloatArray, group: IntArray, n_groups: int) -> FloatArra
 
 
 def check_share(**shares: float) -> None:
-    """Refuse values that do not lie between 0 and 1, by the names of the arguments.
-
-    Raises:
-        SettingError: one of them does not.
-    """
+    """Raise a `SettingError` for the first keyword whose value does not lie between 0 and 1."""
     for name, share in shares.items():
         if not 0 < share < 1:
             raise SettingError(name, "lie between 0 and 1", share)

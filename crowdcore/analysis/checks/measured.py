@@ -1,4 +1,4 @@
-"""What each rule measures, with its interval; all of it comes from the analysis functions."""
+"""Measurements of the rules, each with its interval, by the analysis functions."""
 
 from __future__ import annotations
 
@@ -40,12 +40,11 @@ class Measured:
 
     Attributes:
         value: NaN where there is nothing to measure.
-        low: what it surely is at least.
-        high: what it surely is at most.
+        low, high: ends of its interval.
         rests_on: in words: how many labels, tasks or workers.
-        workers: numbers of the workers whom it names.
+        workers: numbers of the workers concerned.
         needed: annotations in all with which its interval would be narrow enough, where the rule cannot say so itself.
-        lacks: why the data cannot tell, one sentence; empty if only the interval is too wide.
+        lacks: why the data cannot decide, one sentence; empty if only the interval is too wide.
     """
 
     value: float
@@ -87,7 +86,7 @@ class Measures:
 
     def dependent_workers_percent(self) -> Measured:
         """Workers with a named partner; unknown are those who share too few tasks with anyone to be named."""
-        if self.dataset.sentences is not None:
+        if self.dataset.kind.sequential:
             return _nothing(
                 "The tokens of a sentence are not independent tasks, so dependent workers are not searched for"
             )
@@ -113,7 +112,7 @@ class Measures:
         beyond = int((np.nan_to_num(found.q_value, nan=1.0) <= 0.05).sum())
         tested = int((~np.isnan(found.q_value)).sum())
         if not tested:
-            tags = self.dataset.sentences is not None
+            tags = self.dataset.kind.sequential
             why = "these are tags" if tags else "there are two classes or too few workers with mistakes"
             return _nothing(f"No confusion could be tested, as {why}")
         return Measured(beyond, beyond, beyond, f"{tested:,} confusions tested")

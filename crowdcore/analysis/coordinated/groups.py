@@ -16,7 +16,7 @@ from crowdcore.core.beliefs import expected_labels
 from crowdcore.core.counts import vote_counts
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 
-_FLOOR = 0.05  # rate of a mistake that nobody needs to explain
+_FLOOR = 0.05  # rate of a mistake that needs no explanation
 _FEWEST = 5.0  # labels on a class from which a worker's rate says how rates vary
 _KEPT = 0.6  # of the workers, by rate: those above may be the ones who push
 _Z = float(ndtri(_KEPT))
@@ -30,11 +30,8 @@ class Pushes:
     """Mistakes (worker, a, b) beyond the limit, arrays aligned, by worker.
 
     Attributes:
-        worker: number.
-        true: class a.
-        given: class b.
-        times: (expected) labels b on tasks of class a.
-        of: (expected) labels on tasks of class a.
+        worker, true, given: numbers of the worker, class a and class b.
+        times, of: (expected) labels b on tasks of class a, and all labels on these tasks.
         limit: rate that skill, tasks and the other workers explain.
         q_value: after Benjamini-Hochberg over all mistakes that could be tested.
         alike: chance that two workers' own mistakes are the same one.
@@ -64,9 +61,7 @@ def pushes(peers: Peers, n_workers: int, level: float = 0.05) -> Pushes:
     - the tasks: how often the other workers give b on the tasks of class a that the worker did;
     - 0.05.
 
-    Args:
-        peers: what is believed of each annotation's task without the annotation.
-        level: share of mistakes within the limit among those named, on average.
+    ``level`` is the share of mistakes within the limit among those named, on average.
     """
     n_classes = peers.judge.shape[1]
     votes = vote_counts(peers.task, peers.label, len(peers.crowd), n_classes)
@@ -139,11 +134,11 @@ PUSH = "push the same mistake"
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Workers found together.
+    """Workers who act together.
 
     Attributes:
         members: (n_members,) worker numbers, ascending.
-        found_by: which tests found them: `BEYOND`, `REST`, `PUSH`.
+        found_by: tests that detected them: `BEYOND`, `REST`, `PUSH`.
         p_value: of the surest pair, or that as many workers' own mistakes coincide; the smallest of the tests.
         adjusted: the same after correction within the test (Holm over pairs).
         cells: (n, 2) mistakes (true class, label) that `PUSH` found.
@@ -165,7 +160,7 @@ def group_of(groups: tuple[Group, ...], n_workers: int) -> IntArray:
 
 
 def in_one_group(pairs: PairMistakes, groups: tuple[Group, ...]) -> BoolArray:
-    """(n_pairs,) which pairs are in one group: these are named, wherever pairs are told of."""
+    """(n_pairs,) whether both workers are in one group: only these pairs are reported as copying."""
     group = group_of(groups, len(pairs.worker_ids))
     return np.asarray((group[pairs.worker_a] >= 0) & (group[pairs.worker_a] == group[pairs.worker_b]))
 
@@ -173,7 +168,7 @@ def in_one_group(pairs: PairMistakes, groups: tuple[Group, ...]) -> BoolArray:
 def linked_groups(
     pairs: PairMistakes, named: BoolArray, p_value: FloatArray, adjusted: FloatArray, by: str
 ) -> list[Group]:
-    """Workers linked by the pairs that a test named; its p-values (n_pairs,) before and after correction."""
+    """Groups of workers linked by the pairs named by a test, with its p-values before and after correction."""
     groups = []
     for members in _linked(pairs.worker_a[named], pairs.worker_b[named], len(pairs.worker_ids)):
         inside = named & np.isin(pairs.worker_a, members)

@@ -37,10 +37,8 @@ class Copies:
         partner: worker number.
         adjusted: p-value of the pair after Holm over all pairs that could be tested.
         both: tasks that both labelled.
-        alike: of these, how many both got wrong alike.
-        expected: how many of those skills and tasks explain.
-        agreed: on how many both gave the same label, right or wrong.
-        expected_agreed: how many of those skills and tasks explain.
+        alike, expected: tasks that both got wrong alike, and how many of those skills and tasks explain.
+        agreed, expected_agreed: tasks with the same label from both, and how many of those skills and tasks explain.
     """
 
     partner: IntArray
@@ -53,10 +51,10 @@ class Copies:
 
 
 def copy_reference(truth: Reference) -> ReferenceLike:
-    """What pairs are judged by: gold or marks; without any the majority vote, whatever the truth is said to be.
+    """Reference that judges pairs: gold or marks; without any the majority vote, whatever ``truth`` is.
 
-    A model of the same labels takes two workers who always agree for two who are always right, and what it believes
-    cannot speak against them. A vote gives each label the same weight, so that the others' labels still do.
+    A model of the same labels takes two workers who always agree for two who are always right, so it cannot contradict
+    them. A vote gives each label the same weight, so that the others' labels still do.
     """
     return truth if truth.checked else VOTE
 
@@ -69,16 +67,10 @@ def copy_evidence(dataset: CrowdDataset, truth: Reference) -> PairMistakes:
 def copies(found: PairMistakes, groups: tuple[Group, ...], level: float = 0.05) -> Copies:
     """Pairs who agree more often than their skills and the tasks explain (`pair_mistakes`), by Holm's correction.
 
-    Holm keeps the chance that any pair of independent workers is named at ``level``; a named pair has besides at
-    least twice as many mistakes in common as expected, or by gold or marks agrees on a third of the tasks on which
-    independent workers would differ: where mistakes are many, half copies do not double them. Of these only pairs in
-    one group of coordinated workers are told of: the others the workers outside of it have acquitted. What the pages
-    show of copying all comes from here.
-
-    Args:
-        found: the pairs.
-        groups: of coordinated workers.
-        level: of the test.
+    Holm keeps the chance that any pair of independent workers is named at ``level``; a named pair has also at least
+    twice as many mistakes in common as expected, or by gold or marks agrees on a third of the tasks on which
+    independent workers would differ: where mistakes are many, half copies do not double them. Only pairs within one
+    group of coordinated workers are returned: the workers outside of it have acquitted the others.
     """
     named, adjusted = beyond(found, level)
     named &= in_one_group(found, groups)
@@ -123,13 +115,9 @@ def agreement_beyond(found: PairMistakes, dataset: CrowdDataset, *margins: float
     favour a class agree for that alone: where their own label shares make equal labels more likely than c, the
     prediction takes ``c_rs = Σ_b p_r(b) p_s(b)`` instead.
 
-    Args:
-        found: the pairs.
-        dataset: what they labelled.
-        margins: standard deviations of the prediction that are granted; default: `MARGIN`.
-
     Returns:
-        (n_margins, n_pairs) p-values, NaN for pairs that are not tested.
+        (n_margins, n_pairs) p-values, one row for each number of standard deviations granted (default: `MARGIN`); NaN
+        for pairs that are not tested.
     """
     n_classes, n_workers = dataset.n_classes, dataset.n_workers
     given = np.bincount(dataset.worker.astype(np.int64) * n_classes + dataset.label, minlength=n_workers * n_classes)
@@ -196,11 +184,10 @@ def _prediction(
 
 @dataclass(frozen=True, eq=False)
 class AgreementByOthers:
-    """What others' labels say of the agreement of pairs, arrays (n_pairs,).
+    """Agreement of pairs tested by the labels of others, arrays (n_pairs,).
 
     Attributes:
-        alike: equal labels other than the class that the others hold most probable.
-        expected_alike: how many are expected.
+        alike, expected_alike: equal labels other than the class most probable by the others, and how many are expected.
         p_value: chance that copying explains the labels of two independent workers as well.
     """
 
@@ -210,7 +197,7 @@ class AgreementByOthers:
 
 
 def agreement_by_others(dataset: CrowdDataset, judges: BoolArray, one: IntArray, other: IntArray) -> AgreementByOthers:
-    """Test whether pairs agree beyond both skills and the tasks, by what the judges say of each task.
+    """Test whether pairs agree beyond both skills and the tasks, by the judges' labels of each task.
 
     Let a task have a true class z, a difficulty and perhaps a foil, all latent, and a worker confusions as in
     `core.latent_classes`. By EM, classes and types of tasks follow from the judges' labels alone, skills and shares
@@ -221,11 +208,12 @@ def agreement_by_others(dataset: CrowdDataset, judges: BoolArray, one: IntArray,
     ``log(1/2 + √(m_i^r(b) m_i^s(b)) / (2 E_i(b)))`` for equal labels b and ``log(1/2)`` else; its tail is that of
     `pair_mistakes`.
 
+    The model is that of `core.latent_classes`: able workers who contradict a vote that is wrong on hard tasks, or on
+    tasks whose foil won it, speak for another class, and are expected to agree on it.
+
     Args:
-        dataset: the annotations; of a worker's repeats on a task the first one counts.
-        judges: (n_workers,) whose labels tell of the tasks.
-        one: (n_pairs,) worker numbers.
-        other: (n_pairs,) worker numbers.
+        judges: (n_workers,) whether the worker's labels are evidence on the tasks.
+        one, other: (n_pairs,) worker numbers.
 
     Raises:
         DataError: arrays too large.
@@ -285,7 +273,7 @@ class PairTest:
 
 
 def pair_tests(dataset: CrowdDataset, pairs: PairMistakes, level: float) -> list[PairTest]:
-    """The two tests. That which knows less must be supported by the other one.
+    """Run both tests. The less informed one must be supported by the other.
 
     By a vote, that is agreement beyond skill and tasks; by gold or marks, agreement more than with the others.
     """
@@ -306,12 +294,12 @@ def pair_tests(dataset: CrowdDataset, pairs: PairMistakes, level: float) -> list
 def judged_again(
     dataset: CrowdDataset, pairs: PairMistakes, tests: list[PairTest], out: IntArray, level: float
 ) -> list[PairTest]:
-    """The pairs who stay named by the workers who are not ``out``: those may have won the vote of everybody.
+    """Keep the pairs that the workers who are not ``out`` confirm: the latter may have won the majority vote.
 
-    What the workers outside say of each task, which nobody's vote decides (`agreement_by_others`), must not explain
-    their agreement: Bonferroni's correction over all pairs. Among more than two, pairs who do not agree with each other
-    more than with the others must besides be wrong alike twice as often as it explains, or stand out (p ≤ 0.001) if all
-    workers but the two judge and the fit knows everybody's labels.
+    The labels of the workers outside, without a vote (`agreement_by_others`), must not explain their agreement:
+    Bonferroni's correction over all pairs. Among more than two, pairs who do not agree with each other more than with
+    the others must also be wrong alike twice as often as expected, or stand out (p ≤ 0.001) if all workers but the two
+    judge and the fit uses everybody's labels.
     """
     everybody, named = np.ones(dataset.n_workers, bool), np.any([test.named for test in tests], axis=0)
     if not named.any():
@@ -328,5 +316,5 @@ def judged_again(
 
 
 def linked_by(pairs: PairMistakes, tests: list[PairTest]) -> list[Group]:
-    """The workers that each test links."""
+    """Groups of workers that each test links."""
     return [group for test in tests for group in linked_groups(pairs, test.named, test.p_value, test.adjusted, test.by)]

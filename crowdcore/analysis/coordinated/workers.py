@@ -53,7 +53,7 @@ class CoordinatedGroup:
 
     Attributes:
         members: (n_members,) worker numbers, ascending.
-        found_by: which of the tests found them, in words.
+        found_by: the tests that detected them, in words.
         p_value: the smallest of the tests'.
         adjusted: the same after correction over all pairs or groups and over the three tests.
         shared_tasks: tasks that two members or more labelled.
@@ -168,8 +168,8 @@ def coordinated_workers(
     Args:
         dataset: the annotations; of a worker's repeats on a task the first one counts for the tests.
         reference: what to take for the truth.
-        pairs: `copy_evidence` by this reference, where it is there already: without gold that of a majority vote.
-        peers: `peer_beliefs` by this reference, where they are there already.
+        pairs: `copy_evidence` by this reference, to compute it only once; without gold that of a majority vote.
+        peers: `peer_beliefs` by this reference, to compute them only once.
         level: chance that any group is named in an honest crowd.
 
     Raises:
@@ -183,7 +183,7 @@ def coordinated_workers(
         [['w04, w05', 140, 30]]
     """
     check_share(level=level)
-    if dataset.sentences is not None:
+    if dataset.kind.sequential:
         raise DataError(
             f"{dataset.name} tags tokens, and the tokens of a sentence are not independent tasks",
             "Coordinated workers are not searched for; `crowdcore spans` shows who makes which errors.",
@@ -214,17 +214,11 @@ def coordinated_workers(
 def linked_workers(
     dataset: CrowdDataset, pairs: PairMistakes, peers: Peers, level: float
 ) -> tuple[tuple[Group, ...], int]:
-    """The groups that the three tests find; and how many workers are in none because they are more than half of all.
+    """Groups found by the three tests together; and how many workers are in none as they are more than half of all.
 
     Where a vote judges pairs, copiers who win it are right alike, attackers who win it among foils make honest workers
     wrong alike, and so does a vote that is wrong on hard tasks, where able workers contradict it. So once there is a
     group, pairs are judged again by the workers outside of it (`judged_again`).
-
-    Args:
-        dataset: the annotations.
-        pairs: `copy_evidence` of them.
-        peers: what judges each label.
-        level: of the three tests together.
     """
     most = int((dataset.labels_per_worker > 0).sum()) // 2
     pushing = PUSHES * level
@@ -243,7 +237,7 @@ def linked_workers(
 
 
 def _left_out(groups: list[Group]) -> IntArray:
-    """Who does not judge pairs again: the groups that tests without a vote found, else the largest."""
+    """Workers who do not judge pairs again: the groups that tests without a vote detected, else the largest."""
     surely = [group for group in groups if set(group.found_by) - {BEYOND}]
     largest = sorted(groups, key=lambda group: -len(group.members))[:1]
     return np.concatenate([np.empty(0, np.int64), *(group.members for group in surely or largest)])
@@ -284,12 +278,10 @@ class Influence:
 
 
 def influence(without: WhatIf, counts: FloatArray, truth: Reference) -> Influence:
-    """Compare what is with what would be.
+    """Compare the votes and confusions with those without a group, whose absence is ``without``.
 
-    Args:
-        without: `what_if` the group were left out.
-        counts: (n_workers, C, C) labels of each worker against the reference (`worker_confusion`), which stays.
-        truth: the reference; only one that is checked says which labels become right.
+    ``counts`` (n_workers, C, C) are the workers' labels against the reference, which stays; only a checked reference
+    shows which labels become right.
     """
     everyone = counts.sum(0)
     common, rest = row_shares(everyone), row_shares(everyone - counts[without.workers].sum(0))
@@ -305,11 +297,9 @@ def influence(without: WhatIf, counts: FloatArray, truth: Reference) -> Influenc
 
 
 def pushed(dataset: CrowdDataset, truth: Reference, members: IntArray, cells: IntArray) -> tuple[IntArray, int]:
-    """What members push, and how many tasks two of them labelled.
+    """Mistakes that members push as in `CoordinatedGroup.pushed`, and how many tasks two of them labelled.
 
-    Returns:
-        (n, 4) true class, label, tasks of the class to which a member gave the label, and to which two or more did;
-        the mistakes ``cells`` and all that two members made on two tasks or more, the most tasks first.
+    Listed are the mistakes ``cells`` and all that two members made on two tasks or more, the most tasks first.
     """
     n = dataset.n_classes
     key = np.unique(

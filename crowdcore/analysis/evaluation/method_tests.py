@@ -43,16 +43,8 @@ class PairedTests:
 
     def frame(self) -> pd.DataFrame:
         """One row per pair."""
-        return pd.DataFrame(
-            {
-                "first": self.first,
-                "second": self.second,
-                "difference": self.difference,
-                "p_value": self.p_value,
-                "adjusted": self.adjusted,
-                "seeds": self.n_seeds,
-            }
-        )
+        names = ("first", "second", "difference", "p_value", "adjusted")
+        return pd.DataFrame({name: getattr(self, name) for name in names}).assign(seeds=self.n_seeds)
 
 
 def paired_tests(accuracies: Mapping[str, FloatArray]) -> PairedTests:
@@ -99,7 +91,7 @@ def signed_rank(gap: FloatArray) -> float:
 
 
 def _caveat(n: int, pairs: int) -> str:
-    """Whether this number of seeds can show a difference after correction over all pairs."""
+    """Sentence on whether this number of seeds can show a difference after correction over all pairs."""
     smallest, corrected = 2.0 ** (1 - n), min(2.0 ** (1 - n) * pairs, 1.0)
     if smallest > LEVEL:
         sentence = f"With {n} seeds this test cannot reach significance (smallest possible p: {smallest:.3g})."
@@ -277,7 +269,7 @@ def task_tests(
 
 
 def _task_caveat(n: int, fewest: int) -> str:
-    """What the test rests on, in words."""
+    """Sentence on the tasks behind the test."""
     caveat = f"Over {n:,} test tasks, the same for every method."
     if fewest < _FEW_TASKS:
         caveat += (
@@ -357,7 +349,7 @@ def critical_difference(
 
 
 def _rank_caveat(n: int, k: int, difference: float, blocks: str) -> str:
-    """What this number of blocks can show."""
+    """Sentence on what this number of blocks can show."""
     if difference >= k - 1:
         sentence = (
             f"{n} {blocks} are too few to tell these runs apart (mean ranks would have to differ by {difference:.2f}; "

@@ -209,7 +209,7 @@ class Agreement:
         chance: agreement by chance that kappa and AC1 expect.
         n_repeats: annotations left out because the worker had labelled the task before.
         resamples: bootstrap resamples behind the intervals, 0 = none.
-        sentence: why coefficients differ, empty if they tell the same.
+        sentence: why coefficients differ, empty if they agree.
     """
 
     classes: tuple[str, ...]
@@ -243,7 +243,7 @@ def agreement(
     min_overlap: int = 10,
     pairs: bool = True,
 ) -> Agreement:
-    """Agreement between workers; a worker's repeats on a task say nothing about that, so only the first counts.
+    """Agreement between workers; of a worker's repeats on a task only the first counts.
 
     With ``n_ic`` labels c among the ``n_i`` labels of task i and ``P_i = sum_c n_ic (n_ic - 1) / (n_i (n_i - 1))``:
 
@@ -273,7 +273,7 @@ def agreement(
     """
     repeated = repeats(dataset.task, dataset.worker, dataset.n_workers)
     once = dataset.where(~repeated) if repeated.any() else dataset
-    profiles, sizes, unit = _profiles(sparse_votes(once)) if once.sentences is None else _tokens(once)
+    profiles, sizes, unit = _tokens(once) if once.kind.sequential else _profiles(sparse_votes(once))
     resamples = min(resamples, 100_000_000 // max(len(unit), 1))
     values, chance, shares = _coefficients(profiles, sizes[unit, None].astype(np.float64), dataset.n_classes)
     low, high = np.full((2, 4), np.nan)
@@ -295,10 +295,9 @@ def agreement(
     by_chance = float(chance[0, 0]), float(chance[1, 0])
     top = (dataset.classes[int(shares.argmax())], float(shares.max())) if len(sizes) else ("", np.nan)
     shared = float(np.median(kappas.overlap)) if kappas is not None and len(kappas.overlap) else np.inf
-    told = raw.value, alpha.value, fleiss.value, ac1.value, cohen.value
-    words = explain(*told, chance=by_chance, top=top, overlap=shared)
-    n_repeats = int(repeated.sum())
-    return Agreement(dataset.classes, raw, alpha, fleiss, ac1, cohen, kappas, by_chance, n_repeats, resamples, words)
+    found = raw, alpha, fleiss, ac1, cohen
+    sentence = _explain(np.array([c.value for c in found]), by_chance, top, shared)
+    return Agreement(dataset.classes, *found, kappas, by_chance, int(repeated.sum()), resamples, sentence)
 
 
 def _tokens(dataset: CrowdDataset) -> tuple[scipy.sparse.csr_array, IntArray, IntArray]:
@@ -348,7 +347,7 @@ def _coefficients(
 
 def _state(n_tasks: int, min_overlap: int, n_classes: int) -> str:
     if n_classes < 2:
-        return "one class only: agreement says nothing"
+        return "one class only: agreement is not defined"
     if n_tasks < min_overlap:
         return (
             f"not enough overlap: {plural(n_tasks, 'task')} with labels by two workers or more, of {min_overlap} needed"
@@ -387,29 +386,9 @@ _FEW_OTHERS = (
 )
 
 
-def explain(
-    raw: float,
-    alpha: float,
-    fleiss: float,
-    ac1: float,
-    cohen: float,
-    *,
-    chance: tuple[float, float],
-    top: tuple[str, float],
-    overlap: float = np.inf,
-) -> str:
-    """Sentences that explain surprising differences between coefficients; empty if there are none.
-
-    Args:
-        raw: raw agreement.
-        alpha: Krippendorff's alpha.
-        fleiss: Fleiss' kappa.
-        ac1: Gwet's AC1.
-        cohen: mean pairwise Cohen's kappa, NaN if there is none.
-        chance: agreement by chance that kappa and AC1 expect.
-        top: most frequent label and its share.
-        overlap: tasks that two workers have in common, the median over pairs behind ``cohen``.
-    """
+def _explain(values: FloatArray, chance: tuple[float, float], top: tuple[str, float], overlap: float) -> str:
+    """Sentences on surprising differences between coefficients, given in the order of `NAMES`; empty without any."""
+    raw, alpha, fleiss, ac1, cohen = values
     sentences = []
     if raw >= 0.7 and ac1 - fleiss > _APART:
         sentences.append(

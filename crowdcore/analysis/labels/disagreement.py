@@ -95,7 +95,7 @@ def label_disagreement(
 
 
 def p_in_words(p_value: float) -> str:
-    """``p = 0.024``, or ``p < 1e-9`` where digits would say nothing."""
+    """``p = 0.024``, or ``p < 1e-9`` for smaller values."""
     return f"p = {p_value:.2g}" if not p_value < _TINY else f"p < {_TINY:g}"
 
 

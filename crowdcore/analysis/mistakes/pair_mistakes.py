@@ -168,7 +168,7 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> P
 
 
 def no_pairs(dataset: CrowdDataset, reference: str) -> PairMistakes:
-    """Of a crowd whose pairs are not compared."""
+    """Return the result for a crowd whose pairs are not compared."""
     counts, values = np.empty(0, np.int64), np.empty(0)
     return PairMistakes(
         *(counts,) * 6, *(values,) * 7, dataset.worker_ids, reference, NULL, NULL_BEYOND, ("Pairs are not compared.",)
@@ -247,15 +247,12 @@ def tail_beyond(
 ) -> FloatArray:
     """(n_pairs,) p-values: of a concordance with the excess, variance and third cumulant in ``cumulants`` (n_pairs, 3).
 
-    At least the chance of exactly these counts; NaN where nothing was open.
+    At least the chance of exactly these counts; NaN where the concordance cannot vary.
     """
-    return np.maximum(_excess_tail(*cumulants.T), _chance(alike, agreed, both, expected, expected_agreed))
-
-
-def _excess_tail(excess: FloatArray, variance: FloatArray, third: FloatArray) -> FloatArray:
-    """(n_pairs,) P(at least ``excess``) of a sum of mean 0 with these cumulants; NaN where it cannot vary."""
+    excess, variance, third = cumulants.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(variance > _LEAST_VARIANCE, _pearson(excess - np.log(2) / 2, variance, third), np.nan)
+        tail = np.where(variance > _LEAST_VARIANCE, _pearson(excess - np.log(2) / 2, variance, third), np.nan)
+    return np.maximum(tail, _chance(alike, agreed, both, expected, expected_agreed))
 
 
 def _chance(
@@ -290,16 +287,14 @@ STEPS = 25
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The labels of one task after the other, one per worker, and the rows (worker, true class) that occur.
+    """Labels sorted by task, one per worker, and the rows (worker, true class) that occur.
 
     Attributes:
         task_start: (n_tasks + 1,) first annotation of each task.
         task, worker, label: (A,).
         wrong: (A,) int64 1 where the label is not the true class.
-        row: (A,) row of each annotation.
-        row_true: (n_rows,) its true class.
-        row_size: (n_rows,) its labels.
-        cell: (A,) where each annotation is in ``row_label``.
+        row, cell: (A,) row of each annotation, and its place in ``row_label``.
+        row_true, row_size: (n_rows,) true class and number of labels of each row.
         row_start: (n_rows + 1,) into ``row_label`` and ``row_count``: the distinct labels and their numbers.
         n_classes: C.
     """
@@ -327,7 +322,7 @@ class TaskTypes:
         right: (n_rows, D) chance of a right label at each difficulty.
         prior: (D, 2) share of tasks of each difficulty, without and with a foil.
         level: (n_tasks, D) likelihood of each task's right and wrong labels at each difficulty, up to a factor.
-        hint: (A,) how much each wrong label speaks for itself as the foil, against a foil that it is not.
+        hint: (A,) likelihood ratio of each wrong label as the foil, against another foil.
         crowd: (C, C) share of each wrong label among all of a true class.
     """
 

@@ -156,7 +156,7 @@ def shared_mistakes(
         made = soft_mistakes(*table, truth.posterior, n_workers)
     workers = np.zeros((n, n))
     np.add.at(workers.ravel(), made.cell, made.chance)
-    significance &= dataset.sentences is None
+    significance &= not dataset.kind.sequential
     p_value, p_workers, expected, carriers = np.full((4, n, n), np.nan)
     if significance:
         test = sharing_p_values(triples.cell, triples.worker, triples.times, n)
@@ -178,7 +178,7 @@ def shared_mistakes(
         p_workers,
         p_value,
         benjamini_hochberg(p_value),
-        NULL if dataset.sentences is None else TAGS,
+        TAGS if dataset.kind.sequential else NULL,
         _notes(truth, dataset.classes, made, p_value if significance else None),
     )
 

@@ -55,9 +55,7 @@ def sharing_p_values(cell: IntArray, worker: IntArray, times: IntArray, n_classe
 
     Args:
         cell: (K,) int64 ``true * C + given`` of the distinct (true, given, worker) triples.
-        worker: (K,) their workers.
-        times: (K,) annotations behind each triple.
-        n_classes: C.
+        worker, times: (K,) worker and number of annotations of each triple.
 
     Returns:
         NaN on the diagonal and in rows where there is nothing to test: fewer than two workers whose wrong labels
@@ -89,16 +87,11 @@ def sharing_p_values(cell: IntArray, worker: IntArray, times: IntArray, n_classe
 
 
 class _Patterns:
-    """What the null keeps of each worker's mistakes on tasks of a class: their scores, not which class has which.
+    """Scores of each worker's mistakes on tasks of a class, which the null keeps, not which class has which.
 
     A score is twice the rank, less that of the classes which the worker never gave (so these score 0). Workers with
-    the same scores are told by a random 64-bit sum of them (Zobrist hash).
-
-    Args:
-        true: (K,) ascending true classes of the mistakes.
-        worker: (K,) workers, ascending within a class.
-        times: (K,) annotations, ascending within a worker.
-        n_classes: C.
+    the same scores are recognised by a random 64-bit sum of them (Zobrist hash). Mistakes are sorted by true class,
+    worker and number of annotations.
     """
 
     def __init__(self, true: IntArray, worker: IntArray, times: IntArray, n_classes: int) -> None:
@@ -250,7 +243,7 @@ _LEAST = 1e-300  # smallest p-value that has a normal quantile
 
 
 class TaskEvidence(NamedTuple):
-    """What the tasks leave of the test over workers.
+    """The test over workers, corrected for the variance between tasks.
 
     Attributes:
         p_value: (C, C) at least that over workers; NaN where not tested.
@@ -270,10 +263,7 @@ def task_evidence(test: SharingTest, carried: CarriedSums) -> TaskEvidence:
     would carry if all were alike (``κ = Σ c_i / Σ n_i``). Tasks that mislead add to the variance V of the test's sum
     the excess ``E = max(0, Σ_i (c_i - κ n_i)² - Σ (s - κ)²)``, where the second sum runs over annotations, and the
     normal quantile z of the p-value becomes ``z √(V / (V + E))``. So k tasks alike can hardly reach more than √k.
-
-    Args:
-        test: over workers.
-        carried: sums of c_i, c_i² and so on, of the test's scores.
+    ``carried`` holds the sums of c_i, c_i² and so on, of the test's scores.
     """
     n_classes = len(test.variance)
     shape = (n_classes, n_classes)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from crowdcore.analysis.labels.disagreement import task_disagreement
 from crowdcore.analysis.labels.summary import annotation_entropy
-from crowdcore.analysis.recovery.seeds import FromSeeds, over_seeds, seed_rows
+from crowdcore.analysis.recovery.seeds import FromSeeds, check_omega, over_seeds, seed_rows
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import correlation, divide, ranks
 from crowdcore.core.errors import DataError, SettingError
@@ -23,11 +23,11 @@ GOOD, MODERATE = 0.8, 0.5  # rank correlation of ω̄ between seeds
 
 
 class OmegaJudgement(NamedTuple):
-    """Whether the ranking of tasks by ω̄ can be read.
+    """Whether the ranking of tasks by ω̄ is reliable.
 
     Attributes:
-        agreement: "good", "moderate", "poor", or "" where there is a single seed.
-        words: what to say, one sentence; empty where nothing speaks against reading the ranking.
+        agreement: "good", "moderate", "poor", or "" for a single seed.
+        words: a warning, one sentence; empty if there is none.
     """
 
     agreement: str
@@ -132,15 +132,8 @@ class OmegaRanking(FromSeeds):
 
     def halves(self) -> pd.DataFrame:
         """One row per class: tasks in the top and in the bottom half, mean ω̄, annotation entropy."""
-        return pd.DataFrame(
-            {
-                "class": self.classes,
-                "top": self.top,
-                "bottom": self.bottom,
-                "omega": self.class_omega,
-                "entropy": self.class_entropy,
-            }
-        )
+        columns = {"class": self.classes, "top": self.top, "bottom": self.bottom}
+        return pd.DataFrame({**columns, "omega": self.class_omega, "entropy": self.class_entropy})
 
 
 def omega_ranking(
@@ -166,11 +159,9 @@ def omega_ranking(
         DataError: no annotation has ω, or there is no usable reference.
         SettingError: ω of another dataset, or no such seed.
     """
-    if np.shape(omega) != (len(seeds), dataset.n_annotations):
-        raise SettingError("omega", f"have the shape {(len(seeds), dataset.n_annotations)}", np.shape(omega))
-    truth = resolve_reference(dataset, reference)
     rows = seed_rows(seeds, seed)
-    every = np.asarray(omega, np.float64)
+    every = check_omega(dataset, omega, len(seeds))
+    truth = resolve_reference(dataset, reference)
     known = ~np.isnan(every).any(0)
     if not known.any():
         raise DataError("No annotation has ω", "The method's ω may cover other tasks than those that are labelled.")
@@ -295,10 +286,8 @@ def omega_spread(
     """
     if by not in get_args(By):
         raise SettingError("by", f"be one of {', '.join(get_args(By))}", by)
-    if np.shape(omega) != (len(seeds), dataset.n_annotations):
-        raise SettingError("omega", f"have the shape {(len(seeds), dataset.n_annotations)}", np.shape(omega))
     rows = seed_rows(seeds, seed)
-    values = np.asarray(omega[rows], np.float64).mean(0)
+    values = check_omega(dataset, omega, len(seeds), rows).mean(0)
     if by == "class":
         truth = resolve_reference(dataset, reference)
         group, names, reference_name = truth.labels[dataset.task], pd.Index(dataset.classes), truth.name
@@ -393,10 +382,8 @@ def omega_truth(
     truth = dataset.truth
     if truth is None or truth.omega is None:
         raise DataError(f"{dataset.name} does not say which ω generated its labels", "Only some simulations do.")
-    if np.shape(omega) != (len(seeds), dataset.n_annotations):
-        raise SettingError("omega", f"have the shape {(len(seeds), dataset.n_annotations)}", np.shape(omega))
     rows = seed_rows(seeds, seed)
-    learnt = np.asarray(omega[rows], np.float64).mean(0)
+    learnt = check_omega(dataset, omega, len(seeds), rows).mean(0)
     known = ~np.isnan(learnt)
     learnt, true = learnt[known], np.asarray(truth.omega, np.float64)[known]
     edges = np.linspace(0, 1, bins + 1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.recovery.seeds import FromSeeds, over_seeds, seed_rows
+from crowdcore.analysis.recovery.seeds import FromSeeds, check_omega, over_seeds, seed_rows
 from crowdcore.analysis.statistics import correlation, divide, group_means, known_mean, ranks
 from crowdcore.analysis.workers.confusion import WorkerConfusion
 from crowdcore.core.errors import SettingError
@@ -114,7 +114,7 @@ def recovered_confusion(
     seed: int | None = None,
     effective: FloatArray | None = None,
 ) -> RecoveredConfusion:
-    """Sum up what a training run recovered; the arrays are those of a `TrainingResult`.
+    """Summarise the confusions that a training run recovered; the arrays are those of a `TrainingResult`.
 
     Whether seeds may be averaged is another question: see `seeds_comparable`.
 
@@ -126,7 +126,7 @@ def recovered_confusion(
         group: (S, n_workers) group of each worker.
         seeds: (S,) what the replicas are called.
         seed: one of them, or None for the mean over all.
-        effective: (S, n_workers, C, C) from `effective_confusion`, to sum up what all of a worker's labels follow;
+        effective: (S, n_workers, C, C) from `effective_confusion`, to summarise in place of ``worker_confusion``;
             distances from the common confusion stay those of ``worker_confusion``.
 
     Raises:
@@ -149,9 +149,7 @@ def recovered_confusion(
         if shared.ndim == 3 or len(kept) == 1:
             common = over_seeds(shared)
     if omega is not None:
-        if np.shape(omega) != (len(seeds), dataset.n_annotations):
-            raise SettingError("omega", f"have the shape {(len(seeds), dataset.n_annotations)}", np.shape(omega))
-        share = over_seeds(_mean_omega(dataset, np.asarray(omega[rows], np.float64)))
+        share = over_seeds(_mean_omega(dataset, check_omega(dataset, omega, len(seeds), rows)))
     return RecoveredConfusion(
         matrices=matrices.mean,
         spread=matrices.spread,

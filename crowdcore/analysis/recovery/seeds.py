@@ -10,16 +10,12 @@ from scipy.optimize import linear_sum_assignment
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
 
 
 @dataclass(frozen=True, eq=False)
 class OverSeeds:
-    """A quantity over seeds.
-
-    Args:
-        mean: (...) mean over the seeds, NaN where any of them has none.
-        spread: (...) standard deviation over the seeds (n - 1), NaN for a single seed.
-    """
+    """Mean of a quantity over seeds, and its standard deviation (n - 1), NaN for a single seed."""
 
     mean: FloatArray
     spread: FloatArray
@@ -47,9 +43,15 @@ def seed_rows(seeds: Sequence[int], seed: int | None) -> slice:
     return slice(at, at + 1)
 
 
-def seed_words(seeds: Sequence[int]) -> str:
-    """How seeds are combined, as figures say it: ``mean of 5 seeds`` or ``seed 3``."""
-    return f"seed {seeds[0]}" if len(seeds) == 1 else f"mean of {len(seeds)} seeds"
+def check_omega(dataset: CrowdDataset, omega: FloatArray, n_seeds: int, rows: slice = slice(None)) -> FloatArray:
+    """(n_rows, n_annotations) float64 ω of some seeds of a run on this dataset.
+
+    Raises:
+        SettingError: ω of another shape.
+    """
+    if np.shape(omega) != (n_seeds, dataset.n_annotations):
+        raise SettingError("omega", f"have the shape {(n_seeds, dataset.n_annotations)}", np.shape(omega))
+    return np.asarray(omega[rows], np.float64)
 
 
 class FromSeeds:
@@ -59,8 +61,8 @@ class FromSeeds:
 
     @property
     def combined(self) -> str:
-        """How the seeds are combined, in words."""
-        return seed_words(self.seeds)
+        """How the seeds are combined: ``mean of 5 seeds`` or ``seed 3``."""
+        return f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"mean of {len(self.seeds)} seeds"
 
 
 FACTOR = 3  # between the epochs of two seeds
@@ -69,11 +71,11 @@ LEAST_GAIN = 0.02  # of the squared distance of a row, from which on another ord
 
 @dataclass(frozen=True)
 class SeedsComparable:
-    """Whether seeds can be averaged, and why not.
+    """Whether seeds can be averaged.
 
     Args:
-        comparable: whether it does.
-        reason: why not, as the end of a sentence; empty where it does.
+        comparable: whether they can.
+        reason: why not, as the end of a sentence; empty if they can.
     """
 
     comparable: bool

@@ -125,7 +125,7 @@ def _frame(change: Change, q_value: FloatArray) -> pd.DataFrame:
 
 
 def compare_rounds(first: CrowdDataset, second: CrowdDataset, reference: ReferenceLike | None = None) -> Rounds:
-    """What got better from one dataset to the next, who changed, and is it more than noise? See `rounds`.
+    """Test what changed from one dataset to the next, and who changed; see `rounds`.
 
     Args:
         first: the earlier round.

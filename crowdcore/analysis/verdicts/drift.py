@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import kolmogorov
 
-from crowdcore.analysis.statistics import holm
+from crowdcore.analysis.statistics import divide, holm
 from crowdcore.analysis.verdicts.peers import Peers
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -27,8 +27,8 @@ class Drift:
         p_value: of as large a change by chance.
         adjusted: after Holm over the workers tested.
         at: labels before the change.
-        before: the worker's mean up to there.
-        after: the same from there on.
+        before: the worker's mean before the change.
+        after: the worker's mean after it.
     """
 
     p_value: FloatArray
@@ -39,7 +39,7 @@ class Drift:
 
 
 def times(dataset: CrowdDataset) -> FloatArray | None:
-    """(n_annotations,) when each label was given (`moments`); None without times."""
+    """(n_annotations,) time of each label in seconds (`moments`); None without times."""
     if dataset.extra is None or TIME not in dataset.extra:
         return None
     when = moments(dataset.extra[TIME])
@@ -72,7 +72,7 @@ def drift(dataset: CrowdDataset, peers: Peers) -> Drift | None:
 
 
 def fall_limit(p: float) -> float:
-    """The x of `change_points` that a fall by chance exceeds with probability p."""
+    """Quantile of x in `change_points` that a fall by chance exceeds with probability p."""
     return float(np.sqrt(-np.log(p) / 2))
 
 
@@ -112,27 +112,18 @@ def change_points(
 
     def mean_of(some: FloatArray) -> FloatArray:
         weight = np.bincount(worker, some, n_workers)
-        found = np.full(n_workers, np.nan)
-        return np.asarray(
-            np.divide(np.bincount(worker, e * some, n_workers), weight, out=found, where=tested & (weight > 0))
-        )
+        return divide(np.bincount(worker, e * some, n_workers), np.where(tested, weight, 0))
 
     before, after = mean_of(early.astype(np.float64)), mean_of((~early).astype(np.float64))
     return Drift(p_value, holm(p_value), np.where(tested, at, -1), before, after)
 
 
 def _clustering(value: FloatArray, worker: IntArray, when: FloatArray, n: IntArray) -> FloatArray:
-    """(n_workers,) ``1 + (m − 1) ρ``: times the variance that sums of a worker's values have if sessions differ.
+    """(n_workers,) ``1 + (m − 1) ρ``: the factor by which sessions raise the variance of sums of a worker's values.
 
     ρ is the correlation of values of one session, from the analysis of variance over all *other* workers, so that a
-    worker's own fall at a break does not excuse itself, and m the mean size of a value's session (1 where there is only
-    one). A gap of more than 30 minutes begins a session.
-
-    Args:
-        value: (E,) standardised per worker, by worker and time.
-        worker: (E,).
-        when: (E,) seconds.
-        n: (n_workers,) values of each worker.
+    worker's own fall at a break does not excuse itself; m is the mean size of a value's session (1 where there is only
+    one). Values are standardised per worker, by worker and time.
     """
     value = np.nan_to_num(value)
     first = (np.diff(worker, prepend=-1) != 0) | (np.diff(when, prepend=-np.inf) > 60 * BREAK_MINUTES)

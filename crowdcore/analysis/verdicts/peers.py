@@ -33,16 +33,13 @@ class Peers:
     """Beliefs about the truth; of a worker's repeats on a task the first one counts.
 
     Attributes:
-        row: (P,) int, number of the annotation.
-        task: (P,) int, ascending.
-        worker: (P,) int.
-        label: (P,) int.
-        judge: (P, C) what is believed of the task by everything but the worker's own label, rows sum to 1; gold as
-            0 and 1; NaN where there is no gold, or, without gold, no other label.
-        crowd: (n_tasks, C) what all labels of a task say together, NaN without labels.
+        row, task, worker, label: (P,) int number of the annotation, its task (ascending), worker and label.
+        judge: (P, C) belief in each class by all but the worker's own label, rows sum to 1; gold as 0 and 1; NaN where
+            there is no gold, or, without gold, no other label.
+        crowd: (n_tasks, C) belief by all labels of a task, NaN without labels.
         held_out: (n_tasks, C) the same by confusions that are counted on the other tasks only.
         dependence: η of the labels of a task, 0 where they are independent given its class (`Evidence`).
-        log_confusion: (n_workers, C, C) log of the confusions that this rests on, row = true class.
+        log_confusion: (n_workers, C, C) log of the confusions used, row = true class.
         sentence: what is taken for the truth, in words.
     """
 
@@ -62,23 +59,21 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
     """One E-step of Dawid & Skene (1979) by the confusions that the reference shows, with and without each label.
 
     With counts n^r_ab of the reference (soft or hard) and the crowd's pooled confusion π^g,
-    ``π^r_ab = (n^r_ab + 4 π^g_ab) / (n^r_a + 4)``. Were labels independent given the class, all together would say
+    ``π^r_ab = (n^r_ab + 4 π^g_ab) / (n^r_a + 4)``. If labels are independent given the class, the belief in it is
     ``q_i(c) ∝ ρ_c Π_s π^s[c, y_i^s]``, and without worker r ``q_i^{-r}(c) ∝ q_i(c) / π^r[c, y_i^r]``, the cavity
-    distribution, by which r is judged: never by the own label, and workers with few labels do not get confusions that
-    fit them perfectly. Where the reference is gold, gold itself is the judge.
+    distribution. It judges r: never by r's own label, and workers with few labels do not get confusions that fit them
+    perfectly. Where the reference is gold, gold itself is the judge.
 
-    Those counts contain task i, so q_i knows its gold (or what the model made of it) beforehand: held against gold, it
-    errs too rarely. ``held_out`` is q_i after task i has been taken out of n^s, π^g and ρ: exactly what a new count of
-    all other tasks gives.
+    Those counts contain task i, so q_i contains its gold (or the model's estimate of it) and errs too rarely when
+    compared with gold. ``held_out`` is q_i after task i has been taken out of n^s, π^g and ρ: exactly the result of
+    counting all other tasks again.
 
-    Labels of a task that is hard, or looks like another class, depend on each other, and the product is too sure of it:
+    Labels of a task that is hard, or looks like another class, depend on each other, and the product is overconfident:
     ``crowd`` and ``held_out`` take `Evidence` with the dependence η instead. Judges stay products: verdicts compare
     workers who are judged by the same ones.
 
     Args:
-        dataset: the annotations.
-        truth: what confusions are counted against.
-        dependence: η; default: 0 by gold, against which labels can be held as they are, else `dependence_left`.
+        dependence: η; default: 0 by gold, else `dependence_left`.
 
     Raises:
         DataError: arrays of annotations times classes that do not fit.
@@ -121,7 +116,7 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
 def _taken_out(
     once: CrowdDataset, own: FloatArray, counts: FloatArray, truth: Reference
 ) -> tuple[FloatArray, FloatArray]:
-    """``own`` (A, C) if its task is not counted, and (n_tasks, C) what that changes the log prior by."""
+    """``own`` (A, C) by counts without its task, and (n_tasks, C) the change of the log prior."""
     if truth.posterior is None:
         q = (np.arange(once.n_classes) == truth.labels[:, None]).astype(np.float64)
     else:
@@ -134,7 +129,7 @@ def _taken_out(
 
 
 def by_gold(dataset: CrowdDataset, truth: Reference) -> str:
-    """What the truth is, and of how many labelled tasks it is known, in words."""
+    """Sentence that names the truth and the number of labelled tasks where it is known."""
     return f"The truth is {truth.name}, on {plural((truth.known & dataset.annotated).sum(), dataset.task_noun)}."
 
 
@@ -192,11 +187,7 @@ def agreement_beyond(dataset: CrowdDataset, posterior: FloatArray) -> float:
     posterior the sums are 0 on average whatever the number of labels. As noise can only seem to be dependence,
     ``η = (η̂² - s²)₊ / η̂``, with s² the variance of η̂ over tasks.
 
-    Pairs of evenly spaced tasks are enough; counts take all.
-
-    Args:
-        dataset: the annotations, no repeats.
-        posterior: (n_tasks, C) of all annotated tasks.
+    Pairs of evenly spaced tasks are enough; counts take all. The dataset must hold no repeats.
     """
     n_classes, task = dataset.n_classes, dataset.task
     counts = soft_confusion_counts(task, dataset.worker, dataset.label, posterior, dataset.n_workers)
@@ -228,12 +219,7 @@ def dependence_left(dataset: CrowdDataset, evidence: Evidence, log_prior: FloatA
     """η that the beliefs under η leave: the fixed point of ``η = agreement_beyond(q(η))``, reached from 0.
 
     Where labels agree beyond what q explains, q is less sure; and as q then explains less of the agreement, η grows a
-    little more.
-
-    Args:
-        dataset: the annotations, no repeats.
-        evidence: by confusions that are counted on the other tasks.
-        log_prior: (C,) or (n_tasks, C) log class shares but for a constant of each task.
+    little more. ``log_prior`` holds the log class shares, (C,) or (n_tasks, C), up to a constant of each task.
     """
     eta = 0.0
     for _ in range(_ROUNDS):
@@ -244,10 +230,7 @@ def dependence_left(dataset: CrowdDataset, evidence: Evidence, log_prior: FloatA
 
 
 def only_peers(dataset: CrowdDataset) -> IntArray:
-    """(n_workers,) the other worker where two share tasks with each other and, even through others, with nobody else.
-
-    -1 for all other workers. Examples: a crowd of two, or teams of two with tasks of their own.
-    """
+    """(n_workers,) the other worker where two share tasks only with each other, even through others; else -1."""
     n_workers, n = dataset.n_workers, dataset.n_workers + dataset.n_tasks
     links = coo_array((np.ones(dataset.n_annotations), (dataset.worker, n_workers + dataset.task)), shape=(n, n))
     _, component = connected_components(links, directed=False)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betainc, betaincinv, ndtr, ndtri
 
-from crowdcore.analysis.statistics import benjamini_hochberg
+from crowdcore.analysis.statistics import benjamini_hochberg, divide
 from crowdcore.analysis.verdicts.peers import Peers
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
-_LEAST = 1e-9  # evidence below which nothing is said
+_LEAST = 1e-9  # evidence below which skill is unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +33,7 @@ class SkillEvidence:
     @property
     def skill(self) -> FloatArray:
         """κ = X / G, 0 for guessing and 1 for a perfect worker; NaN without evidence."""
-        found = np.full(len(self.n), np.nan)
-        return np.asarray(np.clip(np.divide(self.hits, self.room, out=found, where=self.room > _LEAST), -1, 1))
+        return np.clip(divide(self.hits, np.where(self.room > _LEAST, self.room, 0)), -1, 1)
 
     def z(self, skill: float) -> FloatArray:
         """Standardised X under this skill; 0 where X cannot vary."""
@@ -74,7 +73,7 @@ class SkillEvidence:
 
 
 def skill_evidence(peers: Peers, n_workers: int) -> SkillEvidence:
-    """Sum what each label says of its worker's skill.
+    """Sum the evidence of each label on its worker's skill.
 
     A worker who knows the truth with probability κ and else draws a label from the own label shares f gives label y
     to a task with belief q with probability ``κ q(y) + (1 - κ) f(y)``. Then ``x = q(y) - Σ_c f(c) q(c)`` has mean
@@ -82,10 +81,6 @@ def skill_evidence(peers: Peers, n_workers: int) -> SkillEvidence:
     ``Σ_c P(c) q(c)² - (Σ_c P(c) q(c))²``, quadratic in κ. With gold, κ is Cohen's kappa against gold. With the other
     workers' beliefs it is right as far as these are calibrated; where they are too sure, all workers' skills shrink
     by about the same factor, so verdicts compare with the typical worker.
-
-    Args:
-        peers: labels and beliefs.
-        n_workers: R.
     """
     known = ~np.isnan(peers.judge[:, 0])
     worker, label, q = peers.worker[known], peers.label[known], peers.judge[known]
@@ -102,13 +97,8 @@ def skill_evidence(peers: Peers, n_workers: int) -> SkillEvidence:
     def per_worker(values: AnyArray) -> FloatArray:
         return np.bincount(worker, values, n_workers).astype(np.float64)
 
-    variance = np.stack(
-        [
-            per_worker(by_chance2 - by_chance**2),
-            per_worker(third - by_chance2 - 2 * by_chance * g),
-            per_worker(-(g**2)),
-        ]
-    )
+    terms = by_chance2 - by_chance**2, third - by_chance2 - 2 * by_chance * g, -(g**2)
+    variance = np.stack([per_worker(term) for term in terms])
     return SkillEvidence(given.sum(1).astype(np.float64), per_worker(x), per_worker(g), variance)
 
 
@@ -120,7 +110,7 @@ def labels_needed(evidence: SkillEvidence, low: FloatArray, high: FloatArray, be
 
 
 _FLOOR_RATE = 0.02  # rate that is never worth training
-_TIMES = 2.5  # labels below which nobody speaks of "again and again"
+_TIMES = 2.5  # labels below which a confusion is not repeated
 _TAIL = 0.05  # of the lower limit, one-sided
 
 
@@ -129,15 +119,12 @@ class Confused:
     """The surest confusion of each worker; arrays (n_workers,), -1 and NaN where there is none to test.
 
     Attributes:
-        true: class a.
-        given: class b.
-        times: (expected) labels b on tasks of class a.
-        of: (expected) labels on tasks of class a.
+        true, given: classes a and b.
+        times, of: (expected) labels b on tasks of class a, and all labels on these tasks.
         low: one-sided 95 % Clopper–Pearson limit of the worker's rate.
         others: the rate of all other workers.
         q_value: after Benjamini–Hochberg over all workers' cells.
-        back: (expected) labels a on tasks of class b, where that is as large and sure, else NaN.
-        back_of: (expected) labels on tasks of class b.
+        back, back_of: the same of labels a on tasks of class b, where that is as large and sure, else NaN.
     """
 
     true: IntArray

@@ -39,12 +39,12 @@ REASONS = (
 
 @dataclass(frozen=True, eq=False)
 class TaskVerdicts:
-    """Verdicts with what they rest on; arrays (n_tasks,), NaN and -1 for tasks without labels.
+    """Verdicts with their evidence; arrays (n_tasks,), NaN and -1 for tasks without labels.
 
     Attributes:
         verdict: str, a key of `TASK_VERDICTS`.
         reason: index into `REASONS`.
-        label: what the labels together say; where the reference is gold, by confusions counted on the other tasks.
+        label: most probable class by the labels; where the reference is gold, by confusions of the other tasks.
         sure: the probability of that label, by the workers' confusions on the other tasks and the labels' dependence.
         second: the most frequent other label among those given, -1 without one.
         dissent: share of the second label.
@@ -93,10 +93,10 @@ def task_verdicts(
     level: float = 0.05,
     peers: Peers | None = None,
 ) -> TaskVerdicts:
-    """Which labels to take, which tasks to label again, and which labels may not settle.
+    """Decide which labels to take, which tasks to label again, and which tasks are ambiguous.
 
-    With q_i what the labels say by confusions counted on the other tasks, without gold as far as the labels of a task
-    are independent (`peer_beliefs`), and c its most probable class, or without gold that of all counts:
+    Let q_i be the belief of the labels by confusions counted on the other tasks, without gold as far as the labels of a
+    task are independent (`peer_beliefs`), and c its most probable class, or without gold that of all counts:
 
     - **ambiguous**: the labels' surprise ``-Σ_r log π^r[c, y_i^r]`` is beyond what the workers' confusions explain,
       and each of the two labels has at least the share ``split`` and two votes. The surprise is compared with a gamma
@@ -119,8 +119,8 @@ def task_verdicts(
     truth = resolve_reference(dataset, reference)
     peers = peer_beliefs(dataset, truth) if peers is None else peers
     total, there = dataset.labels_per_task, dataset.annotated
-    said = peers.held_out if truth.checked else peers.crowd
-    label = np.where(there, np.nan_to_num(said, nan=-1.0).argmax(1), -1)
+    posterior = peers.held_out if truth.checked else peers.crowd
+    label = np.where(there, np.nan_to_num(posterior, nan=-1.0).argmax(1), -1)
     votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
     here = np.arange(dataset.n_tasks), np.maximum(label, 0)
     belief, first_votes = peers.held_out[here], votes[here]

@@ -40,7 +40,7 @@ _KNOWS = 0.01  # p-value of guessing below which a worker shows some knowledge, 
 
 @dataclass(frozen=True, eq=False)
 class WorkerVerdicts:
-    """Verdicts with what they rest on; arrays (n_workers,).
+    """Verdicts with their evidence; arrays (n_workers,).
 
     Attributes:
         verdict: (n_workers,) str, a key of `WORKER_VERDICTS`.
@@ -100,18 +100,18 @@ class WorkerVerdicts:
 
     @property
     def together(self) -> BoolArray:
-        """(n_workers,) who copies, or is in a group that agrees too much or pushes the same mistake."""
+        """(n_workers,) whether the worker copies, or is in a group that agrees too much or pushes the same mistake."""
         return group_of(self.groups, len(self.verdict)) >= 0
 
     @property
     def accused(self) -> BoolArray:
-        """(n_workers,) who is named as a spammer, as drifting, or as acting with others."""
+        """(n_workers,) whether the worker is flagged as a spammer, as drifting, or as acting with others."""
         return np.asarray((self.verdict == "remove") | self.together | self.drifts)
 
 
 @dataclass(frozen=True, eq=False)
 class WorkerEvidence:
-    """All that verdicts on workers rest on, whatever the thresholds.
+    """Evidence of verdicts on workers, independent of the thresholds.
 
     Attributes:
         dataset: the annotations.
@@ -209,13 +209,13 @@ def worker_evidence(
     *,
     level: float = 0.05,
 ) -> WorkerEvidence:
-    """What verdicts on workers rest on: the costly part of `worker_verdicts`.
+    """Collect the evidence of verdicts on workers: the costly part of `worker_verdicts`.
 
     Args:
         dataset: the annotations.
         reference: as in `worker_verdicts`.
-        pairs: `copy_evidence` by this reference, where it is there already; of a crowd that tags tokens not needed.
-        peers: `peer_beliefs` by this reference, where they are there already.
+        pairs: `copy_evidence` by this reference, to compute it only once; not needed for a crowd that tags tokens.
+        peers: `peer_beliefs` by this reference, to compute them only once.
         level: chance that any honest worker is named.
 
     Raises:
@@ -225,7 +225,7 @@ def worker_evidence(
     check_share(level=level)
     truth = resolve_reference(dataset, reference)
     peers = peer_beliefs(dataset, truth) if peers is None else peers
-    independent = dataset.sentences is None  # tokens of a sentence are not: who acts together is not tested
+    independent = not dataset.kind.sequential  # tokens of a sentence are not: coordination is not tested
     pairs = (pairs or copy_evidence(dataset, truth)) if independent else no_pairs(dataset, truth.name)
     groups = linked_workers(dataset, pairs, peers, TOGETHER * level)[0] if independent else ()
     return WorkerEvidence(
@@ -252,7 +252,7 @@ def worker_verdicts(
     confused: float = 0.2,
     level: float = 0.05,
 ) -> WorkerVerdicts:
-    """Whom to trust, to train, to check and to remove; or that the labels do not tell.
+    """Decide whom to trust, to train, to check and to remove; or that the labels cannot decide.
 
     Let κ be a worker's skill (`skill_evidence`) and κ* the typical one (median over labels). In this order:
 
@@ -263,8 +263,8 @@ def worker_verdicts(
       and than the worker's other mistakes (`confused_cells`);
     - **trust**: the interval of κ lies above ``trust · κ*``;
     - **check**: it lies below, so that the worker is weak;
-    - **underpowered**: it holds ``trust · κ*``, so the labels do not tell; or there is no gold, and only one other
-      worker could contradict: where two differ, nobody knows who is wrong. They are trusted both or neither.
+    - **underpowered**: it contains ``trust · κ*``, so the labels cannot decide; or there is no gold, and only one other
+      worker could contradict: where two differ, either may be wrong. They are trusted both or neither.
 
     Args:
         reference: gold judges by gold; anything else by the other workers' labels, weighed by confusions that are
@@ -300,5 +300,5 @@ _OF_TOKENS = (
 
 
 def control_in_words(dataset: CrowdDataset, level: float) -> str:
-    """What the level bounds; of a crowd that tags tokens, that it bounds nothing."""
-    return (_CONTROL if dataset.sentences is None else _OF_TOKENS).format(level=level)
+    """Sentence on what the level bounds; of a crowd that tags tokens, that it bounds nothing."""
+    return (_OF_TOKENS if dataset.kind.sequential else _CONTROL).format(level=level)

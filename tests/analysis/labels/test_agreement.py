@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from crowdcore.analysis import agreement
-from crowdcore.analysis.labels.agreement import explain
+from crowdcore.analysis.labels.agreement import _explain
 from testkit.crowds import simulate_crowd
 from testkit.planted import honest_crowd
 from tests.analysis.crowds import crowds, make_crowd
@@ -151,10 +151,10 @@ def test_skewed_classes_are_explained():
 
 def test_words_only_where_coefficients_differ(crowd):
     assert agreement(simulate_crowd(accuracy=0.9)).sentence == ""
-    words = explain(0.5, 0.4, 0.5, 0.5, 0.2, chance=(0.3, 0.3), top=("a", 0.3))
+    words = _explain(np.array([0.5, 0.4, 0.5, 0.5, 0.2]), (0.3, 0.3), ("a", 0.3), np.inf)
     assert "weighs tasks by their labels" in words
     assert "mean over pairs" in words
-    assert "chance" in explain(0.5, 0.1, 0.1, 0.4, np.nan, chance=(0.45, 0.2), top=("a", 0.3))
+    assert "chance" in _explain(np.array([0.5, 0.1, 0.1, 0.4, np.nan]), (0.45, 0.2), ("a", 0.3), np.inf)
 
 
 def test_frame_has_a_row_for_each_coefficient(crowd):

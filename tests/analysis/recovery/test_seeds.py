@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crowdcore.analysis.recovery.seeds import over_seeds, seed_rows, seed_words
+from crowdcore.analysis.recovery.seeds import FromSeeds, over_seeds, seed_rows
 from crowdcore.core.errors import SettingError
 
 
@@ -25,6 +25,8 @@ def test_one_seed_by_its_name():
         seed_rows((4, 0, 9), 1)
 
 
-def test_words():
-    assert seed_words((7,)) == "seed 7"
-    assert seed_words((0, 1, 2)) == "mean of 3 seeds"
+@pytest.mark.parametrize(("seeds", "words"), [((7,), "seed 7"), ((0, 1, 2), "mean of 3 seeds")])
+def test_words(seeds, words):
+    result = FromSeeds()
+    result.seeds = seeds
+    assert result.combined == words
