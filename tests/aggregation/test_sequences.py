@@ -13,7 +13,7 @@ from crowdcore import aggregation
 from crowdcore.analysis import available_references, tagging_scores
 from crowdcore.data.tags import TagScheme
 from tests.aggregation.contract import sound
-from tests.analysis.sequences.test_span_scores import tagged
+from tests.analysis.test_spans import tagged
 from tests.data.test_tags import CLASSES
 
 SEQUENTIAL = [name for name in aggregation.names() if aggregation.aggregators[name].sequential]

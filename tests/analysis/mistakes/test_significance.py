@@ -1,17 +1,24 @@
-"""The test of shared mistakes: against shuffling, its error rates by simulation, Benjamini-Hochberg by hand."""
+"""The test of shared mistakes: p-values, tails of sums, evidence of tasks."""
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
+from crowdcore.core.kernels_mistakes import carried_sums, mistake_triples
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import false_discovery_control, rankdata
+from scipy.stats import binom, false_discovery_control, rankdata
 
+from benchmarks.mistakes import FOOLED, individual
 from crowdcore.analysis import shared_mistakes
-from crowdcore.analysis.mistakes.significance import sharing_p_values
+from crowdcore.analysis.mistakes import significance
+from crowdcore.analysis.mistakes.significance import ScoreSum, sharing_p_values
 from crowdcore.analysis.statistics import benjamini_hochberg
+from crowdcore.core import kernels_mistakes
 from testkit.crowds import simulate_crowd
+from tests.analysis.crowds import crowds, make_crowd
 
 
 def p_values(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -127,3 +134,131 @@ def test_benjamini_hochberg_is_scipys(p):
 def test_benjamini_hochberg_leaves_untested_entries_out():
     p = np.array([[np.nan, 0.01], [0.03, np.nan]])
     np.testing.assert_allclose(benjamini_hochberg(p), [[np.nan, 0.02], [0.03, np.nan]])
+
+
+def build(patterns: list[list[int]], n: list[int]) -> ScoreSum:
+    """Each pattern lists the score of every label."""
+    tables = [np.unique(p, return_counts=True) for p in patterns]
+    start = np.cumsum([0, *(len(values) for values, _ in tables)])
+    score, ways = (np.concatenate(part) for part in zip(*tables, strict=True))
+    return ScoreSum(score, ways, start, np.array(n), len(patterns[0]))
+
+
+def convolved(patterns, n):
+    mass = np.ones(1)
+    for pattern, times in zip(patterns, n, strict=True):
+        for _ in range(times):
+            mass = np.convolve(mass, np.bincount(pattern) / len(pattern))
+    return np.cumsum(mass[::-1])[::-1]
+
+
+@given(st.lists(st.lists(st.integers(0, 6), min_size=3, max_size=3), min_size=1, max_size=4))
+def test_tail_is_that_of_all_draws(patterns):
+    sums = np.array([sum(draw) for draw in product(*patterns)])
+    x = np.arange(0, 26)
+    expected = (sums[None, :] >= x[:, None]).mean(1)
+    np.testing.assert_allclose(build(patterns, [1] * len(patterns)).tail(x), expected, rtol=1e-12)
+
+
+def test_two_scores_are_a_binomial_far_into_the_tail():
+    found = build([[0, 0, 0, 5]], [50]).tail(5 * np.arange(51))
+    np.testing.assert_allclose(found, binom.sf(np.arange(51) - 1, 50, 0.25), rtol=1e-9)
+    assert found[-1] < 1e-29
+
+
+@pytest.mark.parametrize(
+    ("patterns", "n"),
+    [
+        ([[0, 0, 0, 9], [0, 0, 9, 9]], [700, 300]),
+        ([[0, 0, 0, 3], [0, 0, 2, 4], [1, 2, 3, 4]], [300, 150, 200]),
+        ([[0, 2, 5, 7]], [400]),
+    ],
+)
+def test_the_approximation_meets_the_exact_tail(monkeypatch, patterns, n):
+    exact = convolved(patterns, n)
+    monkeypatch.setattr(significance, "_BUDGET", 0)
+    x = np.flatnonzero((exact > 1e-12) & (exact < 0.999))[:: max(1, len(exact) // 60)]
+    lattice = np.gcd.reduce(np.concatenate([np.subtract(p, min(p)) for p in patterns]))
+    x = x - x % lattice
+    np.testing.assert_allclose(build(patterns, n).tail(x), exact[x], rtol=2e-3)
+
+
+def test_ends_of_the_approximation(monkeypatch):
+    monkeypatch.setattr(significance, "_BUDGET", 0)
+    total = build([[0, 1, 2]], [30])
+    np.testing.assert_allclose(total.tail(np.array([-1, 0, 60, 61])), [1, 1, 3.0**-30, 0], rtol=1e-9)
+
+
+DENSE = (20, 120, 6, 20)
+
+
+def summed(crowd):
+    n, n_workers = crowd.n_classes, crowd.n_workers
+    table = crowd.task, crowd.worker, crowd.label, crowd.gold
+    triples = mistake_triples(*table, n_workers, n)
+    score = sharing_p_values(triples.cell, triples.worker, triples.times, n).score
+    return triples, score, carried_sums(*table, triples, score, n_workers, n)
+
+
+@given(crowds())
+def test_sums_are_literal(crowd):
+    triples, score, found = summed(crowd)
+    n = crowd.n_classes
+    part = dict(zip(zip(triples.cell, triples.worker, strict=True), score / triples.times, strict=True))
+    carried, parts, labels = np.zeros((crowd.n_tasks, n)), np.zeros(n * n), np.zeros(crowd.n_tasks)
+    for i, r, b in zip(crowd.task, crowd.worker, crowd.label, strict=True):
+        labels[i] += 1
+        if crowd.gold[i] not in (-1, b):
+            s = part[crowd.gold[i] * n + b, r]
+            carried[i, b] += s
+            parts[crowd.gold[i] * n + b] += s**2
+    for a in range(n):
+        of = crowd.gold == a
+        np.testing.assert_allclose(found.total[a * n : (a + 1) * n], carried[of].sum(0))
+        np.testing.assert_allclose(found.squares[a * n : (a + 1) * n], (carried[of] ** 2).sum(0))
+        np.testing.assert_allclose(found.weighted[a * n : (a + 1) * n], labels[of] @ carried[of])
+        assert (found.labels[a], found.labels_squared[a]) == (labels[of].sum(), (labels[of] ** 2).sum())
+    np.testing.assert_allclose(found.parts, parts)
+
+
+def test_compiled_sums_are_the_same(monkeypatch):
+    crowd, _ = individual(DENSE, "own rows", 0.2, (0.01, 0.1), np.random.default_rng(0))
+    plain = summed(crowd)[2]
+    monkeypatch.setattr(kernels_mistakes, "_LARGE", 0)
+    for one, two in zip(plain, summed(crowd)[2], strict=True):
+        np.testing.assert_allclose(one, two)
+
+
+def test_one_task_with_wrong_gold_is_no_shared_mistake_and_many_tasks_are():
+    """Fifteen workers, three mistakes each: one task misleads all of them, or each of 24 tasks some of them."""
+    rng = np.random.default_rng(0)
+    task, worker = np.repeat(np.arange(30), 15), np.tile(np.arange(15), 30)
+    alone = np.where(task == 0, 1, np.where(rng.random(450) < 0.1, rng.integers(1, 6, 450), 0))
+    many = np.where((task < 24) & (rng.random(450) < 0.2), 1, np.where(task == 0, 0, alone))
+    one, several = (
+        shared_mistakes(make_crowd(task, worker, label, 30, 15, 6, np.zeros(30, int))) for label in (alone, many)
+    )
+    assert one.p_workers[0, 1] < 1e-4 < 0.05 < one.p_value[0, 1]
+    assert one.carriers[0, 1] < 4
+    assert several.q_value[0, 1] < 0.01
+    assert several.carriers[0, 1] > 8
+
+
+@pytest.mark.parametrize("fooled", ["2 % wrong gold", "10 % foils"])
+def test_wrong_gold_and_foils_do_not_fool_it(fooled):
+    rng = np.random.default_rng(0)
+    found = [shared_mistakes(individual(DENSE, "pair flips", 0.0, FOOLED[fooled], rng)[0]) for _ in range(30)]
+    assert np.mean([(benjamini_hochberg(r.p_workers) <= 0.05).any() for r in found]) > 0.5
+    assert np.mean([(r.q_value <= 0.05).any() for r in found]) <= 0.1
+
+
+def test_common_mistakes_are_found_nearly_as_often_as_without_evidence_over_tasks():
+    rng = np.random.default_rng(1)
+    powers = []
+    for _ in range(15):
+        crowd, shared = individual(DENSE, "own rows", 0.3, (0, 0), rng)
+        found = shared_mistakes(crowd)
+        powers.append([(q[shared] <= 0.05).mean() for q in (benjamini_hochberg(found.p_workers), found.q_value)])
+    before, after = np.mean(powers, axis=0)
+    assert before > 0.8
+    assert after >= 0.8 * before

@@ -1,4 +1,4 @@
-"""Statistics of ratings against their definitions, and against the package krippendorff."""
+"""Ratings: agreement, shared bias, workers, surprise, rounding."""
 
 from __future__ import annotations
 
@@ -147,3 +147,93 @@ def test_coefficients_say_why_they_are_not_there():
     assert found["AC2"].state == "no task has ratings by two workers"
     many, _ = rated_crowd(30, 5, 3)
     assert "distinct ratings" in analysis.rating_agreement(many)["AC2"].state
+
+
+def test_a_rating_is_held_against_the_others_of_its_worker() -> None:
+    crowd, _ = rated_crowd(40, 6, 3)
+    found = analysis.rating_surprise(crowd, analysis.rating_truth(crowd))
+    error = crowd.rating - crowd.gold[crowd.task]
+    for row in range(0, crowd.n_annotations, 7):
+        others = error[(crowd.worker == crowd.worker[row]) & (np.arange(len(error)) != row)]
+        n = len(others)
+        t = (error[row] - others.mean()) / (others.std(ddof=1) * np.sqrt(1 + 1 / n))
+        assert found.usual[row] == pytest.approx(others.mean())
+        assert found.p_value[row] == pytest.approx(2 * stats.t.sf(abs(t), n - 1), rel=1e-6)
+
+
+def test_honest_ratings_surprise_as_often_as_chance_says_and_a_slip_does() -> None:
+    crowd, _ = rated_crowd(2000, 20, 5, seed=3)
+    truth = analysis.rating_truth(crowd)
+    p_value = analysis.rating_surprise(crowd, truth).p_value
+    assert stats.kstest(p_value, "uniform").pvalue > 0.01
+    assert 0.005 < (p_value < 0.01).mean() < 0.015
+    slipped = crowd.rating.copy()
+    slipped[17] += 0.8  # ten times the noise
+    assert analysis.rating_surprise(replace(crowd, rating=slipped), truth).p_value[17] < 1e-10
+
+
+def test_a_worker_of_two_ratings_or_of_equal_errors_has_none() -> None:
+    crowd, _ = rated_crowd(30, 6, 3)
+    first = np.flatnonzero(crowd.worker == 0)[2:]
+    few = crowd.where(~np.isin(np.arange(crowd.n_annotations), first))
+    found = analysis.rating_surprise(few, analysis.rating_truth(few))
+    assert np.isnan(found.p_value[few.worker == 0]).all()
+    assert not np.isnan(found.p_value[few.worker != 0]).any()
+    exact = replace(crowd, rating=crowd.gold[crowd.task])
+    assert np.isnan(analysis.rating_surprise(exact, analysis.rating_truth(exact)).p_value).all()
+
+
+GOLD = np.round(np.linspace(1.1, 4.3, 12), 2)
+
+
+def rated(by_worker: dict[str, np.ndarray], gold: np.ndarray) -> RatingDataset:
+    rows = [(f"t{i}", who, value) for who, values in by_worker.items() for i, value in enumerate(values)]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "rating"])
+    return cc.ratings_from_frame(frame, 1, 5, gold={f"t{i}": value for i, value in enumerate(gold)})
+
+
+@pytest.mark.parametrize("n", [3, 6, 9, 12])
+def test_a_constant_truth_or_worker_has_no_scale_and_no_correlation(n: int) -> None:
+    varied, constant = GOLD[:n], np.full(n, 3.3)
+    same = analysis.rating_workers(found := rated({"ann": varied}, constant), analysis.rating_truth(found))
+    assert np.isnan([same.scale[0], same.correlation[0], same.low["correlation"][0], same.high["scale"][0]]).all()
+    flat = analysis.rating_workers(found := rated({"ann": constant}, varied), analysis.rating_truth(found))
+    assert np.isnan(flat.correlation[0])
+    assert abs(flat.scale[0]) < 1e-12
+
+
+def test_a_worker_who_is_always_off_by_the_same_has_no_surprising_ratings() -> None:
+    crowd = rated({"ann": np.round(GOLD + 0.7, 2)}, GOLD)
+    found = analysis.rating_surprise(crowd, analysis.rating_truth(crowd))
+    np.testing.assert_allclose(found.usual, 0.7)
+    assert np.isnan(found.p_value).all()
+
+
+def test_two_workers_with_one_and_the_same_rating_have_no_kappa() -> None:
+    always = {"ann": np.full(12, 3.3), "ben": np.full(12, 3.3)}
+    crowd = rated(always | {"cem": GOLD}, GOLD)
+    pairs = analysis.rating_pairs(crowd, analysis.rating_truth(crowd)).frame().set_index(["worker", "other"])
+    assert np.isnan(pairs.kappa["ann", "ben"])
+    assert np.isfinite(pairs.kappa["ann", "cem"])
+    found = analysis.rating_agreement(crowd, resamples=0)["weighted κ"]
+    assert found.state == "mean over 2 pairs of workers"
+
+
+@pytest.mark.parametrize("value", [3.3, 2.2, 4.7])
+def test_one_rating_for_all_has_no_agreement_beyond_chance(value: float) -> None:
+    crowd = rated({who: np.full(12, value) for who in ("ann", "ben", "cem")}, GOLD)
+    found = analysis.rating_agreement(crowd, resamples=50)
+    assert all(np.isnan([c.value, c.low, c.high]).all() and c.state for c in found.coefficients), found
+
+
+def test_one_task_has_no_intraclass_correlation() -> None:
+    found = analysis.rating_agreement(rated({"ann": GOLD[:1], "ben": GOLD[1:2]}, GOLD[:1]), resamples=50)
+    for name in ("ICC(1)", "ICC(k)"):
+        assert np.isnan(found[name].value), found[name]
+        assert found[name].state == "one task only", found[name]
+
+
+def test_a_constant_truth_has_no_explained_variance() -> None:
+    crowd = rated({"ann": GOLD, "ben": GOLD[::-1]}, np.full(12, 3.3))
+    table = cc.exhibits.ratings.aggregators(cc.exhibits.ratings.rating_view(crowd)).table
+    assert table["R²"].isna().all() and table["RMSE"].notna().all()

@@ -1,10 +1,11 @@
-"""Seeds combined."""
+"""Seeds combined, and whether they can be."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from crowdcore.analysis import seeds_comparable
 from crowdcore.analysis.recovery.seeds import FromSeeds, over_seeds, seed_rows
 from crowdcore.core.errors import SettingError
 
@@ -30,3 +31,59 @@ def test_words(seeds, words):
     result = FromSeeds()
     result.seeds = seeds
     assert result.combined == words
+
+
+CLASSES = ("cat", "dog", "fox", "owl")
+SEEDS = (4, 7, 9)
+
+
+def crowd(rng, n_workers: int = 8, skill: float = 0.6, noise: float = 0.1):
+    """(3, R, 4, 4) the same workers, recovered with some noise by every seed."""
+    own = skill * np.eye(4) + (1 - skill) * rng.dirichlet(np.ones(4), (n_workers, 4))
+    return (1 - noise) * own + noise * rng.dirichlet(np.ones(4), (3, n_workers, 4))
+
+
+def judge(confusion, epochs=(10, 20, 30), **more):
+    return seeds_comparable(confusion, epochs, seeds=SEEDS, classes=CLASSES, **more)
+
+
+@pytest.mark.parametrize("n_workers", [1, 8])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_same_workers_are_comparable(seed, n_workers):
+    found = judge(crowd(np.random.default_rng(seed), n_workers))
+    assert found
+    assert found.reason == ""
+
+
+def test_classes_in_another_order_are_not():
+    confusion = crowd(np.random.default_rng(0))
+    confusion[2] = confusion[2][:, [0, 2, 1, 3]]
+    found = judge(confusion)
+    assert not found
+    assert found.reason == "seed 9 has its classes in another order (what seed 4 calls dog, it calls fox)"
+
+
+def test_a_cycle_of_classes_among_strong_noise_is_found():
+    confusion = crowd(np.random.default_rng(1), skill=0.4, noise=0.3)
+    confusion[1] = confusion[1][:, [1, 2, 0, 3]]
+    assert "seed 7 has its classes in another order" in judge(confusion).reason
+
+
+def test_rows_that_are_alike_may_be_swapped():
+    confusion = np.full((3, 5, 4, 4), 0.25) + np.random.default_rng(2).normal(0, 0.01, (3, 5, 4, 4))
+    assert judge(confusion)
+
+
+def test_unknown_rows_do_not_matter():
+    confusion = crowd(np.random.default_rng(3))
+    confusion[:, :, 3] = np.nan
+    assert judge(confusion)
+
+
+@pytest.mark.parametrize(("epochs", "fine"), [((10, 20, 30), True), ((3, 16, 21), False), ((0, 3, 2), True)])
+def test_epochs_differ_by_a_factor_of_three_at_most(epochs, fine):
+    confusion = crowd(np.random.default_rng(0))
+    assert bool(judge(confusion, epochs)) == fine
+    assert judge(confusion, epochs, at_last=True)
+    if not fine:
+        assert judge(confusion, epochs).reason == "their epochs lie far apart (3, 16 and 21)"

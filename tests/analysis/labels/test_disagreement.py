@@ -1,8 +1,11 @@
-"""Pairs of labellings against loops over tasks; McNemar against SciPy's binomial test."""
+"""Disagreement between labellings and within tasks."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from itertools import combinations
+from math import log
 
 import numpy as np
 import pytest
@@ -10,11 +13,12 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import binomtest
 
 import crowdcore as cc
-from crowdcore.analysis.labels.disagreement import label_difference, label_disagreement, p_in_words
+from crowdcore.analysis.labels.disagreement import label_difference, label_disagreement, p_in_words, task_disagreement
 from crowdcore.analysis.reference import Reference
 from crowdcore.analysis.statistics import mcnemar
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import DataError, SettingError
 from tests.analysis.crowds import crowds, soft_reference
+from tests.conftest import simulate_crowd
 
 
 def labellings(crowd, seed):
@@ -113,3 +117,44 @@ def test_refusals(crowd):
         label_disagreement(crowd, {"mv": "majority-vote"}, crowd.gold[1:])
     with pytest.raises(SettingError, match="reference"):
         label_difference(crowd, Reference("short", crowd.gold[1:]), "majority-vote")
+
+
+def test_disagreement_of_tasks_equals_a_loop(crowd):
+    gold = crowd.gold.copy()
+    gold[::7] = -1
+    crowd = replace(crowd, gold=gold).where(crowd.task % 5 != 3)
+    found = task_disagreement(crowd)
+    for i in range(crowd.n_tasks):
+        votes = Counter(crowd.label[crowd.task == i].tolist())
+        n = sum(votes.values())
+        assert found.n_annotations[i] == n
+        assert found.n_answers[i] == len(votes)
+        if not n:
+            assert found.winner[i] == -1
+            assert np.isnan([found.share[i], found.entropy[i], found.wrong[i]]).all()
+            continue
+        top = max(votes.values())
+        assert found.winner[i] == min(c for c, k in votes.items() if k == top)
+        assert found.share[i] == pytest.approx(top / n)
+        assert found.entropy[i] == pytest.approx(-sum(k / n * log(k / n) for k in votes.values()))
+        if gold[i] < 0:
+            assert np.isnan(found.wrong[i])
+        else:
+            assert found.wrong[i] == pytest.approx(1 - votes[gold[i]] / n)
+
+
+def test_frame_lists_annotated_tasks_most_disputed_first(crowd):
+    found = task_disagreement(crowd.where(crowd.task > 4), "majority-vote")
+    frame = found.frame()
+    assert len(frame) == crowd.n_tasks - 5
+    assert list(found.frame(annotated=False).index) == [0, 1, 2, 3, 4]
+    assert (np.diff(frame["entropy"]) <= 1e-12).all()
+    assert list(frame["task"]) == [crowd.task_ids[i] for i in frame.index]
+    assert (frame["most_given"] == frame["majority-vote"]).all()
+    assert set(frame["most_given"]) <= set(crowd.classes)
+
+
+def test_needs_gold_when_gold_is_asked_for():
+    crowd = simulate_crowd(20)
+    with pytest.raises(DataError, match="no gold labels"):
+        task_disagreement(replace(crowd, gold=np.full(20, -1)))

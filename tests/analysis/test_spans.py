@@ -1,4 +1,4 @@
-"""Spans of workers beside the true ones, by hand and by brute force."""
+"""Spans of workers, and what depends on tokens being dependent."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
+from crowdcore import analysis
 from crowdcore.analysis import shared_mistakes, span_crowd, span_scores, tagging_scores
 from crowdcore.analysis.spans import SPAN_ERRORS
 from crowdcore.core.errors import DataError
 from crowdcore.data import CrowdDataset, Sentences
+from tests.analysis.crowds import make_crowd
 from tests.data.test_tags import CLASSES, literal_spans
 
 GOLD = ["O B-LOC I-LOC O B-PER O B-LOC", "B-PER I-PER O"]
@@ -144,3 +146,55 @@ def test_the_workers_of_the_real_one(data_folder):
     precision, recall = exact / scores.n_given.sum(), exact / scores.n_true.sum()
     assert (precision, recall) == pytest.approx((0.6658, 0.4832), abs=6e-5)
     assert scores.invalid.sum() == 0
+
+
+@pytest.fixture(scope="module")
+def dependent():
+    """60 sentences of one token, four workers, two rounds."""
+    rng = np.random.default_rng(0)
+    gold, task = rng.integers(2, size=60), np.repeat(np.arange(60), 4)
+    label = np.where(rng.random(240) < 0.8, gold[task], 1 - gold[task])
+    return in_sentences(make_crowd(task, np.tile(np.arange(4), 60), label, 60, 4, 2, gold), 1)
+
+
+def in_sentences(crowd, times):
+    """Every token that many times, in one sentence."""
+    task, extra = (crowd.task[:, None] * times + np.arange(times)).ravel(), np.repeat(crowd.task < 30, times)
+    order = np.argsort(task, kind="stable")
+    n = crowd.n_tasks * times
+    return replace(
+        crowd,
+        classes=("O", "B-X"),
+        task_ids=pd.Index([f"t{i}" for i in range(n)]),
+        task=task[order],
+        worker=np.repeat(crowd.worker, times)[order],
+        label=np.repeat(crowd.label, times)[order],
+        gold=np.repeat(crowd.gold, times),
+        split=np.repeat(crowd.split, times),
+        extra=pd.DataFrame({"round": np.where(extra[order], 1, 2)}),
+        sentences=Sentences(
+            np.arange(crowd.n_tasks + 1) * times,
+            pd.Index([f"s{i}" for i in range(crowd.n_tasks)]),
+            pd.Index(["word"] * n),
+        ),
+    )
+
+
+def test_intervals_of_agreement_are_over_sentences(dependent):
+    once, thrice = (analysis.agreement(c, min_overlap=5) for c in (dependent, in_sentences(dependent, 3)))
+    for a, b in zip(once.coefficients, thrice.coefficients, strict=True):
+        assert b.high - b.low == pytest.approx(a.high - a.low, rel=0.01), a.name
+
+
+def test_intervals_of_accuracy_are_those_of_dependent_tokens(dependent):
+    once, thrice = (analysis.worker_quality(c) for c in (dependent, in_sentences(dependent, 3)))
+    np.testing.assert_allclose(thrice.accuracy_low, once.accuracy_low)
+    np.testing.assert_allclose(thrice.accuracy_high, once.accuracy_high)
+
+
+def test_two_rounds_are_compared_by_sentences(dependent):
+    once, thrice = (analysis.rounds(c, by="round") for c in (dependent, in_sentences(dependent, 3)))
+    for name in ("measures", "noise"):
+        a, b = getattr(once, name), getattr(thrice, name)
+        np.testing.assert_allclose(b.p_value, a.p_value, atol=0.03)
+        np.testing.assert_allclose(b.high - b.low, a.high - a.low, rtol=0.03)

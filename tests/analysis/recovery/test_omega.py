@@ -1,4 +1,4 @@
-"""`omega_ranking` against loops over tasks."""
+"""ω: judgement, ranking of tasks, distribution, comparison with the truth."""
 
 from __future__ import annotations
 
@@ -9,10 +9,30 @@ import pytest
 import scipy.stats
 from hypothesis import given, strategies as st
 
-from crowdcore.analysis import annotation_entropy, omega_ranking
+from crowdcore.analysis import annotation_entropy, judge_omega, omega_ranking, omega_spread, omega_truth
+from crowdcore.analysis.recovery.omega import QUANTILES
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.data.simulate import synthetic
 from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds, soft_reference
+
+
+@pytest.mark.parametrize(
+    ("spread", "correlation", "agreement", "sentence"),
+    [
+        (0.2, 0.8, "good", ""),
+        (0.2, 0.79, "moderate", "read the ends of the ranking"),
+        (0.2, 0.49, "poor", "Seeds rank the tasks differently (rank correlation 0.49): the ranking is not reliable."),
+        (0.2, float("nan"), "", ""),
+        (0.006, 0.99, "good", "ω hardly varies (standard deviation 0.006 over annotations): tasks cannot be ranked"),
+        (float("nan"), float("nan"), "", "tasks cannot be ranked"),
+    ],
+)
+def test_the_ranking_is_judged(spread, correlation, agreement, sentence):
+    found = judge_omega(spread, correlation)
+    assert found.agreement == agreement
+    assert sentence in found.words
+    assert bool(found.words) == bool(sentence)
 
 
 def omegas(crowd, n_seeds: int, seed: int = 0):
@@ -103,3 +123,80 @@ def test_refusals():
         omega_ranking(crowd, np.ones((1, 3)), seeds=(0,))
     with pytest.raises(DataError, match="no gold labels"):
         omega_ranking(replace(crowd, gold=np.full(20, -1)), omegas(crowd, 1), seeds=(0,))
+
+
+@given(crowds(), st.sampled_from(["class", "worker"]), st.booleans())
+def test_equals_numpy_group_by_group(crowd, by, coarse):
+    rng = np.random.default_rng(crowd.n_annotations)
+    omega = rng.random((2, crowd.n_annotations))
+    omega = omega.round(1) if coarse else omega
+    omega[:, crowd.worker == 1] = np.nan
+    found = omega_spread(crowd, omega, by, seeds=(0, 1), bins=7)
+    mean = omega.mean(0)
+    group = crowd.worker if by == "worker" else crowd.gold[crowd.task]
+    assert len(found.names) == (crowd.n_workers if by == "worker" else crowd.n_classes)
+    for k in range(len(found.names)):
+        mine = mean[(group == k) & ~np.isnan(mean)]
+        assert found.n[k] == len(mine) == found.counts[k].sum()
+        if not len(mine):
+            assert np.isnan(found.mean[k])
+            assert np.isnan(found.quantiles[k]).all()
+            continue
+        assert found.mean[k] == pytest.approx(mine.mean())
+        np.testing.assert_allclose(found.quantiles[k], np.quantile(mine, QUANTILES), atol=1e-12)
+        if not coarse:  # on an edge rounding decides
+            np.testing.assert_array_equal(found.counts[k], np.histogram(mine, found.edges)[0])
+    assert len(found.frame()) == len(found.names)
+
+
+def test_a_constant_omega_has_a_bin_of_some_width(crowd):
+    found = omega_spread(crowd, np.full((1, crowd.n_annotations), 0.5), seeds=(0,))
+    assert found.edges[0] < 0.5 < found.edges[-1]
+    assert found.counts.sum() == crowd.n_annotations
+
+
+def test_spread_refusals(crowd):
+    omega = np.ones((1, crowd.n_annotations))
+    with pytest.raises(SettingError, match="`by` must be one of class, worker"):
+        omega_spread(crowd, omega, "task", seeds=(0,))
+    with pytest.raises(SettingError, match="`omega` must have the shape"):
+        omega_spread(crowd, omega[:, :4], seeds=(0,))
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    return synthetic(n_tasks=400, n_valid=10, n_test=10, seed=3)
+
+
+def test_equals_scipy(simulated):
+    rng = np.random.default_rng(0)
+    true, used = simulated.truth.omega, simulated.truth.used_common
+    omega = np.clip(true + rng.normal(0, 0.2, (2, len(true))), 0, 1).round(2)
+    found = omega_truth(simulated, omega, seeds=(0, 1), bins=10)
+    mean = omega.mean(0)
+    assert found.correlation == pytest.approx(scipy.stats.pearsonr(true, mean).statistic)
+    assert found.rank_correlation == pytest.approx(scipy.stats.spearmanr(true, mean).statistic)
+    u = scipy.stats.mannwhitneyu(mean[used], mean[~used]).statistic
+    assert found.auc == pytest.approx(u / (used.sum() * (~used).sum()))
+    assert found.auc < found.auc_limit
+    expected = np.zeros((10, 10))
+    for t, m in zip(true, mean, strict=True):
+        expected[min(int(t * 10), 9), min(int(m * 10), 9)] += 1
+    np.testing.assert_array_equal(found.counts, expected)
+    assert found.frame()["annotations"].sum() == found.n == simulated.n_annotations
+
+
+def test_the_truth_itself_is_perfect_and_missing_omega_is_left_out(simulated):
+    omega = simulated.truth.omega[None].copy()
+    omega[0, :50] = np.nan
+    found = omega_truth(simulated, omega, seeds=(0,))
+    assert found.n == simulated.n_annotations - 50
+    assert found.correlation == pytest.approx(1)
+    assert found.auc == found.auc_limit > 0.5
+
+
+def test_truth_refusals(simulated, crowd):
+    with pytest.raises(DataError, match="does not say which"):
+        omega_truth(crowd, np.ones((1, crowd.n_annotations)), seeds=(0,))
+    with pytest.raises(SettingError, match="`omega` must have the shape"):
+        omega_truth(simulated, np.ones((1, 2)), seeds=(0,))
