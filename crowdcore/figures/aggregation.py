@@ -14,7 +14,7 @@ from crowdcore.analysis.workers.uncertainty import ConfusionIntervals
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data.report import plural
 from crowdcore.figures import theme
-from crowdcore.figures.axes import interval
+from crowdcore.figures.axes import dots, interval
 from crowdcore.figures.heatmap import MAX_LABELS, heatmap
 
 _FEW = 4  # curves up to which their intervals are drawn; the pointer shows them always
@@ -87,18 +87,12 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
             hoverinfo="skip",
             **named,
         )
-        fig.add_scatter(
-            x=x,
-            y=y,
-            mode="markers",
-            marker={"size": 4 + 10 * np.sqrt(n / n.sum()), "color": look.color, "symbol": look.symbol},
-            error_y=interval(low, y, high, color=look.color, thickness=1, width=3, visible=len(curves) <= _FEW),
-            customdata=np.stack([n, 100 * low, 100 * high, 100 * y], axis=1),
-            hovertemplate=f"<b>{name}</b><br>%{{customdata[0]:,}} labels given with probability %{{x:.2f}}"
-            "<br>%{customdata[3]:.1f} % are right (%{customdata[1]:.1f} – %{customdata[2]:.1f} %)<extra></extra>",
-            showlegend=False,
-            **named,
-        )
+        bars = interval(low, y, high, color=look.color, thickness=1, width=3, visible=len(curves) <= _FEW)
+        about = np.stack([n, 100 * low, 100 * high, 100 * y], axis=1)
+        hover = f"<b>{name}</b><br>%{{customdata[0]:,}} labels given with probability %{{x:.2f}}<br>"
+        hover += "%{customdata[3]:.1f} % are right (%{customdata[1]:.1f} – %{customdata[2]:.1f} %)"
+        style = {"size": 4 + 10 * np.sqrt(n / n.sum()), "marker_symbol": look.symbol, "error_y": bars}
+        dots(fig, x, y, look.color, hover, about, showlegend=False, **style, **named)
     fig.update_xaxes(title="probability of the label", **theme.PERCENT, range=[0, 1.03])
     fig.update_layout(margin_r=24)  # room for the last tick's words
     fig.update_yaxes(title="share that is right", **theme.PERCENT, range=[0, 1.03])
@@ -119,13 +113,13 @@ def log_likelihood(
         n_annotations: the objectives are divided by it.
         gap: draw the gap to the final value instead, on a logarithmic scale.
     """
-    curves = {name: found for name, found in results.items() if len(found.log_likelihood)}
+    curves = {name: result for name, result in results.items() if len(result.log_likelihood)}
     subtitle = "How far the objective is from its final value" if gap else "Log-likelihood or its bound, with priors"
     subtitle = f"{subtitle} (nats per annotation). Do not compare between methods."
     fig = theme.figure(title=title, subtitle=subtitle)
-    looks = theme.looks([found.method for found in curves.values()])
-    for look, (name, found) in zip(looks, curves.items(), strict=True):
-        values = found.log_likelihood / max(n_annotations, 1)
+    looks = theme.looks([result.method for result in curves.values()])
+    for look, (name, result) in zip(looks, curves.items(), strict=True):
+        values = result.log_likelihood / max(n_annotations, 1)
         y = values[-1] - values[:-1] if gap else values
         y = np.where(y > _LEAST_GAP, y, np.nan) if gap else y
         fig.add_scatter(
@@ -137,15 +131,8 @@ def log_likelihood(
             hovertemplate=f"<b>{name}</b>, iteration %{{x}}: %{{y:.6g}}<extra></extra>",
         )
         if not gap:
-            ended = "diamond" if found.converged else "x"
-            fig.add_scatter(
-                x=[len(y)],
-                y=[y[-1]],
-                mode="markers",
-                marker={"symbol": ended, "size": 9, "color": look.color},
-                hovertemplate=f"<b>{name}</b>: {found.stopped}<extra></extra>",
-                showlegend=False,
-            )
+            end = {"marker_symbol": "diamond" if result.converged else "x", "showlegend": False}
+            dots(fig, [len(y)], [y[-1]], look.color, f"<b>{name}</b>: {result.stopped}", **end)
     fig.update_xaxes(title="iteration", rangemode="tozero", showgrid=False)
     fig.update_yaxes(title="nats per annotation", type="log" if gap else "linear", exponentformat="power")
     return theme.legend_below(fig, len(curves))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
@@ -65,6 +65,15 @@ def interval(low: FloatArray, middle: FloatArray, high: FloatArray, **style: obj
     """Error bars from low to high."""
     above, below = np.maximum(high - middle, 0), np.maximum(middle - low, 0)
     return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, **style}
+
+
+def dots(
+    fig: go.Figure, x: Any, y: Any, color: Any, hover: str, about: Any = None, *, size: Any = 9, **more: Any
+) -> None:
+    """Add markers; ``hover`` is what the pointer shows, with ``about`` as its custom data."""
+    marker = {"color": color, "size": size, **{key[7:]: more.pop(key) for key in [*more] if key.startswith("marker_")}}
+    hover = f"{hover}<extra></extra>"
+    fig.add_scatter(x=x, y=y, mode="markers", marker=marker, customdata=about, hovertemplate=hover, **more)
 
 
 def ring(x: float, y: float, size: int = 18, **more: object) -> go.Scatter:

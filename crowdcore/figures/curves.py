@@ -11,7 +11,7 @@ from crowdcore.analysis.evaluation.method_tests import CriticalDifference
 from crowdcore.analysis.evaluation.seed_bands import Band
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.figures import theme
-from crowdcore.figures.axes import named
+from crowdcore.figures.axes import dots, named
 
 _FEW = 3  # single points of a method that still have names of their own in the legend
 _MANY = 8  # positions on the axis from which lines carry no markers
@@ -91,17 +91,10 @@ def class_accuracy(
     fig = theme.figure(title=title, subtitle=subtitle)
     offset = gap * ((np.arange(len(bands)) + 0.5) / max(len(bands), 1) - 0.5)
     for shift, look, b in zip(offset, theme.looks([b.method for b in bands]), bands, strict=True):
-        fig.add_scatter(
-            x=np.arange(len(b.x)) + shift,
-            y=b.mean,
-            error_y=_bars(b.mean, b.std, look.color, 3),
-            mode="markers",
-            marker={"size": 9, "color": look.color, "symbol": look.symbol},
-            customdata=np.stack([b.x.astype(object), theme.spreads(100 * b.std, b.n, "seed", ".1f"), 100 * b.mean], 1),
-            hovertemplate=f"<b>{b.name}</b>, %{{customdata[0]}}<br>"
-            "%{customdata[2]:.1f} %%{customdata[1]}<extra></extra>",
-            name=b.name,
-        )
+        about = np.stack([b.x.astype(object), theme.spreads(100 * b.std, b.n, "seed", ".1f"), 100 * b.mean], 1)
+        hover = f"<b>{b.name}</b>, %{{customdata[0]}}<br>%{{customdata[2]:.1f}} %%{{customdata[1]}}"
+        more = {"marker_symbol": look.symbol, "error_y": _bars(b.mean, b.std, look.color, 3), "name": b.name}
+        dots(fig, np.arange(len(b.x)) + shift, b.mean, look.color, hover, about, **more)
     classes = bands[0].x.tolist() if len(bands) else []
     fig.update_xaxes(**named(classes), range=[-0.5, len(classes) - 0.5], showgrid=False, autotickangles=[0, -40, -90])
     fig.update_yaxes(title="test accuracy", **theme.PERCENT)
@@ -126,34 +119,17 @@ def seed_accuracies(
     """
     fig = theme.figure(title=title, subtitle=subtitle)
     looks = theme.looks([b.method for b in bands])
-    for k, (dots, b, look) in enumerate(zip(values, bands, looks, strict=True)):
-        fig.add_scatter(
-            x=dots,
-            y=np.full(len(dots), k),
-            mode="markers",
-            marker={"size": 9, "color": look.color, "opacity": 0.45},
-            customdata=100 * dots,
-            hovertemplate=f"<b>{b.name}</b><br>%{{customdata:.2f}} %<extra></extra>",
-        )
-        if len(dots) < 2:
+    for k, (seeds, b, look) in enumerate(zip(values, bands, looks, strict=True)):
+        hover = f"<b>{b.name}</b><br>%{{customdata:.2f}} %"
+        dots(fig, seeds, np.full(len(seeds), k), look.color, hover, 100 * seeds, marker_opacity=0.45)
+        if len(seeds) < 2:
             continue
-        spread = theme.spreads(100 * b.std, b.n, "seed")[0]
-        fig.add_scatter(
-            x=b.mean,
-            y=[k - 0.25],
-            error_x=_bars(b.mean, b.std, look.color, 5),
-            mode="markers",
-            marker={"size": 11, "color": look.color, "symbol": "diamond"},
-            hovertemplate=f"<b>{b.name}</b><br>{100 * b.mean[0]:.2f} %{spread}<extra></extra>",
-        )
+        hover = f"<b>{b.name}</b><br>{100 * b.mean[0]:.2f} %{theme.spreads(100 * b.std, b.n, 'seed')[0]}"
+        diamond = {"size": 11, "marker_symbol": "diamond", "error_x": _bars(b.mean, b.std, look.color, 5)}
+        dots(fig, b.mean, [k - 0.25], look.color, hover, **diamond)
         if len(ensembles) and not np.isnan(ensembles[k]):
-            fig.add_scatter(
-                x=[ensembles[k]],
-                y=[k - 0.25],
-                mode="markers",
-                marker={"size": 12, "color": look.color, "symbol": "star"},
-                hovertemplate=f"<b>{b.name}</b>, ensemble<br>{100 * ensembles[k]:.2f} %<extra></extra>",
-            )
+            hover = f"<b>{b.name}</b>, ensemble<br>{100 * ensembles[k]:.2f} %"
+            dots(fig, [ensembles[k]], [k - 0.25], look.color, hover, size=12, marker_symbol="star")
     labels = {"tickmode": "array", "tickvals": list(range(len(bands))), "ticktext": [b.name for b in bands]}
     fig.update_xaxes(title="test accuracy", **theme.PERCENT)
     fig.update_yaxes(**labels, range=[len(bands) - 0.5, -0.6], showgrid=False)
@@ -292,13 +268,7 @@ def critical_difference(
         y = -(bars + 0.6 + (place if on_left else k - 1 - place))
         end = left if on_left else right
         _line(fig, [rank, rank, end], [0, y, y], color, 2)
-        fig.add_scatter(
-            x=[rank],
-            y=[0],
-            mode="markers",
-            marker={"size": 10, "color": color},
-            hovertemplate=f"<b>{name}</b><br>mean rank %{{x:.2f}} over {result.n_blocks}<extra></extra>",
-        )
+        dots(fig, [rank], [0], color, f"<b>{name}</b><br>mean rank %{{x:.2f}} over {result.n_blocks}", size=10)
         side = {"x": end, "xanchor": "left" if on_left else "right", "y": y, "yanchor": "bottom"}
         fig.add_annotation(**side, text=f"{name} <b>{rank:.2f}</b>", showarrow=False)
     fig.update_xaxes(range=[left, right], visible=False)

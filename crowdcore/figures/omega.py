@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from crowdcore.analysis.recovery.omega import OmegaRanking, OmegaSpread, OmegaTruth
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.figures import theme
-from crowdcore.figures.axes import named, percent_ticks, ring
+from crowdcore.figures.axes import dots, named, percent_ticks, ring
 from crowdcore.figures.heatmap import heatmap
 
 BINS = 50  # of ω̄ between 0 and 1
@@ -41,9 +41,8 @@ def omega_ranking(
     fig = theme.figure(title=title, subtitle=" · ".join(words), height=160 + 44 * len(order), margin_t=94, bargap=0)
     for k, c in enumerate(order):
         fig.add_trace(_strip(edges, counts[c], names[c], c, -float(k)))
-    mean = {"color": theme.WARN, "size": 9, "symbol": "diamond"}
-    at = {"x": [means[c] for c in order], "y": [0.12 - k for k in range(len(order))], "marker": mean}
-    fig.add_trace(go.Scatter(**at, mode="markers", name="mean", hovertemplate="mean ω̄ %{x:.3f}<extra></extra>"))
+    x, y = [means[c] for c in order], [0.12 - k for k in range(len(order))]
+    dots(fig, x, y, theme.WARN, "mean ω̄ %{x:.3f}", marker_symbol="diamond", name="mean")
     if highlight is not None and highlight in ranking.task:
         task = int(np.flatnonzero(ranking.task == highlight)[0])
         row = order.index(int(ranking.label[task])) if int(ranking.label[task]) in order else 0
@@ -175,18 +174,8 @@ def omega_spread(
     if beside is not None:
         hover = np.column_stack([hover, np.asarray(beside)[order]])
         template += f"<br>{beside_name} %{{customdata[7]:.3f}}"
-    marker = {"color": theme.WARN, "size": 9 if n <= _NAMED else 5, "symbol": "diamond"}
-    fig.add_trace(
-        go.Scatter(
-            x=x,
-            y=spread.mean[order],
-            mode="markers",
-            name="mean",
-            marker=marker,
-            customdata=hover,
-            hovertemplate=template + "<extra></extra>",
-        )
-    )
+    look = {"size": 9 if n <= _NAMED else 5, "marker_symbol": "diamond", "name": "mean"}
+    dots(fig, x, spread.mean[order], theme.WARN, template, hover, **look)
     if highlight is not None and highlight in order:
         at = int(np.flatnonzero(order == highlight)[0])
         fig.add_vrect(x0=at - 0.5, x1=at + 0.5, fillcolor=theme.FAINT, line_width=0, layer="below")

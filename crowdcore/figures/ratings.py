@@ -11,7 +11,7 @@ from crowdcore.analysis.ratings.shared_bias import SharedBias
 from crowdcore.analysis.ratings.workers import RatingWorkers
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.figures import theme
-from crowdcore.figures.axes import interval, ranked
+from crowdcore.figures.axes import dots, interval, ranked
 from crowdcore.figures.heatmap import heatmap
 
 BAR = "rgba(128, 136, 150, 0.6)"  # intervals, beside what they are of
@@ -35,16 +35,11 @@ def rating_bias(found: RatingWorkers, *, title: str = "Bias of each worker") -> 
     fig.add_hline(y=0, line={"color": theme.INK, "width": 1})
     low, high = (end["bias"][order] for end in (found.low, found.high))
     clear = (low > 0) | (high < 0)
-    fig.add_scatter(
-        x=np.arange(len(order)),
-        y=found.bias[order],
-        error_y=interval(low, found.bias[order], high, color=BAR),
-        mode="markers",
-        marker={"size": 8, "color": np.where(clear, theme.WARN, theme.ACCENT)},
-        customdata=np.stack([called, found.n[order], found.scale[order], low, high, order], 1),  # the last for clicks
-        hovertemplate="<b>%{customdata[0]}</b>: %{y:.3f} (%{customdata[3]:.3f} … %{customdata[4]:.3f})<br>"
-        "%{customdata[1]} ratings, scale %{customdata[2]:.2f}<extra></extra>",
-    )
+    about = np.stack([called, found.n[order], found.scale[order], low, high, order], 1)  # the last for clicks
+    hover = "<b>%{customdata[0]}</b>: %{y:.3f} (%{customdata[3]:.3f} … %{customdata[4]:.3f})<br>"
+    hover += "%{customdata[1]} ratings, scale %{customdata[2]:.2f}"
+    color, bars = np.where(clear, theme.WARN, theme.ACCENT), interval(low, found.bias[order], high, color=BAR)
+    dots(fig, np.arange(len(order)), found.bias[order], color, hover, about, size=8, error_y=bars)
     fig.update_xaxes(**ranked(called))
     return fig.update_yaxes(title="bias (orange: interval without 0, by chance 1 in 20)")
 
@@ -80,25 +75,18 @@ def rating_shared_bias(
         line = {"color": theme.INK, "width": 2, "dash": "dash"}
         fig.add_scatter(x=found.centres, y=planted, mode="lines", line=line, hoverinfo="skip", name="planted")
     half = np.where(tested, found.high[known] - bias, np.nan)
-    told = np.stack([found.edges[:-1][known], found.edges[1:][known], found.tasks[known], found.workers[known]], 1)
-    told = np.column_stack([told, found.q_value[known], np.flatnonzero(known)])  # the last for clicks
+    about = np.stack([found.edges[:-1][known], found.edges[1:][known], found.tasks[known], found.workers[known]], 1)
+    about = np.column_stack([about, found.q_value[known], np.flatnonzero(known)])  # the last for clicks
+    hover = "truth %{customdata[0]:.2f} … %{customdata[1]:.2f}: bias %{y:.3f}<br>"
+    hover += "%{customdata[2]:.0f} tasks, %{customdata[3]:.0f} workers, q = %{customdata[4]:.2g}"
     for name, chosen, fill in (
         ("shared", shared, theme.WARN),
         ("not shown to be shared", ~shared & tested, theme.ACCENT),
         ("too few workers or tasks" if found.reference == "gold" else "not tested", ~tested, "rgba(128,136,150,0.6)"),
     ):
         if chosen.any():
-            fig.add_scatter(
-                x=x[chosen],
-                y=bias[chosen],
-                error_y={"array": half[chosen], "color": BAR, "thickness": 1.5},
-                mode="markers",
-                marker={"size": 9, "color": fill},
-                customdata=told[chosen],
-                hovertemplate="truth %{customdata[0]:.2f} … %{customdata[1]:.2f}: bias %{y:.3f}<br>"
-                "%{customdata[2]:.0f} tasks, %{customdata[3]:.0f} workers, q = %{customdata[4]:.2g}<extra></extra>",
-                name=name,
-            )
+            bars = {"array": half[chosen], "color": BAR, "thickness": 1.5}
+            dots(fig, x[chosen], bias[chosen], fill, hover, about[chosen], error_y=bars, name=name)
     fig.update_xaxes(title="truth", range=[found.edges[0], found.edges[-1]])
     fig.update_yaxes(title="bias")
     return theme.legend_below(fig, 5)
@@ -173,30 +161,18 @@ def task_ratings(
     for x, dash, name in ((truth, "solid", reference), (middle, "dash", f"{estimated_by}, 95 % interval")):
         if x == x:
             line = {"color": theme.INK if dash == "solid" else theme.ACCENT, "width": 2, "dash": dash}
-            told = f"{name}: {x:.3f}<extra></extra>"
-            fig.add_scatter(x=[x, x], y=ends, mode="lines", line=line, name=name, hovertemplate=told)
+            hover = f"{name}: {x:.3f}<extra></extra>"
+            fig.add_scatter(x=[x, x], y=ends, mode="lines", line=line, name=name, hovertemplate=hover)
     for given, usual, row in zip(table["rating"], table["without it"], y, strict=True):
         fig.add_shape(type="line", x0=given, x1=usual, y0=row, y1=row, line={"color": BAR, "width": 1.5}, layer="below")
-    fig.add_scatter(
-        x=table["without it"],
-        y=y,
-        mode="markers",
-        marker={"size": 9, "symbol": "circle-open", "color": theme.ACCENT},
-        hovertemplate="%{x:.3f} without the usual bias<extra></extra>",
-        name="without the usual bias",
-    )
+    open_dots = {"marker_symbol": "circle-open", "name": "without the usual bias"}
+    dots(fig, table["without it"], y, theme.ACCENT, "%{x:.3f} without the usual bias", **open_dots)
     odd = (table["surprising"] == "yes").to_numpy()
     for chosen, color, name in ((~odd, theme.ACCENT, "rating"), (odd, theme.WARN, "surprising rating")):
         if chosen.any():
-            fig.add_scatter(
-                x=table["rating"][chosen],
-                y=y[chosen],
-                mode="markers",
-                marker={"size": 11, "color": color},
-                customdata=np.stack([table["worker"][chosen], table["p value"][chosen], table.index[chosen]], 1),
-                hovertemplate="<b>%{customdata[0]}</b>: %{x:.3f}, p = %{customdata[1]:.2g}<extra></extra>",
-                name=name,
-            )
+            about = np.stack([table["worker"][chosen], table["p value"][chosen], table.index[chosen]], 1)
+            hover = "<b>%{customdata[0]}</b>: %{x:.3f}, p = %{customdata[1]:.2g}"
+            dots(fig, table["rating"][chosen], y[chosen], color, hover, about, size=11, name=name)
     margin = 0.02 * (span[1] - span[0])
     fig.update_xaxes(title="rating", range=[span[0] - margin, span[1] + margin])
     fig.update_yaxes(tickvals=y, ticktext=names, range=ends, showgrid=False)

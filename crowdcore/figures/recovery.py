@@ -14,7 +14,7 @@ from crowdcore.analysis.recovery.recovered import SkillComparison
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
-from crowdcore.figures.axes import equal_line, named, percent_ticks, ring
+from crowdcore.figures.axes import dots, equal_line, named, percent_ticks, ring
 
 _ROW, _HEAD, _FOOT = 30, 130, 80  # pixels
 _PANEL = 250  # pixels, height of a panel with a curve
@@ -55,29 +55,13 @@ def recovery_errors(
                 continue
             color = theme.method_color(methods[name])
             reach.append(float(values.max()))
-            fig.add_scatter(
-                x=values,
-                y=np.full(len(values), row),
-                mode="markers",
-                marker={"color": color, "size": 8, "opacity": 0.55},
-                customdata=np.stack([part["crowd"], part["seed"], _written(measure, values)], 1),
-                hovertemplate=f"<b>{name}</b>, crowd %{{customdata[0]}}, seed %{{customdata[1]}}<br>{words}: "
-                "%{customdata[2]}<extra></extra>",
-                showlegend=False,
-                row=1,
-                col=column,
-            )
-            fig.add_scatter(
-                x=[values.mean()],
-                y=[row],
-                mode="markers",
-                marker={"symbol": "line-ns", "size": 20, "line": {"color": color, "width": 3}},
-                hovertemplate=f"<b>{name}</b>, mean of {len(values)}<br>{words}: "
-                f"{_written(measure, [values.mean()])[0]}<extra></extra>",
-                showlegend=False,
-                row=1,
-                col=column,
-            )
+            place = {"showlegend": False, "row": 1, "col": column}
+            about = np.stack([part["crowd"], part["seed"], _written(measure, values)], 1)
+            hover = f"<b>{name}</b>, crowd %{{customdata[0]}}, seed %{{customdata[1]}}<br>{words}: %{{customdata[2]}}"
+            dots(fig, values, np.full(len(values), row), color, hover, about, size=8, marker_opacity=0.55, **place)
+            hover = f"<b>{name}</b>, mean of {len(values)}<br>{words}: {_written(measure, [values.mean()])[0]}"
+            bar = {"size": 20, "marker_symbol": "line-ns", "marker_line": {"color": color, "width": 3}}
+            dots(fig, [values.mean()], [row], None, hover, **bar, **place)
         for dash, name in zip(_LINES, bounds, strict=False):
             value = float(table.loc[table["method"] == name, measure].mean())
             if not np.isnan(value):
@@ -317,16 +301,10 @@ def rating_biases(biases: RatingBiases, *, title: str = "Learnt and true biases"
     ends = [low - room, high + room]
     equal_line(fig, *ends)
     spread = table["std"].to_numpy()
-    fig.add_scatter(
-        x=table["true"],
-        y=table["learnt"],
-        error_y={"type": "data", "array": spread, "thickness": 1, "width": 0} if np.isfinite(spread).all() else None,
-        mode="markers",
-        marker={"color": theme.ACCENT, "size": 5 + 2 * np.log2(table["ratings"] / least + 1), "opacity": 0.75},
-        customdata=np.stack([table["worker"].to_numpy(object), table["ratings"].to_numpy(object)], 1),
-        hovertemplate="<b>%{customdata[0]}</b>, %{customdata[1]} ratings<br>true %{x:.3f}, learnt %{y:.3f}"
-        "<extra></extra>",
-        showlegend=False,
-    )
+    bars = {"type": "data", "array": spread, "thickness": 1, "width": 0} if np.isfinite(spread).all() else None
+    about = np.stack([table["worker"].to_numpy(object), table["ratings"].to_numpy(object)], 1)
+    hover = "<b>%{customdata[0]}</b>, %{customdata[1]} ratings<br>true %{x:.3f}, learnt %{y:.3f}"
+    look = {"size": 5 + 2 * np.log2(table["ratings"] / least + 1), "marker_opacity": 0.75, "error_y": bars}
+    dots(fig, table["true"], table["learnt"], theme.ACCENT, hover, about, showlegend=False, **look)
     fig.update_xaxes(title="true bias: mean of rating − gold", range=ends)
     return fig.update_yaxes(title="learnt bias", range=ends)

@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from crowdcore.figures import theme
+from crowdcore.figures.axes import dots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,14 +46,9 @@ def search_history(
         line={"color": color, "width": 2, "shape": "hv"},
         hoverinfo="skip",
     )
-    fig.add_scatter(
-        x=known["trial"],
-        y=known[score],
-        mode="markers",
-        marker={"size": 8, "color": color},
-        customdata=np.array([settings, [f"{100 * v:.2f} %" if share else f"{v:.4g}" for v in known[score]]], object).T,
-        hovertemplate="<b>trial %{x}</b>: %{customdata[1]}<br>%{customdata[0]}<extra></extra>",
-    )
+    about = np.array([settings, [f"{100 * v:.2f} %" if share else f"{v:.4g}" for v in known[score]]], object).T
+    hover = "<b>trial %{x}</b>: %{customdata[1]}<br>%{customdata[0]}"
+    dots(fig, known["trial"], known[score], color, hover, about, size=8)
     fig.update_xaxes(title="trial", showgrid=False, rangemode="tozero")
     fig.update_yaxes(title=words, **(theme.PERCENT if share else {}))
     return fig.update_layout(showlegend=False, height=360)

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from crowdcore.analysis.spans import SPAN_ERRORS, SpanScores
 from crowdcore.data.report import plural
 from crowdcore.figures import theme
-from crowdcore.figures.axes import interval, ranked
+from crowdcore.figures.axes import dots, interval, ranked
 
 _WORDS = {
     "exact": "found",
@@ -35,14 +35,11 @@ def span_f1(scores: SpanScores, *, title: str = "Spans: F1 of each worker") -> g
     about = np.stack([names, *(100 * scores.value[:, order]), scores.n_true[order]], axis=1)
     hover = (
         "<b>%{customdata[0]}</b><br>F1 %{customdata[3]:.1f} %<br>precision %{customdata[1]:.1f} %, "
-        "recall %{customdata[2]:.1f} %<br>%{customdata[4]} true spans<extra></extra>"
+        "recall %{customdata[2]:.1f} %<br>%{customdata[4]} true spans"
     )
     subtitle = f"{plural(len(order), 'worker')} · same tokens and same type · reference: {scores.reference}"
     fig = theme.figure(title=title, subtitle=subtitle, height=380, margin_t=80)
-    dots = {"mode": "markers", "marker": {"color": theme.ACCENT, "size": 9}, "showlegend": False}
-    fig.add_trace(
-        go.Scatter(x=np.arange(len(order)), y=value, error_y=error, customdata=about, hovertemplate=hover, **dots)
-    )
+    dots(fig, np.arange(len(order)), value, theme.ACCENT, hover, about, error_y=error, showlegend=False)
     fig.update_xaxes(**ranked(names))
     return fig.update_yaxes(title="F1 of spans", range=[0, 1.02], **theme.PERCENT)
 
@@ -61,13 +58,14 @@ def span_errors(scores: SpanScores, *, title: str = "What became of the true spa
     for kind in reversed(SPAN_ERRORS):
         k = SPAN_ERRORS.index(kind)
         about = np.stack([names, scores.outcomes[order, k], 100 * share[:, k]], axis=1)
-        hover = (
-            f"<b>%{{customdata[0]}}</b><br>{_WORDS[kind]}: %{{customdata[1]}} (%{{customdata[2]:.1f}} %)<extra></extra>"
-        )
-        marker = {"color": _COLORS.get(kind, theme.FAINT)}
-        x = np.arange(len(order))
-        fig.add_trace(
-            go.Bar(x=x, y=share[:, k], name=_WORDS[kind], marker=marker, customdata=about, hovertemplate=hover)
+        fig.add_bar(
+            x=np.arange(len(order)),
+            y=share[:, k],
+            name=_WORDS[kind],
+            marker={"color": _COLORS.get(kind, theme.FAINT)},
+            customdata=about,
+            hovertemplate=f"<b>%{{customdata[0]}}</b><br>{_WORDS[kind]}: %{{customdata[1]}} (%{{customdata[2]:.1f}} %)"
+            "<extra></extra>",
         )
     fig.update_xaxes(**ranked(names))
     return fig.update_yaxes(title="true spans", range=[0, 1], **theme.PERCENT)

@@ -18,7 +18,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray
 from crowdcore.data.report import plural
 from crowdcore.figures import theme
-from crowdcore.figures.axes import equal_line, interval, ranked, ring
+from crowdcore.figures.axes import dots, equal_line, interval, ranked, ring
 
 Measure = Literal["accuracy", "skill", "information", "agreement", "agreement_kappa", "majority_agreement"]
 _MEASURES: dict[str, str] = {
@@ -76,7 +76,7 @@ def worker_ranking(
     falls = none if worse is None else worse & ~odd & ~linked
     share = by not in ("information", "agreement_kappa")
     shown, form = (100 * values, ".1f} %") if share else (values, ".3~f}")
-    hover = f"<b>%{{customdata[0]}}</b>: %{{customdata[2]:{form}<br>%{{customdata[1]}} labels<extra></extra>"
+    hover = f"<b>%{{customdata[0]}}</b>: %{{customdata[2]:{form}<br>%{{customdata[1]}} labels"
     for name, color, which in (
         ("ordinary", theme.ACCENT, ~(odd | linked | falls)),
         ("act with others", theme.PALETTE[7], linked),
@@ -86,19 +86,12 @@ def worker_ranking(
     ):
         of = order[which[order]]
         if len(of):
-            fig.add_trace(
-                go.Scatter(
-                    x=rank[of],
-                    y=values[of],
-                    mode="markers",
-                    name=f"{name} ({len(of)})",
-                    marker={"color": color, "size": size[of], "line": {"width": 0}},
-                    error_y=_wilson(quality, of) if by == "accuracy" and len(order) <= _INTERVALS else None,
-                    customdata=np.stack([called[of], quality.n_annotations[of], shown[of], of], axis=1),
-                    cliponaxis=False,
-                    hovertemplate=hover,
-                )
-            )
+            about = np.stack([called[of], quality.n_annotations[of], shown[of], of], axis=1)
+            look = {"size": size[of], "marker_line": {"width": 0}, "cliponaxis": False}
+            if by == "accuracy" and len(order) <= _INTERVALS:
+                ends = quality.accuracy_low[of], quality.accuracy[of], quality.accuracy_high[of]
+                look["error_y"] = interval(*ends, color=theme.FAINT, thickness=2, width=0)
+            dots(fig, rank[of], values[of], color, hover, about, name=f"{name} ({len(of)})", **look)
     if highlight is not None and not np.isnan(values[highlight]):
         fig.add_trace(ring(int(rank[highlight]), float(values[highlight]), name=str(called[highlight])))
     if by == "information" and len(order):
@@ -143,39 +136,19 @@ def pair_mistakes(
         ("act together", theme.WARN, together, 9),
     ):
         of = shown[which[shown]]
-        fig.add_trace(
-            go.Scatter(
-                x=pairs.expected[of],
-                y=pairs.wrong_alike[of],
-                mode="markers",
-                name=f"{name} ({int(which[some].sum()):,})",
-                marker={"color": color, "size": size, "opacity": 0.5 if color == theme.INK else 0.9},
-                customdata=_pair_words(pairs, called, of),
-                hovertemplate="%{customdata}<extra></extra>",
-            )
-        )
-    _equal(fig, pairs, shown)
+        look = {"size": size, "marker_opacity": 0.5 if color == theme.INK else 0.9}
+        about, entry = _pair_words(pairs, called, of), f"{name} ({int(which[some].sum()):,})"
+        dots(fig, pairs.expected[of], pairs.wrong_alike[of], color, "%{customdata}", about, name=entry, **look)
+    if len(shown):
+        low, high = float(pairs.expected[shown].min()), float(pairs.expected[shown].max())
+        top = float(pairs.wrong_alike[shown].max())
+        equal_line(fig, 0.8, 1.3 * top)
+        fig.update_xaxes(range=[np.log10(low / 1.3), np.log10(1.3 * max(high, 1.0))])
+        fig.update_yaxes(range=[np.log10(0.8), np.log10(1.4 * top)])
     corner = {"x": 0.99, "xanchor": "right", "y": 0.02, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"}
     fig.update_layout(legend={"orientation": "v", **corner})
     fig.update_xaxes(title="tasks wrong alike, expected of independent workers", type="log", dtick="D2")
     return fig.update_yaxes(title="tasks wrong alike", type="log", dtick="D2")
-
-
-def _equal(fig: go.Figure, pairs: PairMistakes, shown: AnyArray) -> None:
-    """A line where as many tasks are wrong alike as expected; ranges around what is shown."""
-    if not len(shown):
-        return
-    low, high = float(pairs.expected[shown].min()), float(pairs.expected[shown].max())
-    top = float(pairs.wrong_alike[shown].max())
-    equal_line(fig, 0.8, 1.3 * top)
-    fig.update_xaxes(range=[np.log10(low / 1.3), np.log10(1.3 * max(high, 1.0))])
-    fig.update_yaxes(range=[np.log10(0.8), np.log10(1.4 * top)])
-
-
-def _wilson(quality: WorkerQuality, of: AnyArray) -> dict[str, object]:
-    """Error bars from the Wilson interval."""
-    ends = quality.accuracy_low[of], quality.accuracy[of], quality.accuracy_high[of]
-    return interval(*ends, color=theme.FAINT, thickness=2, width=0)
 
 
 def _pair_words(pairs: PairMistakes, called: AnyArray, of: AnyArray) -> list[str]:
@@ -321,27 +294,18 @@ def round_workers(found: Rounds, *, title: str = "Who changed") -> go.Figure:
     surely = (found.q_workers <= _LEVEL)[known]
     subtitle = f"{len(known):,} worker{'s' * (len(known) != 1)} of both rounds · reference: {found.reference}"
     fig = theme.figure(title=title, subtitle=subtitle, height=400, margin_t=92)
-    kinds = (
+    hover = "<b>%{customdata[0]}</b>: %{customdata[1]:.1f} % of %{customdata[3]} labels → "
+    hover += "%{customdata[2]:.1f} % of %{customdata[4]}"
+    for name, color, which in (
         ("no surer than noise", theme.ACCENT, ~surely),
         ("better", theme.PALETTE[2], surely & (second > first)[known]),
         ("worse", theme.WARN, surely & (second < first)[known]),
-    )
-    for name, color, which in kinds:
+    ):
         of = known[which]
         if len(of):
-            about = found.worker_ids[of], 100 * first[of], 100 * second[of], *found.labels[:, of], of
-            fig.add_trace(
-                go.Scatter(
-                    x=first[of],
-                    y=second[of],
-                    mode="markers",
-                    name=name,
-                    marker={"color": color, "size": 9},
-                    customdata=np.stack([np.asarray(column, object) for column in about], axis=1),
-                    hovertemplate="<b>%{customdata[0]}</b>: %{customdata[1]:.1f} % of %{customdata[3]} labels → "
-                    "%{customdata[2]:.1f} % of %{customdata[4]}<extra></extra>",
-                )
-            )
+            columns = found.worker_ids[of], 100 * first[of], 100 * second[of], *found.labels[:, of], of
+            about = np.stack([np.asarray(column, object) for column in columns], axis=1)
+            dots(fig, first[of], second[of], color, hover, about, name=name)
     equal_line(fig, 0, 1)
     fig.update_xaxes(**theme.PERCENT, title_text=f"right labels: {found.names[0]}", range=[-0.02, 1.02])
     fig.update_yaxes(**theme.PERCENT, title_text=f"right labels: {found.names[1]}", range=[-0.02, 1.02])
