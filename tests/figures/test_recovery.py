@@ -11,7 +11,7 @@ import pytest
 import crowdcore as cc
 from crowdcore import analysis, figures
 from crowdcore.core.errors import SettingError
-from tests.conftest import simulate_crowd
+from testkit.crowds import simulate_crowd
 
 MEASURES = {"common error": "Error of the common confusion", "effective error": "Error of the effective confusions"}
 METHODS = {"conal, lr 1": "conal", "trace": "trace"}

@@ -7,17 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.coordinated import ATTACKED, attacked_crowd, common_confusion
-from benchmarks.mistakes import PAIRS, TASKS, unequal, with_copier
-from benchmarks.verdicts import honest_crowd
 from crowdcore import analysis
 from crowdcore.analysis import pair_mistakes
 from crowdcore.analysis.coordinated.pairs import AgreementByOthers, agreement_beyond, agreement_by_others
 from crowdcore.core.latent_loops import fill_pairs
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
-from testkit.erring import PAIRS, TASKS, unequal
-from testkit.planted import ATTACKED, attacked_crowd, honest_crowd
+from testkit.erring import PAIRS, TASKS, unequal, with_copier
+from testkit.planted import ATTACKED, attacked_crowd, common_confusion, honest_crowd
 from tests.enumerated_tasks import N_TASKS, N_WORKERS, C, chance, random_tasks, states
 
 

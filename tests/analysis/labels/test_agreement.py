@@ -7,13 +7,13 @@ from itertools import combinations
 import krippendorff
 import numpy as np
 import pytest
-from crowdcore.core.kernels_mistakes import repeats
 from hypothesis import given, strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from crowdcore.analysis import agreement
 from crowdcore.analysis.labels import agreement as agreement_module
 from crowdcore.analysis.labels.agreement import _explain, pair_kappa
+from crowdcore.core.mistakes import repeats
 from testkit.crowds import simulate_crowd
 from testkit.planted import honest_crowd
 from tests.analysis.crowds import crowds, make_crowd

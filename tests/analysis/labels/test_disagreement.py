@@ -17,8 +17,8 @@ from crowdcore.analysis.labels.disagreement import label_difference, label_disag
 from crowdcore.analysis.reference import Reference
 from crowdcore.analysis.statistics import mcnemar
 from crowdcore.core.errors import DataError, SettingError
+from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds, soft_reference
-from tests.conftest import simulate_crowd
 
 
 def labellings(crowd, seed):

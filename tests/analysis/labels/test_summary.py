@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 import crowdcore as cc
 from crowdcore.analysis import annotation_entropy, class_balance, noise_rates, summary
 from crowdcore.analysis.labels.votes import majority_labels, sparse_votes
+from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
-from tests.conftest import simulate_crowd
 
 
 @pytest.mark.parametrize(("name", "first", "second"), [("labelme", 11.10, 25.95), ("music", 12.71, 43.97)])

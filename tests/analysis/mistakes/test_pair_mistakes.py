@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 
 import crowdcore as cc
-from benchmarks.mistakes import TASKS, unequal, with_copier
-from benchmarks.verdicts import honest_crowd
 from crowdcore.analysis import pair_mistakes
 from crowdcore.analysis.coordinated.pairs import beyond
 from crowdcore.analysis.reference import resolve_reference
 from crowdcore.data.dataset import CrowdDataset
+from testkit.erring import TASKS, unequal, with_copier
+from testkit.planted import honest_crowd
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
 
 module = sys.modules["crowdcore.analysis.mistakes.pair_mistakes"]

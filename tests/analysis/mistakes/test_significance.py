@@ -6,18 +6,18 @@ from itertools import product
 
 import numpy as np
 import pytest
-from crowdcore.core.kernels_mistakes import carried_sums, mistake_triples
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import binom, false_discovery_control, rankdata
 
-from benchmarks.mistakes import FOOLED, individual
 from crowdcore.analysis import shared_mistakes
 from crowdcore.analysis.mistakes import significance
 from crowdcore.analysis.mistakes.significance import ScoreSum, sharing_p_values
 from crowdcore.analysis.statistics import benjamini_hochberg
-from crowdcore.core import kernels_mistakes
+from crowdcore.core import mistakes
+from crowdcore.core.mistakes import carried_sums, mistake_triples
 from testkit.crowds import simulate_crowd
+from testkit.erring import FOOLED, individual
 from tests.analysis.crowds import crowds, make_crowd
 
 
@@ -224,7 +224,7 @@ def test_sums_are_literal(crowd):
 def test_compiled_sums_are_the_same(monkeypatch):
     crowd, _ = individual(DENSE, "own rows", 0.2, (0.01, 0.1), np.random.default_rng(0))
     plain = summed(crowd)[2]
-    monkeypatch.setattr(kernels_mistakes, "_LARGE", 0)
+    monkeypatch.setattr(mistakes, "_LARGE", 0)
     for one, two in zip(plain, summed(crowd)[2], strict=True):
         np.testing.assert_allclose(one, two)
 

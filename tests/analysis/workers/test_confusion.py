@@ -11,8 +11,8 @@ import crowdcore as cc
 from crowdcore.analysis import shrunken_confusion, spread_of_workers, worker_confusion, worker_distance
 from crowdcore.analysis.workers.confusion import refuse_beyond
 from crowdcore.data.dataset import CrowdDataset
+from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
-from tests.conftest import simulate_crowd
 
 
 @given(crowds())
