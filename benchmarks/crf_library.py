@@ -20,7 +20,7 @@ import numpy as np
 import pycrfsuite
 
 import crowdcore as cc
-from crowdcore.aggregation._worker_paths import WorkerPaths
+from crowdcore.aggregation.crf_ma import WorkerPaths
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.word_features import word_matrix

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import crowdcore as cc
-from crowdcore.aggregation._confusion_em import ConfusionParameters
+from crowdcore.aggregation._em import ConfusionParameters
 from crowdcore.aggregation.dawid_skene import DawidSkene
 from crowdcore.core.em import Sums
 

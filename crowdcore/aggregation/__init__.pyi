@@ -1,29 +1,29 @@
 from . import ratings as ratings
-from ._crf_tagger import CrfTagger as CrfTagger
+from ._crowd_kit import crowd_kit_names as crowd_kit_names
 from ._partitions import (
     PartitionedResult as PartitionedResult,
     fit_partitions as fit_partitions,
 )
-from ._registry import (
-    aggregators as aggregators,
-    crowd_kit_names as crowd_kit_names,
-    fitting as fitting,
-    get as get,
-    names as names,
-)
-from ._tempering import temper as temper
-from ._warm_start import (
+from ._results import (
     align as align,
     changed_labels as changed_labels,
+    temper as temper,
 )
 from .auto import Auto as Auto
 from .base import (
     AggregationResult as AggregationResult,
     Aggregator as Aggregator,
+    aggregators as aggregators,
+    fitting as fitting,
+    get as get,
+    names as names,
 )
 from .bsc_seq import BSCSeq as BSCSeq
 from .conal_em import ConalEM as ConalEM
-from .crf_ma import CRFMA as CRFMA
+from .crf_ma import (
+    CRFMA as CRFMA,
+    CrfTagger as CrfTagger,
+)
 from .dawid_skene import DawidSkene as DawidSkene
 from .fast_dawid_skene import FastDawidSkene as FastDawidSkene
 from .glad import GLAD as GLAD

@@ -11,16 +11,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 import scipy.sparse
-from pydantic import Field
 from scipy.special import gammaln, psi
 
-from crowdcore.aggregation._confusion_em import ENOUGH, NO_EVIDENCE
-from crowdcore.aggregation._em import EMAggregator, start_posterior
-from crowdcore.aggregation._votes import too_few_labels
+from crowdcore.aggregation._em import ENOUGH, NO_EVIDENCE, EMAggregator, start_posterior
+from crowdcore.aggregation._statistics import too_few_labels
 from crowdcore.aggregation.base import LARGE, AggregationResult
 from crowdcore.core.chains import Chains, ChainSums
 from crowdcore.core.counts import cell_counts, cells
 from crowdcore.core.memory import release_memory
+from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.encoder import encode
@@ -69,25 +68,13 @@ class ChainEM(EMAggregator):
 
     sequential: ClassVar[bool] = True
 
-    smoothing: float = Field(
-        default=0.1,
-        gt=0,
-        title="Prior count of a confusion",
-        description="Dirichlet prior of each entry of a worker's confusions.",
+    smoothing: float = setting(
+        0.1, "Prior count of a confusion", "Dirichlet prior of each entry of a worker's confusions.", gt=0
     )
-    diagonal: float = Field(
-        default=1.0,
-        ge=0,
-        title="Prior count of being right",
-        description="Added to the diagonal of that prior.",
-    )
-    move_smoothing: float = Field(
-        default=1.0, gt=0, title="Prior count of a move", description="Prior of each transition between true tags."
-    )
-    word_smoothing: float = Field(
-        default=0.1, gt=0, title="Prior count of a word", description="Prior of each word given the true tag."
-    )
-    words: bool = Field(default=True, title="Use words", description="Let the true tags depend on the words.")
+    diagonal: float = setting(1.0, "Prior count of being right", "Added to the diagonal of that prior.", ge=0)
+    move_smoothing: float = setting(1.0, "Prior count of a move", "Prior of each transition between true tags.", gt=0)
+    word_smoothing: float = setting(0.1, "Prior count of a word", "Prior of each word given the true tag.", gt=0)
+    words: bool = setting(True, "Use words", "Let the true tags depend on the words.")
 
     @abstractmethod
     def experts(self, dataset: CrowdDataset) -> Experts:

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from pydantic import ConfigDict
 
-from crowdcore.aggregation._em import clamp
 from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.core.counts import clamp
 from crowdcore.core.errors import DataError, SettingError, did_you_mean, need_extra
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -107,8 +107,8 @@ def _class_names() -> tuple[str, ...]:
     return ()
 
 
-def names() -> list[str]:
-    """Names of crowd-kit's aggregators, e.g. ``"crowd-kit:GLAD"``; empty where crowd-kit is not installed."""
+def crowd_kit_names() -> list[str]:
+    """Names such as ``"crowd-kit:GLAD"`` that `get` accepts too; empty if crowd-kit is not installed."""
     return [f"{PREFIX}{name}" for name in _class_names()]
 
 
@@ -123,9 +123,13 @@ def member(class_name: str) -> type[CrowdKit]:
     if find_spec("crowdkit") is None:
         raise need_extra(f"The aggregator '{PREFIX}{class_name}'", "crowdkit")
     if class_name not in _class_names():
+        known = ", ".join(crowd_kit_names())
         hint = did_you_mean(class_name, _class_names(), say=f"'{PREFIX}{{}}'".format)
         raise SettingError(
-            "aggregator", "name one that exists", f"{PREFIX}{class_name}", f"{hint}Known: {', '.join(names())}."
+            "aggregator",
+            "name one that exists",
+            f"{PREFIX}{class_name}",
+            f"{hint}Known: {known}.",
         )
     about = {
         "name": f"{PREFIX}{class_name}",

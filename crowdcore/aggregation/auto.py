@@ -6,15 +6,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
-from crowdcore.aggregation._em import clamp
-from crowdcore.aggregation._guards import collapse
-from crowdcore.aggregation._held_out import held_out, predicted
-from crowdcore.aggregation._pooling import pooled_confusion
-from crowdcore.aggregation._registry import get
-from crowdcore.aggregation.base import AggregationResult, Aggregator
-from crowdcore.core.counts import cell_counts
+from crowdcore.aggregation._statistics import collapse, held_out, pooled_confusion, predicted
+from crowdcore.aggregation.base import AggregationResult, Aggregator, get
+from crowdcore.core.counts import cell_counts, clamp
+from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.splitting import take_tasks
@@ -51,12 +47,8 @@ class Auto(Aggregator):
     title: ClassVar[str] = "Auto (weighted by held-out annotations)"
     paper: ClassVar[str] = "Stacking: Yao, Vehtari, Simpson & Gelman, Bayesian Analysis 2018, doi:10.1214/17-BA1091"
 
-    held_out: float = Field(
-        default=0.2,
-        gt=0,
-        lt=1,
-        title="Share of labels held out",
-        description="Share of the annotations held out to judge the aggregators.",
+    held_out: float = setting(
+        0.2, "Share of labels held out", "Share of the annotations held out to judge the aggregators.", gt=0, lt=1
     )
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:

@@ -5,23 +5,35 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from crowdcore.aggregation._guards import guard
+from crowdcore.aggregation._statistics import guard
 from crowdcore.core.counts import most_probable
 from crowdcore.core.errors import SettingError
 from crowdcore.core.memory import release_memory
+from crowdcore.core.registry import Registry
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, refuse_unlabelled
+from crowdcore.data.sentences import Sentences
 from crowdcore.data.tags import repaired
 
-if TYPE_CHECKING:
-    from crowdcore.aggregation._crf_tagger import CrfTagger
+LARGE = 16 << 20  # bytes of a posterior after whose fit memory is returned to the system, which takes some ms
 
-LARGE = 16 << 20  # bytes of a posterior after whose fit memory is handed back, which takes some milliseconds
+
+class Tagger(Protocol):
+    """Tags sentences that nobody has tagged, see `CrfTagger`."""
+
+    def predict(self, sentences: Sentences) -> IntArray:
+        """(n_tokens,) tags."""
+
+    def predict_proba(self, sentences: Sentences) -> FloatArray:
+        """(n_tokens, C) probability of each tag."""
+
+    def tag_new(self, dataset: CrowdDataset) -> IntArray:
+        """(n_tasks,) tags of the sentences of which nobody tagged a token; -1 elsewhere."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +79,7 @@ class AggregationResult:
     difficulty: FloatArray | None = None
     foil: IntArray | None = None
     group: IntArray | None = None
-    tagger: CrfTagger | None = None
+    tagger: Tagger | None = None
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
 
@@ -153,3 +165,32 @@ class Aggregator(Settings):
             posterior[~evident] = np.nan
             labels[~evident] = -1
         return AggregationResult(self.name, self.model_dump(), posterior, labels, **parts)
+
+
+aggregators: Registry[Aggregator] = Registry(
+    __package__,
+    Aggregator,
+    "aggregator",
+    foreign={"crowd-kit": f"{__package__}._crowd_kit"},
+)
+
+
+def names() -> list[str]:
+    """Names of all aggregators, e.g. ``"dawid-skene"``."""
+    return list(aggregators)
+
+
+def fitting(dataset: CrowdDataset) -> list[str]:
+    """Names of the aggregators that are made for a dataset and can be loaded; those of tags only with sentences."""
+    usable = aggregators.usable()
+    return [name for name, method in usable.items() if dataset.sentences is not None or not method.sequential]
+
+
+def get(name: str, **settings: Any) -> Aggregator:
+    """The aggregator called ``name`` with these settings.
+
+    Raises:
+        SettingError: no such aggregator or setting.
+        PluginError: it is a plug-in that cannot be loaded.
+    """
+    return aggregators.find(name)(**settings)

@@ -5,32 +5,36 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from pydantic import Field
 
-from crowdcore.aggregation._class_names import is_named, name_by_evenness, name_by_votes, new_names
-from crowdcore.aggregation._confusion_em import (
-    NO_EVIDENCE,
-    ConfusionEM,
-    ConfusionParameters,
-    class_shares,
-    confusion_m_step,
-)
 from crowdcore.aggregation._decomposition import (
     Decomposition,
     Priors,
     common_share,
     first_split,
     improve,
+    is_named,
     log_prior,
     mixed,
+    name_by_evenness,
+    name_by_votes,
+    new_names,
     regroup,
 )
-from crowdcore.aggregation._em import start_posterior
-from crowdcore.aggregation._sums_em import Engine, Fitted
-from crowdcore.aggregation._votes import too_few_labels
+from crowdcore.aggregation._em import (
+    NO_EVIDENCE,
+    ConfusionEM,
+    ConfusionParameters,
+    Engine,
+    Fitted,
+    class_shares,
+    confusion_m_step,
+    start_posterior,
+)
+from crowdcore.aggregation._statistics import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.em import LabelTable, Sums
 from crowdcore.core.errors import DataError
+from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -104,46 +108,35 @@ class ConalEM(ConfusionEM):
     restarts_in_run: ClassVar[bool] = True
     paper: ClassVar[str] = "Chu, Ma & Wang, AAAI 2021, appendix B, arXiv:2012.13052"
 
-    max_iterations: int = Field(
-        default=200, ge=1, title="Iterations at most", description="Maximum number of iterations."
-    )
-    groups: int = Field(
-        default=1, ge=1, le=20, title="Groups of workers", description="Groups, each with its own common confusion."
-    )
-    common_prior: float = Field(
-        default=1.0,
+    max_iterations: int = setting(200, "Iterations at most", "Maximum number of iterations.", ge=1)
+    groups: int = setting(1, "Groups of workers", "Groups, each with its own common confusion.", ge=1, le=20)
+    common_prior: float = setting(
+        1.0,
+        "Prior of the common confusion (labels)",
+        "Annotations credited to the common confusion per worker and class.",
         gt=0,
         le=1000,
-        title="Prior of the common confusion (labels)",
-        description="Annotations credited to the common confusion per worker and class.",
     )
-    accuracy_prior: float | None = Field(
-        default=None,
+    accuracy_prior: float | None = setting(
+        None,
+        "Prior of own accuracies (labels)",
+        "Annotations by which own accuracies on a class shrink to their mean; empty: from their spread.",
         gt=0,
         le=10_000,
-        title="Prior of own accuracies (labels)",
-        description="Annotations by which own accuracies on a class shrink to their mean; empty: from their spread.",
     )
-    accuracy_tie: float = Field(
-        default=3.0,
+    accuracy_tie: float = setting(
+        3.0,
+        "Tie of the common accuracy (labels per worker)",
+        "Annotations per worker by which the common accuracy is shrunk towards that mean.",
         gt=0,
         le=10_000,
-        title="Tie of the common accuracy (labels per worker)",
-        description="Annotations per worker by which the common accuracy is shrunk towards that mean.",
     )
-    smoothing: float = Field(
-        default=0.01,
-        gt=0,
-        title="Smoothing (labels)",
-        description="Added to the counts of common labels and of own mistakes.",
+    smoothing: float = setting(
+        0.01, "Smoothing (labels)", "Added to the counts of common labels and of own mistakes.", gt=0
     )
-    restarts: int = Field(
-        default=3, ge=0, le=1000, title="Random restarts", description="Random starts of Dawid–Skene besides the votes."
-    )
-    rename: bool = Field(
-        default=True,
-        title="Rename classes by the evidence",
-        description="Let the evidence rename classes if most workers share a mistake.",
+    restarts: int = setting(3, "Random restarts", "Random starts of Dawid–Skene besides the votes.", ge=0, le=1000)
+    rename: bool = setting(
+        True, "Rename classes by the evidence", "Let the evidence rename classes if most workers share a mistake."
     )
 
     @property

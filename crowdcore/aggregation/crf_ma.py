@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+import pandas as pd
+import scipy.sparse
 
-from crowdcore.aggregation._crf_tagger import CrfTagger
-from crowdcore.aggregation._em import EMAggregator, clamp, start_posterior
-from crowdcore.aggregation._registry import get
-from crowdcore.aggregation._worker_paths import WorkerPaths
-from crowdcore.aggregation.base import AggregationResult
+from crowdcore.aggregation._em import EMAggregator, start_posterior
+from crowdcore.aggregation.base import AggregationResult, get
 from crowdcore.core.chains import Chains, Crf
+from crowdcore.core.counts import clamp
+from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.sentences import Sentences
+from crowdcore.data.tags import TagScheme, worker_sequences
 from crowdcore.data.word_features import word_matrix
 
 
@@ -47,36 +50,22 @@ class CRFMA(EMAggregator):
     )
     sequential: ClassVar[bool] = True
 
-    start: Literal["bsc-seq", "votes"] = Field(
-        default="bsc-seq", title="Start", description="What γ starts from: tags of BSC-seq, or vote shares."
+    start: Literal["bsc-seq", "votes"] = setting(
+        "bsc-seq", "Start", "What γ starts from: tags of BSC-seq, or vote shares."
     )
-    ridge: float = Field(
-        default=1.0, gt=0, title="Ridge", description="Precision of the normal prior of the field's weights."
-    )
-    smoothing: float = Field(
-        default=1.0,
-        gt=0,
-        title="Prior count of a worker",
-        description="Prior count of how often each worker is chosen.",
-    )
-    rounds: int = Field(
-        default=10, ge=1, title="Rounds of L-BFGS", description="Training rounds of the field in each iteration."
-    )
-    start_rounds: int = Field(
-        default=50,
+    ridge: float = setting(1.0, "Ridge", "Precision of the normal prior of the field's weights.", gt=0)
+    smoothing: float = setting(1.0, "Prior count of a worker", "Prior count of how often each worker is chosen.", gt=0)
+    rounds: int = setting(10, "Rounds of L-BFGS", "Training rounds of the field in each iteration.", ge=1)
+    start_rounds: int = setting(
+        50,
+        "Rounds of L-BFGS at the start",
+        "Training rounds of the first field; one that has learnt too little would undo the start.",
         ge=1,
-        title="Rounds of L-BFGS at the start",
-        description="Training rounds of the first field; one that has learnt too little would undo the start.",
     )
-    tolerance: float = Field(
-        default=1e-4,
-        ge=0,
-        title="Tolerance (objective per label)",
-        description="Stop when the objective gains less than this per annotation.",
+    tolerance: float = setting(
+        1e-4, "Tolerance (objective per label)", "Stop when the objective gains less than this per annotation.", ge=0
     )
-    max_iterations: int = Field(
-        default=30, ge=1, title="Iterations at most", description="Maximum number of iterations."
-    )
+    max_iterations: int = setting(30, "Iterations at most", "Maximum number of iterations.", ge=1)
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         paths, n_classes, n_workers = WorkerPaths.of(dataset), dataset.n_classes, dataset.n_workers
@@ -132,3 +121,104 @@ def _shares(log: FloatArray, group: IntArray) -> tuple[FloatArray, float]:
     share = np.exp(log - top[group])
     total = np.bincount(group, share)
     return share / total[group], float((top + np.log(total)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class CrfTagger:
+    """Tags sentences that nobody has tagged.
+
+    Args:
+        classes: the C tags.
+        features: (V,) columns of `word_matrix` that occurred in training.
+        crf: what was learnt of them.
+    """
+
+    classes: tuple[str, ...]
+    features: IntArray
+    crf: Crf
+
+    def predict(self, sentences: Sentences) -> IntArray:
+        """(n_tokens,) tags of each sentence's most probable path, valid IOB2 where the classes are IOB2 tags."""
+        scheme = TagScheme.of(self.classes)
+        forbidden = None if scheme is None else scheme.invalid
+        return self.crf.most_probable(self._inputs(sentences), Chains(sentences.start), forbidden)
+
+    def predict_proba(self, sentences: Sentences) -> FloatArray:
+        """(n_tokens, C) probability of each tag."""
+        return self.crf.posterior(self._inputs(sentences), Chains(sentences.start))
+
+    def tag_new(self, dataset: CrowdDataset) -> IntArray:
+        """(n_tasks,) tags of the sentences of which nobody tagged a token; -1 elsewhere, and without sentences."""
+        labels = np.full(dataset.n_tasks, -1)
+        if dataset.sentences is not None:
+            new = np.flatnonzero(~np.logical_or.reduceat(dataset.annotated, dataset.sentences.start[:-1]))
+            if len(new):
+                tasks = dataset.sentences.tasks(new)
+                labels[tasks] = self.predict(dataset.sentences.take(tasks))
+        return labels
+
+    def _inputs(self, sentences: Sentences) -> Any:
+        return word_matrix(sentences)[:, self.features]
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerPaths:
+    """P tag sequences over the N sentences, of M tokens, that somebody tagged; a worker's repeats are P's too.
+
+    Args:
+        tasks: (M,) task of each token.
+        sentences: the N sentences.
+        sentence: (P,) which sentence each sequence tags.
+        worker: (P,) who gave it.
+        n_given: (P,) tags that it has.
+        chains: of the sequences, n elements in all.
+        token: (n,) token of each element.
+        label: (n,) its tag; -1 where the worker left it out.
+    """
+
+    tasks: IntArray
+    sentences: Sentences
+    sentence: IntArray
+    worker: IntArray
+    n_given: IntArray
+    chains: Chains
+    token: IntArray
+    label: IntArray
+
+    @classmethod
+    def of(cls, dataset: CrowdDataset) -> WorkerPaths:
+        """Without sentences, every task is one of a single token that says nothing."""
+        if dataset.sentences is None:
+            silent = pd.Index(np.full(dataset.n_tasks, ""))
+            alone = Sentences(np.arange(dataset.n_tasks + 1), dataset.task_ids, silent)
+            return cls.of(replace(dataset, sentences=alone))
+        sentences, rows = dataset.sentences, worker_sequences(dataset).rows
+        worker, task = dataset.worker[rows], dataset.task[rows].astype(np.int64)
+        sentence = sentences.of_task[task]
+        begins = np.ones(len(rows), bool)
+        begins[1:] = (np.diff(worker) != 0) | (np.diff(sentence) != 0) | (np.diff(task) < 1)
+        path = np.cumsum(begins) - 1
+        of_path = sentence[begins]
+        start = np.concatenate([[0], np.cumsum(sentences.lengths[of_path])])
+        label = np.full(start[-1], -1)
+        label[start[path] + task - sentences.start[sentence]] = dataset.label[rows]
+        kept, number = np.unique(of_path, return_inverse=True)
+        tasks = sentences.tasks(kept)
+        token = np.searchsorted(tasks, sentences.tasks(of_path))
+        chosen = sentences.take(tasks)
+        return cls(tasks, chosen, number, worker[begins], np.bincount(path), Chains(start), token, label)
+
+    def clamped(self, scores: FloatArray, known: IntArray | None) -> FloatArray:
+        """(n, C) scores of the tokens, (M, C), but -inf for all tags that are not given; known ones come first."""
+        label = self.label
+        if known is not None:
+            true = known[self.tasks][self.token]
+            label = np.where(true >= 0, true, label)
+        allowed = (label[:, None] < 0) | (label[:, None] == np.arange(scores.shape[1]))
+        return np.where(allowed, scores[self.token], -np.inf)
+
+    def per_token(self, values: FloatArray, weight: FloatArray) -> FloatArray:
+        """(M, C) sums of the elements' values (n, C), a sequence weighing ``weight`` (P,)."""
+        each = np.repeat(weight, np.diff(self.chains.start))
+        table: Any = scipy.sparse.csr_array((each, (self.token, np.arange(len(each)))), (len(self.tasks), len(each)))
+        return np.asarray(table @ values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from crowdcore.aggregation._confusion_em import ConfusionEM, ConfusionParameters, confusion_m_step
+from crowdcore.aggregation._em import ConfusionEM, ConfusionParameters, confusion_m_step
 from crowdcore.core.em import Sums
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
 
 from crowdcore.aggregation._em import EMAggregator
-from crowdcore.aggregation._votes import too_few_labels
+from crowdcore.aggregation._statistics import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.errors import DataError
 from crowdcore.core.glad import Crowd, e_step, task_sums
+from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -49,30 +49,16 @@ class GLAD(EMAggregator):
     paper: ClassVar[str] = "Whitehill, Ruvolo, Wu, Bergsma & Movellan, NeurIPS 2009; bound: doi:10.1023/A:1008932416310"
     of_tasks: ClassVar[str] = "Difficulty: 1/β of the model; the larger, the harder the task."
 
-    max_iterations: int = Field(
-        default=200, ge=1, title="Iterations at most", description="Maximum number of iterations."
+    max_iterations: int = setting(200, "Iterations at most", "Maximum number of iterations.", ge=1)
+    ability_mean: float = setting(1.0, "Ability: prior mean", "Prior mean m_α of the abilities.")
+    ability_deviation: float = setting(
+        1.0, "Ability: prior standard deviation", "Prior standard deviation s_α of the abilities.", gt=0
     )
-    ability_mean: float = Field(
-        default=1.0, title="Ability: prior mean", description="Prior mean m_α of the abilities."
+    log_ease_mean: float = setting(1.0, "Log ease: prior mean", "Prior mean m_β of the log of β, the ease of a task.")
+    log_ease_deviation: float = setting(
+        1.0, "Log ease: prior standard deviation", "Prior standard deviation s_β of the log of β.", gt=0
     )
-    ability_deviation: float = Field(
-        default=1.0,
-        gt=0,
-        title="Ability: prior standard deviation",
-        description="Prior standard deviation s_α of the abilities.",
-    )
-    log_ease_mean: float = Field(
-        default=1.0, title="Log ease: prior mean", description="Prior mean m_β of the log of β, the ease of a task."
-    )
-    log_ease_deviation: float = Field(
-        default=1.0,
-        gt=0,
-        title="Log ease: prior standard deviation",
-        description="Prior standard deviation s_β of the log of β.",
-    )
-    class_prior: Literal["uniform", "estimated"] = Field(
-        default="uniform", title="Class shares", description="Class shares ρ."
-    )
+    class_prior: Literal["uniform", "estimated"] = setting("uniform", "Class shares", "Class shares ρ.")
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         if dataset.n_classes < 2:

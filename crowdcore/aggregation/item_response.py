@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from pydantic import Field
 
-from crowdcore.aggregation._em import EMAggregator, clamp, start_posterior
-from crowdcore.aggregation._votes import too_few_labels
+from crowdcore.aggregation._em import EMAggregator, start_posterior
+from crowdcore.aggregation._statistics import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
-from crowdcore.core.counts import cell_counts
+from crowdcore.core.counts import cell_counts, clamp
 from crowdcore.core.errors import DataError
 from crowdcore.core.latent_classes import LatentClasses, LatentPriors
+from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -54,29 +54,22 @@ class ItemResponse(EMAggregator):
         "that the task, more likely than not, misleads workers to, if there is one."
     )
 
-    max_iterations: int = Field(
-        default=200, ge=1, title="Iterations at most", description="Maximum number of iterations."
-    )
-    smoothing: float = Field(
-        default=5.0,
+    max_iterations: int = setting(200, "Iterations at most", "Maximum number of iterations.", ge=1)
+    smoothing: float = setting(
+        5.0,
+        "Strength of pooling (labels)",
+        "Labels κ by which a worker's shares of wrong labels are drawn to the crowd's.",
         gt=0,
-        title="Strength of pooling (labels)",
-        description="Labels κ by which a worker's shares of wrong labels are drawn to the crowd's.",
     )
-    ability_mean: float = Field(
-        default=1.0, title="Ability: prior mean", description="Prior mean m of the workers' abilities, in log-odds."
+    ability_mean: float = setting(1.0, "Ability: prior mean", "Prior mean m of the workers' abilities, in log-odds.")
+    ability_deviation: float = setting(
+        1.0, "Ability: prior standard deviation", "Prior standard deviation s_m of the workers' abilities.", gt=0
     )
-    ability_deviation: float = Field(
-        default=1.0,
+    class_deviation: float = setting(
+        1.0,
+        "Ability per class: standard deviation",
+        "Prior standard deviation s_c of a worker's abilities on single classes around the worker's mean.",
         gt=0,
-        title="Ability: prior standard deviation",
-        description="Prior standard deviation s_m of the workers' abilities.",
-    )
-    class_deviation: float = Field(
-        default=1.0,
-        gt=0,
-        title="Ability per class: standard deviation",
-        description="Prior standard deviation s_c of a worker's abilities on single classes around the worker's mean.",
     )
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:

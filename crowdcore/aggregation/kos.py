@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
-from crowdcore.aggregation._em import clamp
-from crowdcore.aggregation._votes import vote_shares, weighted_votes
+from crowdcore.aggregation._statistics import weighted_votes
 from crowdcore.aggregation.base import AggregationResult, Aggregator
-from crowdcore.core.counts import vote_counts
+from crowdcore.core.counts import clamp, vote_counts, vote_shares
 from crowdcore.core.errors import DataError
+from crowdcore.core.settings import setting
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -37,15 +36,8 @@ class KOS(Aggregator):
     title: ClassVar[str] = "KOS message passing"
     paper: ClassVar[str] = "Karger, Oh & Shah 2014, Budget-optimal task allocation; doi:10.1287/opre.2013.1235"
 
-    max_iterations: int = Field(
-        default=100, ge=1, le=100_000, title="Rounds at most", description="Maximum number of rounds of messages."
-    )
-    patience: int = Field(
-        default=10,
-        ge=1,
-        title="Rounds without a change",
-        description="Stop after this many rounds without a changed label.",
-    )
+    max_iterations: int = setting(100, "Rounds at most", "Maximum number of rounds of messages.", ge=1, le=100_000)
+    patience: int = setting(10, "Rounds without a change", "Stop after this many rounds without a changed label.", ge=1)
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         if dataset.n_classes != 2:

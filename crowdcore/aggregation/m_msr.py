@@ -6,14 +6,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from pydantic import Field
 from scipy.sparse.csgraph import connected_components
 
-from crowdcore.aggregation._em import clamp
-from crowdcore.aggregation._votes import weighted_votes
+from crowdcore.aggregation._statistics import weighted_votes
 from crowdcore.aggregation.base import AggregationResult, Aggregator
-from crowdcore.core.counts import softmax_rows
+from crowdcore.core.counts import clamp, softmax_rows
 from crowdcore.core.errors import DataError
+from crowdcore.core.settings import setting
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -59,17 +58,15 @@ class MMSR(Aggregator):
     title: ClassVar[str] = "M-MSR (robust rank-one matrix completion)"
     paper: ClassVar[str] = "Ma & Olshevsky, NeurIPS 2020, arXiv:2010.12181"
 
-    max_iterations: int = Field(
-        default=1000, ge=1, le=100_000, title="Rounds at most", description="Maximum number of rounds of trimmed means."
+    max_iterations: int = setting(
+        1000, "Rounds at most", "Maximum number of rounds of trimmed means.", ge=1, le=100_000
     )
-    tolerance: float = Field(
-        default=1e-8, gt=0, title="Tolerance (skill)", description="Stop when no skill moves more than this."
-    )
-    corrupted: int | None = Field(
-        default=None,
+    tolerance: float = setting(1e-8, "Tolerance (skill)", "Stop when no skill moves more than this.", gt=0)
+    corrupted: int | None = setting(
+        None,
+        "Corrupted partners per worker",
+        "F, corrupted partners that a worker may have; empty: half of the fewest partners.",
         ge=0,
-        title="Corrupted partners per worker",
-        description="F, corrupted partners that a worker may have; empty: half of the fewest partners.",
     )
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:

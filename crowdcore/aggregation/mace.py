@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
 from scipy.special import betaln, digamma, gammaln
 
-from crowdcore.aggregation._sums_em import SumsEM
-from crowdcore.aggregation._votes import too_few_labels
-from crowdcore.core.em import LabelTable, Sums, em_step, expected_sums
+from crowdcore.aggregation._em import SumsEM
+from crowdcore.aggregation._statistics import too_few_labels
+from crowdcore.core.em import Sums
+from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -62,42 +62,21 @@ class MACE(SumsEM):
     title: ClassVar[str] = "MACE"
     paper: ClassVar[str] = "Hovy, Berg-Kirkpatrick, Vaswani & Hovy, NAACL 2013, aclanthology.org/N13-1132"
 
-    inference: Literal["vb", "em"] = Field(
-        default="vb", title="Inference", description="Variational Bayes with the priors below, or plain EM."
+    inference: Literal["vb", "em"] = setting("vb", "Inference", "Variational Bayes with the priors below, or plain EM.")
+    know_prior: float = setting(
+        0.5, "Prior of knowing (labels)", "Beta prior of θ: pseudo-annotations known (vb).", gt=0
     )
-    know_prior: float = Field(
-        default=0.5,
-        gt=0,
-        title="Prior of knowing (labels)",
-        description="Beta prior of θ: pseudo-annotations known (vb).",
+    guess_prior: float = setting(
+        0.5, "Prior of guessing (labels)", "Beta prior of θ: pseudo-annotations guessed (vb).", gt=0
     )
-    guess_prior: float = Field(
-        default=0.5,
-        gt=0,
-        title="Prior of guessing (labels)",
-        description="Beta prior of θ: pseudo-annotations guessed (vb).",
+    strategy_prior: float = setting(
+        10.0, "Prior of each guessed class (labels)", "Dirichlet prior of ξ: pseudo-guesses of each label (vb).", gt=0
     )
-    strategy_prior: float = Field(
-        default=10.0,
-        gt=0,
-        title="Prior of each guessed class (labels)",
-        description="Dirichlet prior of ξ: pseudo-guesses of each label (vb).",
-    )
-    smoothing: float = Field(
-        default=0.01, gt=0, title="Smoothing (labels)", description="Added to every expected count (em)."
-    )
+    smoothing: float = setting(0.01, "Smoothing (labels)", "Added to every expected count (em).", gt=0)
 
-    class_prior: Literal["estimated", "uniform"] = Field(
-        default="estimated", title="Class shares", description="Class shares ρ: estimated, or uniform as in the paper."
+    class_prior: Literal["estimated", "uniform"] = setting(
+        "estimated", "Class shares", "Class shares ρ: estimated, or uniform as in the paper."
     )
-
-    def first_sums(self, table: LabelTable, posterior: FloatArray) -> Sums:
-        """Expected counts under a given posterior."""
-        return expected_sums(table, posterior)
-
-    def e_step(self, table: LabelTable, parameters: MaceParameters, posterior: FloatArray) -> Sums:
-        """``q_i(c) ∝ ρ_c Π_r (θ_r 1[y_i^r = c] + (1 - θ_r) ξ_r[y_i^r])``."""
-        return em_step(table, *parameters.logs(), posterior)
 
     def m_step(self, sums: Sums, n_workers: int, before: MaceParameters | None = None) -> MaceParameters:
         """Split the counts into known and guessed, and estimate θ and ξ from them."""

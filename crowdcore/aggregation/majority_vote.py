@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.counts import most_probable, vote_counts
+from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -32,17 +32,11 @@ class MajorityVote(Aggregator):
     title: ClassVar[str] = "Majority vote"
     paper: ClassVar[str] = "-"
 
-    hard: bool = Field(
-        default=False,
-        title="Winner takes all",
-        description="Put all mass on the winner instead of keeping vote shares.",
+    hard: bool = setting(False, "Winner takes all", "Put all mass on the winner instead of keeping vote shares.")
+    ties: Literal["lowest", "random"] = setting(
+        "lowest", "Ties go to", "Which class wins a tie; published figures use the lowest class."
     )
-    ties: Literal["lowest", "random"] = Field(
-        default="lowest",
-        title="Ties go to",
-        description="Which class wins a tie; published figures use the lowest class.",
-    )
-    seed: int = Field(default=0, ge=0, title="Seed of the tie-break", description="Seed of the random tie-break.")
+    seed: int = setting(0, "Seed of the tie-break", "Seed of the random tie-break.", ge=0)
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)

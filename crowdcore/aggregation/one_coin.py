@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crowdcore.aggregation._confusion_em import ENOUGH, FLOOR, ConfusionEM, ConfusionParameters, class_shares
-from crowdcore.aggregation._votes import too_few_labels
+from crowdcore.aggregation._em import ENOUGH, FLOOR, ConfusionEM, ConfusionParameters, class_shares
+from crowdcore.aggregation._statistics import too_few_labels
 from crowdcore.core.em import Sums
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset

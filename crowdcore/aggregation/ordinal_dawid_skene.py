@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
-from crowdcore.aggregation._confusion_em import ConfusionEM, ConfusionParameters, class_shares
+from crowdcore.aggregation._em import ConfusionEM, ConfusionParameters, class_shares
 from crowdcore.core.em import Sums
+from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -40,11 +40,11 @@ class OrdinalDawidSkene(ConfusionEM):
     title: ClassVar[str] = "Ordinal Dawid–Skene"
     paper: ClassVar[str] = "Dawid & Skene 1979, with confusions as discretised normals"
 
-    smoothing: float = Field(
-        default=0.5,
+    smoothing: float = setting(
+        0.5,
+        "Smoothing of confusions (labels)",
+        "Labels of a worker without bias that are added to each row of a confusion.",
         gt=0,
-        title="Smoothing of confusions (labels)",
-        description="Labels of a worker without bias that are added to each row of a confusion.",
     )
 
     def m_step(self, sums: Sums, n_workers: int, before: object = None) -> ConfusionParameters:

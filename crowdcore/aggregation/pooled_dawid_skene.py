@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
-from crowdcore.aggregation._confusion_em import ConfusionEM, ConfusionParameters, class_shares
-from crowdcore.aggregation._pooling import pooled_confusion
+from crowdcore.aggregation._em import ConfusionEM, ConfusionParameters, class_shares
+from crowdcore.aggregation._statistics import pooled_confusion
 from crowdcore.core.em import Sums
+from crowdcore.core.settings import setting
 
 
 class PooledDawidSkene(ConfusionEM):
@@ -28,17 +28,14 @@ class PooledDawidSkene(ConfusionEM):
     title: ClassVar[str] = "Dawid–Skene, partly pooled"
     paper: ClassVar[str] = "After Paun et al., TACL 6, 2018, doi:10.1162/tacl_a_00040 (hierarchical Dawid–Skene)"
 
-    smoothing: float = Field(
-        default=15.0,
+    smoothing: float = setting(
+        15.0,
+        "Strength of pooling (labels)",
+        "Labels κ per class by which a worker's confusion is shrunk towards the crowd's.",
         gt=0,
-        title="Strength of pooling (labels)",
-        description="Labels κ per class by which a worker's confusion is shrunk towards the crowd's.",
     )
-    prior_smoothing: float = Field(
-        default=1.0,
-        ge=0,
-        title="Smoothing of class shares (tasks)",
-        description="Added to the expected number of tasks of each class.",
+    prior_smoothing: float = setting(
+        1.0, "Smoothing of class shares (tasks)", "Added to the expected number of tasks of each class.", ge=0
     )
 
     def m_step(self, sums: Sums, n_workers: int, before: object = None) -> ConfusionParameters:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
-from crowdcore.aggregation._em import clamp
 from crowdcore.aggregation.base import AggregationResult, Aggregator
-from crowdcore.core.counts import vote_counts
+from crowdcore.core.counts import clamp, vote_counts
+from crowdcore.core.settings import setting
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.sentences import rows_of
@@ -35,9 +34,7 @@ class SpanMajority(Aggregator):
     paper: ClassVar[str] = "-"
     sequential: ClassVar[bool] = True
 
-    least: float = Field(
-        default=0.5, gt=0, le=1, title="Least share of workers", description="Spans with fewer votes are left out."
-    )
+    least: float = setting(0.5, "Least share of workers", "Spans with fewer votes are left out.", gt=0, le=1)
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         scheme = None if dataset.sentences is None else TagScheme.of(dataset.classes)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
-from crowdcore.aggregation._em import clamp
-from crowdcore.aggregation._votes import Ties, accuracy_against, vote_shares, weighted_votes, winners
+from crowdcore.aggregation._statistics import accuracy_against, weighted_votes
 from crowdcore.aggregation.base import AggregationResult, Aggregator
-from crowdcore.core.counts import vote_counts
+from crowdcore.core.counts import Ties, clamp, vote_counts, vote_shares, winners
+from crowdcore.core.settings import setting
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -27,11 +26,7 @@ class Wawa(Aggregator):
     title: ClassVar[str] = "Wawa"
     paper: ClassVar[str] = "Worker agreement with aggregate, as defined by crowd-kit; doi:10.21105/joss.06227"
 
-    ties: Ties = Field(
-        default="share",
-        title="Ties go to",
-        description="Ties: all tied classes get a share, or the lowest class wins.",
-    )
+    ties: Ties = setting("share", "Ties go to", "Ties: all tied classes get a share, or the lowest class wins.")
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)

@@ -6,16 +6,15 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from pydantic import Field
 from scipy.special import logsumexp
 
-from crowdcore.aggregation._confusion_em import ConfusionEM, class_shares
-from crowdcore.aggregation._grouping import first_groups
-from crowdcore.aggregation._held_out import held_out
-from crowdcore.aggregation._votes import too_few_labels
+from crowdcore.aggregation._decomposition import first_groups
+from crowdcore.aggregation._em import ConfusionEM, class_shares
+from crowdcore.aggregation._statistics import held_out, too_few_labels
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.em import Sums
 from crowdcore.core.errors import SettingError
+from crowdcore.core.settings import setting
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -97,24 +96,13 @@ class WorkerClustering(ConfusionEM):
     title: ClassVar[str] = "Worker clustering (WC)"
     paper: ClassVar[str] = "Imamura, Sato & Sugiyama, ICML 2018, arXiv:1802.04551"
 
-    clusters: int | None = Field(
-        default=None, ge=1, le=100, title="Clusters", description="Number of clusters K; empty: by held-out labels."
+    clusters: int | None = setting(None, "Clusters", "Number of clusters K; empty: by held-out labels.", ge=1, le=100)
+    max_clusters: int = setting(5, "Clusters at most", "Largest K that held-out labels may choose.", ge=1, le=100)
+    held_out: float = setting(
+        0.1, "Share of labels held out", "Share of the annotations held out to choose K.", gt=0, lt=1
     )
-    max_clusters: int = Field(
-        default=5, ge=1, le=100, title="Clusters at most", description="Largest K that held-out labels may choose."
-    )
-    held_out: float = Field(
-        default=0.1,
-        gt=0,
-        lt=1,
-        title="Share of labels held out",
-        description="Share of the annotations held out to choose K.",
-    )
-    smoothing: float = Field(
-        default=0.1,
-        gt=0,
-        title="Smoothing of confusions (labels)",
-        description="Dirichlet smoothing α of the clusters' confusions.",
+    smoothing: float = setting(
+        0.1, "Smoothing of confusions (labels)", "Dirichlet smoothing α of the clusters' confusions.", gt=0
     )
 
     def m_step(self, sums: Sums, n_workers: int, before: ClusterParameters | None = None) -> ClusterParameters:

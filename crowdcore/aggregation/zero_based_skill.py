@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
-from crowdcore.aggregation._em import clamp
-from crowdcore.aggregation._votes import Ties, accuracy_against, vote_shares, weighted_votes, winners
+from crowdcore.aggregation._statistics import accuracy_against, weighted_votes
 from crowdcore.aggregation.base import AggregationResult, Aggregator
-from crowdcore.core.counts import vote_counts
+from crowdcore.core.counts import Ties, clamp, vote_counts, vote_shares, winners
+from crowdcore.core.settings import setting
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -29,25 +28,13 @@ class ZeroBasedSkill(Aggregator):
     title: ClassVar[str] = "Zero-based skill"
     paper: ClassVar[str] = "Zero-based skill, as defined by crowd-kit; doi:10.21105/joss.06227"
 
-    max_iterations: int = Field(
-        default=100, ge=1, le=100_000, title="Updates at most", description="Most weight updates."
+    max_iterations: int = setting(100, "Updates at most", "Most weight updates.", ge=1, le=100_000)
+    learning_rate: float = setting(1.0, "First step size", "First step size η.", gt=0, le=1)
+    reduce_every: int = setting(20, "Steps between reductions", "Steps between reductions of the step size.", ge=1)
+    reduce_factor: float = setting(
+        0.5, "Factor of a reduction", "Factor by which the step size is then multiplied.", gt=0, le=1
     )
-    learning_rate: float = Field(default=1.0, gt=0, le=1, title="First step size", description="First step size η.")
-    reduce_every: int = Field(
-        default=20, ge=1, title="Steps between reductions", description="Steps between reductions of the step size."
-    )
-    reduce_factor: float = Field(
-        default=0.5,
-        gt=0,
-        le=1,
-        title="Factor of a reduction",
-        description="Factor by which the step size is then multiplied.",
-    )
-    ties: Ties = Field(
-        default="share",
-        title="Ties go to",
-        description="Ties: all tied classes get a share, or the lowest class wins.",
-    )
+    ties: Ties = setting("share", "Ties go to", "Ties: all tied classes get a share, or the lowest class wins.")
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         counts = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)

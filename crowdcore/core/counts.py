@@ -39,13 +39,6 @@ def vote_counts(task: IntArray, label: IntArray, n_tasks: int, n_classes: int) -
     return np.bincount(cell, minlength=n_tasks * n_classes).reshape(n_tasks, n_classes).astype(np.float64)
 
 
-def weighted_votes(task: IntArray, label: IntArray, weight: FloatArray, n_tasks: int, n_classes: int) -> FloatArray:
-    """(n_tasks, n_classes) float64, summed ``weight`` (A,) of the annotations that gave each label."""
-    cell = task.astype(np.int64) * n_classes + label
-    votes = np.bincount(cell, weights=weight, minlength=n_tasks * n_classes)
-    return np.asarray(votes.reshape(n_tasks, n_classes), np.float64)
-
-
 def vote_shares(votes: FloatArray, fallback: FloatArray | None = None) -> FloatArray:
     """Rows of ``votes`` (n_tasks, C) divided by their sum; rows without weight take ``fallback`` (or stay 0)."""
     total = votes.sum(1, keepdims=True)
@@ -65,12 +58,6 @@ def winners(votes: FloatArray, ties: Ties) -> FloatArray:
     top = votes.max(1, keepdims=True)
     won = (votes >= top - ROUNDING * np.abs(top)).astype(np.float64)
     return np.asarray(won / won.sum(1, keepdims=True))
-
-
-def agreement(task: IntArray, worker: IntArray, label: IntArray, won: FloatArray, n_workers: int) -> FloatArray:
-    """(n_workers,) mean of ``won[task, label]``, (n_tasks, C), over a worker's annotations, 0 without any."""
-    right = np.bincount(worker, weights=won[task, label], minlength=n_workers)
-    return np.asarray(right / np.maximum(np.bincount(worker, minlength=n_workers), 1))
 
 
 def clamp(posterior: FloatArray, known: IntArray | None) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import crowdcore as cc
-from crowdcore.aggregation._held_out import held_out, predicted
+from crowdcore.aggregation._statistics import held_out, predicted
 from crowdcore.aggregation.auto import _stacked
 from testkit.crowds import DEPENDENT, INDEPENDENT, simulate_crowd, simulated
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import dirichlet_multinomial as distribution
 
 import crowdcore as cc
-from crowdcore.aggregation._class_names import (
+from crowdcore.aggregation._decomposition import (
     dirichlet_multinomial,
     evidence,
     is_named,

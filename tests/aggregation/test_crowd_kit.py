@@ -82,7 +82,7 @@ def test_without_crowd_kit_the_refusal_names_the_extra(monkeypatch):
     _crowd_kit._class_names.cache_clear()
     _crowd_kit.member.cache_clear()
     try:
-        assert _crowd_kit.names() == []
+        assert _crowd_kit.crowd_kit_names() == []
         with pytest.raises(MissingExtraError, match=r"crowdcore\[crowd-kit\]"):
             cc.aggregation.get("crowd-kit:GLAD")
     finally:

@@ -7,8 +7,16 @@ import pytest
 from scipy import stats
 from scipy.special import digamma, logit
 
-from crowdcore.aggregation._decomposition import Priors, common_share, first_split, improve, log_prior, mixed, regroup
-from crowdcore.aggregation._grouping import first_groups
+from crowdcore.aggregation._decomposition import (
+    Priors,
+    common_share,
+    first_groups,
+    first_split,
+    improve,
+    log_prior,
+    mixed,
+    regroup,
+)
 
 PRIORS = Priors(common=1.0, accuracy=20.0, tie=3.0, smoothing=0.05)
 

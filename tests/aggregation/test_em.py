@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import crowdcore as cc
-from crowdcore.aggregation._em import clamp, start_posterior
+from crowdcore.aggregation._em import start_posterior
+from crowdcore.core.counts import clamp
 from testkit.crowds import simulate_crowd
 from tests.aggregation.contract import widen
 

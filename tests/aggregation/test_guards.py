@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import crowdcore as cc
-from crowdcore.aggregation._dependence import measure
-from crowdcore.aggregation._guards import collapse, disagreement
+from crowdcore.aggregation._statistics import collapse, disagreement, measure
 from crowdcore.analysis.evaluation.gold_scores import calibration
 from crowdcore.core.errors import DataError, SettingError
 from testkit.crowds import INDEPENDENT, simulate_crowd, simulated

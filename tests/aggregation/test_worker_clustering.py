@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from crowdcore.aggregation._held_out import held_out
+from crowdcore.aggregation._statistics import held_out
 from crowdcore.core.errors import SettingError
 from crowdcore.data.dataset import CrowdDataset
 from testkit.crowds import simulate_crowd

@@ -1,11 +1,9 @@
-from ._registry import (
-    get as get,
-    names as names,
-    rating_aggregators as rating_aggregators,
-)
 from .base import (
     RatingAggregator as RatingAggregator,
     RatingResult as RatingResult,
+    get as get,
+    names as names,
+    rating_aggregators as rating_aggregators,
 )
 from .mean import Mean as Mean
 from .median import Median as Median

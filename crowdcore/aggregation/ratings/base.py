@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.registry import Registry
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import FloatArray
 from crowdcore.data.ratings import RatingDataset
@@ -88,3 +89,26 @@ class RatingAggregator(Settings):
 
     @abstractmethod
     def _fit(self, dataset: RatingDataset, known: FloatArray) -> RatingResult: ...
+
+
+rating_aggregators: Registry[RatingAggregator] = Registry(
+    __package__,
+    RatingAggregator,
+    "aggregator",
+    group="crowdcore.rating-aggregators",
+)
+
+
+def names() -> list[str]:
+    """Names of all aggregators of ratings, e.g. ``"raykar-em"``."""
+    return list(rating_aggregators)
+
+
+def get(name: str, **settings: Any) -> RatingAggregator:
+    """The aggregator of ratings called ``name`` with these settings.
+
+    Raises:
+        SettingError: no such aggregator or setting.
+        PluginError: it is a plug-in that cannot be loaded.
+    """
+    return rating_aggregators.find(name)(**settings)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from crowdcore.aggregation.ratings.base import RatingAggregator, RatingResult
 from crowdcore.core.line_em import KNOWN, line_posterior
+from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray
 from crowdcore.data.lookups import sum_of, summed
 from crowdcore.data.ratings import RatingDataset
@@ -59,24 +59,21 @@ class RaykarEM(RatingAggregator):
     title: ClassVar[str] = "Raykar's EM"
     paper: ClassVar[str] = "Raykar et al., Learning From Crowds, JMLR 11, 2010"
 
-    bias_shrinkage: float = Field(
-        2.0, gt=0, title="Shrinkage of biases (ratings)", description="λ_b: a prior that weighs as many ratings."
+    bias_shrinkage: float = setting(
+        2.0, "Shrinkage of biases (ratings)", "λ_b: a prior that weighs as many ratings.", gt=0
     )
-    scale_shrinkage: float = Field(
+    scale_shrinkage: float = setting(
         10.0,
+        "Shrinkage of scales (ratings)",
+        "λ_s in units of the variance of the tasks' means: a prior that weighs as many ratings.",
         gt=0,
-        title="Shrinkage of scales (ratings)",
-        description="λ_s in units of the variance of the tasks' means: a prior that weighs as many ratings.",
     )
-    precision_shrinkage: float = Field(
-        5.0, ge=0, title="Shrinkage of precisions (ratings)", description="A prior that weighs as many ratings."
+    precision_shrinkage: float = setting(
+        5.0, "Shrinkage of precisions (ratings)", "A prior that weighs as many ratings.", ge=0
     )
-    max_iterations: int = Field(200, ge=1, title="Most iterations", description="Maximum number of EM iterations.")
-    tolerance: float = Field(
-        1e-4,
-        gt=0,
-        title="Tolerance",
-        description="EM stops when no true rating changes by more than this share of the range.",
+    max_iterations: int = setting(200, "Most iterations", "Maximum number of EM iterations.", ge=1)
+    tolerance: float = setting(
+        1e-4, "Tolerance", "EM stops when no true rating changes by more than this share of the range.", gt=0
     )
 
     def _fit(self, dataset: RatingDataset, known: FloatArray) -> RatingResult:

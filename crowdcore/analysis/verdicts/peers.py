@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from crowdcore.aggregation._dependence import beyond_independent
+from crowdcore.aggregation._statistics import beyond_independent
 from crowdcore.analysis.reference import Reference
 from crowdcore.analysis.statistics import row_shares
 from crowdcore.analysis.workers.confusion import refuse_beyond

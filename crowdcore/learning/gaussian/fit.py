@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from crowdcore.aggregation._class_names import new_names
-from crowdcore.aggregation._decomposition import Decomposition
+from crowdcore.aggregation._decomposition import Decomposition, new_names
 from crowdcore.aggregation.conal_em import ConalEM
 from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.learning.gaussian.calibration import gold_power, held_out_power
