@@ -11,7 +11,7 @@ import typer
 
 from crowdcore.cli._options import Accept, DatasetName, Device, HideNames, Json, Read, open_dataset, settings
 from crowdcore.cli._output import print_json, print_table
-from crowdcore.cli._words import as_typed
+from crowdcore.cli._words import in_command
 from crowdcore.core.errors import SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, load_dataset, sources
 from crowdcore.data.catalogue import dataset_folders
@@ -39,7 +39,7 @@ def examine(path: AnyPath, read: Read = None, json: Json = False) -> None:
     from crowdcore.data import examine as examine_file
 
     report = examine_file(path, **settings(read, "--read")).report
-    print_json(report.as_dict()) if json else print(as_typed(report.text()))
+    print_json(report.as_dict()) if json else print(report.text(in_command))
 
 
 def examine_ratings(path: AnyPath, read: Read = None, json: Json = False) -> None:
@@ -47,7 +47,7 @@ def examine_ratings(path: AnyPath, read: Read = None, json: Json = False) -> Non
     from crowdcore.data import examine_ratings as examine_file
 
     report = examine_file(path, **settings(read, "--read")).report
-    print_json(report.as_dict()) if json else print(as_typed(report.text()))
+    print_json(report.as_dict()) if json else print(report.text(in_command))
 
 
 def fetch(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.data.dictionary import Codes
 from crowdcore.data.report import Finding, Level, make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
@@ -53,15 +53,23 @@ class MappingError(DataError):
         columns: the columns there are.
         roles: role -> column, as far as recognised.
         file: the file.
-        options: what to pass, e.g. ``worker=…``.
+        settings: which to pass, e.g. ``worker``.
+        effect: what that does.
     """
 
     def __init__(
-        self, what: str, columns: Iterable[str], roles: dict[str, str], file: str | Path | None, options: str
+        self,
+        what: str,
+        columns: Iterable[str],
+        roles: dict[str, str],
+        file: str | Path | None,
+        *settings: str,
+        effect: str = "",
     ) -> None:
         self.columns, self.roles = tuple(columns), dict(roles)
         listed = ", ".join(repr(c) for c in self.columns[:12]) + (" …" if len(self.columns) > 12 else "")
-        super().__init__(what, f"Its columns are {listed}. Say which with {options}.", file=file)
+        remedy = Remedy(settings, effect=effect)
+        super().__init__(what, f"Its columns are {listed}.", file=file, code="columns", remedies=(remedy,))
 
 
 def plain(column: str) -> str:
@@ -82,7 +90,7 @@ def assign_roles(table: Table, settings: ReadSettings) -> dict[str, str]:
         column = getattr(settings, role)
         if column is not None:
             if column not in columns:
-                raise MappingError(f"There is no column {column!r}", columns, {}, table.path, f"{role}=…")
+                raise MappingError(f"There is no column {column!r}", columns, {}, table.path, role)
             roles[role] = column
     by_name: dict[str, str] = {}
     for column in reversed(columns):
@@ -114,7 +122,7 @@ def need_roles(roles: dict[str, str], needed: Iterable[str], columns: tuple[str,
             columns,
             roles,
             file,
-            ", ".join(f"{role}=…" for role in lacking),
+            *lacking,
         )
 
 
@@ -124,12 +132,12 @@ def alias_findings(roles: dict[str, str], columns: tuple[str, ...], settings: Re
     for role, column in roles.items():
         if getattr(settings, role) is None and column != role:
             sentence = f"Column {column!r} was taken as the {role}"
-            findings.append(Finding("alias", "note", sentence, column=column, remedy=f"Else pass {role}=…."))
+            findings.append(Finding("alias", "note", sentence, column=column, remedies=(Remedy(role, when="not"),)))
         rivals = [c for c in columns if plain(c) in ALIASES[role] and c not in roles.values()]
         if role in ("task", "worker", "label", "gold") and rivals and getattr(settings, role) is None:
             listed = ", ".join(repr(c) for c in rivals[:3])
             sentence = f"{listed} could be the {role} too; {column!r} was taken"
-            findings.append(Finding("alias-rival", "warning", sentence, remedy=f"Else pass {role}=…."))
+            findings.append(Finding("alias-rival", "warning", sentence, remedies=(Remedy(role, when="not"),)))
     return findings
 
 
@@ -252,7 +260,7 @@ def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
 def _named(table: Table, workers: tuple[str, ...], roles: dict[str, str]) -> tuple[str, ...]:
     for name in workers:
         if name not in table.columns:
-            raise MappingError(f"There is no column {name!r}", table.columns, {}, table.path, "workers=…")
+            raise MappingError(f"There is no column {name!r}", table.columns, {}, table.path, "workers")
         if name in roles.values() or workers.count(name) > 1:
             raise SettingError("workers", "name columns once each that play no other role", name)
     return tuple(c for c in table.columns if c in workers)
@@ -310,15 +318,15 @@ def _findings(workers: tuple[str, ...], aside: dict[str, str], named: bool) -> t
     sentence = f"{plural(len(workers), 'column')} {'was' if len(workers) == 1 else 'were'} read as workers: {listed}"
     alone = len(workers) == 1 and not named
     level: Level = "warning" if alone else "note"
-    remedy = f"If it holds the true classes, pass gold={workers[0]!r}." if alone else ""
-    found = Finding("worker-columns", level, sentence, len(workers), examples=workers[:SHOWN], remedy=remedy)
+    remedies: tuple[Remedy, ...] = (Remedy("gold", workers[0], when="it holds the true classes"),) if alone else ()
+    found = Finding("worker-columns", level, sentence, len(workers), examples=workers[:SHOWN], remedies=remedies)
     findings = [found] if workers else []
     if aside:
         listed = ", ".join(f"{c!r} ({what})" for c, what in [*aside.items()][:SHOWN])
         more = f" and {len(aside) - SHOWN:,} more" if len(aside) > SHOWN else ""
         verb = "is" if len(aside) == 1 else "are"
         what = f"{plural(len(aside), 'column')} that {verb} no worker"
-        remedy = "" if named else "If one is a worker, pass all workers with workers=[…]; if one is the gold, gold=…."
+        remedies = (Remedy("workers", when="one is a worker"), Remedy("gold", when="one is the gold"))
 
         change = make_change(
             "columns-left-out",
@@ -327,7 +335,7 @@ def _findings(workers: tuple[str, ...], aside: dict[str, str], named: bool) -> t
             detail=f": {listed}{more}",
             count=len(aside),
             examples=tuple(aside)[:SHOWN],
-            remedy=remedy,
+            remedies=() if named else remedies,
         )
         findings.append(replace(change, level="note") if named else change)
     return tuple(findings)

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import Codes, arrow_column, clean
 from crowdcore.data.ratings import RatingDataset
@@ -114,9 +114,7 @@ def _gold_adder(frame: pd.DataFrame, gold: Gold) -> Callable[[Raw], Raw] | None:
 def _by_row(gold: pd.Series[Any], index: pd.Index[Any]) -> pd.Series[Any]:
     """True classes by the names of a wide frame's rows, 1, 2, 3 …, from those by its index."""
     if not index.is_unique:
-        raise DataError(
-            "`gold` is matched by the frame's index, which names a row twice", "Name the tasks with task=…."
-        )
+        raise DataError("`gold` is matched by the frame's index, which names a row twice", remedies=(Remedy("task"),))
     rows = index.get_indexer(gold.index)
     return gold.set_axis([str(row + 1) if row >= 0 else f"none {i}" for i, row in enumerate(rows)])
 

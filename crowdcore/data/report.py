@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from crowdcore.core.errors import Phrasing, Remedy, in_python, phrase
 from crowdcore.core.types import AnyArray
 
 Level = Literal["note", "warning", "change"]
@@ -32,6 +33,7 @@ class Finding:
         column: the column concerned, as it is called in the file.
         examples: a few of the values concerned.
         remedy: advice that reads the same everywhere, one sentence.
+        remedies: what to set.
         left_out: how many of the file's annotation rows (wide: cells) become no annotation for this reason.
         accepted: ``sentence`` once a change was accepted; empty: it reads the same.
     """
@@ -46,13 +48,25 @@ class Finding:
     remedy: str = ""
     left_out: int = 0
     accepted: str = ""
+    remedies: tuple[Remedy, ...] = ()
 
     @property
     def note(self) -> str:
-        """The finding in the notes of the dataset: a change as accepted, without its remedy."""
-        if self.level != "change":
-            return str(self)
-        return f"{self.accepted or self.sentence}{self._place}."
+        """The finding in the notes of a dataset: a change as accepted; it does not say what to set."""
+        return self.statement if self.level != "change" else f"{self.accepted or self.sentence}{self._place}."
+
+    @property
+    def statement(self) -> str:
+        """Sentence, place and advice, without what to set."""
+        return f"{self.sentence}{self._place}. {self.remedy}".rstrip()
+
+    def advice(self, action: Phrasing = in_python) -> str:
+        """What to do about it, as Python, the commands or the app phrase it."""
+        return f"{self.remedy} {phrase(self.remedies, action)}".strip()
+
+    def phrased(self, action: Phrasing) -> str:
+        """The whole text, its remedies phrased by ``action``."""
+        return f"{self.statement} {phrase(self.remedies, action)}".rstrip()
 
     @property
     def _place(self) -> str:
@@ -64,7 +78,7 @@ class Finding:
         return f" ({'; '.join(place)})" if place else ""
 
     def __str__(self) -> str:
-        return f"{self.sentence}{self._place}. {self.remedy}".rstrip()
+        return self.phrased(in_python)
 
 
 @dataclass(frozen=True)
@@ -209,8 +223,8 @@ class ImportReport:
             return ""
         return "Rows are counted without the header: row 1 is the first below it."
 
-    def text(self) -> str:
-        """The report for people, one statement a line."""
+    def text(self, action: Phrasing = in_python) -> str:
+        """The report for people, one statement a line; remedies as Python, or another door, phrases them."""
         shown = ", ".join(self.classes[:10]) + (" …" if len(self.classes) > 10 else "")
         labels = f"{plural(len(self.classes), 'class')} ({self.classes_from}): {shown}"
         if self.rating_range is not None:
@@ -229,18 +243,19 @@ class ImportReport:
             f"{plural(self.n_rows, unit)} in the file, {self.n_left_out:,} left out",
         ]
         words = {"change": "CHANGES", "warning": "warning", "note": "note"}
-        found = [f"{words[f.level]}: {f}" for f in self.findings]
+        found = [f"{words[f.level]}: {f.phrased(action)}" for f in self.findings]
         return "\n".join([*lines, *found, *([self.rows_counted] if self.rows_counted else [])])
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self, action: Phrasing = in_python) -> pd.DataFrame:
         """The findings as a table: level, code, sentence, count, left_out, rows, column, examples, remedy."""
-        names = ["level", "code", "sentence", "count", "left_out", "rows", "column", "examples", "remedy"]
-        table = [[getattr(f, name) for name in names] for f in self.findings]
-        frame = pd.DataFrame(table, columns=names)
+        names = ["level", "code", "sentence", "count", "left_out", "rows", "column", "examples"]
+        table = [[*(getattr(f, name) for name in names), f.advice(action)] for f in self.findings]
+        frame = pd.DataFrame(table, columns=[*names, "remedy"])
         for name in ("rows", "examples"):
             frame[name] = [", ".join(map(str, values)) for values in frame[name]]
         return frame
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain lists, strings and numbers, for ``--json``."""
-        return asdict(self)
+        findings = [asdict(finding) | {"remedy": finding.advice()} for finding in self.findings]
+        return asdict(self) | {"findings": findings}

@@ -14,12 +14,12 @@ from dashboard import state
 from dashboard.components.numbers import numbers
 from dashboard.components.rating_scale import ask_kind, ask_scale, reading
 from dashboard.components.table import table
-from dashboard.components.text import as_chosen, as_text, count, listed
+from dashboard.components.text import as_text, count, in_app, listed
 from dashboard.components.variants import merging, open_questions
 from dashboard.services import uploads
 
 if TYPE_CHECKING:
-    from crowdcore.data import Finding, Import, ImportReport, RatingImport
+    from crowdcore.data import Finding, Import, ImportReport
 
 MINUS_ONE = {("-1",): "No label", (): "A label"}  # setting `missing` -> what -1 is
 SEVERAL = {"drop": "Leave out", "keep": "Each combination is a class"}
@@ -43,20 +43,29 @@ def importer() -> None:
         st.caption("The file stays on this machine, in the app's workspace.")
         return
     mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
-    ask_kind(path, mapping)
+    place, found = st.container(), None
     try:
         found = understood(path, mapping)
     except CrowdError as error:
+        question = getattr(error, "code", "") == "many-numbers"
+        with place:
+            ask_kind(path, mapping, None if question else "classes")
+        if question:
+            st.warning(as_text(error.phrased(in_app)), icon=":material/help:")
+            return
         if not mapping:
             raise
-        st.error(as_text(error), icon=":material/error:")
+        st.error(as_text(error.phrased(in_app)), icon=":material/error:")
         st.button("Undo the choices", icon=":material/undo:", on_click=mapping.clear)
         return
+    rated = found is not None and found.report.rating_range is not None
+    with place:
+        ask_kind(path, mapping, "ratings" if rated else "classes")
     if found is not None:
         offer(found, path, mapping)
 
 
-def understood(path: str, mapping: dict[str, Any]) -> Import | RatingImport | None:
+def understood(path: str, mapping: dict[str, Any]) -> Import | None:
     """What a file holds; None while the user has to say more, which is asked for."""
     how = tuple(sorted(mapping.items()))
     if mapping.get("kind") == "ratings":
@@ -76,7 +85,7 @@ def understood(path: str, mapping: dict[str, Any]) -> Import | RatingImport | No
     return None
 
 
-def offer(found: Import | RatingImport, path: str, mapping: dict[str, Any]) -> None:
+def offer(found: Import, path: str, mapping: dict[str, Any]) -> None:
     """What was understood, what can be read otherwise, and the way in."""
     report(found, path)
     merging(found.report, mapping, path)
@@ -171,7 +180,7 @@ def unusable(finding: Finding) -> None:
     st.warning(listed(finding.sentence.partition(":")[0], named, finding.remedy), icon=":material/broken_image:")
 
 
-def report(found: Import | RatingImport, path: str) -> None:
+def report(found: Import, path: str) -> None:
     """What was understood, what would change, what looks odd."""
     told = found.report
     how = ", ".join(part for part in (told.format, told.encoding) if part)
@@ -197,7 +206,7 @@ def report(found: Import | RatingImport, path: str) -> None:
     elif told.format == "long" and not span:
         st.caption("No column called 'timestamp' or 'seconds' holds times, so drift and speed cannot be judged.")
     if told.changes:
-        changes = [as_chosen(str(change)) for change in told.changes]
+        changes = [change.phrased(in_app) for change in told.changes]
         st.warning(listed("Importing would leave out or merge", changes), icon=":material/content_cut:")
     elif open_questions(told):
         st.info("Nothing is dropped or merged yet. Below: names that may be the same.", icon=":material/call_merge:")
@@ -206,10 +215,10 @@ def report(found: Import | RatingImport, path: str) -> None:
         st.success(f"{what} would be dropped or merged.", icon=":material/check_circle:")
     for finding in told.unusable:
         unusable(finding)
-    others = told.frame()
+    others = told.frame(in_app)
     apart = others["code"].isin([finding.code for finding in told.unusable])
     others = others[(others["level"] != "change") & ~apart].reset_index(drop=True)
     if len(others):
-        table(others.assign(remedy=others["remedy"].map(as_chosen)), "findings", name="findings", noun="finding")
+        table(others, "findings", name="findings", noun="finding")
     if told.rows_counted:
         st.caption(told.rows_counted)

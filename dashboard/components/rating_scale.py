@@ -46,18 +46,18 @@ def reading(
     return {"key": key, "on_change": chosen}
 
 
-def ask_kind(path: str, mapping: dict[str, Any]) -> None:
-    """What the labels are; settings that mean nothing for the other kind are forgotten."""
+def ask_kind(path: str, mapping: dict[str, Any], found: str | None) -> None:
+    """What the labels are, if not what was found; settings that mean nothing for the other kind are forgotten."""
     key = f"kind-{path}"
 
     def chosen() -> None:
         for name in set(mapping) - uploads.COMMON:
             del mapping[name]
-        if st.session_state[key] == "ratings":
-            mapping["kind"] = "ratings"
+        mapping["kind"] = st.session_state[key]
 
-    state.show(key, mapping.get("kind", "classes"))
-    st.radio("The labels are", list(KINDS), format_func=KINDS.__getitem__, key=key, on_change=chosen, horizontal=True)
+    state.show(key, mapping.get("kind", found))
+    bound = {"key": key, "on_change": chosen}
+    st.radio("The labels are", list(KINDS), index=None, format_func=KINDS.__getitem__, horizontal=True, **bound)
 
 
 def ask_scale(path: str, mapping: dict[str, Any], found: RatingValues) -> bool:

@@ -10,17 +10,8 @@ from crowdcore.core.errors import Remedy, in_python
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # What Streamlit rewrites after Markdown has been parsed: icons, addresses, arrows, dashes.
 _LATE = re.compile(r"(?<=:)(?=\w|//)|(?<=www)(?=\.)|(?<=\w)(?=@)|(?<=[-<])(?=[->])", re.IGNORECASE)
-# Arguments of `read_dataset` in remedies -> where the page Data offers them.
+# Settings of reading -> where the page Data offers them.
 _COLUMNS = "“Columns and repeats”"
-_CHOICES = (
-    (re.compile(r"\bpass (?:task|worker|label|gold)=(?:…|'[^']*')"), f"choose it in {_COLUMNS}"),
-    (re.compile(r"\bname the column of the task with task=…"), f"choose the column of the task in {_COLUMNS}"),
-    (re.compile(r"\bPass repeats='first', 'last' or 'majority' to reduce"), f"“Repeats” in {_COLUMNS} reduces"),
-    (re.compile(r"\bTo merge them, pass merge_(?:classes|workers)='variants'"), "A button below merges them"),
-    (re.compile(r"\bTo leave them out, pass multi_select='drop'"), "A button below leaves them out"),
-    (re.compile(r"\bPass flagged='drop' to leave"), f"“Flagged by the tool” in {_COLUMNS} leaves"),
-    (re.compile(r"\bPass multi_select='keep' to make"), f"“Several choices” in {_COLUMNS} makes"),
-)
 _WIDGETS = {"repeats": "Repeats", "flagged": "Flagged by the tool", "multi_select": "Several choices"}
 _BUTTONS = {("merge_classes", "variants"), ("merge_workers", "variants"), ("multi_select", "drop")}
 _JOINER = "\u2060"  # an invisible character of no width
@@ -32,20 +23,11 @@ def as_text(text: object) -> str:
     return _PUNCTUATION.sub(r"\\\1", joined)
 
 
-def as_chosen(remedy: str) -> str:
-    """A remedy of the library with the choices of the page *Data* in place of Python's arguments.
-
-    >>> as_chosen("Else pass task=….")
-    'Else choose it in “Columns and repeats”.'
-    """
-    for pattern, instead in _CHOICES:
-        remedy = pattern.sub(instead, remedy)
-    return remedy
-
-
 def in_app(remedy: Remedy) -> str:
     """A remedy's action as the page *Data* offers it: ``choose it in “Columns and repeats”``."""
     (setting, *_), value = remedy.settings, remedy.value
+    if setting in {"kind", "low", "levels"}:
+        return f"choose “{'Classes' if value == 'classes' else 'Ratings'}” above"
     if remedy.of == "read" and isinstance(value, str) and (setting, value) in _BUTTONS:
         return "press the button below"
     if remedy.of == "read" and setting in _WIDGETS:

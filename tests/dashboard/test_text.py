@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from crowdcore.core.errors import Remedy
-from dashboard.components.text import as_chosen, as_text, count, in_app, listed, number, percent
+from dashboard.components.text import as_text, count, in_app, listed, number, percent
 
 
 @given(st.text())
@@ -42,23 +42,6 @@ def test_numbers() -> None:
     assert percent(float("nan")) == "–"
     assert number(1.11624) == "1.116"
     assert number(float("nan")) == "–"
-
-
-@pytest.mark.parametrize(
-    ("remedy", "said"),
-    [
-        ("Else pass worker=….", "Else choose it in “Columns and repeats”."),
-        ("If it holds the true classes, pass gold='a b'.", "true classes, choose it in “Columns and repeats”."),
-        (
-            "Pass repeats='first', 'last' or 'majority' to reduce them.",
-            "“Repeats” in “Columns and repeats” reduces them.",
-        ),
-        ("To merge them, pass merge_classes='variants'.", "A button below merges them."),
-        ("Check the label column.", "Check the label column."),
-    ],
-)
-def test_remedies_name_the_choices_of_the_page(remedy: str, said: str) -> None:
-    assert as_chosen(remedy).endswith(said)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.registry import Registry
 from crowdcore.data.columns import MappingError, assign_roles, need_roles
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
@@ -83,14 +83,15 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
         columns = source.table.columns
         source.table.refuse_document()
         need_roles(assign_roles(source.table, settings), ("task", "worker", "label"), columns, source.path)
-        raise MappingError("The columns do not fit any format", columns, {}, source.path, "task=…, worker=…, label=…")
+        raise MappingError("The columns do not fit any format", columns, {}, source.path, "task", "worker", "label")
     if source.content is not None and source.content.kind == "folder":
         remedy = (
             "A dataset folder holds annotations.* (task, worker, label) or classes.txt and tasks.*; a folder of images "
             "holds a subfolder for each class."
         )
         raise DataError("This folder holds no dataset", remedy, file=source.path)
-    raise DataError(f"No format fits. Known: {', '.join(readers)}", "Name one with format=….", file=source.path)
+    what = f"No format fits. Known: {', '.join(readers)}"
+    raise DataError(what, file=source.path, remedies=(Remedy("format"),))
 
 
 def _may_fit(name: str, source: Source) -> bool:

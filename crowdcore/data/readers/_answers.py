@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.core.types import IntArray
 from crowdcore.data.columns import ALIASES, plain
 from crowdcore.data.dictionary import strings
@@ -42,8 +42,8 @@ _REASONS: dict[str, tuple[str, str]] = {
 }
 _BESIDE = ("prediction", "region", "relation")
 _REMEDIES = {
-    "several-choices": "Pass multi_select='keep' to make each combination a class of its own.",
-    "unmarked": "The tool also exports texts that a worker has not opened; if all were opened, pass unmarked='keep'.",
+    "several-choices": Remedy("multi_select", "keep", "make each combination a class of its own"),
+    "unmarked": Remedy("unmarked", "keep", when="workers have opened all texts that the tool exported"),
 }
 
 
@@ -51,7 +51,8 @@ def left_out(code: str, rows: Sequence[int] | IntArray) -> Finding:
     """The finding about what is left out, ``rows`` holding the file row of each."""
     noun, reason = _REASONS[code]
     what, lost = f"{plural(len(rows), noun)} {reason}", 0 if code in _BESIDE else len(rows)
-    return make_change(code, what, "be left out", np.asarray(rows), left_out=lost, remedy=_REMEDIES.get(code, ""))
+    remedies = (_REMEDIES[code],) if code in _REMEDIES else ()
+    return make_change(code, what, "be left out", np.asarray(rows), left_out=lost, remedies=remedies)
 
 
 def ground_truth(rows: IntArray, n: int) -> Finding:
@@ -160,8 +161,9 @@ class Answers:
         for role in ("task", "worker", "gold", "split", *MEDIA):
             name = getattr(self.settings, role)
             if name not in (None, self.columns.get(role)):
-                remedy = "Its columns are fixed; pass format='long' to read the file as a plain table."
-                raise SettingError(role, "be left out for this format", name, remedy)
+                remedy = Remedy("format", "long", "read the file as a plain table")
+                what = "be left out for this format, whose columns are fixed"
+                raise SettingError(role, what, name, remedies=(remedy,))
 
     def task_name(self, given: object, number: int) -> str:
         """What a task is called: its id, or its number where it has none.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from crowdcore.core.errors import Remedy
 from crowdcore.core.types import BoolArray
 from crowdcore.data.columns import ALIASES, MappingError, plain
 from crowdcore.data.dictionary import Codes, strings
@@ -79,7 +80,7 @@ def only_question(questions: Iterable[str], source: Source, settings: ReadSettin
     if settings.label in names:
         return str(settings.label)
     what = f"There is no question {settings.label!r}" if settings.label else "There are several questions"
-    raise MappingError(what, names, dict(roles), source.path, "label=…")
+    raise MappingError(what, names, dict(roles), source.path, "label")
 
 
 def other_questions(questions: Iterable[str], chosen: str) -> list[Finding]:
@@ -89,7 +90,11 @@ def other_questions(questions: Iterable[str], chosen: str) -> list[Finding]:
         return []
     listed = ", ".join(map(repr, others[:5])) + (" …" if len(others) > 5 else "")
     sentence = f"{chosen!r} is read; the answers to {listed} are not"
-    return [Finding("other-questions", "note", sentence, len(others), remedy="Else pass label=….")]
+    return [
+        Finding(
+            "other-questions", "note", sentence, len(others), remedies=(Remedy("label", when="another one is meant"),)
+        )
+    ]
 
 
 def input_roles(columns: Iterable[str], prefix: str) -> dict[str, str]:
@@ -193,8 +198,8 @@ def drop_flagged(raw: Raw, table: Table, column: str, bad: Iterable[str], settin
     sentence = (
         f"{plural(len(rows), 'annotation')} kept although {column} says {flags.values[int(flags.codes[rows[0]])]}"
     )
-    remedy = "Pass flagged='drop' to leave them out."
-    found = make_finding("flagged", "warning", sentence, raw.row_numbers(rows), remedy=remedy)
+    remedies = (Remedy("flagged", "drop", "leave them out"),)
+    found = make_finding("flagged", "warning", sentence, raw.row_numbers(rows), remedies=remedies)
     return replace(raw, findings=(*raw.findings, found))
 
 

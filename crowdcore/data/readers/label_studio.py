@@ -164,20 +164,25 @@ def _one(controls: dict[str, str], named: str | None, source: Source) -> str:
     roles = {"task": "id", "worker": "completed_by"}
     spans = [name for name, kind in controls.items() if kind == SPANS]
     if named is not None and named not in (*names, *ratings, *spans):
-        raise MappingError(f"No control called {named!r} holds choices", names, roles, source.path, "label=…")
+        raise MappingError(f"No control called {named!r} holds choices", names, roles, source.path, "label")
     if named is not None:
         return named
     if len(names) == 1:
         return names[0]
     if names:
-        raise MappingError("Several controls hold choices", names, roles, source.path, "label=…")
+        raise MappingError("Several controls hold choices", names, roles, source.path, "label")
     if len(spans) == 1:
         return spans[0]
     if spans:
-        raise MappingError("Several controls hold spans", spans, roles, source.path, "label=…")
+        raise MappingError("Several controls hold spans", spans, roles, source.path, "label")
     if ratings:
         raise MappingError(
-            "No annotation holds choices, only ratings", ratings, roles, source.path, "label=… to read them as classes"
+            "No annotation holds choices, only ratings",
+            ratings,
+            roles,
+            source.path,
+            "label",
+            effect="read them as classes",
         )
     kinds = Counter(kind.removeprefix("region ") for kind in controls.values())
     seen = f"; there are {', '.join(kinds)}" if kinds else ""

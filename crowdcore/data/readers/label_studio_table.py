@@ -33,7 +33,7 @@ class LabelStudioTable(Reader):
             raise DataError(f"There is no column {min(lacking)!r}", "Label Studio's CSV has one.", file=source.path)
         control = settings.label or _control(source)
         if control not in columns:
-            raise MappingError(f"There is no column {control!r}", columns, {}, source.path, "label=…")
+            raise MappingError(f"There is no column {control!r}", columns, {}, source.path, "label")
         answers = Answers(source, settings, {"task": "id", "worker": "annotator", "label": control})
         for number, record in enumerate(records(source), 1):
             task = answers.task_name(record.get("id"), number)
@@ -58,7 +58,7 @@ def _control(source: Source) -> str:
     names = [c for c in source.need_table().columns if c not in _TOOL and plain(c) not in media]
     if len(names) != 1:
         roles = {"task": "id", "worker": "annotator"}
-        raise MappingError("Which column holds the choices is not certain", names, roles, source.path, "label=…")
+        raise MappingError("Which column holds the choices is not certain", names, roles, source.path, "label")
     return names[0]
 
 

@@ -134,9 +134,9 @@ def _one_question(table: JsonTable, named: str | None, source: Source) -> str:
     if named in found:
         return str(named)
     if found and named is not None:
-        raise MappingError(f"No line has an answer in {named!r}", found, roles, source.path, "label=…")
+        raise MappingError(f"No line has an answer in {named!r}", found, roles, source.path, "label")
     if len(found) > 1:
-        raise MappingError("There are choices and accepted suggestions", found, roles, source.path, "label=…")
+        raise MappingError("There are choices and accepted suggestions", found, roles, source.path, "label")
     if not found:
         what = "These lines hold regions or texts that workers drew or wrote, not classes or spans of texts"
         raise DataError(what, "Choices, accepted or rejected suggestions, and spans are read.", file=source.path)

@@ -46,7 +46,7 @@ class Toloka(Reader):
         task = settings.task or (_TASK if _TASK in table.columns else inputs[0] if len(inputs) == 1 else None)
         if task is None:
             what = "Which column names the task is not certain"
-            raise MappingError(what, inputs or table.columns, roles, source.path, "task=…")
+            raise MappingError(what, inputs or table.columns, roles, source.path, "task")
         question = only_question(outputs, source, settings, {"task": task, **roles})
         roles |= {"task": task, "label": question}
         golden = question.replace("OUTPUT:", "GOLDEN:", 1)

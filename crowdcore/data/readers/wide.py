@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.memory import release_memory
 from crowdcore.core.types import IntArray
 from crowdcore.data.columns import ALIASES, RATING_ALIASES, alias_findings, find_workers, plain
@@ -60,7 +60,7 @@ class WideTable(Reader):
         found = find_workers(table, settings)
         roles, workers = found.roles, found.workers
         if not workers:
-            raise DataError("There is no column of a worker", "Name them with workers=….", file=source.path)
+            raise DataError("There is no column of a worker", file=source.path, remedies=(Remedy("workers"),))
         if table.repeated:
             twice = min(table.repeated)
             raise DataError(f"Two columns are called {twice!r}", "Rename one.", file=source.path, column=twice)
@@ -136,9 +136,9 @@ def _without_minus_one(label: Codes, cells: int, settings: ReadSettings) -> tupl
         return None, []
     gone = np.append([name in MINUS_ONE for name in names], False)[label.codes]
     n = int(gone.sum())
-    remedy = 'If -1 is a label, pass missing=[]; if it means “missing”, pass missing=["-1"].'
+    remedies = (Remedy("missing", [], when="-1 is a label"), Remedy("missing", ["-1"], when="it means “missing”"))
     what = f"{n:,} of {plural(cells, 'cell')} that hold -1"
-    found = make_change("minus-one", what, "be read as missing", count=n, remedy=remedy, left_out=n)
+    found = make_change("minus-one", what, "be read as missing", count=n, remedies=remedies, left_out=n)
     return np.flatnonzero(~gone), [replace(found, level="note") if settings.classes is not None else found]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crowdcore.core.errors import Remedy
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.lookups import counted
 from crowdcore.data.media import ADDRESSES, SUFFIXES, blank_texts, image_faults, image_names, is_address
@@ -83,8 +84,8 @@ def crowd_findings(tally: Tally, per_task: IntArray, tasks: Arrow, workers: list
     )
     if len(per_task) >= ENOUGH and per_task.max() == 1:
         sentence = f"None of {plural(len(per_task), 'task')} has two labels: agreement cannot be measured"
-        remedy = "If a row number was read as the task, name the column of the task with task=…."
-        findings.append(Finding("no-shared-tasks", "warning", sentence, len(per_task), remedy=remedy))
+        remedies = (Remedy("task", when="a row number was read as the task"),)
+        findings.append(Finding("no-shared-tasks", "warning", sentence, len(per_task), remedies=remedies))
     if np.count_nonzero(tally.per_class) > 1:
         same = (tally.answers == 1) & (tally.per_worker >= ENOUGH)
         wording = f"who gave the same answer to all of their {ENOUGH} or more tasks"

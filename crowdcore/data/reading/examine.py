@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.memory import frugal_memory, release_memory
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import clean
@@ -48,13 +48,13 @@ class Import:
         """
         changes = () if accept else self.report.changes
         if changes:
-            others = len(changes) - 1
-            more = f"There {'is' if others == 1 else 'are'} {plural(others, 'more such finding')}"
-            more = f". {more}. Correct" if others else ": correct"
+            first, others = changes[0], len(changes) - 1
+            more = f" There {'is' if others == 1 else 'are'} {plural(others, 'more such finding')}." if others else ""
             raise DataError(
-                f"{self.report.source}: {str(changes[0]).removesuffix('.')}",
-                f"Nothing was imported{more} the file, or pass accept=True (--accept) to continue. "
-                f"{self.report.rows_counted}",
+                f"{self.report.source}: {first.statement.removesuffix('.')}",
+                f"Nothing was imported.{more} {self.report.rows_counted}".rstrip(),
+                code=first.code,
+                remedies=(*first.remedies, Remedy.accept()),
             )
         return self._dataset
 

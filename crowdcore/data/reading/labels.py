@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -107,7 +106,8 @@ class Classes:
             f": {listed}{more}",
             column=raw.roles.get(role),
             examples=tuple(word for word, _ in words.most_common(5)),
-            remedy="" if combined else "Correct them, or pass the full list with classes=….",
+            remedy="" if combined else "Correct them, or list all classes.",
+            remedies=() if combined else (Remedy("classes"),),
         )
         return [(finding, rows)]
 
@@ -121,7 +121,7 @@ class Classes:
         names, n, found = self.names, int(per_class.sum()), self.source == "labels found"
         if len(names) == 1:
             sentence = f"There is only one class, {names[0]!r}: workers cannot disagree"
-            findings.append(Finding("single-class", "warning", sentence, remedy="Pass all classes with classes=…."))
+            findings.append(Finding("single-class", "warning", sentence, remedies=(Remedy("classes"),)))
         if found and len(names) > 100 and 4 * len(names) > n:
             sentence = f"{len(names):,} classes for {plural(n, 'annotation')}: the labels may be free text"
             findings.append(Finding("many-classes", "warning", sentence, len(names), remedy="Check the label column."))
@@ -136,16 +136,20 @@ class Classes:
         if odd:
             which = f"The class {odd[0]!r}" if len(odd) == 1 else f"Each of the classes {', '.join(map(repr, odd))}"
             sentence = f"{which} may mean that there is no label"
-            remedy = f"If so, pass missing={json.dumps(odd, ensure_ascii=False)}."
-            findings.append(Finding("looks-missing", "warning", sentence, len(odd), examples=tuple(odd), remedy=remedy))
+            remedies = (Remedy("missing", odd, when="so"),)
+            findings.append(
+                Finding("looks-missing", "warning", sentence, len(odd), examples=tuple(odd), remedies=remedies)
+            )
         numbers: dict[float, list[str]] = {}
         for name in names:
             if re.fullmatch(_NUMBER, name):
                 numbers.setdefault(float(name), []).append(name)
         for same in (same for same in numbers.values() if len(same) > 1):
             sentence = f"The classes {' and '.join(map(repr, same))} are the same number"
-            remedy = "If they are one class, name them with merge_classes=…."
-            findings.append(Finding("same-number", "warning", sentence, len(same), examples=tuple(same), remedy=remedy))
+            remedies = (Remedy("merge_classes", when="they are one class"),)
+            findings.append(
+                Finding("same-number", "warning", sentence, len(same), examples=tuple(same), remedies=remedies)
+            )
         return findings
 
 
@@ -161,7 +165,7 @@ def find_classes(raw: Raw, settings: ReadSettings, label: Codes, gold: Codes | N
         return Classes(_tidy(raw.classes, raw), raw.classes_from)
     names = list({name for codes in (label, gold) if codes is not None for name in codes.values.to_pylist()})
     if not names:
-        raise DataError("There is no label", "Pass the class list with classes=….", file=raw.path)
+        raise DataError("There is no label", file=raw.path, code="no-label", remedies=(Remedy("classes"),))
     if settings.kind is None:
         _refuse_many_numbers(names, raw)
     return Classes(tuple(names[i] for i in natural_order(names)), "labels found")
@@ -193,8 +197,8 @@ def _refuse_many_numbers(names: list[str], raw: Raw) -> None:
         column=raw.roles.get("label"),
         code="many-numbers",
         remedies=(
-            Remedy(("low", "high"), when="they are ratings, which may also be lower or higher"),
-            Remedy.read_as("classes", when="they are classes"),
+            Remedy.read_as("ratings", when="they are ratings"),
+            Remedy("kind", "classes", when="they are classes"),
         ),
     )
 
@@ -246,16 +250,18 @@ class Ratings:
             "not-a-number": (
                 none,
                 words,
-                "Correct them, or pass all words with levels=…." if self.levels else "Write numbers such as 2.5.",
+                "" if self.levels else "Write numbers such as 2.5.",
+                ("levels",) if self.levels else (),
             ),
             "outside-range": (
                 ~none & ~self.known(numbers),
                 f"outside {self.low:g}…{self.high:g}",
-                "Correct them, or pass the range with low=… and high=….",
+                "",
+                ("low", "high"),
             ),
         }
         wrong: list[Wrong] = []
-        for code, (flags, what, remedy) in kinds.items():
+        for code, (flags, what, remedy, settings) in kinds.items():
             rows = np.flatnonzero(flags & ~codes.missing) if flags.any() else np.empty(0, np.int64)
             if not len(rows):
                 continue
@@ -270,6 +276,7 @@ class Ratings:
                 column=column,
                 examples=examples,
                 remedy=remedy,
+                remedies=(Remedy(settings, when="they are not wrong"),) if settings else (),
             )
             wrong.append((finding, rows))
         return wrong

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
 from crowdcore.data.dataset import SPLITS
 from crowdcore.data.dictionary import Codes, clean, natural_order, strings
@@ -357,8 +357,8 @@ def without_repeats(
     )
     shown = np.sort(raw.row_numbers(later if given.rows is None else given.rows[later]))
     if settings.repeats == "keep":
-        remedy = "Pass repeats='first', 'last' or 'majority' to reduce them."
-        return given, repeats, [make_finding("repeats", "note", sentence, shown, remedy=remedy)]
+        remedies = (Remedy("repeats", ("first", "last", "majority"), "reduce them"),)
+        return given, repeats, [make_finding("repeats", "note", sentence, shown, remedies=remedies)]
     stay = np.ones(len(given.task), bool)
     stay[reduce_repeats(repeats, given.label, settings.repeats)] = False
     found = make_finding("repeats", "note", sentence, shown, left_out=repeats.n_repeats)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdcore.core.errors import DataError, SettingError, did_you_mean
+from crowdcore.core.errors import DataError, Remedy, SettingError, did_you_mean
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes, distinct, fold_name, strings
 from crowdcore.data.readers.base import Raw
@@ -195,7 +195,7 @@ def _finding(
         raw.row_numbers(rows),
         column=raw.roles.get(role),
         examples=tuple(mapping)[:5],
-        remedy="" if level == "change" else f"To merge them, pass {_SETTING[role]}='variants'.",
+        remedies=() if level == "change" else (Remedy(_SETTING[role], "variants", "merge them"),),
     )
 
 
@@ -255,6 +255,6 @@ def multi_selects(classes: Classes, label: Codes, raw: Raw, settings: ReadSettin
         raw.row_numbers(rows),
         column=raw.roles.get("label"),
         examples=tuple(word for word, _ in words.most_common(5)),
-        remedy="To leave them out, pass multi_select='drop'.",
+        remedies=(Remedy("multi_select", "drop", "leave them out"),),
     )
     return classes, [finding]

@@ -140,7 +140,7 @@ def _settle_classes(understood: Understood, classes: Classes, raw: Raw, settings
     for code, name in enumerate(label.values.to_pylist() if found else ()):
         if "\n" in name or "\r" in name:  # free text, or rows that a stray quote swallowed
             row = raw.row_numbers(np.flatnonzero(label.codes == code)[:1])[0]
-            remedy = "Close the quote that is open, choose another column, or list the classes with classes=…."
+            remedy = "Close the quote that is open, choose another column, or give the list of classes."
             column = raw.roles.get("label")
             sentence = "This label holds a line break"
             raise DataError(sentence, remedy, file=raw.path, row=int(row), column=column, header=raw.header)
@@ -159,7 +159,7 @@ def _unknown_gold(gold: Codes, unknown: tuple[str, ...], raw: Raw, note: bool) -
         where,
         ", since no label is -1",
         column=raw.roles.get("gold"),
-        remedy="If -1 is a class, pass the full list with classes=….",
+        remedies=(Remedy("classes", when="-1 is a class, too"),),
     )
     return [replace(found, level="note") if note else found]
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, Remedy
 from crowdcore.data.report import Finding
 
 Kind = Literal["folder", "parquet", "text", "json", "json-lines"]
@@ -136,7 +136,7 @@ def _guess_encoding(path: Path, start: bytes) -> tuple[str, tuple[Finding, ...]]
     for name, zeros, letters in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
         if head and zeros.count(0) > 0.6 * len(zeros) and letters.count(0) < 0.1 * len(letters):
             sentence = f"The encoding is not marked; {name} was taken because every other byte is zero"
-            finding = Finding("encoding-guessed", "warning", sentence, remedy="Else pass encoding=….")
+            finding = Finding("encoding-guessed", "warning", sentence, remedies=(Remedy("encoding", when="not"),))
             return name, (finding, *_check_encoding(path, name))
     return _scan(path)
 
@@ -152,9 +152,10 @@ def _scan(path: Path) -> tuple[str, tuple[Finding, ...]]:
                 row = lines + chunk.count(b"\n", 0, at)
                 raise DataError(
                     f"Byte {offset + at:,} is NUL: this is not a text file, or a damaged one",
-                    "Save it as UTF-8 text, or give its encoding with encoding=….",
+                    "Save it as UTF-8 text.",
                     file=path,
                     row=row,
+                    remedies=(Remedy("encoding", when="it has another one"),),
                 )
             if not chunk.isascii() or decoder.getstate()[0]:
                 seen |= np.bincount(np.frombuffer(chunk, np.uint8), minlength=256) > 0
@@ -170,8 +171,8 @@ def _scan(path: Path) -> tuple[str, tuple[Finding, ...]]:
     guess = "cp1252" if seen[0x80:0xA0].any() and not seen[_UNDEFINED].any() else "latin-1"
     sentence = f"The file is not UTF-8; it was read as {guess}"
     rows = (where,) if not utf8 else ()
-    remedy = "Look at the names with accents; else pass encoding=…."
-    return guess, (Finding("encoding-guessed", "warning", sentence, 1, rows, remedy=remedy),)
+    remedy, remedies = "Look at the names with accents.", (Remedy("encoding", when="they are wrong"),)
+    return guess, (Finding("encoding-guessed", "warning", sentence, 1, rows, remedy=remedy, remedies=remedies),)
 
 
 _UNDEFINED = [0x81, 0x8D, 0x8F, 0x90, 0x9D]  # bytes that windows-1252 leaves open
@@ -193,7 +194,7 @@ def _check_encoding(path: Path, encoding: str) -> tuple[Finding, ...]:
     except LookupError:
         raise DataError(f"There is no encoding called {encoding!r}", file=path) from None
     except UnicodeError as error:
-        raise DataError(f"This is not {encoding} text ({error})", "Pass another encoding=….", file=path) from None
+        raise DataError(f"This is not {encoding} text ({error})", file=path, remedies=(Remedy("encoding"),)) from None
     return ()
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 from crowdcore.data.dictionary import arrow_column, clean, escape, strings
@@ -239,7 +239,8 @@ def write_wide(dataset: RatingDataset, path: str | Path) -> Path:
     if len(np.unique(cell)) < len(cell):
         raise DataError(
             f"A worker of {dataset.name} rated a task twice",
-            "Write a long table, or read the ratings with repeats='first'.",
+            "Write a long table.",
+            remedies=(Remedy("repeats", "first", "read one rating of each worker and task"),),
         )
     order = np.argsort(dataset.worker, kind="stable")
     columns = {"task": strings(map(str, dataset.task_ids))}
@@ -331,7 +332,9 @@ def write_conll(dataset: CrowdDataset, path: str | Path) -> Path:
             )
     pair = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker
     if len(np.unique(pair)) < len(pair):
-        raise DataError(f"A worker of {dataset.name} tagged a token twice", "Read it with repeats='first'.")
+        raise DataError(
+            f"A worker of {dataset.name} tagged a token twice", remedies=(Remedy("repeats", "first", "read one tag"),)
+        )
     tags = strings((*dataset.classes, "?"))
     words = pa.array(sentences.words.astype("str")).cast(pa.large_string())
     ends = np.zeros(dataset.n_tasks, bool)

@@ -52,7 +52,7 @@ def test_a_single_worker(tmp_path):
     ds = read(tmp_path, "task,ann\nt1,a\nt2,b\nt3,a\n")
     assert triples(ds) == [("t1", "ann", "a"), ("t2", "ann", "b"), ("t3", "ann", "a")]
     [told] = [f for f in examine(tmp_path / "labels.csv").report.findings if f.code == "worker-columns"]
-    assert (told.level, told.remedy) == ("warning", "If it holds the true classes, pass gold='ann'.")
+    assert (told.level, [(r.setting, r.value) for r in told.remedies]) == ("warning", [("gold", "ann")])
     frame = pd.DataFrame({"task": ["a", "b"], "worker": ["ann", "ann"], "label": [1.5, 2.0]})
     path = write_wide(ratings_from_frame(frame, low=1, high=5), tmp_path / "stars.csv")
     assert read_ratings(path, low=1, high=5).rating.tolist() == [1.5, 2.0]
@@ -151,7 +151,7 @@ def test_minus_one_beside_numbers_from_0_is_asked_about(tmp_path):
     assert (asked["minus-one"].count, asked["minus-one"].left_out) == (2, 2)
     assert (report.n_rows, report.n_annotations, report.n_left_out) == (6, 3, 3)
     assert "2 of 6 cells" in asked["minus-one"].sentence
-    assert 'missing=["-1"]' in asked["minus-one"].remedy
+    assert [r.value for r in asked["minus-one"].remedies] == [[], ["-1"]]
     assert read(tmp_path, text, missing=[]).classes == ("-1", "0", "1")
     assert read(tmp_path, text, missing=["-1"]).classes == ("0", "1")
     assert read(tmp_path, text, classes=["-1", "0", "1"]).n_annotations == 5

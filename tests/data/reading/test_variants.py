@@ -40,7 +40,7 @@ def test_spellings_are_found_and_named_but_kept_apart(csv):
     (finding,) = [f for f in report.findings if f.code == "label-variants"]
     assert finding.level == "warning"
     assert "'CAT' (1), 'Cat' (1) and 'cat' (3)" in finding.sentence or "'Cat' (1), 'CAT' (1) and" in finding.sentence
-    assert "merge_classes='variants'" in finding.remedy
+    assert finding.remedies[0].setting == "merge_classes"
     found = {group.name: dict(zip(group.spellings, group.counts, strict=True)) for group in report.variants}
     assert found == {
         "cat": {"cat": 3, "Cat": 1, "CAT ": 1},
