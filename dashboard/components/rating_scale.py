@@ -56,8 +56,8 @@ def ask_kind(path: str, mapping: dict[str, Any], found: str | None) -> None:
         mapping["kind"] = st.session_state[key]
 
     state.show(key, mapping.get("kind", found))
-    bound = {"key": key, "on_change": chosen}
-    st.radio("The labels are", list(KINDS), index=None, format_func=KINDS.__getitem__, horizontal=True, **bound)
+    said, label = KINDS.__getitem__, "The labels are"
+    st.radio(label, list(KINDS), index=None, format_func=said, key=key, on_change=chosen, horizontal=True)
 
 
 def ask_scale(path: str, mapping: dict[str, Any], found: RatingValues) -> bool:

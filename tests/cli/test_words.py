@@ -45,9 +45,9 @@ def test_arguments_become_options(sentence, typed) -> None:
     assert as_typed(sentence).endswith(typed)
 
 
-def test_notes_name_options_too(run, tmp_path) -> None:
+def test_findings_name_options_too(run, tmp_path) -> None:
     (tmp_path / "alone.csv").write_text("task,worker,label\n" + "".join(f"{k},ann,x\n" for k in range(12)))
-    assert "name the column of the task with --read task=…" in run("info", tmp_path / "alone.csv").out
+    assert "pass --read task=…" in run("examine", tmp_path / "alone.csv").out
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_notes_name_options_too(run, tmp_path) -> None:
             "but got 'anne'. Did you mean 'ann'?",
         ),
         ("task rated.csv -t c {}", "rated has no task 'c'. Tasks are called a, b"),
-        ("export rated.csv wide.csv --wide {}", "Write a long table, or read the ratings with --read repeats='first'."),
+        ("export rated.csv wide.csv --wide {}", "Pass --read repeats=first"),
         ("export rated.csv x.conll {}", "`target` must be a folder, or end in .csv, .parquet, but got 'x.conll'"),
         ("info rated.csv --read levels=[a,b]", """Quote it for the shell: --read 'levels=["a","b"]'."""),
     ],

@@ -171,7 +171,7 @@ def test_an_export_of_a_tool_and_a_choice_that_it_leaves_no_room_for(monkeypatch
     boxes["Several choices"].select("keep").run()
     assert "several choices" not in test.warning[0].value
     boxes["Gold"].select("id").run()
-    assert "Its columns are fixed" in test.error[0].value
+    assert "columns are fixed" in test.error[0].value
     (undo,) = [button for button in test.button if button.label == "Undo the choices"]
     undo.click().run()
     assert "several choices would be left out" in test.warning[0].value
@@ -208,3 +208,19 @@ def test_the_workers_of_a_wide_table_are_chosen_and_what_minus_one_means() -> No
     assert (found.report.classes, found.report.n_annotations) == (("-1", "0", "1"), 6)
     test.multiselect[0].unselect("ann").unselect("notes").run()
     assert test.session_state["mapping"] == {"missing": ()}
+
+
+def test_many_numbers_are_asked_about_and_read_as_the_user_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.BytesIO(b"task,worker,rating\n" + b"".join(b"t%d,w%d,%d\n" % (i, i % 3, 3 * i) for i in range(30)))
+    file.name, file.file_id = "scores.csv", "1"
+    monkeypatch.setattr("streamlit.file_uploader", lambda *_, **__: file)
+    test = AppTest.from_function(open_a_file, default_timeout=60).run()
+    assert "different numbers from 0 to 87" in test.warning[0].value
+    assert test.radio[0].value is None
+    test.radio[0].set_value("classes").run()
+    assert "30" in {metric.value for metric in test.metric}
+    test.radio[0].set_value("ratings").run()
+    assert [box.label for box in test.number_input] == [
+        "Lowest rating that can be given",
+        "Highest rating that can be given",
+    ]
