@@ -246,7 +246,7 @@ def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | Non
     """Train on what is planted, and compare with the truth."""
     from crowdcore.exhibits.planted import study_errors
     from crowdcore.learning import study_recovery
-    from crowdcore.learning.recovery.measures import MEASURES, spelled
+    from crowdcore.learning.recovery.study import MEASURES, spelled
 
     if out is not None and out.suffix not in {".csv", ".parquet"}:
         raise SettingError("--out", "end in .csv or .parquet where methods are trained", str(out))

@@ -19,8 +19,8 @@ from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.fits import OF_TAGS, read_fit
 from crowdcore.exhibits.view import View, cached, named
-from crowdcore.learning.recovery import measures
-from crowdcore.learning.recovery.measures import BOUNDS, MEASURES, NOTES, summary
+from crowdcore.learning.recovery import study as measures
+from crowdcore.learning.recovery.study import BOUNDS, MEASURES, NOTES, summary
 from crowdcore.learning.results.result import TrainingResult
 
 Kind = Literal["common", "effective", "own"]

@@ -15,7 +15,6 @@ from crowdcore.core.types import AnyArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.chosen import train_chosen
 from crowdcore.learning.keywords import TrainKeywords
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import SEEDS, TrainSettings
@@ -25,6 +24,7 @@ from crowdcore.learning.training.inputs import with_inputs
 from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.problem import Problem, make_problem
 from crowdcore.learning.training.schedule import Job, Session, conclude, run_jobs
+from crowdcore.learning.trials import train_chosen
 
 
 def train(

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
-from crowdcore.learning.networks.rows import log_softmax
+from crowdcore.learning.networks.ops import log_softmax
 from crowdcore.learning.settings import swept as swept
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem

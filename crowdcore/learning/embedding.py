@@ -19,7 +19,7 @@ from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.media import given_texts, image_names, read_images, usable_texts
 from crowdcore.data.rows import Rows, open_array
 from crowdcore.data.splitting import take_tasks
-from crowdcore.learning.networks.weights import sentence_models, weights_file
+from crowdcore.learning.networks.pretrained import sentence_models, weights_file
 from crowdcore.learning.training.inputs import refuse_not_finite
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from crowdcore.data.simulate import TaskChoice
-from crowdcore.learning.recovery.measures import judge
 from crowdcore.learning.recovery.plan import RecoveryPlan, preset
+from crowdcore.learning.recovery.study import judge
 from crowdcore.reproduce.entry import SELECTED, Measure, Part, Scale
 
 METHODS = {

@@ -16,7 +16,7 @@ from crowdcore.exhibits import Exhibit, View
 from crowdcore.exhibits.recovered import RunView, of_run
 from crowdcore.figures import theme
 from crowdcore.learning.comparison.summary import curve_bands
-from crowdcore.learning.recovery.measures import learnt_of, true_effective
+from crowdcore.learning.recovery.study import learnt_of, true_effective
 from crowdcore.reproduce.entry import Found, Measure
 
 Draw: TypeAlias = Callable[[Sequence[Found]], Mapping[str, go.Figure]]

@@ -18,8 +18,8 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.core.spelling import read_values, spell_settings
 from crowdcore.data import simulate
 from crowdcore.data.writers import write_folder
-from crowdcore.learning.recovery.measures import judge, true_effective
 from crowdcore.learning.recovery.plan import preset
+from crowdcore.learning.recovery.study import judge, true_effective
 from dashboard.services import sandbox, sandbox_results
 from dashboard.services.sandbox import read_crowd, read_tasks, read_vary, spell_crowd, spell_tasks
 from testkit.crowds import simulate_crowd

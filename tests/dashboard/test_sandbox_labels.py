@@ -12,7 +12,7 @@ import crowdcore as cc
 from crowdcore import exhibits
 from crowdcore.data import simulate, write_folder
 from crowdcore.learning import tagged_spans, train_ratings
-from crowdcore.learning.recovery.usual import usual_settings
+from crowdcore.learning.recovery.plan import usual_settings
 from dashboard.services import opening, sandbox, sandbox_results
 from testkit.recorded_runs import record
 from tests.dashboard.app_page import button, field, open_page, table, words

@@ -23,7 +23,7 @@ from crowdcore.exhibits.differences import rank_changes
 from crowdcore.exhibits.ratings import rating_view
 from crowdcore.learning import RecoveryPlan, RecoveryStudy, TrainingResult, study_recovery, train
 from crowdcore.learning.comparison.summary import class_bands
-from crowdcore.learning.recovery.measures import BOUNDS, MEASURES
+from crowdcore.learning.recovery.study import BOUNDS, MEASURES
 from testkit.planted import ATTACKED, DRIFTING, attacked_crowd, planted_crowd, two_rounds
 from testkit.steps import small
 from tests.docs.runner import DOCS

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from crowdcore.exhibits.planted import matrices, study_errors
-from crowdcore.learning.recovery.measures import assembled, bounds, judge, spelled
 from crowdcore.learning.recovery.plan import RecoveryPlan, plant
+from crowdcore.learning.recovery.study import assembled, bounds, judge, spelled
 from tests.learning.made_up import made_up
 
 SMALL = {"n_tasks": 120, "n_valid": 20, "n_test": 20, "n_workers": 4, "n_classes": 3}

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from crowdcore.learning.label_evidence import label_agreement, label_likelihood, trusted
+from crowdcore.learning.choice import label_agreement, label_likelihood, trusted
 from tests.learning.helpers import featured_crowd
 
 TEMPERATURES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from crowdcore.learning.networks.residual import Residual
+from crowdcore.learning.backbones._residual import Residual
 
 
 class Resnet34(Residual):

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from crowdcore.core.errors import DataError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.backbones.base import Backbone
-from crowdcore.learning.networks.layers import Dropout, Linear
-from crowdcore.learning.networks.word_sum import word_embedding
+from crowdcore.learning.networks.layers import Dropout, Linear, word_embedding
 from crowdcore.learning.settings import TaggerSettings
 from crowdcore.learning.training.inputs import BUCKETS
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from crowdcore.learning.networks.likelihood import expected_counts
+from crowdcore.learning.networks.ops import expected_counts
 
 _LIKELY = 16  # classes of a task that the expected agreement looks at
 _CELLS = 1 << 21  # cells of confusions that it holds at once

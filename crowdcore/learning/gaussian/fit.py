@@ -1,11 +1,11 @@
-"""Which setting of the EM: all are fitted, and validation labels or the labels' likelihood choose."""
+"""Choice of the best Gaussian classes, alternating with networks if wanted."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -13,16 +13,24 @@ from torch import Tensor, nn
 
 from crowdcore.aggregation._decomposition import Decomposition, new_names
 from crowdcore.aggregation.conal_em import ConalEM
+from crowdcore.core.errors import SettingError
+from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, IntArray
-from crowdcore.learning.gaussian.calibration import gold_power, held_out_power
+from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.gaussian.classes import Blocks
-from crowdcore.learning.gaussian.em import GaussianFit, fit_gaussians
+from crowdcore.learning.gaussian.em import GaussianFit, fit_gaussians, gold_power, held_out_power
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.gaussian.space import Space, fit_space
 from crowdcore.learning.method_settings import EmOptions, GaussianSettings
-from crowdcore.learning.networks.rows import softmax
+from crowdcore.learning.networks.layers import Linear
+from crowdcore.learning.networks.network import make_network
+from crowdcore.learning.networks.ops import softmax
+from crowdcore.learning.networks.targets import cross_entropy
+from crowdcore.learning.training.data import Batch, Data
 from crowdcore.learning.training.inputs import refuse_not_finite
+from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.problem import Problem
+from crowdcore.learning.training.trainer import train_stack
 
 _SPLITS = ConalEM()  # splits counts and names classes with its default priors
 _BALANCES, _SHARPENINGS = (0.0, 0.3, 0.5), (1.0, 1.5)
@@ -182,3 +190,48 @@ def _on_host(value: Any) -> Any:
 def _accuracy(log_probs: Tensor, label: Tensor) -> float:
     known = label >= 0
     return float((log_probs[known].argmax(1) == label[known]).double().mean())
+
+
+class _OnTargets(CrowdMethod):
+    """A network alone, on given targets."""
+
+    name: ClassVar[str] = "on-targets"
+    learns_confusions: ClassVar[bool] = False
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Cross-entropy with the targets."""
+        assert batch.target is not None
+        return {"cross_entropy": cross_entropy(self.log_probs(batch.features), batch.target)}
+
+
+def without_last_layer(network: nn.Module) -> nn.Module:
+    """The network up to what its last linear layer takes, as buffers: it is not trained any more.
+
+    Raises:
+        SettingError: it has no such layer inside.
+    """
+    linear = [name for name, module in network.named_modules() if name and isinstance(module, nn.Linear | Linear)]
+    if not linear:
+        raise SettingError("alternate", "be 0 for a network without a linear layer", type(network).__name__)
+    network.set_submodule(linear[-1], nn.Identity())
+    for module in network.modules():
+        for name, parameter in list(module.named_parameters(recurse=False)):
+            delattr(module, name)
+            module.register_buffer(name, parameter.detach())
+    return network
+
+
+def fit_alternating(problem: Problem, settings: GaussianSettings) -> Chosen:
+    """Gaussian classes of the inputs; then, ``alternate`` times, a network on their posterior and Gaussian classes of
+    its last layer. The networks are trained as the problem's settings say, with seed 0."""
+    found = choose_gaussians(problem, settings)
+    for _ in range(settings.alternate):
+        targets = found.fit.posterior.numpy().astype(np.float32)
+        data = Data(problem, torch.device(problem.device), targets=targets)
+        replicas = [Replica(Settings(), 0)]
+        outcome = train_stack(data, _OnTargets, replicas, problem.training, lambda epoch, metrics, seconds: False)
+        network = make_network(problem.training, problem.input_shape)(problem.n_classes)
+        state = {name.removeprefix("classifier."): torch.tensor(v[0]) for name, v in outcome.model.items()}
+        network.load_state_dict(state)
+        found = choose_gaussians(problem, settings, without_last_layer(network).eval())
+    return found

@@ -12,7 +12,7 @@ from crowdcore.core.types import AnyArray
 from crowdcore.learning import methods
 from crowdcore.learning.base import CrowdMethod, Network
 from crowdcore.learning.method_settings import AutoSettings
-from crowdcore.learning.networks.blend import Blend
+from crowdcore.learning.networks.network import Blend
 from crowdcore.learning.training.problem import Problem
 
 

@@ -13,12 +13,9 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovered
 from crowdcore.learning.method_settings import CccSettings
-from crowdcore.learning.networks.clusters import KMeans
-from crowdcore.learning.networks.ensemble import Ensemble
-from crowdcore.learning.networks.layers import Random
-from crowdcore.learning.networks.likelihood import gather_rows, log_label
-from crowdcore.learning.networks.ops import worker_product
-from crowdcore.learning.networks.rows import log_softmax, softmax
+from crowdcore.learning.networks.layers import KMeans, Random
+from crowdcore.learning.networks.network import Ensemble
+from crowdcore.learning.networks.ops import gather_rows, log_label, log_softmax, softmax, worker_product
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.steps import learning_rate

@@ -11,12 +11,10 @@ from torch import Tensor, nn
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import Network, Recovered
 from crowdcore.learning.method_settings import CoinNetSettings
-from crowdcore.learning.networks.likelihood import gather_rows
-from crowdcore.learning.networks.ops import worker_product
-from crowdcore.learning.networks.volume import log_volume, refuse_small_batches
+from crowdcore.learning.networks.noise_layers import WorkerModel
+from crowdcore.learning.networks.ops import gather_rows, log_volume, refuse_small_batches, worker_product
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.worker_model import WorkerModel
 
 _LEAST = 1e-10
 

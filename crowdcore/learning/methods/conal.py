@@ -13,14 +13,11 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import Network, Recovered
 from crowdcore.learning.method_settings import ConalSettings
-from crowdcore.learning.networks.common_noise import CommonNoise
-from crowdcore.learning.networks.likelihood import gather_rows, given_label, log_label
-from crowdcore.learning.networks.noise_layers import WorkerMatrices
-from crowdcore.learning.networks.omega import OmegaNetwork
-from crowdcore.learning.networks.rows import log_softmax, softmax
+from crowdcore.learning.networks.noise_layers import WorkerMatrices, split_confusion
+from crowdcore.learning.networks.omega import CommonNoise, OmegaNetwork
+from crowdcore.learning.networks.ops import gather_rows, given_label, log_label, log_softmax, softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import split_confusion
 
 
 class Conal(CommonNoise):

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.method_settings import CrowdLayerSettings
-from crowdcore.learning.networks.likelihood import gather_rows, log_label
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
+from crowdcore.learning.networks.ops import gather_rows, log_label
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 

@@ -13,9 +13,8 @@ from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.method_settings import CrowdArSettings
 from crowdcore.learning.networks.layers import Linear
-from crowdcore.learning.networks.likelihood import gather_rows
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
-from crowdcore.learning.networks.rows import log_softmax
+from crowdcore.learning.networks.ops import gather_rows, log_softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem

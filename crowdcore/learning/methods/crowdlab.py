@@ -12,8 +12,8 @@ from torch.nn.functional import one_hot
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import EpochContext, Network, Recovered
 from crowdcore.learning.method_settings import CrowdlabSettings
+from crowdcore.learning.networks.targets import PosteriorTrained
 from crowdcore.learning.training.data import Batch
-from crowdcore.learning.training.posterior_trained import PosteriorTrained
 from crowdcore.learning.training.problem import Problem
 
 _LEAST = 1e-6  # weight of the worst worker, and of the worst network

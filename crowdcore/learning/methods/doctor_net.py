@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from crowdcore.learning.base import CrowdMethod, Network
-from crowdcore.learning.networks.worker_heads import WorkerHeads
+from crowdcore.learning.networks.noise_layers import WorkerHeads
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 

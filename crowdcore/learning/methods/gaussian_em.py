@@ -11,12 +11,11 @@ from torch import Tensor, nn
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
-from crowdcore.learning.gaussian.alternate import fit_alternating, without_last_layer
-from crowdcore.learning.gaussian.fit import Chosen
+from crowdcore.learning.gaussian.fit import Chosen, fit_alternating, without_last_layer
 from crowdcore.learning.gaussian.space import Space
 from crowdcore.learning.method_settings import GaussianEmSettings, GaussianSettings
-from crowdcore.learning.networks.ensemble import Ensemble
-from crowdcore.learning.networks.rows import log_softmax, softmax
+from crowdcore.learning.networks.network import Ensemble
+from crowdcore.learning.networks.ops import log_softmax, softmax
 from crowdcore.learning.networks.targets import cross_entropy
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.inputs import refuse_words

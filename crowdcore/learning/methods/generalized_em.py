@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from crowdcore.learning.networks.em import ExpectationMaximisation
+from crowdcore.learning.networks.targets import ExpectationMaximisation
 from crowdcore.learning.training.data import Batch
 
 

@@ -9,10 +9,10 @@ from torch import Tensor
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import Network
 from crowdcore.learning.method_settings import GeoCrowdNetSettings
-from crowdcore.learning.networks.volume import log_volume, refuse_small_batches
+from crowdcore.learning.networks.noise_layers import WorkerModel
+from crowdcore.learning.networks.ops import log_volume, refuse_small_batches
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.worker_model import WorkerModel
 
 
 class GeoCrowdNet(WorkerModel):

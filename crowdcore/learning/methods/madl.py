@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.method_settings import MadlSettings
-from crowdcore.learning.networks.likelihood import gather_rows
-from crowdcore.learning.networks.task_confusion import TaskConfusion
+from crowdcore.learning.networks.omega import TaskConfusion
+from crowdcore.learning.networks.ops import gather_rows
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 

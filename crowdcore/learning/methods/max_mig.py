@@ -11,8 +11,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.method_settings import MaxMigSettings
-from crowdcore.learning.networks.likelihood import log_evidence
-from crowdcore.learning.networks.rows import log_softmax
+from crowdcore.learning.networks.ops import log_evidence, log_softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 

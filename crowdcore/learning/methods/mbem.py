@@ -11,8 +11,8 @@ from torch.nn.functional import one_hot
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import EpochContext, Network, Recovered
 from crowdcore.learning.method_settings import MbemSettings
-from crowdcore.learning.networks.em import ExpectationMaximisation
-from crowdcore.learning.networks.likelihood import expected_counts, posterior
+from crowdcore.learning.networks.ops import expected_counts, posterior
+from crowdcore.learning.networks.targets import ExpectationMaximisation
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.method_settings import SingleCmSettings
-from crowdcore.learning.networks.likelihood import gather_rows
+from crowdcore.learning.networks.ops import gather_rows
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 

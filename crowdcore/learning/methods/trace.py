@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.method_settings import TraceSettings
-from crowdcore.learning.training.worker_model import WorkerModel
+from crowdcore.learning.networks.noise_layers import WorkerModel
 
 
 class Trace(WorkerModel):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.method_settings import UnionNetSettings
-from crowdcore.learning.networks.likelihood import gather_rows, given_label
+from crowdcore.learning.networks.ops import gather_rows, given_label
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 

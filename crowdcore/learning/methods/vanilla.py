@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.networks.likelihood import gather_rows, log_label
+from crowdcore.learning.networks.ops import gather_rows, log_label
 from crowdcore.learning.training.data import Batch
 
 

@@ -11,9 +11,8 @@ from crowdcore.core.settings import Settings
 from crowdcore.learning.base import EpochContext, Network, Recovered
 from crowdcore.learning.method_settings import WdnSettings
 from crowdcore.learning.methods.doctor_net import DoctorNet
-from crowdcore.learning.networks.ops import take_rows
-from crowdcore.learning.networks.rows import softmax
-from crowdcore.learning.networks.worker_heads import WorkerHeads
+from crowdcore.learning.networks.noise_layers import WorkerHeads
+from crowdcore.learning.networks.ops import softmax, take_rows
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 

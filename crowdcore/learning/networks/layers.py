@@ -9,6 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
+from crowdcore.learning.training.inputs import BUCKETS
+
+_SPREAD = 0.1  # standard deviation at the start: a word that training never showed says next to nothing
+
 # A 32-bit finaliser (xor-shift-multiply); constants as signed 32-bit integers.
 _STRIDE, _STEP = -1640531527, -2048144777
 _ROUNDS = ((16, 0xFFFF, 0x7FEB352D), (15, 0x1FFFF, -2073254261))
@@ -114,3 +118,69 @@ def own_dropout(module: nn.Module) -> nn.Module:
     for name, child in module.named_children():
         setattr(module, name, own_dropout(child))
     return module
+
+
+class KMeans(Random):
+    """K-means from k-means++ (Arthur and Vassilvitskii 2007): Lloyd's rounds from centres drawn far from each other.
+
+    Args:
+        n_clusters: G.
+        rounds: of Lloyd's algorithm.
+    """
+
+    def __init__(self, n_clusters: int, rounds: int = 10) -> None:
+        super().__init__()
+        self.n_clusters, self.rounds = n_clusters, rounds
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(K, n, d), K sets of points -> (K, n) cluster of each; clusters may be empty where points coincide."""
+        centres, numbers = self._draw(x), torch.arange(self.n_clusters, device=x.device)
+        for _ in range(self.rounds):
+            member = (_nearest(x, centres).unsqueeze(1) == numbers.unsqueeze(1)).to(x.dtype)
+            size = member.sum(-1, keepdim=True)
+            centres = torch.where(size > 0, member @ x / size.clamp_min(1), centres)
+        return _nearest(x, centres)
+
+    def _draw(self, x: Tensor) -> Tensor:
+        """(K, G, d) points, each drawn with a probability that grows with the squared distance to those before it."""
+        u = self.uniform((self.n_clusters, len(x), 1)).to(x.dtype)
+        distance, centres = torch.ones_like(x[..., 0]), []
+        for k in range(self.n_clusters):
+            below = distance.cumsum(-1)
+            at = (below <= u[k] * below[:, -1:]).sum(-1).clamp_max(x.shape[1] - 1)
+            centres.append(x.gather(1, at.reshape(-1, 1, 1).expand(-1, 1, x.shape[2])))
+            to_new = (x - centres[-1]).square().sum(-1)
+            distance = to_new if k == 0 else torch.minimum(distance, to_new)
+        return torch.cat(centres, 1)
+
+
+def _nearest(x: Tensor, centres: Tensor) -> Tensor:
+    """(K, n) number of the nearest centre; ``‖x‖²`` is the same for all."""
+    return (centres.square().sum(-1).unsqueeze(1) - 2 * x @ centres.mT).argmin(-1)
+
+
+def word_embedding(n: int, size: int) -> nn.Embedding:
+    """(n, size) vectors of hashed words, small at the start."""
+    embedding = nn.Embedding(n, size)
+    with torch.no_grad():
+        embedding.weight.mul_(_SPREAD)
+    return embedding
+
+
+class WordSum(nn.Module):
+    """``W x + b`` where x has a 1 for the word and each of its parts: a sum of vectors that are looked up.
+
+    Args:
+        size: of the sum.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.embeddings = nn.ModuleList(word_embedding(n, size) for n in BUCKETS.values())
+        self.bias = nn.Parameter(torch.zeros(size))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, 5) tokens as `word_rows` makes them -> (B, size)."""
+        rows = x.to(torch.int64)
+        found: Tensor = torch.stack([embed(rows[:, k]) for k, embed in enumerate(self.embeddings)]).sum(0) + self.bias
+        return found

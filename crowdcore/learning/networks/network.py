@@ -1,9 +1,10 @@
-"""The backbone with augmentation and reduced precision, as used in training."""
+"""Backbones as used in training (augmentation, reduced precision), and several that predict together."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.learning import backbones
 from crowdcore.learning.base import Network
 from crowdcore.learning.networks.layers import Random
+from crowdcore.learning.networks.ops import log_softmax
 from crowdcore.learning.settings import TrainSettings
 
 _SHIFT, _SHEAR, _SCALE = 0.125, 0.1, 0.1
@@ -114,3 +116,53 @@ def make_network(training: TrainSettings, input_shape: tuple[int, ...]) -> Netwo
         return module
 
     return network
+
+
+class Ensemble(nn.Module):
+    """K networks; what is used at test time is the mean of their probabilities.
+
+    Args:
+        network: makes them.
+        n_classes: C.
+        size: K.
+    """
+
+    def __init__(self, network: Network, n_classes: int, size: int) -> None:
+        super().__init__()
+        self.networks = nn.ModuleList([network(n_classes) for _ in range(size)])
+
+    def each(self, features: Tensor) -> Tensor:
+        """log p of every network, (B, *input shape) -> (B, K, C)."""
+        return torch.stack([log_softmax(network(features)) for network in self.networks], -2)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """log of the mean probability, (B, *input shape) -> (B, C)."""
+        return torch.logsumexp(self.each(features), -2) - math.log(len(self.networks))
+
+
+class Blend(nn.Module):
+    """``log Σ_k w_k softmax(β_k f_k(x))``, each classifier's classes in an order of its own.
+
+    Args:
+        parts: classifiers f, from inputs to (B, C) logits.
+        weights: w, sum 1.
+        powers: β.
+        n_classes: C.
+    """
+
+    order: Tensor
+
+    def __init__(
+        self, parts: Sequence[nn.Module], weights: Sequence[float], powers: Sequence[float], n_classes: int
+    ) -> None:
+        super().__init__()
+        self.parts, self.weights, self.powers = nn.ModuleList(parts), tuple(weights), tuple(powers)
+        self.register_buffer("order", torch.arange(n_classes).repeat(len(parts), 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, *input shape) -> (B, C)."""
+        each = [
+            math.log(weight) + log_softmax(power * part(x)).index_select(-1, order)
+            for part, weight, power, order in zip(self.parts, self.weights, self.powers, self.order, strict=True)
+        ]
+        return torch.logsumexp(torch.stack(each), 0)

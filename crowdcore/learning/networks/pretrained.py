@@ -1,27 +1,50 @@
-"""Features of images from a network pretrained on ImageNet, kept on disk."""
+"""Pretrained networks: which are here, and features of images from one, kept on disk. Torch is loaded when needed."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.error import URLError
 
 import numpy as np
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
 
 from crowdcore.core.errors import CrowdError, DataError, need_extra
 from crowdcore.data.catalogue import cache_folder
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
-from crowdcore.learning.networks.weights import weights_file
-from crowdcore.learning.training.device import resolve_device
 
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+VGG16 = "vgg16-397923af.pth"
 _SIZE, _MEAN, _SCALE = 224, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _HASHED = 1000  # images that go into the cache's key
+
+
+def weights_file(name: str = VGG16) -> Path:
+    """Where torchvision keeps weights of that name, there or not: below ``TORCH_HOME``, else in the user's cache."""
+    home = os.environ.get("TORCH_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "torch"
+    return Path(home).expanduser() / "hub" / "checkpoints" / name
+
+
+def sentence_models() -> list[str]:
+    """Models of sentence-transformers in Hugging Face's cache, by name; none without the library.
+
+    The cache is at ``HF_HUB_CACHE``, else below ``HF_HOME`` or the user's cache, as `huggingface_hub` has it.
+    """
+    library = "sentence_transformers"
+    if sys.modules.get(library, ...) is None or (library not in sys.modules and find_spec(library) is None):
+        return []
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
+    hub = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
+    folders = {file.parents[2].name for file in hub.glob("models--*/snapshots/*/modules.json")}
+    return sorted(name.removeprefix("models--").replace("--", "/", 1) for name in folders)
 
 
 def vgg16_features(
@@ -43,6 +66,8 @@ def vgg16_features(
         MissingExtraError: torchvision is not installed.
         CrowdError: the weights are not here and cannot be fetched.
     """
+    from crowdcore.learning.training.device import resolve_device
+
     images = dataset.media.images if dataset.media else None
     if images is None:
         raise DataError(f"{dataset.name} has no images", "Pretrained features can be computed for images only.")
@@ -66,6 +91,8 @@ def _key(dataset: CrowdDataset, images: Rows) -> str:
 
 
 def _compute(images: Rows, present: np.ndarray, file: Path, device: torch.device, batch_size: int) -> None:
+    import torch
+
     network = _convolutions().to(device).eval()
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_suffix(f".{os.getpid()}.tmp")
@@ -81,6 +108,9 @@ def _compute(images: Rows, present: np.ndarray, file: Path, device: torch.device
 
 def _as_imagenet(rows: Tensor) -> Tensor:
     """(B, H, W) or (B, H, W, channels) of bytes, or of floats in 0…1 -> (B, 3, 224, 224)."""
+    import torch
+    from torch.nn import functional
+
     x = rows.float() / (255 if rows.dtype == torch.uint8 else 1)
     x = x.unsqueeze(-1) if x.dim() == 3 else x
     x = x.movedim(-1, 1).expand(-1, 3, -1, -1)

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import Network, Recovered
 from crowdcore.learning.method_settings import RatingWdnSettings
-from crowdcore.learning.networks.likelihood import gather_rows
-from crowdcore.learning.networks.rows import softmax
+from crowdcore.learning.networks.ops import gather_rows, softmax
 from crowdcore.learning.ratings.base import RatingMethod
 from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.training.data import Batch

@@ -17,7 +17,7 @@ from crowdcore.core.settings import Settings
 from crowdcore.core.types import FloatArray
 from crowdcore.learning.base import EpochContext, Network, Recovered
 from crowdcore.learning.method_settings import RatingCrowdLayerSettings, RatingDlEmSettings
-from crowdcore.learning.networks.likelihood import gather_rows
+from crowdcore.learning.networks.ops import gather_rows
 from crowdcore.learning.ratings.base import RatingMethod
 from crowdcore.learning.ratings.doctor_nets import DoctorNet, Wdn
 from crowdcore.learning.ratings.problem import RatingProblem

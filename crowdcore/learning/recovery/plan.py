@@ -1,4 +1,4 @@
-"""Plan of a recovery study; README's simulated tables are presets. Nothing here loads torch."""
+"""Plan of a recovery study, presets, and defaults for planted crowds; torch is not loaded here."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from crowdcore.core import spelling
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.settings import Settings
-from crowdcore.data import CrowdDataset, simulate
+from crowdcore.data import CrowdDataset, RatingDataset, simulate
 from crowdcore.data.catalogue import open_labels
 from crowdcore.data.kinds import need_classes
 from crowdcore.data.ratings import Labelled
@@ -206,3 +207,44 @@ PRESETS: Mapping[str, tuple[str, RecoveryPlan]] = {
     ),
 }
 """Name -> what it is, and its plan; one crowd and one seed each, which is quick: raise both for a table to print."""
+
+
+FIRST = ("synthetic", "conal")
+_LARGE, _VALID = 4000, 1  # training tasks; the validation split
+
+
+def simulators(dataset: Labelled) -> dict[str, str]:
+    """Name -> title, that for such labels as the dataset's first; those for benchmarks are left out.
+
+    Those that label the tasks of a dataset are left out, too, where its labels are numbers.
+    """
+    titles = simulate.REGISTRY.map(lambda found: found.title)
+    without = {"large"}
+    if isinstance(dataset, RatingDataset):
+        without |= {one for one in titles if not simulate.get(one).makes_tasks}
+    return {one: titles[one] for one in (usual_simulator(dataset), *FIRST, *titles) if one not in without}
+
+
+def usual_simulator(dataset: Labelled) -> str:
+    """The simulator of such labels as the dataset's."""
+    if isinstance(dataset, RatingDataset):
+        return "ratings"
+    return "spans" if dataset.sentences is not None else "synthetic"
+
+
+def usual_settings(crowd: Labelled) -> str:
+    """Seeds and settings of the trainer that suit a planted crowd, as a line; gold names the classes where it can."""
+    if isinstance(crowd, RatingDataset):
+        return ""
+    if crowd.sentences is not None:
+        return spelling.spell_settings({"seeds": 1, "epochs": 20, "lr": 0.005, "schedule": "cosine"})
+    large = int((crowd.split <= 0).sum()) >= _LARGE
+    gold = bool((crowd.gold[crowd.split == _VALID] >= 0).any())
+    usual = {
+        "seeds": 1,
+        **({"epochs": 20, "batch_size": 256} if large else {"epochs": 50}),
+        "lr": 0.005,
+        "schedule": "cosine",
+        **({"names": "validation-gold"} if gold else {}),
+    }
+    return spelling.spell_settings(usual)

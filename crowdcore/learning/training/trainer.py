@@ -20,6 +20,7 @@ from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.method_settings import DirectStartSettings, NoiseLayerSettings
 from crowdcore.learning.methods.dl_mv import DlMv
+from crowdcore.learning.networks.noise_layers import WorkerModel, counted_confusion
 from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.checkpoint import Checkpoint, State
@@ -27,8 +28,6 @@ from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.evaluation import omega_of, predict, recovered_of
 from crowdcore.learning.training.loop import OnEpoch, Replica, make_replicas, mean_loss, run_epochs
 from crowdcore.learning.training.metrics import match_names, reorder_classes
-from crowdcore.learning.training.start import counted_confusion
-from crowdcore.learning.training.worker_model import WorkerModel
 
 _ROWS_ARE_CLASSES = ("worker_confusion", "common_confusion", "correction")
 _STRENGTH = {"dawid-skene": 0.0, "trace": 0.01}  # λ of the trace

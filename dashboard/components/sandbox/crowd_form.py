@@ -13,7 +13,7 @@ from crowdcore.core.settings import FormField, form_fields
 from crowdcore.data import simulate
 from crowdcore.data.simulate import Simulation
 from crowdcore.data.uploads import dataset_title
-from crowdcore.learning.recovery.usual import simulators, usual_simulator
+from crowdcore.learning.recovery.plan import simulators, usual_simulator
 from dashboard import state
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text

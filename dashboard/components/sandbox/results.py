@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import exhibits, runs
-from crowdcore.learning.recovery.usual import usual_simulator
+from crowdcore.learning.recovery.plan import usual_simulator
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.guard import attempt, fragment

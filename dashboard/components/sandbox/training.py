@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from crowdcore.learning.learners import suggested_methods, untrainable
-from crowdcore.learning.recovery.usual import usual_settings, usual_simulator
+from crowdcore.learning.recovery.plan import usual_settings, usual_simulator
 from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.guard import fragment

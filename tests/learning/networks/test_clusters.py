@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from sklearn.cluster import KMeans as Reference
 
-from crowdcore.learning.networks.clusters import KMeans
+from crowdcore.learning.networks.layers import KMeans
 
 
 def test_it_finds_what_scikit_learn_finds_from_the_same_start():

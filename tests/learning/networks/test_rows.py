@@ -7,7 +7,7 @@ import torch
 from torch.func import vmap
 from torch.nn import functional
 
-from crowdcore.learning.networks.rows import log_softmax, normalise, softmax
+from crowdcore.learning.networks.ops import log_softmax, normalise, softmax
 
 PAIRS = [
     (log_softmax, lambda x: torch.log_softmax(x, -1)),

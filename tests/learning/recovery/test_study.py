@@ -11,8 +11,8 @@ from crowdcore import analysis
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import simulate
 from crowdcore.learning import study_recovery
-from crowdcore.learning.recovery.measures import bounds, judge, learnt_of, true_effective
 from crowdcore.learning.recovery.plan import RecoveryPlan
+from crowdcore.learning.recovery.study import bounds, judge, learnt_of, true_effective
 from tests.learning.made_up import made_up
 
 SMALL = {"n_tasks": 240, "n_valid": 40, "n_test": 40, "n_workers": 6, "n_classes": 3}

@@ -11,8 +11,8 @@ from crowdcore.core.errors import SettingError
 from crowdcore.data import simulate
 from crowdcore.learning import EpochEvent, load_result, methods, train
 from crowdcore.learning.method_settings import StartSettings
+from crowdcore.learning.networks.noise_layers import counted_confusion, split_confusion
 from crowdcore.learning.training.metrics import omega_correlation, recovery_error
-from crowdcore.learning.training.start import counted_confusion, split_confusion
 from tests.learning.helpers import built, featured_crowd
 
 STARTING = [n for n in methods.names() if issubclass(methods.get(n).Settings, StartSettings) or n == "trace"]
