@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdcore.core.errors import DataError
-from crowdcore.learning import chosen, load_result, methods, train, trials
+from crowdcore.learning import load_result, methods, train, trials
 from crowdcore.learning.methods.dl_em import DlEm
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.events import EpochEvent, NoteEvent
@@ -158,8 +158,8 @@ def test_too_few_tasks_for_trials():
 
 def test_unlabelled_features_are_for_the_candidates_that_use_them(simple):
     own = methods.get("auto").Settings(unlabelled="validation")
-    assert chosen._line("gaussian-em", own) == "gaussian-em unlabelled=validation"
-    assert chosen._line("dl-em", own) == "dl-em"
+    assert trials._line("gaussian-em", own) == "gaussian-em unlabelled=validation"
+    assert trials._line("dl-em", own) == "dl-em"
 
 
 def test_several_networks_predict_but_are_not_tried(monkeypatch, short_trials):
@@ -184,5 +184,5 @@ def test_several_networks_predict_but_are_not_tried(monkeypatch, short_trials):
 
 def test_what_was_chosen_before_may_have_its_own_number_of_networks():
     own = methods.get("auto").Settings(networks=4)
-    assert chosen._line("gaussian-em rounds=3", own) == "gaussian-em networks=4 rounds=3"
-    assert chosen._line("gaussian-em networks=2", own) == "gaussian-em networks=2"
+    assert trials._line("gaussian-em rounds=3", own) == "gaussian-em networks=4 rounds=3"
+    assert trials._line("gaussian-em networks=2", own) == "gaussian-em networks=2"
