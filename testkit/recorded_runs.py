@@ -11,7 +11,7 @@ import numpy as np
 from crowdcore.data.catalogue import open_labels
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import Labelled
-from crowdcore.learning.labels import Learnt
+from crowdcore.learning.api import Learnt
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training.inputs import Preparation
 from crowdcore.runs import RunSpec, Workspace

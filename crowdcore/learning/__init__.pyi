@@ -3,6 +3,7 @@ from .api import (
     split_settings as split_settings,
     sweep as sweep,
     train as train,
+    train_ratings as train_ratings,
 )
 from .classifier import CrowdClassifier as CrowdClassifier
 from .embedding import Embedded as Embedded, embed as embed
@@ -10,16 +11,14 @@ from .networks.texts import TextFeatures as TextFeatures, text_features as text_
 from .ratings.comparison import RATING_ROWS as RATING_ROWS, compare_ratings as compare_ratings
 from .ratings.result import (
     RatingsResult as RatingsResult,
-    load_ratings_result as load_ratings_result,
 )
-from .ratings.train import train_ratings as train_ratings
 from .recovery.plan import RecoveryPlan as RecoveryPlan
 from .recovery.study import (
     RecoveryStudy as RecoveryStudy,
     study_recovery as study_recovery,
 )
 from .results.result import TrainingResult as TrainingResult
-from .results.result_files import load_result as load_result
+from .results.result_files import load_ratings_result as load_ratings_result, load_result as load_result
 from .results.tagged import tagged_spans as tagged_spans
 from .settings import TrainSettings as TrainSettings
 from .topics.classes import TopicModel as TopicModel, TopicSettings as TopicSettings, fit_topics as fit_topics

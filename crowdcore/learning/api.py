@@ -1,21 +1,27 @@
-"""`train` and `sweep`: from a dataset and settings to results."""
+"""`train` and `sweep`: from a dataset of any kind of label and settings to results."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, TypeAlias, Unpack, overload
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.kinds import CLASSES, LEVELS, RATINGS, TAGS, LabelKind
+from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.keywords import TrainKeywords
+from crowdcore.learning.ratings import methods as rating_methods
+from crowdcore.learning.ratings.conclusion import conclude_ratings
+from crowdcore.learning.ratings.problem import rating_problem
+from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import SEEDS, TrainSettings
 from crowdcore.learning.training.device import numeric_kernels, resolve_device
@@ -26,10 +32,57 @@ from crowdcore.learning.training.problem import Problem, make_problem
 from crowdcore.learning.training.schedule import Job, Session, conclude, run_jobs
 from crowdcore.learning.trials import train_chosen
 
+Learnt: TypeAlias = TrainingResult | RatingsResult
 
+
+@dataclass(frozen=True)
+class _Kind:
+    """How labels of a kind are learnt.
+
+    Args:
+        default: the method where none is named.
+        method: a method by name.
+        problem: from dataset, trainer's settings, features of workers and device to what a run learns from.
+        conclude: from trained replicas to their result.
+    """
+
+    default: str
+    method: Callable[[str], type[CrowdMethod]]
+    problem: Callable[[Any, TrainSettings, AnyArray | None, str], Problem]
+    conclude: Callable[..., Any]
+
+
+def _class_problem(dataset: CrowdDataset, t: TrainSettings, worker_features: AnyArray | None, device: str) -> Problem:
+    return make_problem(dataset, t, backbones.wants_images(t.backbone), worker_features, device)
+
+
+def _rating_problem(dataset: RatingDataset, t: TrainSettings, worker_features: AnyArray | None, device: str) -> Problem:
+    return rating_problem(dataset, t)
+
+
+_OF_CLASSES = _Kind("conal", methods.get, _class_problem, conclude)
+_OF_RATINGS = _Kind("crowd-layer", rating_methods.find, _rating_problem, conclude_ratings)
+_KINDS: Mapping[LabelKind, _Kind] = {
+    CLASSES: _OF_CLASSES,
+    TAGS: _OF_CLASSES,
+    RATINGS: _OF_RATINGS,
+    LEVELS: _OF_RATINGS,
+}
+
+
+def method_for(dataset: Labelled, name: str) -> type[CrowdMethod]:
+    """A method that learns from such labels, by name.
+
+    Raises:
+        SettingError: there is none.
+    """
+    return _KINDS[dataset.kind].method(name)
+
+
+@overload
 def train(
     dataset: CrowdDataset,
-    method: str = "conal",
+    method: str | None = None,
     *,
     seeds: int | Sequence[int] = SEEDS,
     device: str = "auto",
@@ -40,12 +93,31 @@ def train(
     checkpoint: Path | str | None = None,
     checkpoint_every: int = 10,
     **settings: Unpack[TrainKeywords],
-) -> TrainingResult:
-    """Train a classifier, and what explains its crowd, from features and raw annotations.
+) -> TrainingResult: ...
+@overload
+def train(
+    dataset: RatingDataset, method: str | None = None, *, accept: bool = False, **settings: Any
+) -> RatingsResult: ...
+def train(  # type: ignore[misc]  # ratings take settings of their own
+    dataset: Labelled,
+    method: str | None = None,
+    *,
+    seeds: int | Sequence[int] = SEEDS,
+    device: str = "auto",
+    worker_features: AnyArray | None = None,
+    accept: bool = False,
+    on_event: Listener | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    checkpoint: Path | str | None = None,
+    checkpoint_every: int = 10,
+    **settings: Unpack[TrainKeywords],
+) -> Learnt:
+    """Train a network, and what explains its crowd, from features and raw annotations; all seeds side by side.
 
     Args:
         dataset: tasks with features, images or texts (see `with_inputs`); annotations on the training tasks.
-        method: one of `methods.names`.
+        method: one of `methods.names`, by default conal; for ratings crowd-layer (the default; ``connection="s"``,
+            ``"b"`` or ``"s+b"``), dl-em, dl-mean, dl-true, doctor-net or wdn.
         seeds: how many replicas (seeds 0, 1, …), or which seeds.
         device: "auto", "cpu", "cuda", "cuda:1".
         worker_features: (n_workers, F) what is known about the workers, for methods that use it.
@@ -58,7 +130,8 @@ def train(
         settings: fields of `TrainSettings` (epochs, batch_size, lr, backbone, …) and of the method's own settings.
 
     Returns:
-        Histories, accuracies, predictions and recovered confusions of all replicas.
+        Histories, accuracies, predictions and recovered confusions of all replicas; for ratings a `RatingsResult` with
+        errors, and the workers' biases, scales or precisions as far as the method has them.
 
     Raises:
         SettingError: unknown method or setting, a value out of bounds, a device that is not here.
@@ -72,9 +145,9 @@ def train(
         >>> result.accuracy("test", at="selected").shape
         (2,)
     """
-    results = _train(
+    results: list[Learnt] = _train(
         dataset,
-        method,
+        method or _KINDS[dataset.kind].default,
         [settings],
         seed_numbers(seeds),
         device,
@@ -85,6 +158,11 @@ def train(
         None if checkpoint is None else (Path(checkpoint), checkpoint_every),
     )
     return results[0]
+
+
+def train_ratings(dataset: RatingDataset, method: str = "crowd-layer", **settings: Any) -> RatingsResult:
+    """`train` for ratings."""
+    return train(dataset, method, **settings)
 
 
 def sweep(
@@ -114,7 +192,7 @@ def sweep(
     return _train(dataset, method, points, which, device, worker_features, accept, on_event, should_stop, None)
 
 
-def usual_settings(dataset: CrowdDataset) -> dict[str, Any]:
+def usual_settings(dataset: Labelled) -> dict[str, Any]:
     """The trainer's settings that hold for a dataset where nobody gives them: the network that reads its words."""
     return {"backbone": "tagger"} if dataset.of_words else {}
 
@@ -153,7 +231,7 @@ def seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def _train(
-    dataset: CrowdDataset,
+    dataset: Any,
     method_name: str,
     points: Sequence[Mapping[str, Any]],
     seeds: tuple[int, ...],
@@ -163,44 +241,48 @@ def _train(
     on_event: Listener | None,
     should_stop: Callable[[], bool] | None,
     checkpoint: tuple[Path, int] | None,
-) -> list[TrainingResult]:
-    method = methods.get(method_name)
+) -> list[Any]:
+    kind = _KINDS[dataset.kind]
+    method = kind.method(method_name)
     points = [{**usual_settings(dataset), **point} for point in points]
     split = [split_settings(method, point) for point in points]
     device = resolve_device(device_name)
     listen, stop = on_event or (lambda event: None), should_stop or (lambda: False)
-    read, dataset = len(dataset.notes), with_inputs(dataset, accept)
-    made = dataset.notes[read:]
+    n_read = len(dataset.notes)
+    if kind is _OF_CLASSES:
+        dataset = with_inputs(dataset, accept)
+    made = dataset.notes[n_read:]
     for note in made:
         listen(NoteEvent(note))
     if method.candidates:
         fit = partial(train, device=device_name, worker_features=worker_features)
-        posed = [make_problem(dataset, t, backbones.wants_images(t.backbone), worker_features) for t, _ in split]
         results = [
-            train_chosen(fit, problem, method, point, seeds, listen, stop, checkpoint)
-            for problem, point in zip(posed, points, strict=True)
+            train_chosen(
+                fit, kind.problem(dataset, t, worker_features, "cpu"), method, point, seeds, listen, stop, checkpoint
+            )
+            for (t, _), point in zip(split, points, strict=True)
         ]
     else:
         session = Session(dataset, method, device, listen, stop, checkpoint)
-        results = _together(session, dataset, split, seeds, worker_features)
+        results = _together(kind, session, dataset, split, seeds, worker_features)
     return [replace(result, notes=(*made, *result.notes)) for result in results]
 
 
 def _together(
+    kind: _Kind,
     session: Session,
-    dataset: CrowdDataset,
+    dataset: Labelled,
     split: Sequence[tuple[TrainSettings, Settings]],
     seeds: tuple[int, ...],
     worker_features: AnyArray | None,
-) -> list[TrainingResult]:
+) -> list[Any]:
     """All points and seeds of one method; what was fitted for a problem once is shared."""
     jobs = [Job(t, Replica(own, seed), k) for k, (t, own) in enumerate(split) for seed in seeds]
     problems: dict[str, Problem] = {}
     for training, _ in split:
         key = _problem_key(training)
         if key not in problems:
-            images = backbones.wants_images(training.backbone)
-            problems[key] = make_problem(dataset, training, images, worker_features, str(session.device))
+            problems[key] = kind.problem(dataset, training, worker_features, str(session.device))
             for note in problems[key].notes:
                 session.listen(NoteEvent(note))
 
@@ -210,7 +292,7 @@ def _together(
     with numeric_kernels(any(t.deterministic for t, _ in split)):
         outcomes = run_jobs(session, jobs, problem_of)
     return [
-        conclude(problem_of(training), session.method, training, own, point, session)
+        kind.conclude(problem_of(training), session.method, training, own, point, session)
         for k, (training, own) in enumerate(split)
         if (point := [(j.replica, o) for j, o in outcomes if j.point == k])
     ]

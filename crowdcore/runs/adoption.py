@@ -20,7 +20,7 @@ from crowdcore.runs.scores import result_scores
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
-    from crowdcore.learning.labels import Learnt
+    from crowdcore.learning.api import Learnt
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ def _here(dataset: str, workspace: Workspace) -> str:
 
 
 def _result(workspace: Workspace, run_id: str) -> Learnt | None:
-    from crowdcore.learning.labels import read_result
+    from crowdcore.learning.results.result_files import load_result
 
     try:
-        return read_result(workspace.artefact_folder(run_id) / "result")
+        return load_result(workspace.artefact_folder(run_id) / "result")
     except CrowdError:
         return None
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference
     from crowdcore.data.dataset import CrowdDataset
     from crowdcore.data.ratings import Labelled
-    from crowdcore.learning.labels import Learnt
+    from crowdcore.learning.api import Learnt
     from crowdcore.learning.results.result import TrainingResult
 
 _SPLITS = np.array(["train", "valid", "test", "unlabelled"])
@@ -49,9 +49,9 @@ def learnt(run_id: str, *, workspace: Workspace | None = None) -> Learnt:
     Raises:
         DataError: there is nothing (yet), or its files are gone.
     """
-    from crowdcore.learning.labels import read_result
+    from crowdcore.learning.results.result_files import load_result
 
-    return read_result(_artefact(run_id, "result", workspace or Workspace.open()))
+    return load_result(_artefact(run_id, "result", workspace or Workspace.open()))
 
 
 def predictions(run_id: str, *, workspace: Workspace | None = None) -> pd.DataFrame:

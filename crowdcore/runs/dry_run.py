@@ -21,7 +21,7 @@ from crowdcore.data.ratings import Labelled
 from crowdcore.data.rows import Rows
 from crowdcore.data.splitting import take_tasks
 from crowdcore.learning import backbones, split_settings
-from crowdcore.learning.labels import fit, method_for, usual
+from crowdcore.learning.api import method_for, train, usual_settings
 from crowdcore.learning.training.events import EpochEvent, Event
 from crowdcore.learning.training.inputs import input_rows, with_inputs
 from crowdcore.learning.trials import FOLDS, REPLICAS
@@ -67,7 +67,7 @@ def measure(dataset: Labelled, method: str, settings: dict[str, Any], seeds: int
         ``seconds_per_epoch`` (all seeds), ``bytes``, ``epochs`` (when none are asked for), ``share`` of the tasks that
         the trial has seen.
     """
-    training, own = split_settings(found := method_for(dataset, method), {**usual(dataset), **settings})
+    training, own = split_settings(found := method_for(dataset, method), {**usual_settings(dataset), **settings})
     candidates = found.candidates
     if candidates and not settings.get("chosen"):
         shared = {k: v for k, v in settings.items() if k not in own.model_fields_set}
@@ -78,7 +78,7 @@ def measure(dataset: Labelled, method: str, settings: dict[str, Any], seeds: int
         clock = _Clock()
         given = {**settings, "epochs": max(training.epochs, 2), "patience": None}
         try:
-            fit(part, method, seeds=seeds, device=device, on_event=clock.listen, should_stop=clock.enough, **given)
+            train(part, method, seeds=seeds, device=device, on_event=clock.listen, should_stop=clock.enough, **given)
         except CrowdError:  # a part may lack what the whole has
             if size >= dataset.n_tasks:
                 raise

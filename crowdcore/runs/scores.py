@@ -14,7 +14,7 @@ from crowdcore.learning.selection_score import SCORES
 from crowdcore.runs.recorder import spread
 
 if TYPE_CHECKING:
-    from crowdcore.learning.labels import Learnt
+    from crowdcore.learning.api import Learnt
 
 
 def result_scores(result: Learnt) -> dict[str, float]:

@@ -36,7 +36,7 @@ from crowdcore.runs.usage import peak_bytes, process_age
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
-    from crowdcore.learning.labels import Learnt
+    from crowdcore.learning.api import Learnt
 
 _CHECKPOINT_EVERY = 5  # epochs
 
@@ -87,7 +87,7 @@ def work(workspace: Workspace, run_id: str) -> int:
 
 def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> tuple[Ending, str]:
     from crowdcore import learning
-    from crowdcore.learning.labels import fit, method_for, usual
+    from crowdcore.learning.api import method_for, train, usual_settings
 
     spec, folder = run.spec, workspace.run_folder(run.id)
     print(f"{spec.method} on {spec.dataset}, seeds {', '.join(map(str, spec.seeds))}", flush=True)
@@ -96,14 +96,16 @@ def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> 
         raise DataError(
             f"{spec.dataset} has changed since this run was asked for", "Run it again to train on what is there now."
         )
-    training, own = learning.split_settings(method_for(dataset, spec.method), {**usual(dataset), **spec.settings})
+    training, own = learning.split_settings(
+        method_for(dataset, spec.method), {**usual_settings(dataset), **spec.settings}
+    )
     described = spec.model_copy(update={"fingerprint": dataset.fingerprint})
     insist(lambda: _describe(workspace, run, described, {**training.model_dump(), **own.model_dump()}))
     with Recorder(workspace, run.id) as recorder:
         for seeds, history in checkpointed(folder / "checkpoint"):
             recorder.restore(seeds, history)
         startup = process_age()
-        result = fit(
+        result = train(
             dataset,
             spec.method,
             accept=spec.accept,

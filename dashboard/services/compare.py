@@ -13,7 +13,7 @@ from dashboard.services.runs import learnt, readable, runs_of, trials
 if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled
     from crowdcore.exhibits import Exhibit
-    from crowdcore.learning.labels import Learnt
+    from crowdcore.learning.api import Learnt
     from crowdcore.learning.results.result import At
     from crowdcore.runs import Run
 

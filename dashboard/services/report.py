@@ -16,7 +16,7 @@ from dashboard.services.runs import learnt, spelled
 if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference
     from crowdcore.data.ratings import Labelled
-    from crowdcore.learning.labels import Learnt
+    from crowdcore.learning.api import Learnt
     from crowdcore.runs.report import Report
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from crowdcore.learning.labels import Learnt
+    from crowdcore.learning.api import Learnt
     from crowdcore.learning.results.result import TrainingResult
     from crowdcore.runs import Run
 

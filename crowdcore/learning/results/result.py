@@ -1,16 +1,16 @@
-"""`TrainingResult`: parameters, predictions and recovered confusions of S replicas."""
+"""`Result`: what training returns for labels of any kind; `TrainingResult`: of classes and tags."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.learning.results.curve_metrics import curve_table
 from crowdcore.learning.training import metrics
 from crowdcore.learning.training.inputs import Preparation
@@ -35,26 +35,94 @@ class RecoveredAt(NamedTuple):
     omega: FloatArray | None
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingResult:
-    """Result of S replicas (one per seed); None for parts that the method does not have.
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Result:
+    """Result of S replicas, one per seed: what results for labels of every kind have.
 
     Args:
         dataset: its name.
         fingerprint: its content hash.
-        inputs: content hash of its features or images as they were, which its fingerprint leaves out.
         method: registered name.
         settings: the method's settings.
         training: the trainer's settings, as used.
         seeds: (S,).
-        task: (n,) dataset task number behind each row of the probabilities; tasks without input are left out.
+        task: (n,) dataset task number behind each row of the predictions; tasks without input are left out.
         split: (n,) index into train, valid, test, unlabelled: the role each task had in this run.
-        gold: (n,) true class, -1 = unknown.
-        valid_label: (n_valid,) what selection compared with, -1 = none.
-        validated_on: what that is, in words; "" when nothing selected and the last epoch counts.
-        curves: metric -> (epochs, S): loss and its terms, accuracies, NLL, recovery errors; NaN after an early stop.
+        gold: (n,) true label; -1, or NaN for numbers, where it is unknown.
+        validated_on: what selected the epoch, in words; "" when nothing did and the last epoch counts.
+        curves: metric -> (epochs, S); NaN after an early stop.
         selected_epoch: (S,) from 1.
         last_epoch: (S,) from 1.
+        model: name -> (S, ...) tensors of the selected model.
+        seconds: wall time, all replicas together.
+        annotations_per_second: annotations × replicas × epochs over that time.
+        device: where it ran.
+        versions: package -> version.
+        notes: what one should know, one sentence each.
+    """
+
+    FORMAT: ClassVar[int | str]
+    ARRAYS: ClassVar[tuple[str, ...]] = ("task", "split", "gold", "selected_epoch", "last_epoch")
+    TABLES: ClassVar[tuple[str, ...]]
+
+    dataset: str
+    fingerprint: str
+    method: str
+    settings: dict[str, Any]
+    training: dict[str, Any]
+    seeds: tuple[int, ...]
+    task: IntArray
+    split: IntArray
+    gold: AnyArray
+    validated_on: str
+    curves: dict[str, FloatArray]
+    selected_epoch: IntArray
+    last_epoch: IntArray
+    model: dict[str, AnyArray]
+    seconds: float = 0.0
+    annotations_per_second: float = 0.0
+    device: str = "cpu"
+    versions: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What to call it: the method, and what sets it apart from its other forms."""
+        return self.method
+
+    @property
+    def known(self) -> BoolArray:
+        """(n,) whether the true label is known."""
+        return np.asarray(self.gold >= 0)
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """The curves as a long table: seed, epoch (from 1), split, metric, value."""
+        return curve_table(self.curves, self.seeds)
+
+    def save(self, folder: Path | str) -> Path:
+        """Write the result to a folder as JSON, Parquet and safetensors; returns the folder."""
+        from crowdcore.learning.results.result_files import save_result
+
+        return save_result(self, Path(folder))
+
+    def _rows(self, split: str) -> BoolArray:
+        if split not in _SPLITS:
+            raise SettingError("split", f"be one of {', '.join(_SPLITS)}", split)
+        return np.asarray(self.split == _SPLITS.index(split))
+
+    def __repr__(self) -> str:
+        of = f"{self.title} on {self.dataset}: {len(self.seeds)} seeds, {self.seconds:.1f} s"
+        return f"{type(self).__name__}({of})"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class TrainingResult(Result):
+    """Result of S replicas on classes or tags; None for parts that the method does not have.
+
+    Args:
+        inputs: content hash of its features or images as they were, which its fingerprint leaves out.
+        valid_label: (n_valid,) what selection compared with, -1 = none.
         probabilities: "selected" and "last" -> (S, n, C) float32.
         worker_confusion: (S, R, C, C) float64 of the selected model, row = true class, column = given label.
         common_confusion: (S, C, C), or (S, G, C, C) for groups of workers.
@@ -70,36 +138,25 @@ class TrainingResult:
         names: "selected" and "last" -> (S, C) the latent class behind each class; 0, 1, … as trained.
         start: (S,) where the noise layers started, "" for methods without.
         start_loss: start -> (S,) final training loss of each start that was tried; empty unless several were.
-        model: name -> (S, ...) tensors of the selected model.
         preparation: from stored rows to the network's input.
         input_shape: of one prepared input.
         n_workers: R.
         sentence: (n,) sentence of each task, of a crowd that tags tokens.
-        seconds: wall time, all replicas together.
-        annotations_per_second: annotations × replicas × epochs over that time.
-        device: where it ran.
-        versions: package -> version.
-        notes: what one should know, one sentence each.
         tried: the candidates of a method that chooses, a row each; see `candidates`.
+        dataset, fingerprint, …: see `Result`.
     """
 
-    dataset: str
-    fingerprint: str
+    FORMAT: ClassVar[int | str] = 1
+    ARRAYS: ClassVar[tuple[str, ...]] = (
+        *Result.ARRAYS,
+        *("valid_label", "sentence", "worker_confusion", "common_confusion", "omega", "worker_weight", "group"),
+        *("correction", "difficulty", "q", "kept_epochs"),
+    )
+    TABLES: ClassVar[tuple[str, ...]] = ("probabilities", "last", "kept", "names", "start_loss")
+
     classes: tuple[str, ...]
-    method: str
-    settings: dict[str, Any]
-    training: dict[str, Any]
-    seeds: tuple[int, ...]
-    task: IntArray
-    split: IntArray
-    gold: IntArray
     valid_label: IntArray
-    validated_on: str
-    curves: dict[str, FloatArray]
-    selected_epoch: IntArray
-    last_epoch: IntArray
     probabilities: dict[str, FloatArray]
-    model: dict[str, AnyArray]
     preparation: Preparation
     input_shape: tuple[int, ...]
     n_workers: int
@@ -119,12 +176,12 @@ class TrainingResult:
     names: dict[str, IntArray] = field(default_factory=dict)
     start: tuple[str, ...] = ()
     start_loss: dict[str, FloatArray] = field(default_factory=dict)
-    seconds: float = 0.0
-    annotations_per_second: float = 0.0
-    device: str = "cpu"
-    versions: dict[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
     tried: tuple[dict[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.names:  # written before classes could be named by gold
+            order = np.tile(np.arange(len(self.classes)), (len(self.seeds), 1))
+            self.names.update({"selected": order, "last": order})
 
     @property
     def candidates(self) -> pd.DataFrame:
@@ -228,11 +285,6 @@ class TrainingResult:
         out /= out.sum(1, keepdims=True)
         return out
 
-    @property
-    def history(self) -> pd.DataFrame:
-        """The curves as a long table: seed, epoch (from 1), split, metric, value."""
-        return curve_table(self.curves, self.seeds)
-
     def predict_proba(self, features: AnyArray) -> FloatArray:
         """(S, n, C) class probabilities of other tasks, from rows like those of the dataset.
 
@@ -242,17 +294,6 @@ class TrainingResult:
         from crowdcore.learning.results.predictor import predict_proba
 
         return predict_proba(self, features)
-
-    def save(self, folder: Path | str) -> Path:
-        """Write the result to a folder as JSON, Parquet and safetensors; returns the folder."""
-        from crowdcore.learning.results.result_files import save_result
-
-        return save_result(self, Path(folder))
-
-    def _rows(self, split: str) -> AnyArray:
-        if split not in _SPLITS:
-            raise SettingError("split", f"be one of {', '.join(_SPLITS)}", split)
-        return np.asarray(self.split == _SPLITS.index(split))
 
     def _of(self, split: str, at: str) -> tuple[FloatArray, IntArray]:
         rows = self._rows(split)
@@ -264,6 +305,3 @@ class TrainingResult:
         if at not in self.probabilities:
             raise SettingError("at", "be 'selected' or 'last' here", at)
         return self.probabilities[at][:, rows], truth
-
-    def __repr__(self) -> str:
-        return f"TrainingResult({self.method} on {self.dataset}: {len(self.seeds)} seeds, {self.seconds:.1f} s)"

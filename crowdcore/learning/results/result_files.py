@@ -2,71 +2,106 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray
-from crowdcore.learning.results.parts import Parts
-from crowdcore.learning.results.result import TrainingResult
+from crowdcore.learning.ratings.result import RatingsResult
+from crowdcore.learning.results.result import Result, TrainingResult
 from crowdcore.learning.training.inputs import Preparation
 
-_FORMAT = 1
-_ARRAYS = (
-    "task",
-    "split",
-    "gold",
-    "valid_label",
-    "sentence",
-    "selected_epoch",
-    "last_epoch",
-    "worker_confusion",
-    "common_confusion",
-    "omega",
-    "worker_weight",
-    "group",
-    "correction",
-    "difficulty",
-    "q",
-    "kept_epochs",
-)
-_TABLES = ("probabilities", "last", "kept", "names", "start_loss")
-_APART = {"curves", "model", "preparation", *_ARRAYS, *_TABLES}
+_FORMATS: Mapping[Any, type[Result]] = {kind.FORMAT: kind for kind in (TrainingResult, RatingsResult)}
 
 
-def save_result(result: TrainingResult, folder: Path) -> Path:
+def save_result(result: Result, folder: Path) -> Path:
     """Write a result; nothing is pickled."""
-    arrays: dict[str, AnyArray] = {n: getattr(result, n) for n in _ARRAYS if getattr(result, n) is not None}
-    arrays |= {f"{table}.{name}": v for table in _TABLES for name, v in getattr(result, table).items()}
-    arrays |= {"preparation.mean": result.preparation.mean, "preparation.scale": result.preparation.scale}
-    plain = {f.name: getattr(result, f.name) for f in fields(result) if f.name not in _APART}
-    head = {"format": _FORMAT, "image": result.preparation.image, **plain}
-    return Parts(head, arrays, result.model, result.curves).write(folder)
+    from safetensors.numpy import save_file  # reading what a result is must not need this package
+
+    arrays = {name: array for name in result.ARRAYS if (array := getattr(result, name)) is not None}
+    arrays |= {key: array for table in result.TABLES for key, array in _flat(table, getattr(result, table))}
+    apart = {"curves", "model", "preparation", *result.ARRAYS, *result.TABLES}
+    head = {"format": result.FORMAT} | {f.name: getattr(result, f.name) for f in fields(result) if f.name not in apart}
+    if isinstance(result, TrainingResult):
+        head["image"] = result.preparation.image
+        arrays |= {"preparation.mean": result.preparation.mean, "preparation.scale": result.preparation.scale}
+    folder.mkdir(parents=True, exist_ok=True)
+    for named, file in ((arrays, "arrays"), (result.model, "model")):
+        save_file({k: np.ascontiguousarray(v) for k, v in named.items()}, folder / f"{file}.safetensors")
+    columns = {f"{name}/{s}": rows[:, s] for name, rows in result.curves.items() for s in range(rows.shape[1])}
+    pd.DataFrame(columns).to_parquet(folder / "history.parquet")
+    (folder / "result.json").write_text(json.dumps(head, indent=1), encoding="utf-8")
+    return folder
 
 
-def load_result(folder: Path | str) -> TrainingResult:
-    """Read what `TrainingResult.save` wrote.
+def load_result(folder: Path | str) -> TrainingResult | Any:
+    """Read what `Result.save` wrote.
+
+    Returns:
+        A `TrainingResult`, or a `RatingsResult` where the labels are numbers.
 
     Raises:
         DataError: no result there, or broken files.
     """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
     folder = Path(folder)
-    head, arrays, model, curves = Parts.read(folder, "training result")
-    if head.pop("format") != _FORMAT:
+    try:
+        head = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        arrays, model = load_file(folder / "arrays.safetensors"), load_file(folder / "model.safetensors")
+        table = pd.read_parquet(folder / "history.parquet")
+        kind = _FORMATS.get(head.pop("format", None))
+    except (OSError, ValueError, AttributeError, TypeError, SafetensorError) as error:
+        raise DataError(f"There is no training result that can be read: {error}", file=folder) from error
+    if kind is None:
         raise DataError("This result was written by another version of crowdcore", file=folder)
+    columns: dict[str, list[str]] = {}
+    for column in table.columns:
+        columns.setdefault(column.rpartition("/")[0], []).append(column)
     parts: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in head.items() if k != "image"}
-    parts |= {name: arrays[name] for name in _ARRAYS if name in arrays}
-    for kind in _TABLES:
-        parts[kind] = {k.removeprefix(f"{kind}."): v for k, v in arrays.items() if k.startswith(f"{kind}.")}
-    if not parts["names"]:  # written before classes could be named by gold
-        order = np.tile(np.arange(len(head["classes"])), (len(head["seeds"]), 1))
-        parts["names"] = {"selected": order, "last": order}
-    return TrainingResult(
-        **parts,
-        curves=curves,
-        preparation=Preparation(head["image"], arrays["preparation.mean"], arrays["preparation.scale"]),
-        model=model,
-    )
+    parts |= {name: arrays[name] for name in kind.ARRAYS if name in arrays}
+    parts |= {name: _nested(name, arrays) for name in kind.TABLES}
+    if "image" in head:
+        parts["preparation"] = Preparation(head["image"], arrays["preparation.mean"], arrays["preparation.scale"])
+    return kind(**parts, curves={name: table[seeds].to_numpy() for name, seeds in columns.items()}, model=model)
+
+
+def load_ratings_result(folder: Path | str) -> RatingsResult:
+    """`load_result` of a result on ratings.
+
+    Raises:
+        DataError: no such result there, or broken files.
+    """
+    result = load_result(folder)
+    if not isinstance(result, RatingsResult):
+        raise DataError("This is not a result of ratings", file=folder)
+    return result
+
+
+def _flat(name: str, table: Mapping[str, Any] | AnyArray) -> Iterator[tuple[str, AnyArray]]:
+    """Path with dots -> array, of tables within tables."""
+    if not isinstance(table, Mapping):
+        yield name, table
+        return
+    for key, value in table.items():
+        yield from _flat(f"{name}.{key}", value)
+
+
+def _nested(name: str, arrays: Mapping[str, AnyArray]) -> dict[str, Any]:
+    """The table of that name, of arrays by their path."""
+    table: dict[str, Any] = {}
+    for path, array in arrays.items():
+        first, *keys = path.split(".", 2) if name == "workers" else path.split(".", 1)
+        if first == name:
+            inner = table
+            for key in keys[:-1]:
+                inner = inner.setdefault(key, {})
+            inner[keys[-1]] = array
+    return table

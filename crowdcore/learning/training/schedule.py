@@ -256,28 +256,14 @@ def conclude(
             aligned["worker_weight"] = np.where(idle, np.nan, parts["worker_weight"])
         return aligned
 
-    split = np.concatenate([np.full(s.stop - s.start, k, np.int8) for k, s in enumerate(problem.splits.values())])
-    work = problem.n_train_annotations * float(sum((o.last_epoch + 1).sum() for _, o in trained))
-    seconds = float(sum(o.seconds.sum() for _, o in trained))
-    recovered = {at: align(parts) for at, parts in outcome.recovered.items()}
+    recovered: dict[str, dict[str, Any]] = {at: align(parts) for at, parts in outcome.recovered.items()}
     return TrainingResult(
-        dataset=dataset.name,
-        fingerprint=dataset.fingerprint,
+        **shared_parts(problem, method, training, settings, trained, outcome, session),
         classes=dataset.classes,
-        method=method.name,
-        settings=settings.model_dump(),
-        training=session.used(training).model_dump(),
         seeds=seeds,
-        task=problem.order,
-        split=split,
         gold=problem.gold,
         valid_label=problem.valid_label,
-        validated_on=problem.validated_on,
-        curves=outcome.history,
-        selected_epoch=outcome.selected_epoch + 1,
-        last_epoch=outcome.last_epoch + 1,
         probabilities=outcome.predicted,
-        model=outcome.model,
         preparation=problem.preparation,
         input_shape=problem.input_shape,
         n_workers=problem.n_workers,
@@ -290,11 +276,6 @@ def conclude(
         names=outcome.names,
         start=tuple(_start_of(r) for r, _ in best),
         start_loss=start_loss,
-        seconds=seconds,
-        annotations_per_second=work / seconds if seconds else 0.0,
-        tried=(),
-        device=session.device_name,
-        versions=versions(),
         notes=(
             *problem.notes,
             *method.notes(problem, settings),
@@ -303,6 +284,40 @@ def conclude(
             *_name_notes(dataset, recovered["selected"], training),
         ),
     )
+
+
+def shared_parts(
+    problem: Problem,
+    method: type[CrowdMethod],
+    training: TrainSettings,
+    settings: Settings,
+    trained: Sequence[tuple[Replica, Outcome]],
+    outcome: Outcome,
+    session: Session,
+) -> dict[str, Any]:
+    """The parts of a result that labels of every kind have."""
+    work = problem.n_train_annotations * float(sum((o.last_epoch + 1).sum() for _, o in trained))
+    seconds = float(sum(o.seconds.sum() for _, o in trained))
+    return {
+        "dataset": problem.dataset.name,
+        "fingerprint": problem.dataset.fingerprint,
+        "method": method.name,
+        "settings": settings.model_dump(),
+        "training": session.used(training).model_dump(),
+        "task": problem.order,
+        "split": np.repeat(
+            np.arange(len(problem.splits), dtype=np.int8), [s.stop - s.start for s in problem.splits.values()]
+        ),
+        "validated_on": problem.validated_on,
+        "curves": outcome.history,
+        "selected_epoch": outcome.selected_epoch + 1,
+        "last_epoch": outcome.last_epoch + 1,
+        "model": outcome.model,
+        "seconds": seconds,
+        "annotations_per_second": work / seconds if seconds else 0.0,
+        "device": session.device_name,
+        "versions": versions(),
+    }
 
 
 def versions() -> dict[str, str]:

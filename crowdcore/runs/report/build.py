@@ -23,7 +23,7 @@ from crowdcore.runs.report.parts import DATA_PARTS, PARTS, Material, Part
 from crowdcore.runs.report.rating_parts import RATING_DATA_PARTS, RATING_PARTS
 
 if TYPE_CHECKING:
-    from crowdcore.learning.labels import Learnt
+    from crowdcore.learning.api import Learnt
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,7 +82,7 @@ def test_a_result_is_kept(layer: RatingsResult, tmp_path) -> None:
     assert again.history.equals(layer.history)
     np.testing.assert_array_equal(again.workers["last"]["bias"], layer.workers["last"]["bias"])
     np.testing.assert_array_equal(again.score("mae", at="best"), layer.score("mae", at="best"))
-    with pytest.raises(DataError, match="There is no result of ratings that can be read"):
+    with pytest.raises(DataError, match="no training result"):
         load_ratings_result(tmp_path)
 
 

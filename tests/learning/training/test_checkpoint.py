@@ -12,7 +12,6 @@ import pytest
 from crowdcore.core.errors import SettingError
 from crowdcore.data import Rows
 from crowdcore.learning import EpochEvent, train
-from crowdcore.learning.labels import fit
 from tests.learning.helpers import featured_crowd
 from tests.learning.ratings.crowd import rated_crowd
 
@@ -48,7 +47,7 @@ def test_resume_is_bit_for_bit(tmp_path, monkeypatch, labels, method, stack, rec
     monkeypatch.setattr("crowdcore.learning.training.loop._WORTH_RECORDING", 1)
     crowd = featured_crowd() if labels == "classes" else rated_crowd(n_tasks=60)[0]
     run = {**RUN, "epochs": 6, "stack": stack, "record": record}
-    whole = fit(crowd, method, **run)
+    whole = train(crowd, method, **run)
     seen = []
 
     def stop():
@@ -57,11 +56,11 @@ def test_resume_is_bit_for_bit(tmp_path, monkeypatch, labels, method, stack, rec
     def count(event):
         seen.extend([event] if isinstance(event, EpochEvent) and event.epoch else [])
 
-    partial = fit(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3, on_event=count, should_stop=stop)
+    partial = train(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3, on_event=count, should_stop=stop)
     assert len(partial.curves["loss"]) == 4
-    resumed = fit(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3)
+    resumed = train(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3)
     same(whole, resumed)
-    same(whole, fit(crowd, method, **run, checkpoint=tmp_path))
+    same(whole, train(crowd, method, **run, checkpoint=tmp_path))
 
 
 @cache
