@@ -10,8 +10,8 @@ HERE = Path(__file__).parent
 if "dashboard" not in sys.modules:  # this folder, also where the user's own has a dashboard.py
     sys.path.insert(0, str(HERE.parent))
 
-from dashboard.components.live import make_live  # noqa: E402
-from dashboard.components.sign_in import admitted  # noqa: E402
+from dashboard.components.frame import admitted  # noqa: E402
+from dashboard.components.guard import make_live  # noqa: E402
 from dashboard.pages import PATHS, SECTIONS  # noqa: E402
 
 st.set_page_config(page_title="crowdcore", page_icon=(HERE / "icon.svg").read_text(), layout="wide")

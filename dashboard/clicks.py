@@ -1,6 +1,6 @@
 """Clicks on download buttons that Streamlit loses while a page is drawn anew are not lost.
 
-A button whose file is made on demand has another number in every run of the script. Streamlit (1.67)
+A button whose file is made on demand has another number in every run of the script. Streamlit
 
 - forgets the number before as soon as the run ends. A browser that has not drawn the new button asks in vain;
 - empties the queue of messages to the browser when a run begins. An answer to a click that waits there is gone, and
@@ -16,20 +16,27 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import streamlit
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.media_file_manager import MediaFileManager
 
+TESTED = ("1.67",)  # releases of Streamlit whose internals these are
 _SECONDS = 30.0  # for which a button that was drawn anew can still be clicked
-_register, _execute, _clear = MediaFileManager.add_deferred, MediaFileManager.execute_deferred, ForwardMsgQueue.clear
 _anew: OrderedDict[str, tuple[float, Callable[[], str]]] = OrderedDict()  # number -> since when, how to get another
 _guard = threading.Lock()
+_register, _execute, _clear = MediaFileManager.add_deferred, MediaFileManager.execute_deferred, ForwardMsgQueue.clear
 
 
-def keep_clicks() -> None:
-    """Mend both for this process."""
+def keep_clicks(version: str = streamlit.__version__) -> bool:
+    """Mend both for this process, and return True; with an untested Streamlit change nothing: a click may be lost."""
+    if not version.startswith(tuple(f"{tested}." for tested in TESTED)):
+        return False
+    if MediaFileManager.add_deferred is _registered:
+        return True
     MediaFileManager.add_deferred = _registered  # type: ignore[method-assign, assignment]
     MediaFileManager.execute_deferred = _executed  # type: ignore[method-assign, assignment]
     ForwardMsgQueue.clear = _cleared  # type: ignore[method-assign, assignment]
+    return True
 
 
 def _registered(manager: MediaFileManager, *arguments: Any, **named: Any) -> str:

@@ -7,10 +7,13 @@ marks it before the script runs) or else the address (a link, the back button, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 import streamlit as st
+
+from crowdcore.exhibits import between
 
 
 def _limits(begin: str) -> tuple[str, ...]:
@@ -19,6 +22,8 @@ def _limits(begin: str) -> tuple[str, ...]:
 
 
 SHARED = ("dataset", "reference", "names")
+
+
 PAGES: Mapping[str, tuple[str, ...]] = {
     "overview": ("remove", "trust", "confused", "sure", "worker", "task", *_limits("w"), *_limits("t")),
     "data": ("view", "file"),
@@ -61,13 +66,23 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "ratings": ("view", "worker", "other", "part"),
     "glossary": (),
 }
+
+
 _MANY = {
     *("rules", "methods", "without", "available", "workers", "runs", "parts", "crowds", "searches", "vary", "planted"),
     *("datasets", "states", "tags", "metric", "axes"),
 }
+
+
 _WORKERS = {"worker", "workers", "other", "without", "available"}
+
+
 _NAMES = {"true": "class", "given": "class", "worker": "worker", "other": "worker"}
+
+
 _FLEETING = ("task",)  # forgotten when a page is opened from the menu
+
+
 _SEPARATOR = "\x1f"
 
 
@@ -239,3 +254,42 @@ def address(page: str, **values: str | list[str] | None) -> dict[str, str | list
 
 def _unpacked(view: Mapping[str, str]) -> dict[str, str | list[str]]:
     return {key: value.split(_SEPARATOR) if key in _MANY else value for key, value in view.items()}
+
+
+def limited(frame: pd.DataFrame, begin: str, shares: Collection[str]) -> pd.DataFrame:
+    """Draw the filter, and return the rows that pass it.
+
+    Args:
+        frame: the whole table.
+        begin: of the address's fields ``column``, ``least`` and ``most``.
+        shares: columns that are shown in per cent, and so are their limits.
+    """
+    numbers = [str(name) for name in frame.columns if frame[name].dtype.kind in "iuf"]
+    if not numbers:
+        return frame
+    column = one_of(f"{begin}column", numbers)
+    ends = [_number(get(f"{begin}{end}")) for end in ("least", "most")]
+    label = f"{column.replace('_', ' ')}: {_words(*ends)}" if column else "Limits"
+    with st.popover(label, icon=":material/filter_alt:", key=f"limits-{begin}"):
+        st.selectbox("Column", numbers, index=None, placeholder="A column", **bind(f"{begin}column", column))
+        unit = " (%)" if column in shares else ""
+        for end, title, value in zip(("least", "most"), ("At least", "At most"), ends, strict=True):
+            st.number_input(f"{title}{unit}", value=None, disabled=not column, **bind(f"{begin}{end}", value))
+    if not column:
+        return frame
+    least, most = (end if end is None or column not in shares else end / 100 for end in ends)
+    return between(frame, column, least, most)
+
+
+def _number(text: str) -> float | None:
+    """The number that the address holds, if it is one."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if abs(value) < float("inf") else None
+
+
+def _words(least: float | None, most: float | None) -> str:
+    ends = [f"≥ {least:g}" if least is not None else "", f"≤ {most:g}" if most is not None else ""]
+    return " and ".join(filter(None, ends)) or "any"

@@ -6,8 +6,8 @@ from crowdcore import exhibits
 from crowdcore.exhibits import View
 from dashboard import state
 from dashboard.components.exhibit import show
+from dashboard.components.guard import live
 from dashboard.components.link import REVIEW, link
-from dashboard.components.live import live
 from dashboard.components.media import cards
 from dashboard.components.pickers import picker
 from dashboard.components.text import as_text, count, number

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import exhibits
+from crowdcore.core.errors import CrowdError
 from dashboard import state
-from dashboard.components.curve_choice import curve_choice, each_in_a_cell
-from dashboard.components.differing import differing
+from dashboard.components.comparison import differing
 from dashboard.components.exhibit import looked_at, show
+from dashboard.components.frame import hidden_names
 from dashboard.components.pickers import named, picker
-from dashboard.components.run_words import run_labels
+from dashboard.components.run_curves import curve_choice, each_in_a_cell
+from dashboard.components.run_table import run_labels
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
 from dashboard.services import compare, opening
@@ -249,3 +251,25 @@ def _notes(shown: Exhibit) -> None:
 
 def _why(sentence: str) -> None:
     st.info(as_text(sentence), icon=":material/block:")
+
+
+def errors(runs: Runs) -> None:
+    """MAE, RMSE and R², differences over seeds, and cost."""
+    dataset = state.get("dataset")
+    tabled(compare.shown(exhibits.comparison.rating_errors, dataset, runs), "errors", "run")
+    at = named("Epoch", "at", exhibits.comparison.AT_WORDS, width=260)
+    differ = compare.shown(exhibits.differences.rating_differences, dataset, runs, at)
+    tabled(differ, "differences", "run", heading=True)
+    tabled(compare.shown(exhibits.comparison.cost, dataset, runs), "cost", "run", heading=True)
+
+
+def biases(runs: Runs) -> None:
+    """Learnt and true biases of the workers, a figure for each run that learns them."""
+    dataset = opening.rated(state.get("dataset"))
+    for number, (name, result) in enumerate(compare.compared(state.get("dataset"), runs).items()):
+        try:
+            shown = exhibits.ratings.rating_biases(dataset, result, hidden=hidden_names())
+        except CrowdError as refusal:
+            st.info(as_text(f"{name}: {refusal}"), icon=":material/block:")
+        else:
+            show(shown, f"biases-{number}", file=f"{dataset.name}-{shown.name}")

@@ -1,6 +1,9 @@
 """Fits side by side: the table, where they differ, how sure they are, and what each says of the workers."""
 
-from typing import cast
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 import streamlit as st
@@ -9,15 +12,20 @@ from crowdcore import exhibits
 from crowdcore.exhibits import Exhibit
 from crowdcore.exhibits.fits import fitted
 from dashboard import state
-from dashboard.components.differing import differing
-from dashboard.components.download import download
-from dashboard.components.exhibit import looked_at, show
-from dashboard.components.fits import asked, titled
+from dashboard.components.exhibit import download, figure, looked_at, show
+from dashboard.components.fits import asked, reference_button, titled
+from dashboard.components.link import link
+from dashboard.components.media import cards
 from dashboard.components.pickers import picker
-from dashboard.components.reference_button import reference_button
 from dashboard.components.table import table
-from dashboard.components.text import as_text, count
+from dashboard.components.text import as_text, count, percent
 from dashboard.services.fits import labels_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from crowdcore.analysis import LabelDisagreement
 
 Fits = tuple[str, ...]
 CURVES = {"gap": "Distance to the final value", "value": "Its value"}
@@ -154,3 +162,66 @@ def confusions(fit: str) -> None:
     with grid.cell():
         st.caption(as_text(drawn.notes[0]))
         table(drawn.table, "intervals", name=f"{dataset}-{drawn.name}-intervals", noun="cell", rows=12)
+
+
+def differing(
+    found: LabelDisagreement,
+    drawn: go.Figure,
+    pair: tuple[int, int],
+    tasks_of: Callable[[str, str], pd.DataFrame],
+    name: str,
+    what: str,
+    reviewable: bool = False,
+) -> None:
+    """The matrix, the chosen pair in words, and its tasks as a table and as cards.
+
+    Args:
+        found: the labellings in pairs, two or more.
+        drawn: their matrix.
+        pair: rows of the two to look at while nobody has chosen.
+        tasks_of: makes the table of the tasks on which two of them (by name) differ; index = task number.
+        name: begin of the downloads' file names.
+        what: what the labellings are, in the plural.
+        reviewable: whether their names are references, so that the page Review can show the tasks.
+    """
+    names = list(found.names)
+    first, second = (state.index_of(key, names) for key in ("first", "second"))
+    first, second = (pair[0] if first is None else first, pair[1] if second is None else second)
+
+    def chosen(row: int, column: int) -> None:
+        state.put(first=names[row], second=names[column])
+
+    grid = st.grid(2, min_column_width=400, gap="small")
+    with grid.cell():
+        figure(
+            drawn,
+            "disagreement",
+            name=f"{name}-label-disagreement",
+            alt=f"Share of tasks that each pair of {what} labels differently",
+            data=found.frame,
+            cell=(first, second),
+            on_cell=chosen,
+        )
+    with grid.cell():
+        with st.container(horizontal=True):
+            picker("First", "first", names, first)
+            picker("Second", "second", names, second)
+        _behind(found, first, second, tasks_of, name)
+    if found.differ[first, second]:
+        tasks = tasks_of(names[first], names[second])
+        captions = [f"{x} or {y}" for x, y in zip(tasks["first"], tasks["second"], strict=True)]
+        cards(state.get("dataset"), list(tasks.index), captions, "differ")
+        if reviewable:
+            link("review", "Review and mark these tasks", by="task", reference=names[first], against=names[second])
+
+
+def _behind(found: LabelDisagreement, a: int, b: int, tasks_of: Callable[[str, str], pd.DataFrame], name: str) -> None:
+    """How often a pair differs, who is right there, and the tasks."""
+    first, second = found.names[a], found.names[b]
+    st.markdown(
+        f"**{as_text(first)}** and **{as_text(second)}** differ on **{count(found.differ[a, b], 'task')}** "
+        f"of {found.compared[a, b]:,} ({percent(found.share[a, b])})."
+    )
+    st.caption(exhibits.aggregation.pair_in_words(found, a, b))
+    if found.differ[a, b]:
+        table(tasks_of(first, second), "differing", name=f"{name}-{first}-or-{second}", noun="task", rows=7)

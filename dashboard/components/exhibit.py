@@ -1,16 +1,30 @@
 """An exhibit on a page: its figure or its table, what to bear in mind, and where a click leads."""
 
+from __future__ import annotations
+
+import html
+import itertools
+import re
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit import runtime
 
+from crowdcore.data.formulas import csv_bytes
 from crowdcore.exhibits import Exhibit, View
 from dashboard import state
-from dashboard.components.figure import figure
 from dashboard.components.frame import hidden_names
+from dashboard.components.guard import refusals
 from dashboard.components.table import table
 from dashboard.components.text import as_text
 from dashboard.services import datasets
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
 
 
 def looked_at(reference: str = "") -> View:
@@ -93,3 +107,179 @@ def show(
         )
     for note in exhibit.notes if notes else ():
         st.caption(as_text(note))
+
+
+_HTML = """
+<div role="toolbar" aria-label="Download the figure">
+<button value="170" tabindex="0" title="Width of SVG and PNG: 170 mm, or 85 mm for one column">170 mm wide</button>
+<button value="svg" tabindex="-1" data-format="svg">SVG</button>
+<button value="png" tabindex="-1" data-format="png">PNG</button>
+<button value="csv" tabindex="-1">CSV</button>
+</div><span role="status"></span>
+"""
+
+
+_CSS = """
+:host { display: inline-flex; }
+button {
+  font: inherit; font-size: 0.85rem; color: var(--st-text-color); opacity: 0.8;
+  background: none; border: none; cursor: pointer; padding: 0.25rem 0.5rem; border-radius: 0.25rem;
+}
+button:hover { opacity: 1; text-decoration: underline; }
+button:focus-visible { outline: 2px solid var(--st-primary-color); opacity: 1; }
+[role="status"] { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+"""
+
+
+_HEIGHT, _MARGIN = 450, 60  # pixels of a figure that says nothing of them
+
+
+_TITLE, _LINE = 48, 16  # pixels that a title takes in a figure, and another line of its subtitle
+
+
+_tools = None
+
+
+def _component() -> Callable[..., Any]:
+    global _tools
+    if _tools is None:
+        script = "".join(Path(__file__).with_name(name).read_text() for name in ("paper.js", "figure.js"))
+        _tools = st.components.v2.component("crowdcore_figure", html=_HTML, css=_CSS, js=script)
+    return _tools
+
+
+def _titled(drawn: go.Figure) -> go.Figure:
+    """The figure without its title and subtitle, which are written above it, where lines may break."""
+    from crowdcore.figures.theme import copied
+
+    title = drawn.layout.title
+    words = [html.unescape(text.replace("<br>", " · ")) for text in (title.text, title.subtitle.text) if text]
+    if not words:
+        return drawn
+    st.markdown("  \n".join([f"**{as_text(words[0])}**", *(f":small[{as_text(text)}]" for text in words[1:])]))
+    saved = _TITLE + _LINE * (title.subtitle.text or "").count("<br>")
+    margin, height = drawn.layout.margin.t or _MARGIN, drawn.layout.height or _HEIGHT
+    return copied(drawn).update_layout(title=None, meta=words, height=height - saved, margin_t=margin - saved)
+
+
+def figure(
+    figure: go.Figure | Callable[[], go.Figure],
+    key: str,
+    *,
+    name: str,
+    alt: str,
+    data: Callable[[], pd.DataFrame],
+    cell: tuple[int, int] | None = None,
+    on_cell: Callable[[int, int], None] | None = None,
+    on_point: Callable[[int], None] | None = None,
+    on_window: Callable[[tuple[float, float], tuple[float, float]], None] | None = None,
+    every: float = 1.0,
+) -> None:
+    """Draw a figure.
+
+    Args:
+        figure: what to draw; a function is called again and again, for what changes by itself.
+        key: unique on the page.
+        name: file name of the downloads, without its suffix.
+        alt: what a screen reader says.
+        data: makes the table behind the figure, called when its download is clicked.
+        cell: row and column of a heatmap's cell to outline.
+        on_cell: called with the row and column of a heatmap's clicked cell.
+        on_point: called with the last custom value of a clicked point, a whole number.
+        on_window: called with the x range and the y range after zooming.
+        every: seconds between two calls of ``figure``.
+    """
+    frame, widget = re.sub(r"[^\w-]", "-", f"figure-{key}", flags=re.ASCII), f"tools-{key}"  # a class name too
+
+    def clicked() -> None:
+        picked = st.session_state[widget].cell
+        if on_cell is not None and picked:
+            on_cell(int(picked[0]), int(picked[1]))
+
+    def pointed() -> None:
+        point = st.session_state[widget].point
+        if on_point is not None and point is not None:
+            on_point(int(point))
+
+    def zoomed() -> None:
+        window = st.session_state[widget].window
+        if on_window is not None and window:
+            on_window(tuple(window["x"]), tuple(window["y"]))
+
+    def draw(now: go.Figure) -> None:
+        st.plotly_chart(
+            _titled(now),
+            key=f"chart-{key}",
+            theme=None,
+            alt=alt,
+            config={
+                "modeBarButtonsToRemove": [] if on_window else ["zoom", "pan", "zoomIn", "zoomOut", "autoScale"],
+                "displaylogo": False,
+            },
+        )
+
+    def draw_anew() -> None:
+        with refusals():
+            draw(figure())
+
+    with st.container(key=frame, gap="xxsmall"):
+        if callable(figure):
+            st.fragment(draw_anew, run_every=every)()
+        else:
+            draw(figure)
+        with st.container(horizontal=True, horizontal_alignment="right", gap="xxsmall", vertical_alignment="center"):
+            _component()(
+                key=widget,
+                data={
+                    "frame": frame,
+                    "name": name,
+                    "cell": cell,
+                    "clicks": on_cell is not None,
+                    "points": on_point is not None,
+                    "zooms": on_window is not None,
+                },
+                on_cell_change=clicked,
+                on_point_change=pointed,
+                on_window_change=zoomed,
+                width="content",
+            )
+            # Never seen: the button beside it clicks its button.
+            with st.container(key=f"table-of-{frame}", width="content"):
+                download("CSV", lambda: csv_bytes(data()), f"{name}.csv", "text/csv", key=f"data-{key}")
+
+
+_LAST = 32  # files, of all sessions, that are kept
+
+
+_count = itertools.count()
+
+
+with suppress(ImportError):  # a Streamlit that has moved its internals goes without
+    from dashboard.clicks import keep_clicks
+
+    keep_clicks()
+
+
+def download(label: str, make: Callable[[], bytes | str], file: str, mime: str, **options: Any) -> None:
+    """Draw the button.
+
+    Streamlit drops a file made on demand after the second run of any session's script, be it a fragment that polls:
+    often before the browser has come to fetch it. So each is held under a name of its own until others follow.
+
+    Args:
+        label: what stands on it.
+        make: makes the content.
+        file: its name.
+        mime: its kind.
+        options: of `st.download_button`.
+    """
+
+    def held() -> bytes:
+        made = make()
+        content = made.encode() if isinstance(made, str) else made
+        if runtime.exists():
+            place = f"download-{next(_count) % _LAST}"
+            runtime.get_instance().media_file_mgr.add(content, mime, place, file, is_for_static_download=True)
+        return content
+
+    st.download_button(label, held, file, mime, **{"on_click": "ignore", **options})

@@ -13,9 +13,9 @@ from crowdcore.exhibits.fits import OF_TAGS, SUGGESTED, canonical, read_fit, sho
 from dashboard import state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.method_form import method_form
+from dashboard.components.run_board import watch
 from dashboard.components.text import as_text, count
-from dashboard.components.watch import watch
-from dashboard.services import opening
+from dashboard.services import datasets, opening
 from dashboard.services.fits import start_fits
 from dashboard.services.jobs import Job
 
@@ -154,3 +154,17 @@ def refused(fits: Mapping[str, Job]) -> None:
     for name, fit in fits.items():
         if fit.refusal:
             st.warning(f"**{as_text(titled(name))}**: {as_text(str(fit.refusal))}", icon=_ICONS[fit.state])
+
+
+def reference_button(name: str, what: str) -> None:
+    """Offer the reference ``name``; ``what`` of it is then taken for the truth, in words for the help."""
+    used = state.get("reference") == name
+    if st.button(
+        "Reference of every page" if used else "Use as reference",
+        icon=":material/check:" if used else ":material/flag:",
+        disabled=used,
+        help=f"Use {what} as the truth on every page.",
+    ):
+        datasets.offer(state.get("dataset"), name)
+        state.put(reference=name)
+        st.rerun()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 
 import streamlit as st
@@ -9,10 +10,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from crowdcore.data import CrowdDataset
 from crowdcore.data.ratings import Labelled
+from crowdcore.data.tour import DEMO, TOUR
 from crowdcore.data.uploads import dataset_title, upload_folder
 from dashboard import state
-from dashboard.components.collector import spare
-from dashboard.components.guard import refusals
+from dashboard.access import AccessError, may_enter, sign_in_settings
+from dashboard.components.guard import refusals, spare
 from dashboard.components.link import link
 from dashboard.components.text import as_text, count
 from dashboard.pages import TITLES
@@ -170,3 +172,45 @@ def _tasks(dataset: Labelled) -> str:
     if not isinstance(dataset, CrowdDataset) or dataset.sentences is None:
         return count(dataset.n_tasks, "task")
     return f"{count(dataset.n_tasks, 'token')} · {count(len(dataset.sentences), 'sentence')}"
+
+
+def tour() -> None:
+    """Links to the pages that answer the first questions; nothing for other datasets."""
+    if state.get("dataset") != DEMO:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="tour"):
+        st.caption("What to look at next:", width="content")
+        for step in TOUR:
+            link(step.view, step.question, icon="arrow_forward", view=step.tab)
+
+
+_log = logging.getLogger("dashboard")
+
+
+def admitted() -> bool:
+    """Whether the page may be drawn; otherwise draws what the visitor can do about it."""
+    try:
+        settings = sign_in_settings()
+    except AccessError as fault:
+        _log.error("%s", fault)
+        st.error(
+            "Access denied: the sign-in settings are invalid. The app's log tells its operator what to correct.",
+            icon=":material/block:",
+        )
+        return False
+    if settings is None:
+        return True
+    if not st.user.is_logged_in:
+        st.title("crowdcore")
+        st.write("Sign in to use this app.")
+        st.button("Sign in", type="primary", icon=":material/login:", on_click=st.login)
+        return False
+    if not may_enter(st.user.to_dict(), settings.access):
+        who = as_text(str(st.user.get("email") or "This account"))
+        st.error(f"{who} has no access. Ask the operator of this app to be added.", icon=":material/block:")
+        st.button("Sign out", icon=":material/logout:", on_click=st.logout)
+        return False
+    with st.sidebar:
+        st.caption(as_text(str(st.user.get("email"))))
+        st.button("Sign out", icon=":material/logout:", type="tertiary", on_click=st.logout)
+    return True

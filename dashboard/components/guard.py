@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import gc
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.places import workspace
@@ -68,3 +71,37 @@ def fragment(function: Callable[[], None]) -> Callable[[], None]:
         state.publish()
 
     return run
+
+
+_marker = None
+
+
+def live(key: str) -> DeltaGenerator:
+    """A container that is spoken whenever it changes; some words have to be in it before, or nobody listens to it."""
+    return st.container(key=f"live-{key}", gap=None)
+
+
+def make_live() -> None:
+    """Have the browser mark such containers; to be called once on every page."""
+    global _marker
+    if _marker is None:
+        _marker = st.components.v2.component("crowdcore_live", js=Path(__file__).with_name("live.js").read_text())
+    with st.container(key="marker"):  # never seen
+        _marker(key="live")
+
+
+_MANY = 20  # modules
+
+
+_known = 0
+
+
+def spare() -> None:
+    """Take what imports have brought since the last time, and what stays with them, out of the collector's sight.
+
+    To be called as a rerun begins: the one before has just been cleaned up, so that hardly any garbage is kept.
+    """
+    global _known
+    if len(sys.modules) >= _known + _MANY:
+        gc.freeze()
+        _known = len(sys.modules)

@@ -11,9 +11,8 @@ from crowdcore.core.confined import start_helper
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.uploads import digest_of
 from dashboard import state
-from dashboard.components.numbers import numbers
 from dashboard.components.rating_scale import ask_kind, ask_scale, reading
-from dashboard.components.table import table
+from dashboard.components.table import numbers, table
 from dashboard.components.text import as_text, count, in_app, listed
 from dashboard.components.variants import merging, open_questions
 from dashboard.services import uploads

@@ -9,9 +9,8 @@ from crowdcore.exhibits.tasks import task_number
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.frame import hidden_names
-from dashboard.components.guard import fragment
+from dashboard.components.guard import fragment, live
 from dashboard.components.link import link
-from dashboard.components.live import live
 from dashboard.components.media import LARGE, media
 from dashboard.components.pickers import named, optional
 from dashboard.components.text import as_text, count, number

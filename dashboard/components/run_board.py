@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import runs
+from crowdcore.data.formulas import csv_bytes
 from crowdcore.data.uploads import dataset_title
 from crowdcore.runs.measures import leading
 from dashboard import state
-from dashboard.components.guard import attempt, refused_before
-from dashboard.components.live import live
-from dashboard.components.run_picker import table_link
-from dashboard.components.run_words import run_asked, run_labels, run_title
+from dashboard.components.exhibit import download, show
+from dashboard.components.fits import reference_button
+from dashboard.components.guard import attempt, fragment, live, refusals, refused_before, spare
+from dashboard.components.link import link
+from dashboard.components.run_choice import table_link
+from dashboard.components.run_table import run_asked, run_labels, run_title
+from dashboard.components.table import table
 from dashboard.components.text import as_text, count, duration
-from dashboard.components.watch import watch
-from dashboard.services import run_actions
-from dashboard.services.runs import live_runs, runs_of, spelled
+from dashboard.components.train_form import prefill
+from dashboard.services import compare, opening, run_actions, searches, train
+from dashboard.services.runs import live_runs, readable, runs_of, spelled
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -211,3 +215,155 @@ def _button(label: str, icon: str, run: Run, action: Callable[[str], object], ab
         args=(run_actions.act, action, run.id),
         type="tertiary",
     )
+
+
+LINES = 40  # of a log
+
+
+LOG_EVERY = 2.0  # seconds between two looks at the log of a live run
+
+
+def one_run(shown: list[Run]) -> None:
+    """One of the runs shown."""
+    fragment(lambda: _one({run.id: run for run in shown}))()
+
+
+def _one(shown: dict[str, Run]) -> None:
+    st.header("One run")
+    if st.session_state.get("train-one") not in shown:
+        failed = [name for name, run in shown.items() if run.state == "failed"]
+        st.session_state["train-one"] = (failed or list(shown))[0]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        labels = run_labels(runs_of(state.get("dataset")))
+        names = {name: labels[name] for name in shown if name in labels}
+        run = shown[st.selectbox("Run", names, format_func=names.__getitem__, key="train-one")]
+        _again(run)
+        _use(run)
+        _delete(run)
+        link("runs", "Name, note, tags", icon="label", datasets=[run.spec.dataset], runs=[run.id])
+    with st.container():  # what comes and goes in it does not move the log's fragment
+        if run.note:
+            st.caption(as_text(run.note))
+        if run.message:
+            (st.error if run.state == "failed" else st.info)(as_text(run.message))
+        _take_along(run)
+        if run.spec.search is None:
+            st.caption("The same on the command line")
+            st.code(runs.command_line(run.spec), language=None, wrap_lines=True)
+    with st.expander("Log", expanded=run.state == "failed", icon=":material/notes:"):
+        _log(run)
+
+
+def _again(run: Run) -> None:
+    """Fill the form with what it was asked."""
+    if run.spec.search is None and st.button(
+        "Run again with …", icon=":material/replay:", help="Fill the form above with its settings"
+    ):
+        prefill(train.draft_of(state.get("dataset"), run.spec))
+        st.toast("The form above holds its settings.", icon=":material/replay:")
+        st.rerun()
+
+
+def _use(run: Run) -> None:
+    """Make its predictions the reference of every page."""
+    dataset = state.get("dataset")
+    if opening.kind(dataset) == "classes" and readable(run, dataset):
+        reference_button(f"run:{run.id}", "what it predicts")
+
+
+def _delete(run: Run) -> None:
+    """Delete it, once confirmed."""
+    if not run.has_ended:
+        return
+    with st.popover("Delete", icon=":material/delete:"):
+        st.markdown("Delete this run with its curves, model and log? This cannot be undone.")
+        if st.button("Delete for good", type="primary", key=f"delete-{run.id}"):
+            with refusals():
+                run_actions.act(runs.delete, [run.id])
+                state.put(runs=[name for name in state.get_many("runs") if name != run.id])
+                st.rerun()
+
+
+def _take_along(run: Run) -> None:
+    if not run.has_result:
+        return
+    name = f"{run.spec.method}-{run.id[:8]}"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        download(
+            "Predictions",
+            lambda: csv_bytes(runs.predictions(run.id)),
+            f"{name}-predictions.csv",
+            "text/csv",
+            icon=":material/download:",
+        )
+        kinds = run_actions.model_kinds() if opening.kind(state.get("dataset")) == "classes" else {}
+        for kind, words in kinds.items():
+            download(
+                f"Model ({words})",
+                partial(run_actions.model_archive, run.id, kind),
+                f"{name}-{kind}.zip",
+                "application/zip",
+                icon=":material/download:",
+            )
+
+
+def _log(run: Run) -> None:
+    """The last lines, anew while it is live."""
+
+    def look() -> None:
+        with refusals():
+            lines = runs.log_lines(run.id, LINES)
+            st.code("\n".join(lines) or "Nothing yet.", language=None, wrap_lines=True, height=260)
+
+    st.fragment(look, run_every=None if run.has_ended else LOG_EVERY)()
+
+
+def search_board(search: Run) -> None:
+    """One search."""
+    st.header(as_text(run_title(search)))
+    trials = searches.search_trials(search)
+    if not trials[searches.compared_by(search).column].notna().any():
+        st.caption("No trial has finished yet.")
+        return
+    name = f"{state.get('dataset')}-{search.spec.method}-search"
+    history, importance = searches.search_exhibits(search)
+    grid = st.grid(2, min_column_width=400, gap="small")
+    with grid.cell():
+        show(history, f"history-{search.id}", file=f"{name}-history")
+    with grid.cell():
+        if importance is None:
+            st.caption("Importance needs four trials.")
+        else:
+            show(importance, f"importance-{search.id}", file=f"{name}-importance")
+    best = searches.best_draft(state.get("dataset"), search)
+    if best is not None and st.button(
+        "Train with the best settings …", icon=":material/trophy:", key=f"best-{search.id}"
+    ):
+        prefill(best)
+        st.toast("The form above holds the best settings.", icon=":material/trophy:")
+        st.rerun()
+    if search.id in compare.searches(state.get("dataset")):
+        told = searches.compared_by(search).measure
+        link("compare", f"Test {told} along what it varies", icon="show_chart", view="Sweeps", searches=[search.id])
+    table(trials.drop(columns="run"), f"trials-{search.id}", name=name, noun="trial")
+
+
+def watch(drawn: object, now: Callable[[], object], every: float, draw: Callable[[], None] = lambda: None) -> None:
+    """Draw a part anew every so often, and the whole page once ``now`` returns something else.
+
+    Args:
+        drawn: what ``now`` returned as the page was drawn.
+        now: asked at every look.
+        every: seconds between looks.
+        draw: the part that is drawn at every look.
+    """
+
+    def look() -> None:
+        spare()
+        with refusals():
+            if now() != drawn:
+                state.put()  # nothing, but the session now wins over an address bar that may lag behind it
+                st.rerun()
+            draw()
+
+    st.fragment(look, run_every=every)()

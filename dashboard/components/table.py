@@ -1,7 +1,9 @@
 """Tables that filter and download; clicking a row may choose it."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -11,9 +13,9 @@ import streamlit as st
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits.exhibit import containing
 from crowdcore.exhibits.glossary import meaning
-from dashboard.components.download import download
-from dashboard.components.limits import limited
+from dashboard.components.exhibit import download
 from dashboard.components.text import count
+from dashboard.state import limited
 
 # How numbers of these names are written wherever they appear; shares as percentages.
 FORMATS = {
@@ -193,3 +195,18 @@ def _shares(frame: pd.DataFrame) -> set[str]:
     """Columns of shares, and of the spread of those."""
     shares = SHARES.intersection(frame.columns)
     return shares | {f"{name} ±" for name in shares}.intersection(frame.columns)
+
+
+def numbers(cells: Iterable[tuple[str, str, str | None]], width: int = 150, columns: int = 0) -> None:
+    """Draw them.
+
+    Args:
+        cells: label, value and what is shown when it is pointed at, of each.
+        width: pixels of a box at least.
+        columns: boxes side by side at most; default: all.
+    """
+    listed = list(cells)
+    grid = st.grid(columns or len(listed), min_column_width=width, gap="xsmall")
+    for label, value, hint in listed:
+        with grid.cell():
+            st.metric(label, value, border=True, help=hint)

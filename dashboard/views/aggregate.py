@@ -6,8 +6,7 @@ from dashboard import state
 from dashboard.components import comparison
 from dashboard.components.fits import asked, chooser, follow, refused
 from dashboard.components.frame import page
-from dashboard.components.guard import fragment
-from dashboard.components.live import live
+from dashboard.components.guard import fragment, live
 from dashboard.services.fits import start_fits, wait_for
 
 PATIENCE = 1.0  # seconds in which quick fits end before anything is said of their progress

@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import state
-from dashboard.components import compared, compared_ratings
+from dashboard.components import compared
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
-from dashboard.components.run_picker import pick_runs
+from dashboard.components.run_choice import pick_runs
 from dashboard.services import compare, opening
 
 TABS = {
@@ -22,10 +22,10 @@ TABS = {
     "Recovery": compared.recovery,
 }
 RATING_TABS = {
-    "Errors": compared_ratings.errors,
+    "Errors": compared.errors,
     "Curves": compared.curves,
     "Sweeps": compared.sweeps,
-    "Biases": compared_ratings.biases,
+    "Biases": compared.biases,
 }
 
 

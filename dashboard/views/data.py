@@ -9,14 +9,12 @@ from crowdcore.data.uploads import dataset_title
 from crowdcore.exhibits import ratings
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
-from dashboard.components.frame import hidden_names, page
+from dashboard.components.frame import hidden_names, page, tour
 from dashboard.components.guard import fragment
 from dashboard.components.importer import importer
 from dashboard.components.link import link
-from dashboard.components.numbers import numbers
-from dashboard.components.table import formats
+from dashboard.components.table import formats, numbers
 from dashboard.components.text import as_text, number, percent
-from dashboard.components.tour import tour
 from dashboard.components.upload_list import upload_list
 from dashboard.services import opening
 

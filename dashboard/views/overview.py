@@ -6,14 +6,12 @@ import streamlit as st
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits import View, verdicts
 from dashboard import state
-from dashboard.components.download import download
-from dashboard.components.exhibit import looked_at, show
+from dashboard.components.exhibit import download, looked_at, show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
-from dashboard.components.link import link
-from dashboard.components.numbers import numbers
+from dashboard.components.link import link, task_link, worker_link
+from dashboard.components.table import numbers
 from dashboard.components.text import as_text, count
-from dashboard.components.verdict import task_link, worker_link
 
 THRESHOLDS = {
     "remove": ("Remove below", verdicts.REMOVE, "As a share of the typical worker's skill."),

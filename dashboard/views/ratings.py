@@ -10,9 +10,8 @@ from crowdcore.exhibits.ratings import RatingView
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.frame import hidden_names, page
-from dashboard.components.guard import fragment
+from dashboard.components.guard import fragment, live
 from dashboard.components.link import link
-from dashboard.components.live import live
 from dashboard.components.text import as_text
 from dashboard.services import datasets, opening
 

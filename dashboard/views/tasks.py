@@ -9,9 +9,8 @@ from dashboard import state
 from dashboard.components import rated_tasks
 from dashboard.components.exhibit import choose_columns, looked_at, show
 from dashboard.components.frame import page
-from dashboard.components.guard import fragment
+from dashboard.components.guard import fragment, live
 from dashboard.components.link import link
-from dashboard.components.live import live
 from dashboard.components.media import LARGE, cards, media
 from dashboard.components.pickers import named, optional
 from dashboard.components.text import as_text, count, number, percent

@@ -7,10 +7,8 @@ from dashboard import state
 from dashboard.components.embedding_form import embedding_form
 from dashboard.components.frame import page
 from dashboard.components.link import link
-from dashboard.components.one_run import one_run
-from dashboard.components.run_board import board
+from dashboard.components.run_board import board, one_run, search_board
 from dashboard.components.run_curves import curves, onwards
-from dashboard.components.search_board import search_board
 from dashboard.components.search_form import search_form
 from dashboard.components.text import as_text
 from dashboard.components.train_form import form

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import OrderedDict
 from unittest.mock import Mock
 
@@ -13,6 +15,7 @@ from streamlit.runtime.media_file_storage import MediaFileStorageError
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 
 from dashboard import clicks
+from tests.conftest import ROOT
 
 clicks.keep_clicks()
 
@@ -66,3 +69,14 @@ def test_an_answer_to_a_click_outlives_the_start_of_a_run_and_is_sent_once(fragm
     queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=fragments)
     assert queue.flush() == [answer]
     assert queue.flush() == []
+
+
+def test_an_untested_release_of_streamlit_is_left_as_it_is() -> None:
+    code = (
+        "from streamlit.runtime.media_file_manager import MediaFileManager\n"
+        "from dashboard import clicks\n"
+        "before = vars(MediaFileManager).copy()\n"
+        "assert not clicks.keep_clicks('99.1.0') and vars(MediaFileManager) == before\n"
+        "assert clicks.keep_clicks('1.67.3') and vars(MediaFileManager) != before\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

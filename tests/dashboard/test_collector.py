@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dashboard.components import collector
+from dashboard.components import guard
 
 
 @pytest.fixture(autouse=True)
@@ -19,14 +19,14 @@ def thawed() -> Iterator[None]:
 
 
 def test_only_what_many_new_modules_brought_is_spared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector, "_known", 0)
-    collector.spare()
+    monkeypatch.setattr(guard, "_known", 0)
+    guard.spare()
     frozen = gc.get_freeze_count()
     assert frozen > 1000
     kept = [[] for _ in range(100)]
-    collector.spare()
+    guard.spare()
     assert gc.get_freeze_count() <= frozen  # nothing was imported since
     for n in range(20):
         monkeypatch.setitem(sys.modules, f"brought_{n}", types.ModuleType(f"brought_{n}"))
-    collector.spare()
+    guard.spare()
     assert gc.get_freeze_count() >= frozen + len(kept)

@@ -11,9 +11,9 @@ from crowdcore.learning.recovery.plan import PRESETS, RecoveryPlan, preset
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.guard import fragment, refusals, refused_before
-from dashboard.components.numbers import numbers
 from dashboard.components.sandbox.aggregators import aggregators
 from dashboard.components.sandbox.crowd_form import crowd_form
+from dashboard.components.table import numbers
 from dashboard.components.text import as_text, count, number, percent
 from dashboard.services import datasets, sandbox
 

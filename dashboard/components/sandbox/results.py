@@ -10,13 +10,12 @@ from crowdcore import exhibits, runs
 from crowdcore.learning.recovery.plan import usual_simulator
 from dashboard import state
 from dashboard.components.exhibit import show
-from dashboard.components.guard import attempt, fragment
+from dashboard.components.guard import attempt, fragment, live
 from dashboard.components.link import link
-from dashboard.components.live import live
-from dashboard.components.run_words import run_title
+from dashboard.components.run_board import watch
+from dashboard.components.run_table import run_title
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, duration
-from dashboard.components.watch import watch
 from dashboard.services import opening, run_actions, sandbox, sandbox_results
 from dashboard.services.runs import training_fault
 

@@ -7,7 +7,7 @@ import streamlit as st
 from crowdcore.learning.learners import suggested_methods, untrainable
 from crowdcore.learning.recovery.plan import usual_settings, usual_simulator
 from dashboard import state
-from dashboard.components.download import download
+from dashboard.components.exhibit import download
 from dashboard.components.guard import fragment
 from dashboard.components.text import as_text, count
 from dashboard.components.train_form import train_on

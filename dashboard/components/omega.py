@@ -1,6 +1,9 @@
-"""Tasks ranked by ω̄, the classes in the halves of the ranking, and the tasks themselves."""
+"""The tabs of the page *Noise source ω*: by task, by class and worker, against the truth."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
 
 import streamlit as st
 
@@ -10,9 +13,9 @@ from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.link import link
 from dashboard.components.media import cards
-from dashboard.components.numbers import numbers
 from dashboard.components.pickers import named, optional
 from dashboard.components.recovered import Choice
+from dashboard.components.table import numbers, table
 from dashboard.components.text import as_text, count, number
 
 
@@ -91,3 +94,54 @@ def listing(choice: Choice) -> None:
         captions = [f"ω̄ {omega_bar:.3f} · {label}" for omega_bar, label in shown]
         cards(state.get("dataset"), found.table.index.tolist(), captions, "omega")
     show(found, "omega-tasks", file=choice.file(found), noun="task", rows=14)
+
+
+def classes(choice: Choice) -> None:
+    """ω per true class, beside the entropy of its labels; a row leads to the class's tasks."""
+    _spread(choice, "class", choice.view.classes, "true")
+
+
+def workers(choice: Choice) -> None:
+    """ω per worker; a row leads to the worker's tasks."""
+    _spread(choice, "worker", choice.view.workers, "worker")
+
+
+def _spread(choice: Choice, by: Literal["class", "worker"], names: Sequence[str], key: str) -> None:
+    """A figure for each seed shown, and the table of the first."""
+    chosen = state.index_of(key, names)
+    for view in choice.view.one_by_one():
+        which = f"-seed-{view.seed}" if choice.view.seed == "each" else ""
+        found = exhibits.omega.omega_spread(view, by, chosen)
+        show(found, f"by-{by}{which}", file=f"{choice.file(found)}{which}")
+    found = exhibits.omega.omega_spread(choice.view, by, chosen)
+    if chosen is not None:
+        label = as_text(f"Tasks {'of class' if by == 'class' else 'labelled by'} {names[chosen]}")
+        link("tasks", label, **{key: names[chosen]})
+    else:
+        st.caption(f"Click a row to mark its {by} and to go to its tasks.")
+    if choice.view.seed == "each":
+        st.caption(f"The table shows seed {choice.view.shown_seed}.")
+
+    def marked(row: int) -> None:
+        state.put(**{key: names[row]})
+
+    table(found.table, f"omega-{by}", name=choice.file(found), noun=by, rows=14, on_row=marked)
+
+
+def truth(choice: Choice) -> None:
+    """How far the recovered ω follows the true one; numbers of the first seed where all are shown."""
+    found = exhibits.omega.against_truth(choice.view)
+    auc = f"{number(found.auc)} of {number(found.auc_limit)}"
+    cells = (
+        ("Correlation", number(found.correlation, 2), "Pearson's, over annotations"),
+        ("By ranks", number(found.rank_correlation, 2), "Spearman's, over annotations"),
+        ("Mean ω", f"{number(found.mean_recovered)} of {number(found.mean_true)}", "Recovered, and true"),
+        ("AUC", auc, "How well it tells which labels were common; the true ω's"),
+    )
+    numbers(cells, 160)
+    panels = st.grid(1 if choice.view.seed != "each" else 2, min_column_width=400, gap="small")
+    for view in choice.view.one_by_one():
+        which = f"-seed-{view.seed}" if choice.view.seed == "each" else ""
+        drawn = exhibits.omega.omega_truth(view)
+        with panels.cell():
+            show(drawn, f"truth{which}", file=f"{choice.file(drawn)}{which}")
