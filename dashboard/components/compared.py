@@ -13,8 +13,8 @@ from dashboard.components.comparison import differing
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import hidden_names
 from dashboard.components.pickers import named, picker
+from dashboard.components.run_choice import run_labels
 from dashboard.components.run_curves import curve_choice, each_in_a_cell
-from dashboard.components.run_table import run_labels
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
 from dashboard.services import compare, opening

@@ -12,12 +12,12 @@ from crowdcore import exhibits
 from crowdcore.exhibits import Exhibit
 from crowdcore.exhibits.fits import fitted
 from dashboard import state
-from dashboard.components.exhibit import download, figure, looked_at, show
+from dashboard.components.exhibit import figure, looked_at, show
 from dashboard.components.fits import asked, reference_button, titled
 from dashboard.components.link import link
 from dashboard.components.media import cards
 from dashboard.components.pickers import picker
-from dashboard.components.table import table
+from dashboard.components.table import download, table
 from dashboard.components.text import as_text, count, percent
 from dashboard.services.fits import labels_csv
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import html
-import itertools
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
-from streamlit import runtime
 
-from crowdcore.data.formulas import csv_bytes
+from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits import Exhibit, View
 from dashboard import state
 from dashboard.components.frame import hidden_names
 from dashboard.components.guard import refusals
-from dashboard.components.table import table
+from dashboard.components.table import download, table
 from dashboard.components.text import as_text
 from dashboard.services import datasets
 
@@ -246,40 +243,3 @@ def figure(
             # Never seen: the button beside it clicks its button.
             with st.container(key=f"table-of-{frame}", width="content"):
                 download("CSV", lambda: csv_bytes(data()), f"{name}.csv", "text/csv", key=f"data-{key}")
-
-
-_LAST = 32  # files, of all sessions, that are kept
-
-
-_count = itertools.count()
-
-
-with suppress(ImportError):  # a Streamlit that has moved its internals goes without
-    from dashboard.clicks import keep_clicks
-
-    keep_clicks()
-
-
-def download(label: str, make: Callable[[], bytes | str], file: str, mime: str, **options: Any) -> None:
-    """Draw the button.
-
-    Streamlit drops a file made on demand after the second run of any session's script, be it a fragment that polls:
-    often before the browser has come to fetch it. So each is held under a name of its own until others follow.
-
-    Args:
-        label: what stands on it.
-        make: makes the content.
-        file: its name.
-        mime: its kind.
-        options: of `st.download_button`.
-    """
-
-    def held() -> bytes:
-        made = make()
-        content = made.encode() if isinstance(made, str) else made
-        if runtime.exists():
-            place = f"download-{next(_count) % _LAST}"
-            runtime.get_instance().media_file_mgr.add(content, mime, place, file, is_for_static_download=True)
-        return content
-
-    st.download_button(label, held, file, mime, **{"on_click": "ignore", **options})

@@ -11,9 +11,8 @@ from crowdcore import aggregation
 from crowdcore.core.errors import CrowdError
 from crowdcore.exhibits.fits import OF_TAGS, SUGGESTED, canonical, read_fit, shown_gold, spell_fit
 from dashboard import state
-from dashboard.components.guard import fragment, refusals
+from dashboard.components.guard import fragment, refusals, watch
 from dashboard.components.method_form import method_form
-from dashboard.components.run_board import watch
 from dashboard.components.text import as_text, count
 from dashboard.services import datasets, opening
 from dashboard.services.fits import start_fits

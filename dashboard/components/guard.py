@@ -105,3 +105,24 @@ def spare() -> None:
     if len(sys.modules) >= _known + _MANY:
         gc.freeze()
         _known = len(sys.modules)
+
+
+def watch(drawn: object, now: Callable[[], object], every: float, draw: Callable[[], None] = lambda: None) -> None:
+    """Draw a part anew every so often, and the whole page once ``now`` returns something else.
+
+    Args:
+        drawn: what ``now`` returned as the page was drawn.
+        now: asked at every look.
+        every: seconds between looks.
+        draw: the part that is drawn at every look.
+    """
+
+    def look() -> None:
+        spare()
+        with refusals():
+            if now() != drawn:
+                state.put()  # nothing, but the session now wins over an address bar that may lag behind it
+                st.rerun()
+            draw()
+
+    st.fragment(look, run_every=every)()

@@ -14,8 +14,7 @@ from dashboard.components.frame import hidden_names
 from dashboard.components.link import link
 from dashboard.components.media import cards
 from dashboard.components.pickers import named, picker
-from dashboard.components.run_choice import pick_runs
-from dashboard.components.run_table import run_labels, run_names
+from dashboard.components.run_choice import pick_runs, run_labels, run_names
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, number, percent
 from dashboard.services import datasets
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from crowdcore.exhibits import Exhibit
     from crowdcore.exhibits.recovered import Epoch, RunView, Seed
-    from crowdcore.figures.colors import Scale
+    from crowdcore.figures.axes import Scale
     from crowdcore.runs import Run
 
 _LACKING = {"worker_confusion": "recovers no confusions", "omega": "does not tell common from individual noise"}

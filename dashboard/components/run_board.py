@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import runs
-from crowdcore.data.formulas import csv_bytes
+from crowdcore.data.dictionary import csv_bytes
 from crowdcore.data.uploads import dataset_title
 from crowdcore.runs.measures import leading
 from dashboard import state
-from dashboard.components.exhibit import download, show
+from dashboard.components.exhibit import show
 from dashboard.components.fits import reference_button
-from dashboard.components.guard import attempt, fragment, live, refusals, refused_before, spare
+from dashboard.components.guard import attempt, fragment, live, refusals, refused_before, watch
 from dashboard.components.link import link
-from dashboard.components.run_choice import table_link
-from dashboard.components.run_table import run_asked, run_labels, run_title
-from dashboard.components.table import table
+from dashboard.components.run_choice import run_asked, run_labels, run_title, table_link
+from dashboard.components.table import download, table
 from dashboard.components.text import as_text, count, duration
 from dashboard.components.train_form import prefill
 from dashboard.services import compare, opening, run_actions, searches, train
@@ -346,24 +345,3 @@ def search_board(search: Run) -> None:
         told = searches.compared_by(search).measure
         link("compare", f"Test {told} along what it varies", icon="show_chart", view="Sweeps", searches=[search.id])
     table(trials.drop(columns="run"), f"trials-{search.id}", name=name, noun="trial")
-
-
-def watch(drawn: object, now: Callable[[], object], every: float, draw: Callable[[], None] = lambda: None) -> None:
-    """Draw a part anew every so often, and the whole page once ``now`` returns something else.
-
-    Args:
-        drawn: what ``now`` returned as the page was drawn.
-        now: asked at every look.
-        every: seconds between looks.
-        draw: the part that is drawn at every look.
-    """
-
-    def look() -> None:
-        spare()
-        with refusals():
-            if now() != drawn:
-                state.put()  # nothing, but the session now wins over an address bar that may lag behind it
-                st.rerun()
-            draw()
-
-    st.fragment(look, run_every=every)()

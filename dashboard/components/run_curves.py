@@ -15,7 +15,7 @@ from dashboard import state
 from dashboard.components.exhibit import figure
 from dashboard.components.guard import fragment
 from dashboard.components.link import link
-from dashboard.components.run_table import run_names
+from dashboard.components.run_choice import run_names
 from dashboard.services import opening
 from dashboard.services.runs import curves as measured, readable, runs_of
 

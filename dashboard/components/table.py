@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit import runtime
 
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits.exhibit import containing
 from crowdcore.exhibits.glossary import meaning
-from dashboard.components.exhibit import download
 from dashboard.components.text import count
 from dashboard.state import limited
 
@@ -210,3 +212,40 @@ def numbers(cells: Iterable[tuple[str, str, str | None]], width: int = 150, colu
     for label, value, hint in listed:
         with grid.cell():
             st.metric(label, value, border=True, help=hint)
+
+
+_LAST = 32  # files, of all sessions, that are kept
+
+
+_count = itertools.count()
+
+
+with suppress(ImportError):  # a Streamlit that has moved its internals goes without
+    from dashboard.clicks import keep_clicks
+
+    keep_clicks()
+
+
+def download(label: str, make: Callable[[], bytes | str], file: str, mime: str, **options: Any) -> None:
+    """Draw the button.
+
+    Streamlit drops a file made on demand after the second run of any session's script, be it a fragment that polls:
+    often before the browser has come to fetch it. So each is held under a name of its own until others follow.
+
+    Args:
+        label: what stands on it.
+        make: makes the content.
+        file: its name.
+        mime: its kind.
+        options: of `st.download_button`.
+    """
+
+    def held() -> bytes:
+        made = make()
+        content = made.encode() if isinstance(made, str) else made
+        if runtime.exists():
+            place = f"download-{next(_count) % _LAST}"
+            runtime.get_instance().media_file_mgr.add(content, mime, place, file, is_for_static_download=True)
+        return content
+
+    st.download_button(label, held, file, mime, **{"on_click": "ignore", **options})

@@ -6,7 +6,7 @@ import streamlit as st
 
 from crowdcore.data.uploads import Upload, delete_upload
 from dashboard import state
-from dashboard.components.run_table import when
+from dashboard.components.run_choice import when
 from dashboard.components.text import as_text, count, size
 from dashboard.services import kept_uploads, uploads
 from dashboard.services.runs import runs_of

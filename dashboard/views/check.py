@@ -11,12 +11,12 @@ from crowdcore.analysis.checks.rules import rules_of, rules_yaml
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits.overview import checked
 from dashboard import state
-from dashboard.components.exhibit import download, looked_at
+from dashboard.components.exhibit import looked_at
 from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import fragment, refused_before
 from dashboard.components.link import badge, link
 from dashboard.components.rules_form import rules_form
-from dashboard.components.table import numbers
+from dashboard.components.table import download, numbers
 from dashboard.components.text import as_text
 from dashboard.services.runs import spelled
 

@@ -6,11 +6,11 @@ import streamlit as st
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits import View, verdicts
 from dashboard import state
-from dashboard.components.exhibit import download, looked_at, show
+from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
 from dashboard.components.link import link, task_link, worker_link
-from dashboard.components.table import numbers
+from dashboard.components.table import download, numbers
 from dashboard.components.text import as_text, count
 
 THRESHOLDS = {

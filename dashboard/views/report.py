@@ -6,10 +6,10 @@ import streamlit as st
 
 from crowdcore.runs.report import drawing_fault, to_html
 from dashboard import state
-from dashboard.components.exhibit import download
 from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import live, refusals
 from dashboard.components.run_choice import pick_runs
+from dashboard.components.table import download
 from dashboard.components.text import as_text, count, duration
 from dashboard.services import report
 

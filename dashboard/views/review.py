@@ -9,12 +9,13 @@ from crowdcore import exhibits
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits import Exhibit, View, review
 from dashboard import state
-from dashboard.components.exhibit import download, looked_at, show
+from dashboard.components.exhibit import looked_at, show
 from dashboard.components.fits import reference_button
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment, live, refused_before
 from dashboard.components.marking import at, marking, take_marks
 from dashboard.components.pickers import named, optional
+from dashboard.components.table import download
 from dashboard.components.text import as_text, count
 from dashboard.services import datasets
 

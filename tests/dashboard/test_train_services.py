@@ -16,7 +16,7 @@ from crowdcore.learning import TrainSettings, learners, methods, presets, split_
 from crowdcore.learning.results.curve_metrics import curve_metrics
 from crowdcore.runs import Estimate, Run, RunSpec
 from crowdcore.runs.searchable import searchable, usually_searched
-from dashboard.components.run_table import run_label, run_labels, run_names
+from dashboard.components.run_choice import run_label, run_labels, run_names
 from dashboard.services import estimates, train
 from testkit.crowds import simulate_crowd
 

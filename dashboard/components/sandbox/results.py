@@ -10,10 +10,9 @@ from crowdcore import exhibits, runs
 from crowdcore.learning.recovery.plan import usual_simulator
 from dashboard import state
 from dashboard.components.exhibit import show
-from dashboard.components.guard import attempt, fragment, live
+from dashboard.components.guard import attempt, fragment, live, watch
 from dashboard.components.link import link
-from dashboard.components.run_board import watch
-from dashboard.components.run_table import run_title
+from dashboard.components.run_choice import run_title
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, duration
 from dashboard.services import opening, run_actions, sandbox, sandbox_results

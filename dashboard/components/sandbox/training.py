@@ -7,8 +7,8 @@ import streamlit as st
 from crowdcore.learning.learners import suggested_methods, untrainable
 from crowdcore.learning.recovery.plan import usual_settings, usual_simulator
 from dashboard import state
-from dashboard.components.exhibit import download
 from dashboard.components.guard import fragment
+from dashboard.components.table import download
 from dashboard.components.text import as_text, count
 from dashboard.components.train_form import train_on
 from dashboard.services import opening, sandbox, sandbox_results
