@@ -13,6 +13,7 @@ import streamlit as st
 
 from crowdcore import runs
 from crowdcore.data.dictionary import csv_bytes
+from crowdcore.learning.learners import settings_in_words
 from crowdcore.runs import Run
 from crowdcore.runs.listing import REACHED
 from dashboard import state
