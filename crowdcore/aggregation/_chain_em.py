@@ -1,6 +1,6 @@
-"""What the aggregators of tag sequences share: a Markov chain of true tags, workers who confuse them, their words.
+"""Base of the aggregators of tag sequences: a Markov chain of true tags, workers who confuse them, and words.
 
-Without sentences every task is a chain of its own, and what is left are workers and class shares.
+Without sentences every task is a chain of its own, so that workers and class shares remain.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NEVER = 0.02
 
 
 class Experts(NamedTuple):
-    """Who may have confused a true class with the given one: workers, or workers after a tag of their own.
+    """Owners of a confusion: workers, or workers after a tag of their own.
 
     Attributes:
         of: (n_annotations,) expert behind each annotation.
@@ -47,7 +47,7 @@ class Experts(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Distributions in rows: expected logarithms, and what they add to the objective."""
+    """Distributions in rows: expected logarithms, and their part of the objective."""
 
     log: FloatArray
     objective: float
@@ -78,7 +78,7 @@ class ChainEM(EMAggregator):
 
     @abstractmethod
     def experts(self, dataset: CrowdDataset) -> Experts:
-        """Who stands behind each annotation."""
+        """Owner of the confusion behind each annotation."""
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         n_classes, experts = dataset.n_classes, self.experts(dataset)
@@ -92,7 +92,7 @@ class ChainEM(EMAggregator):
         word, n_words = self._words(dataset, tasks)
         large = 8 * dataset.n_tasks * n_classes >= LARGE
         if large:
-            release_memory()  # what looking up the words took
+            release_memory()  # of looking up the words
         moves = self._move_prior(dataset)
         posterior = start_posterior(dataset, known, start)
         belief = posterior[tasks]  # the posterior itself, unless nobody tagged some sentences
@@ -101,7 +101,7 @@ class ChainEM(EMAggregator):
             begin = np.append(begin[:-1][tasks], dataset.n_annotations)
         clamped = None if known is None else known[tasks]
         if large:
-            release_memory()  # what the start took
+            release_memory()  # of the start
         sums = _first_sums(belief, chains, np.where(moves == NEVER, -50.0, 0.0))
         log: FloatArray = np.empty((n_cells, n_classes))
         log_word: FloatArray = np.empty((n_words, n_classes))
@@ -137,7 +137,7 @@ class ChainEM(EMAggregator):
 
         trace = self.iterate(step, dataset.n_annotations)
         if large:
-            release_memory()  # what the rounds took
+            release_memory()  # of the rounds
         counts = np.zeros((dataset.n_workers, n_classes, n_classes))
         np.add.at(counts, experts.worker, confused())
         prior = experts.prior[np.unique(experts.worker, return_index=True)[1]]

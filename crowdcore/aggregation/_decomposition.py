@@ -66,8 +66,8 @@ class Decomposition(NamedTuple):
         accuracy: (C,) mean own accuracy μ on each class.
         strength: (C,) pseudo-annotations κ that draw own accuracies to μ.
         tie: pseudo-annotations K that draw the accuracy of a common confusion to μ.
-        group: (n_workers,) whose common confusion a worker shares.
-        active: (n_workers,) who labelled anything; the others have no part in priors and means.
+        group: (n_workers,) group whose common confusion a worker shares.
+        active: (n_workers,) workers with labels; the others have no part in priors and means.
     """
 
     common: FloatArray
@@ -81,7 +81,7 @@ class Decomposition(NamedTuple):
 
 
 def first_split(counts: FloatArray, n_groups: int, priors: Priors) -> Decomposition:
-    """Where the split starts: the median worker of each group is common, and the common share is large.
+    """Initial split: the median worker of each group is common, and the common share is large.
 
     Several groups start around workers far from each other; of as many such starts as there are workers (at most
     `_GROUPINGS`), each improved and regrouped a little, the one that fits best is kept.
@@ -181,7 +181,7 @@ def regroup(d: Decomposition, counts: FloatArray, priors: Priors) -> Decompositi
 
 
 def _fit_value(d: Decomposition, counts: FloatArray, priors: Priors) -> float:
-    """``Σ counts · log mixed + log_prior``, what `improve` and `regroup` raise."""
+    """``Σ counts · log mixed + log_prior``, the objective of `improve` and `regroup`."""
     return float((counts * np.log(mixed(d))).sum()) + log_prior(d, priors)
 
 
@@ -214,7 +214,7 @@ def _worker_values(d: Decomposition, counts: FloatArray, priors: Priors) -> Floa
 
 
 def _worker_priors(d: Decomposition, priors: Priors) -> FloatArray:
-    """(n_workers,) log prior density of what is each worker's own."""
+    """(n_workers,) log prior density of each worker's own part."""
     value = _row_priors(d.own, d.accuracy, d.strength, priors).sum(1) + priors.common * np.log(d.omega).sum(1)
     return np.where(d.active, value, 0.0)
 
@@ -309,7 +309,7 @@ def name_by_evenness(counts: FloatArray, doubt: float) -> IntArray:
 
 
 def new_names(classes: Sequence[str], name: IntArray) -> str:
-    """Which classes were renamed, and what to do about it."""
+    """Note on renamed classes."""
     moved = [f"{classes[old]} → {classes[new]}" for old, new in enumerate(name.tolist()) if old != new]
     return (
         f"The workers' counts are clearly more probable if classes are named otherwise than by the votes: "

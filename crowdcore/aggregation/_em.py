@@ -49,7 +49,7 @@ class EMAggregator(Aggregator):
 
         Args:
             step: one E-step and M-step on the caller's state; returns the objective before its M-step.
-            n_annotations: what a gain is divided by.
+            n_annotations: divisor of a gain.
             patience: iterations in which the gain over the highest value before is too small.
         """
         values = [step()]
@@ -70,7 +70,7 @@ class EMAggregator(Aggregator):
 def start_posterior(
     dataset: CrowdDataset, known: IntArray | None = None, start: AggregationResult | None = None
 ) -> FloatArray:
-    """Where EM starts: ``start``'s posterior where it has one, vote shares elsewhere, known tasks clamped.
+    """Posterior that EM starts from: ``start``'s where it has one, else vote shares; known tasks are clamped.
 
     Returns:
         (n_tasks, C) float64, rows sum to 1; all zero (no weight in any sum) for tasks without evidence.
@@ -220,7 +220,7 @@ class ConfusionParameters(NamedTuple):
 
 
 class ConfusionEM(SumsEM):
-    """The Dawid–Skene family: members differ in their M-step only."""
+    """The Dawid–Skene family; members differ in their M-step, by default Dawid & Skene's."""
 
     smoothing: float = setting(
         0.01,
@@ -235,6 +235,19 @@ class ConfusionEM(SumsEM):
         "cpu", "Device", "Where EM runs: cuda needs torch, auto uses a GPU if there is one."
     )
 
+    def m_step(self, sums: Sums, n_workers: int, before: Any = None) -> Any:
+        """``π^r[c, l] ∝ α + counts``; with α = 0, counts of labels that the worker gave are kept above `FLOOR`."""
+        prior, density = class_shares(sums, self.prior_smoothing)
+        counts = sums.counts.reshape(n_workers, len(prior), len(prior))
+        if self.smoothing:
+            smoothed = counts + self.smoothing
+        else:
+            smoothed = np.where(counts.any(2, keepdims=True), np.maximum(counts, FLOOR), 0.0)
+        confusion = smoothed / np.maximum(smoothed.sum(1, keepdims=True), FLOOR)
+        if self.smoothing:
+            density += self.smoothing * float(np.log(confusion).sum())
+        return ConfusionParameters(confusion, prior, density)
+
     def parts(self, parameters: ConfusionParameters, sums: Sums) -> dict[str, Any]:
         """Confusion (rows whose expected counts are next to nothing are NaN), counts and prior."""
         confusion = parameters.confusion.transpose(0, 2, 1).copy()
@@ -243,7 +256,7 @@ class ConfusionEM(SumsEM):
         return {"confusion": confusion, "counts": counts, "prior": parameters.prior}
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
-        """A warning where most workers' confusions rest on few labels."""
+        """Warn if most workers' confusions rest on few labels."""
         return too_few_labels(dataset, ENOUGH, dataset.n_classes)
 
     def engine(self, table: LabelTable, posterior: FloatArray) -> MemoryEngine | TorchEngine:
@@ -259,17 +272,3 @@ def class_shares(sums: Sums, smoothing: float) -> tuple[FloatArray, float]:
     prior = np.maximum(sums.classes + smoothing, FLOOR * sums.classes.sum())
     prior /= prior.sum()
     return prior, smoothing * float(np.log(prior).sum()) if smoothing else 0.0
-
-
-def confusion_m_step(sums: Sums, n_workers: int, smoothing: float, prior_smoothing: float) -> ConfusionParameters:
-    """``π^r[c, l] ∝ α + counts``; with α = 0, counts of labels that the worker gave are kept above `FLOOR`."""
-    prior, density = class_shares(sums, prior_smoothing)
-    counts = sums.counts.reshape(n_workers, len(prior), len(prior))
-    if smoothing:
-        smoothed = counts + smoothing
-    else:
-        smoothed = np.where(counts.any(2, keepdims=True), np.maximum(counts, FLOOR), 0.0)
-    confusion = smoothed / np.maximum(smoothed.sum(1, keepdims=True), FLOOR)
-    if smoothing:
-        density += smoothing * float(np.log(confusion).sum())
-    return ConfusionParameters(confusion, prior, density)

@@ -80,8 +80,8 @@ def fit_partitions(
         out: new folder for the labels; index arrays live below it while this runs.
         known: column with the class of tasks to clamp, empty elsewhere.
         client: a ``dask.distributed`` client whose workers see both folders; None works here, one file at a time.
-        memory_limit: bytes that a process spends on annotations and posteriors at once; what is independent of the
-            data (imports, Arrow's buffers of some 60 MB) comes on top.
+        memory_limit: bytes that a process spends on annotations and posteriors at once; imports and Arrow's buffers
+            (some 60 MB) come on top.
 
     Raises:
         DataError: no partitions, bad columns, a task in two partitions, a partition too large to index.
@@ -124,7 +124,7 @@ def fit_partitions(
 
 
 class _PartitionEngine:
-    """Partitions worked on one at a time in this process, or as tasks of a cluster."""
+    """Partitions processed one at a time in this process, or as tasks of a cluster."""
 
     def __init__(self, model: SumsEM, partitions: Sequence[Partition], client: Any) -> None:
         self.model, self.partitions, self.client = model, partitions, client
@@ -261,7 +261,7 @@ class Partition:
         n_workers, n_classes: of the whole crowd.
         n_tasks, n_annotations: of this partition.
         has_known: whether some task is clamped.
-        pieces: what is worked on at once.
+        pieces: tasks and annotations that are processed at once.
     """
 
     source: Path
@@ -337,7 +337,7 @@ def prepare(path: Path, index: Path, workers: Any, classes: Any, known: str | No
         index: where the folder is made.
         workers, classes: pyarrow strings whose order numbers them.
         known: column with the classes of tasks to clamp (empty elsewhere).
-        memory_limit: bytes for what is worked on at once.
+        memory_limit: bytes of a piece.
 
     Raises:
         DataError: the partition's index does not fit the limit, or a task has two known classes.
@@ -384,7 +384,7 @@ def prepare(path: Path, index: Path, workers: Any, classes: Any, known: str | No
 
 
 def _pieces(start: IntArray, n_classes: int, memory_limit: int) -> tuple[Piece, ...]:
-    """Consecutive tasks whose annotations and posterior, with what a step makes of them, fit the limit."""
+    """Consecutive tasks whose annotations, posterior and temporary arrays fit the limit."""
     cost = _STEP * start + 32 * n_classes * np.arange(len(start))
     n = int(-(-cost[-1] // memory_limit))
     edges = np.unique(np.searchsorted(cost, np.linspace(0, cost[-1], n + 1)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdcore.aggregation._statistics import collapse, held_out, pooled_confusion, predicted
 from crowdcore.aggregation.base import AggregationResult, Aggregator, get
-from crowdcore.core.counts import cell_counts, clamp
+from crowdcore.core.counts import clamp, soft_confusion_counts
 from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -69,7 +69,7 @@ class Auto(Aggregator):
         return self.result(dataset, posterior, known=known, notes=notes, **_crowd(dataset, posterior))
 
     def _weigh(self, dataset: CrowdDataset, known: IntArray | None) -> tuple[dict[str, float], tuple[str, ...]]:
-        """Weights of the aggregators that count, and why."""
+        """Weights of the aggregators that are kept, and notes that explain them."""
         candidates, step = _candidates(dataset), -(-dataset.n_annotations // _MOST)
         tasks = _every(dataset, step)
         some = dataset if step == 1 else take_tasks(dataset, tasks)
@@ -102,7 +102,7 @@ def _candidates(dataset: CrowdDataset) -> dict[str, dict[str, Any]]:
 
 
 def _every(dataset: CrowdDataset, step: int) -> IntArray:
-    """Every ``step``-th task; of sentences, the tokens of every ``step``-th one."""
+    """Every ``step``-th task, or the tokens of every ``step``-th sentence."""
     if dataset.sentences is None:
         return np.arange(0, dataset.n_tasks, step)
     return dataset.sentences.tasks(np.arange(0, len(dataset.sentences), step))
@@ -124,16 +124,14 @@ def _stacked(probability: FloatArray) -> FloatArray:
 
 def _crowd(dataset: CrowdDataset, posterior: FloatArray) -> dict[str, Any]:
     """Counts, confusion, class shares and accuracy of the workers under a posterior."""
-    n_workers, n_classes = dataset.n_workers, dataset.n_classes
     q = np.nan_to_num(posterior)
-    counts = cell_counts(dataset.task_start, dataset.worker * n_classes + dataset.label, q, n_workers * n_classes)
-    table = counts.reshape(n_workers, n_classes, n_classes)
-    confusion = pooled_confusion(table, _STRENGTH).transpose(0, 2, 1)
+    counts = soft_confusion_counts(dataset.task, dataset.worker, dataset.label, q, dataset.n_workers)
+    confusion = pooled_confusion(counts.transpose(0, 2, 1), _STRENGTH).transpose(0, 2, 1)
     confusion[dataset.labels_per_worker == 0] = np.nan
     prior = q.sum(0) / max(q.sum(), 1e-300)
     return {
         "confusion": confusion,
-        "counts": np.ascontiguousarray(table.transpose(0, 2, 1)),
+        "counts": counts,
         "prior": prior,
         "worker_weight": confusion.diagonal(axis1=1, axis2=2) @ prior,
     }

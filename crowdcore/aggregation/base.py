@@ -48,7 +48,7 @@ class AggregationResult:
         confusion: (n_workers, C, C) row = true, column = given, rows sum to 1; NaN rows without evidence.
         counts: (n_workers, C, C) expected counts behind ``confusion``, without smoothing.
         prior: (C,) class shares.
-        log_likelihood: (n_iterations,) per iteration (or its bound; the method says which).
+        log_likelihood: (n_iterations,) per iteration (or its bound, see the method).
         converged: whether the stopping rule was met before the iteration cap; None for closed forms.
         stopped: the stopping rule in words.
         common_confusion: (C, C) or (n_groups, C, C) shared confusion.
@@ -89,8 +89,8 @@ class Aggregator(Settings):
 
     A subclass sets ``name`` (= its file's name, ``_`` as ``-``), ``title`` and ``paper``, declares its settings
     as fields with bounds and a one-line description, and implements ``_fit``; ``sequential`` marks those that are made
-    for crowds with sentences, ``of_tasks`` tells what its difficulties and foils mean. Its class docstring holds the
-    equations. Nothing else has to be touched: CLI, API and app find it by its folder.
+    for crowds with sentences, ``of_tasks`` explains its difficulties and foils. Its class docstring holds the
+    equations. CLI, API and app find it by its folder.
     """
 
     name: ClassVar[str]
@@ -109,7 +109,7 @@ class Aggregator(Settings):
         """Infer the true labels.
 
         Args:
-            dataset: the annotations; its gold is never looked at.
+            dataset: the annotations; its gold is not used.
             known: (n_tasks,) true class of tasks to clamp (semi-supervised), -1 = unknown.
             start: an earlier result to start from (same tasks and workers in the same order).
 
@@ -181,7 +181,7 @@ def names() -> list[str]:
 
 
 def fitting(dataset: CrowdDataset) -> list[str]:
-    """Names of the aggregators that are made for a dataset and can be loaded; those of tags only with sentences."""
+    """Names of the aggregators that suit a dataset and can be loaded; those of tags need sentences."""
     usable = aggregators.usable()
     return [name for name, method in usable.items() if dataset.sentences is not None or not method.sequential]
 

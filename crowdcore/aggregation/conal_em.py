@@ -27,7 +27,6 @@ from crowdcore.aggregation._em import (
     Engine,
     Fitted,
     class_shares,
-    confusion_m_step,
     start_posterior,
 )
 from crowdcore.aggregation._statistics import too_few_labels
@@ -49,13 +48,13 @@ _FEW = 20  # labels per worker and class that the split should rest on
 
 
 class ConalParameters(NamedTuple):
-    """What an M-step yields.
+    """Parameters of CoNAL-EM.
 
     Attributes:
         split: common and own confusions, ω, groups.
         prior: (C,) class shares.
         log_prior_density: of both, up to a constant.
-        name: (C,) what the class is called that the start called 0, 1, …
+        name: (C,) final class of each class of the start
     """
 
     split: Decomposition
@@ -150,15 +149,15 @@ class ConalEM(ConfusionEM):
         Args:
             counts: (n_workers, C, C) expected number of labels, row = true class.
         """
-        found = first_split(counts, 1, self.priors)
+        split = first_split(counts, 1, self.priors)
         for _ in range(_PASSES):
-            before, found = found.common, improve(found, counts, self.priors, _STEPS)
-            if np.abs(found.common - before).max() < _STILL:
+            before, split = split.common, improve(split, counts, self.priors, _STEPS)
+            if np.abs(split.common - before).max() < _STILL:
                 break
-        return found
+        return split
 
     def class_names(self, counts: FloatArray) -> IntArray:
-        """(C,) what each class should be called by the evidence of the counts, as `decompose` takes them."""
+        """(C,) name of each class by the evidence of counts as in `decompose`."""
         return name_by_evenness(counts, _DOUBT)
 
     def m_step(self, sums: Sums, n_workers: int, before: ConalParameters | None = None) -> ConalParameters:
@@ -215,11 +214,8 @@ class ConalEM(ConfusionEM):
 
     def _free_run(self, engine: Engine, n_workers: int, sums: Sums) -> tuple[Sums, float]:
         """Dawid–Skene from given sums: where it ends, and its objective there."""
-        fitted = self.iterate_from(engine, n_workers, sums, self._free_step)
+        fitted = self.iterate_from(engine, n_workers, sums, super().m_step)
         return fitted.sums, float(fitted.trace.log_likelihood[-1])
-
-    def _free_step(self, sums: Sums, n_workers: int, before: object) -> ConfusionParameters:
-        return confusion_m_step(sums, n_workers, self.smoothing, self.prior_smoothing)
 
     def parts(self, parameters: Any, sums: Sums) -> dict[str, Any]:
         """Common and own confusions, own counts, prior, groups; worker weight = accuracy of both together."""
@@ -240,7 +236,7 @@ class ConalEM(ConfusionEM):
         }
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
-        """A warning where the split of most workers rests on few labels."""
+        """Warn if the split of most workers rests on few labels."""
         return too_few_labels(dataset, _FEW, dataset.n_classes)
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
@@ -266,13 +262,13 @@ class ConalEM(ConfusionEM):
 
 
 def _renamed(sums: Sums, name: IntArray) -> Sums:
-    """The same sums with class k called ``name[k]``."""
+    """Rename class k of the sums to ``name[k]``."""
     old = np.argsort(name)
     return sums._replace(counts=sums.counts[:, old], classes=sums.classes[old])
 
 
 def _ordered(split: Decomposition) -> Decomposition:
-    """The same with the group of most workers first (among equals the more accurate common confusion)."""
+    """Order groups by size, largest first (among equals the more accurate common confusion)."""
     size = np.bincount(split.group[split.active], minlength=len(split.common))
     order = np.lexsort((-split.common.trace(axis1=1, axis2=2), -size))
     return split._replace(common=split.common[order], group=np.argsort(order)[split.group])

@@ -28,12 +28,12 @@ class CRFMA(EMAggregator):
     ``P(z_i = r) = π_r / Σ_s π_s`` over the workers s who tagged sentence i (the paper's π_r where all tag all). E-step:
     ``γ_i^r ∝ π_r p_crf(y_i^r | x_i) C^|y_i^r|``. M-step: the field learns all sequences, weighed by γ, under a normal
     prior (some rounds of L-BFGS); ``π_r ← Σ_i γ_i^r / Σ_i 1/Σ_s π_s``, with a prior that has each worker chosen
-    ``smoothing`` times. At first γ tells how well a sequence agrees with what `start` found: EM does not leave its
+    ``smoothing`` times. At first γ is how well a sequence agrees with the result of `start`: EM does not leave its
     neighbourhood, if the first field learns it well. A token that a worker left out is summed over, and true tags that
     are known stand in for all workers'. The posterior of a token's tag is ``Σ_r γ_i^r 1[y_i^r = c]``.
 
     The result's ``tagger`` tags sentences that nobody has tagged; its ``worker_weight`` is π. Without sentences, every
-    task is a sentence of one token that says nothing.
+    task is a sentence of one token without features.
 
     Examples:
         >>> import crowdcore as cc
@@ -130,7 +130,7 @@ class CrfTagger:
     Args:
         classes: the C tags.
         features: (V,) columns of `word_matrix` that occurred in training.
-        crf: what was learnt of them.
+        crf: the field learnt from them.
     """
 
     classes: tuple[str, ...]
@@ -169,7 +169,7 @@ class WorkerPaths:
         tasks: (M,) task of each token.
         sentences: the N sentences.
         sentence: (P,) which sentence each sequence tags.
-        worker: (P,) who gave it.
+        worker: (P,) its worker.
         n_given: (P,) tags that it has.
         chains: of the sequences, n elements in all.
         token: (n,) token of each element.
@@ -187,7 +187,7 @@ class WorkerPaths:
 
     @classmethod
     def of(cls, dataset: CrowdDataset) -> WorkerPaths:
-        """Without sentences, every task is one of a single token that says nothing."""
+        """Sequences of a dataset; without sentences, every task is a sentence of one token without features."""
         if dataset.sentences is None:
             silent = pd.Index(np.full(dataset.n_tasks, ""))
             alone = Sentences(np.arange(dataset.n_tasks + 1), dataset.task_ids, silent)

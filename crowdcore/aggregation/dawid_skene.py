@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from crowdcore.aggregation._em import ConfusionEM, ConfusionParameters, confusion_m_step
-from crowdcore.core.em import Sums
+from crowdcore.aggregation._em import ConfusionEM
 
 
 class DawidSkene(ConfusionEM):
@@ -27,7 +26,3 @@ class DawidSkene(ConfusionEM):
     name: ClassVar[str] = "dawid-skene"
     title: ClassVar[str] = "Dawid–Skene"
     paper: ClassVar[str] = "Dawid & Skene, Applied Statistics 28(1), 1979, doi:10.2307/2346806"
-
-    def m_step(self, sums: Sums, n_workers: int, before: object = None) -> ConfusionParameters:
-        """Normalised expected counts."""
-        return confusion_m_step(sums, n_workers, self.smoothing, self.prior_smoothing)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from crowdcore.aggregation._em import ConfusionEM, ConfusionParameters, confusion_m_step
-from crowdcore.core.em import Sums
+from crowdcore.aggregation._em import ConfusionEM
 
 
 class FastDawidSkene(ConfusionEM):
@@ -20,7 +19,3 @@ class FastDawidSkene(ConfusionEM):
     paper: ClassVar[str] = "Sinha, Rao & Balasubramanian, Fast Dawid-Skene, 2018, arXiv:1803.02781"
 
     hard: ClassVar[bool] = True
-
-    def m_step(self, sums: Sums, n_workers: int, before: object = None) -> ConfusionParameters:
-        """Normalised counts."""
-        return confusion_m_step(sums, n_workers, self.smoothing, self.prior_smoothing)

@@ -9,11 +9,11 @@ import numpy as np
 from crowdcore.aggregation._em import EMAggregator, start_posterior
 from crowdcore.aggregation._statistics import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
-from crowdcore.core.counts import cell_counts, clamp
+from crowdcore.core.counts import clamp, soft_confusion_counts
 from crowdcore.core.errors import DataError
 from crowdcore.core.latent_classes import LatentClasses, LatentPriors
 from crowdcore.core.settings import setting
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class ItemResponse(EMAggregator):
     """Item response model with a latent true class: abilities, difficulties, and foils of single tasks.
 
     Task i has a class ``z_i ~ ρ``, a difficulty d_i and perhaps a foil f_i, a wrong class of its own, all latent:
-    ``P(y_i^r = z_i) = σ(s β_r(z_i) - d_i)`` (Rasch's model where s = 1; s = 0.3 on tasks where ability tells less). A
+    ``P(y_i^r = z_i) = σ(s β_r(z_i) - d_i)`` (Rasch's model where s = 1; s = 0.3 on tasks where ability matters less). A
     wrong label is b with probability ``w_rz(b)``, on a task with foil ``φ 1[b = f_i] + (1 - φ) w_rz(b)``. So on hard
     tasks most labels may be wrong, and able workers are believed against the majority.
 
@@ -75,11 +75,11 @@ class ItemResponse(EMAggregator):
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         if dataset.n_classes < 2:
             raise DataError(f"{dataset.name} has one class only", "At least two classes are needed.")
-        n = dataset.n_classes
+        n, labels = dataset.n_classes, (dataset.task, dataset.worker, dataset.label)
         guess = start_posterior(dataset, known, start)
         fit = LatentClasses(
             _tasks(dataset, known),
-            _counts(dataset, guess),
+            soft_confusion_counts(*labels, guess, dataset.n_workers),
             (guess.sum(0) + 1) / (guess.sum() + n),
             LatentPriors(
                 class_deviation=self.class_deviation,
@@ -100,7 +100,7 @@ class ItemResponse(EMAggregator):
             posterior,
             known=known,
             confusion=confusion,
-            counts=_counts(dataset, posterior),
+            counts=soft_confusion_counts(*labels, posterior, dataset.n_workers),
             prior=prior,
             worker_weight=confusion.diagonal(axis1=1, axis2=2) @ prior,
             difficulty=difficulty,
@@ -126,10 +126,3 @@ def _tasks(dataset: CrowdDataset, known: IntArray | None) -> Tasks:
     start = np.searchsorted(task, np.arange(dataset.n_tasks + 1))
     worker, label = dataset.worker.astype(np.int64), dataset.label.astype(np.int64)
     return dataset.task_start, worker, label, np.ones(dataset.n_workers, bool), start, candidate
-
-
-def _counts(dataset: CrowdDataset, posterior: FloatArray) -> FloatArray:
-    """(n_workers, C, C) expected labels, row = true, column = given."""
-    n_workers, n = dataset.n_workers, dataset.n_classes
-    counts = cell_counts(dataset.task_start, dataset.worker * n + dataset.label, posterior, n_workers * n)
-    return np.ascontiguousarray(counts.reshape(n_workers, n, n).transpose(0, 2, 1))

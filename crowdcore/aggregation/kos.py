@@ -14,7 +14,7 @@ from crowdcore.core.settings import setting
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-_UNEVEN = 5.0  # times the median number of labels that the busiest worker may give before a note says so
+_UNEVEN = 5.0  # times the median number of labels that the busiest worker may give without a note
 
 
 class KOS(Aggregator):

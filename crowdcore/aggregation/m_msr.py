@@ -27,8 +27,8 @@ class _Pairs(NamedTuple):
         first, second: (n_pairs,) workers.
         start: (n_workers + 1,) a worker's pairs are ``start[r]:start[r + 1]``.
         agreement: (n_pairs,) ``C/(C-1) · share of common tasks with equal labels - 1/(C-1)``.
-        linked: (n_workers,) number of the set of workers that hang together by common tasks.
-        blind: (n_workers,) workers whose skill no agreement tells.
+        linked: (n_workers,) number of the worker's set of workers who are linked by common tasks.
+        blind: (n_workers,) workers whose skill does not follow from any agreement.
     """
 
     first: IntArray
@@ -49,9 +49,9 @@ class MMSR(Aggregator):
     workers being better than chance. Then ``q_i(c) ∝ Π_{r: y_i^r = c} (C-1) p_r/(1-p_r)`` with
     ``p_r = s_r (C-1)/C + 1/C``: the paper's weighted vote, its weights read as log odds.
 
-    Only pairs of workers with common tasks are ever held. Starts from equal skills; stops when none moves.
-    Known tasks count as answered by one further worker. Where no agreement tells the skill of some workers, they have
-    the mean skill of the others.
+    Only pairs of workers with common tasks are stored. Starts from equal skills; stops when none moves.
+    Known tasks count as answered by one further worker. Workers whose skill does not follow from any
+    agreement have the mean skill of the others.
     """
 
     name: ClassVar[str] = "m-msr"
@@ -84,13 +84,15 @@ class MMSR(Aggregator):
         posterior = weighted_votes(dataset, weight[dataset.worker])
         softmax_rows(posterior)
         clamp(posterior, known)
+        unknown = f"{int(blind.sum())} workers share tasks with too few others to be compared; they have the mean skill"
+        notes = (f"{unknown} of the others.",) if blind.any() else ()
         return self.result(
             dataset,
             posterior,
             known=known,
             worker_weight=np.where(dataset.labels_per_worker > 0, skill, np.nan),
             converged=converged,
-            notes=_note(blind),
+            notes=notes,
             stopped=f"no skill moved by {self.tolerance:g}" if converged else f"cap: {self.max_iterations} rounds",
         )
 
@@ -149,7 +151,7 @@ def _pairs(dataset: CrowdDataset, known: IntArray | None) -> _Pairs:
     """Agreements of all pairs with common tasks; known tasks are answered by a last worker.
 
     Raises:
-        DataError: agreements tell no worker's skill.
+        DataError: no worker's skill follows from the agreements.
     """
     task, worker, label = dataset.task, dataset.worker, dataset.label
     if known is not None:
@@ -182,20 +184,10 @@ def _pairs(dataset: CrowdDataset, known: IntArray | None) -> _Pairs:
 def _linked(common: scipy.sparse.csr_array, active: BoolArray) -> tuple[IntArray, BoolArray]:
     """(n_workers,) the set of workers linked by common tasks that a worker belongs to, and the workers of blind sets.
 
-    A product of two skills tells none of them: each linked set needs an odd cycle, that is, its double cover (two
-    copies of each worker, each linked to the other copies of the partners) must hang together.
+    A product of two skills determines neither: each linked set needs an odd cycle, that is, its double cover (two
+    copies of each worker, each linked to the other copies of the partners) must be connected.
     """
     cover = scipy.sparse.block_array([[None, common], [common, None]], format="csr")
     half = connected_components(cover, directed=False)[1]
     blind = active & (half[: len(active)] != half[len(active) :])
     return np.asarray(connected_components(common, directed=False)[1]), np.asarray(blind)
-
-
-def _note(blind: BoolArray) -> tuple[str, ...]:
-    """Which workers have the others' mean skill."""
-    if not blind.any():
-        return ()
-    return (
-        f"{int(blind.sum())} workers share tasks with too few others to be compared; they have the mean skill of the "
-        "others.",
-    )

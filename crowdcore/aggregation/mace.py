@@ -24,7 +24,7 @@ class MaceParameters(NamedTuple):
         prior: (C,) class shares.
         know: (n_workers,) weight of giving the true class, θ.
         guess: (n_workers, C) weight of guessing each label, (1 - θ) ξ.
-        log_prior_density: what the bound adds to the log-likelihood.
+        log_prior_density: the bound minus the log-likelihood.
         skill: (n_workers,) estimate of θ.
         strategy: (n_workers, C) estimate of ξ, rows sum to 1.
     """
@@ -126,7 +126,7 @@ class MACE(SumsEM):
         return prior, float(np.log(prior[used]).sum())
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
-        """A warning where most workers' θ and ξ rest on few labels."""
+        """Warn if most workers' θ and ξ rest on few labels."""
         return too_few_labels(dataset, _FEW)
 
     def parts(self, parameters: MaceParameters, sums: Sums) -> dict[str, Any]:

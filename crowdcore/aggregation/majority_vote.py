@@ -13,13 +13,13 @@ from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-_BLOCK = 1 << 16  # tasks that are looked at at once
+_BLOCK = 1 << 16  # tasks that are processed at once
 
 
 class MajorityVote(Aggregator):
     """Vote shares, ``q_i(c) = #{r : y_i^r = c} / #{r : y_i^r}``, or (hard) all mass on the most voted class.
 
-    A tie between classes is a label that the votes do not decide; how many there are, and who wins them, is noted.
+    The number of ties between classes, and the class that gets them, is noted.
 
     Examples:
         >>> import crowdcore as cc
@@ -58,7 +58,7 @@ class MajorityVote(Aggregator):
         return replace(result, labels=np.where(result.labels < 0, -1, winner).astype(np.int32))
 
     def _ties(self, votes: FloatArray) -> tuple[str, ...]:
-        """How many tasks with labels are tied, and who wins them."""
+        """Note on the number of tied tasks and the class that gets them."""
         tied = n = 0
         for first in range(0, len(votes), _BLOCK):
             some = votes[first : first + _BLOCK]

@@ -41,7 +41,7 @@ class OneCoin(ConfusionEM):
         return ConfusionParameters(confusion, prior, density)
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
-        """A warning where most workers' accuracies rest on few labels."""
+        """Warn if most workers' accuracies rest on few labels."""
         return too_few_labels(dataset, ENOUGH)
 
     def parts(self, parameters: ConfusionParameters, sums: Sums) -> dict[str, Any]:

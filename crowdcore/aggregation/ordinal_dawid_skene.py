@@ -61,7 +61,7 @@ class OrdinalDawidSkene(ConfusionEM):
         return ConfusionParameters(np.exp(log_confusion).transpose(0, 2, 1), prior, density)
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
-        """Which order was taken for a scale."""
+        """Note on the order that was used as a scale."""
         first, last = dataset.classes[0], dataset.classes[-1]
         return (f"The order of the classes was taken for a scale, from {first!r} to {last!r}.",)
 

@@ -24,8 +24,8 @@ class SpanMajority(Aggregator):
     Examples:
         >>> import crowdcore as cc
         >>> crowd = cc.data.simulate.tags(n_sentences=50, seed=1)
-        >>> found = cc.aggregation.SpanMajority().fit(crowd)
-        >>> round(cc.analysis.tagging_scores(crowd, found.labels).f1, 2)
+        >>> result = cc.aggregation.SpanMajority().fit(crowd)
+        >>> round(cc.analysis.tagging_scores(crowd, result.labels).f1, 2)
         0.68
     """
 

@@ -24,7 +24,7 @@ _FEW = 10  # labels per worker that a cluster membership should rest on
 
 
 class Clusters(NamedTuple):
-    """Clusters of workers and who belongs to them.
+    """Clusters of workers and their members.
 
     Attributes:
         shared: (K, C, C) confusion of each cluster, row = true class.
@@ -44,12 +44,12 @@ class Clusters(NamedTuple):
         return cls(shared / shared.sum(2, keepdims=True), share / share.sum(), member)
 
     def regrouped(self, counts: FloatArray) -> Clusters:
-        """The same with the likeliest members; a worker without labels belongs to clusters by their share."""
+        """Clusters with the likeliest members; a worker without labels belongs to clusters by their share."""
         score = np.tensordot(counts, np.log(self.shared), ([1, 2], [1, 2])) + np.log(self.share)
         return self._replace(member=np.exp(score - logsumexp(score, axis=1, keepdims=True)))
 
     def bound(self, counts: FloatArray, smoothing: float) -> float:
-        """What the clusters add to the variational bound, beside the terms of q(z)."""
+        """Part of the variational bound beside the terms of q(z)."""
         member = self.member[np.flatnonzero(counts.sum((1, 2)))]
         entropy = -(member * np.log(np.maximum(member, 1e-300))).sum()
         density = smoothing * np.log(self.shared).sum() + np.log(self.share).sum()
@@ -62,7 +62,7 @@ class Clusters(NamedTuple):
 
 
 class ClusterParameters(NamedTuple):
-    """What an M-step yields: clusters, (C,) class shares, and what both add to the log-likelihood."""
+    """Clusters, (C,) class shares, and the log density of both."""
 
     clusters: Clusters
     prior: FloatArray
@@ -106,7 +106,7 @@ class WorkerClustering(ConfusionEM):
     )
 
     def m_step(self, sums: Sums, n_workers: int, before: ClusterParameters | None = None) -> ClusterParameters:
-        """Alternate between the clusters' confusions and who belongs to them."""
+        """Alternate between the clusters' confusions and their members."""
         prior, density = class_shares(sums, self.prior_smoothing)
         counts = sums.by_class(n_workers)
         if before is not None:
@@ -145,7 +145,7 @@ class WorkerClustering(ConfusionEM):
         }
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
-        """A warning where most memberships rest on few labels."""
+        """Warn if most memberships rest on few labels."""
         return too_few_labels(dataset, _FEW)
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
@@ -156,7 +156,7 @@ class WorkerClustering(ConfusionEM):
         return replace(result, settings=self.model_dump(), notes=(note, *result.notes))
 
     def _choose(self, dataset: CrowdDataset, known: IntArray | None) -> tuple[int, str]:
-        """K by held-out annotations, and a note that says so."""
+        """Choose K by held-out annotations; return it with a note."""
         hidden = held_out(dataset, self.held_out)
         if not hidden.any() or hidden.all():
             return 1, "Too few annotations to hold any out: one cluster."

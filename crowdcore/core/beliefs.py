@@ -79,11 +79,11 @@ def log_urns(task_start: IntArray, chance: FloatArray, earlier: FloatArray, depe
 
 @compiled
 def judges(task_start: IntArray, score: FloatArray, own: FloatArray) -> FloatArray:
-    """(A, C) what a task's labels but one say of its class: softmax of ``score_i - own_j``, NaN for an only label.
+    """(A, C) beliefs by all labels of a task but one: softmax of ``score_i - own_j``, NaN for an only label.
 
     Args:
         score: (n_tasks, C) log belief of all labels.
-        own: (A, C) log of what each label adds to it.
+        own: (A, C) part of each label in it.
     """
     out = np.empty_like(own)
     for i in range(len(task_start) - 1):
@@ -120,7 +120,7 @@ def without_task(
     """``own`` (A, C), the log confusions of the labels, if the label's task is taken out of all counts.
 
     Args:
-        q: (n_tasks, C) what the task has added to the counts, for each of its labels.
+        q: (n_tasks, C) share of each class that the task has added to the counts, for each of its labels.
         votes: (n_tasks, C).
         counts: (n_workers, C, C), row = true class; ``totals`` (n_workers, C) are its row sums.
         crowd: (C, C) counts of all workers; ``crowd_totals`` (C,) are its row sums.

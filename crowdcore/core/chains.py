@@ -18,7 +18,7 @@ Emissions: TypeAlias = Callable[[slice], FloatArray]
 """Logarithms of the emissions (m, C) of some elements."""
 
 ELEMENTS = 1 << 16
-"""Elements of the chains that are worked on at once, about."""
+"""Elements of the chains in a batch, about."""
 
 LOWEST = -600.0
 """Logarithm of a state's share of an element's emission below which it counts as this: nothing may underflow."""
@@ -72,7 +72,7 @@ class _Batch:
     ) -> ChainSums:
         first, move = np.exp(log_first), np.exp(log_move)
         emission, top = self._emission(log_emission)
-        del log_emission  # each of these is as large as what is worked on at once
+        del log_emission  # each of these is as large as a batch
         alpha, scale, log_scale = self._forward(emission, top, first, move)
         heavy = np.ones(len(self.longest_first)) if weight is None else weight[self.longest_first]
         e, a, c = self._blocks(emission), self._blocks(alpha), self._blocks(scale)
@@ -134,7 +134,7 @@ class _Batch:
 
 
 class Chains:
-    """Chains of different length, worked on some at a time, which bounds the memory.
+    """Chains of different length, processed in batches, which bounds the memory.
 
     Args:
         start: (n_chains + 1,) offsets; chain s is the elements ``start[s]:start[s + 1]``, at least one.
@@ -177,7 +177,7 @@ class Chains:
     ) -> ChainSums:
         """`forward_backward` with emissions that are made as they are needed, and a posterior (n, C) that is filled.
 
-        Without one, the sums are all that is found, and their ``posterior`` is empty.
+        Without one, the ``posterior`` of the sums is empty.
         """
         first, pairs, log_likelihood = np.zeros_like(log_first), np.zeros_like(log_move), 0.0
         for chains, elements, batch in zip(self._chains, self._elements, self._batches, strict=True):
@@ -272,5 +272,5 @@ class Crf:
             )
 
         start = self.table.ravel()
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": rounds})
-        return Crf(found.x.reshape(expected.shape)) if found.fun <= loss(start)[0] else self
+        best = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": rounds})
+        return Crf(best.x.reshape(expected.shape)) if best.fun <= loss(start)[0] else self

@@ -1,4 +1,4 @@
-"""Results as they may be shown: by which names workers go, and escaped for figures, as Plotly reads tags in names."""
+"""Copies of results with other names of workers, or with names escaped for Plotly, which reads tags in them."""
 
 from __future__ import annotations
 
@@ -13,38 +13,36 @@ T = TypeVar("T")
 
 
 def escaped(text: object) -> str:
-    """A name that Plotly shows as it is."""
+    """Escape a name, so that Plotly shows it literally."""
     return html.escape(str(text), quote=False)
 
 
 def drawable(result: T, called: Sequence[str] | None = None) -> T:
-    """A copy of a result whose names of classes, tasks, workers and of itself are escaped.
-
-    Works through the results that a result holds.
+    """Copy a result, and the results in it, with all names escaped: of classes, tasks, workers and of itself.
 
     Args:
         result: a frozen dataclass.
-        called: (n_workers,) what to call the workers; default: their ids.
+        called: (n_workers,) names of the workers; default: their ids.
     """
     return _with_names(result, called, escaped)
 
 
 def renamed(result: T, called: Sequence[str]) -> T:
-    """A copy of a result, and of the results that it holds, in which workers go by these names."""
+    """Copy a result, and the results in it, with these names of the workers."""
     return _with_names(result, called, str)
 
 
-def _with_names(result: T, called: Sequence[str] | None, said: Callable[[object], str]) -> T:
+def _with_names(result: T, called: Sequence[str] | None, convert: Callable[[object], str]) -> T:
     changes: dict[str, Any] = {}
     for key, value in vars(result).items():
         if key == "worker_ids":
-            changes[key] = pd.Index([said(w) for w in (value if called is None else called)])
+            changes[key] = pd.Index([convert(w) for w in (value if called is None else called)])
         elif key in ("task_ids", "names") and isinstance(value, pd.Index):
-            changes[key] = pd.Index([said(name) for name in value])
+            changes[key] = pd.Index([convert(name) for name in value])
         elif key in ("classes", "names") and isinstance(value, tuple):
-            changes[key] = tuple(map(said, value))
+            changes[key] = tuple(map(convert, value))
         elif key == "name":
-            changes[key] = said(value)
+            changes[key] = convert(value)
         elif is_dataclass(value):
-            changes[key] = _with_names(value, called, said)
+            changes[key] = _with_names(value, called, convert)
     return replace(result, **changes)  # type: ignore[type-var]

@@ -3,7 +3,7 @@
 A task has a true class z, a difficulty d on a grid and, with some chance, a foil f. A label of worker r is right with
 probability ``σ(s_d β_rz - d)``; a wrong one is b with probability ``w_rz(b)``, r's own share of b among the wrong
 labels of that class, and on a task with foil f with ``φ [b = f] + (1 - φ) w_rz(b)``. Every wrong class is as likely the
-foil. The slope s_d is 1, or 0.3 on tasks where ability tells less.
+foil. The slope s_d is 1, or 0.3 on tasks where ability matters less.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class Anderson:
 
     Examples:
         >>> import numpy as np
-        >>> found, x = Anderson(1), np.array([0.0])
+        >>> steps, x = Anderson(1), np.array([0.0])
         >>> for _ in range(2):
-        ...     found.add(x, x := 1 + x / 2)
-        >>> found.extrapolate(np.ones(1)).round(6).tolist()
+        ...     steps.add(x, x := 1 + x / 2)
+        >>> steps.extrapolate(np.ones(1)).round(6).tolist()
         [2.0]
     """
 
@@ -78,7 +78,7 @@ class Anderson:
 
 @dataclass(frozen=True)
 class LatentPriors:
-    """What the parameters are drawn to.
+    """Priors of the parameters.
 
     β of a worker's classes is normal around the worker's mean, which is normal around ``worker_mean``.
 
@@ -87,7 +87,7 @@ class LatentPriors:
         worker_mean, worker_deviation: of the means.
         drawn: labels by which a worker's shares of wrong labels are drawn to the crowd's.
         even: labels by which the crowd's are drawn to even ones.
-        alone_drawn: labels by which 1 - φ is drawn to what it is at first; infinite to keep it.
+        alone_drawn: labels by which 1 - φ is drawn to its initial value; infinite to keep it.
     """
 
     class_deviation: float
@@ -106,7 +106,7 @@ class LatentClasses:
         tasks: annotations and the classes that each task may have, as in `latent_loops`.
         counts: (n_workers, C, C) expected labels, row = true, column = given; at first those of a guess.
         class_share: (C,) share of tasks of each class; at first that of the guess.
-        priors: what parameters are drawn to.
+        priors: of the parameters.
     """
 
     tasks: Tasks
@@ -164,7 +164,7 @@ class LatentClasses:
     def accelerated_step(self) -> float:
         """A `step` from where the last steps of β and the shares of task types lead, if that is better; else a `step`.
 
-        Distances are those of the expected information. Returns what `step` does, which does not fall.
+        Distances are those of the expected information. Returns the objective as `step` does; it does not fall.
         """
         before = dict(vars(self))
         point = self._extrapolated()
@@ -184,7 +184,7 @@ class LatentClasses:
         return objective
 
     def posterior(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        """What the labels say of each task.
+        """Posterior of each task.
 
         Returns:
             (n_tasks, C) probability of each class; (n_tasks,) share of the crowd's labels that would be wrong;
@@ -196,13 +196,13 @@ class LatentClasses:
         foil = np.full(n_tasks, -1, np.int32)
         labels = np.bincount(self.tasks[1], minlength=len(self.counts))
         right = np.average(model[0], axis=0, weights=labels)
-        found = posterior, difficulty, foil
+        result = posterior, difficulty, foil
 
         def fill(_: int, start: int, stop: int) -> None:
-            fill_posterior(start, stop, self.tasks, model, right, *found)
+            fill_posterior(start, stop, self.tasks, model, right, *result)
 
         run_ranges(n_tasks, n_ranges(len(self.tasks[2]) * len(LEVELS), 1), fill)
-        return found
+        return result
 
     def confusion(self) -> FloatArray:
         """(n_workers, C, C) share of each label among a worker's on tasks of each class, row = true."""
@@ -211,10 +211,10 @@ class LatentClasses:
         hit = right[:, :-1] @ prior.sum(1)
         wrong, misled = (1 - right[:, :-1]) @ prior.sum(1), (1 - right[:, :-1]) @ prior[:, 1]
         own = share[:, :-1] / share[:, :-1].sum(2, keepdims=True)
-        found = (wrong - (1 - alone) * misled)[:, :, None] * own + (1 - alone) * misled[:, :, None] / max(n - 1, 1)
+        share = (wrong - (1 - alone) * misled)[:, :, None] * own + (1 - alone) * misled[:, :, None] / max(n - 1, 1)
         each = np.arange(n)
-        found[:, each, each] = hit
-        return np.asarray(found / found.sum(2, keepdims=True))
+        share[:, each, each] = hit
+        return np.asarray(share / share.sum(2, keepdims=True))
 
     def _move_to(self, beta: FloatArray) -> None:
         """Let β be ``beta``, within bounds, and the workers' means most probable given that."""
@@ -224,7 +224,7 @@ class LatentClasses:
         self._mean = of_worker / (self._beta.shape[1] + pull)
 
     def _point(self) -> FloatArray:
-        """(n_workers · C + 2D,) what is extrapolated."""
+        """(n_workers · C + 2D,) the extrapolated parameters."""
         return np.concatenate([self._beta.ravel(), self._prior.ravel()])
 
     def _extrapolated(self) -> FloatArray | None:

@@ -106,7 +106,7 @@ def fill_posterior(
 
     The difficulty of a task is the expected share of wrong labels, of right ones being ``crowd`` (C + 1, D); its foil
     that of its most probable class, if more likely than none and all others, else untouched. Classes that nobody gave
-    share what is left by their shares of tasks.
+    share the rest by their shares of tasks.
     """
     (_, _, _, _, candidate_start, candidate), (right, _, class_share, prior, _, _) = tasks, model
     _, n_rows, n_levels = right.shape
@@ -155,8 +155,8 @@ def likelihood(
     """The likelihood of the judges' labels of task i but for the annotations j and k, per class that it may have.
 
     Fills, with one row per candidate: ``own`` (n, D), at each difficulty, times the class's share, up to a factor of
-    all; ``foil`` (n, C), how much the labels speak for each foil; ``steered`` (4, n), its sum, what a foil is to be
-    multiplied by, the factor of no foil, and how much they speak for a foil that nobody gave. Returns the logarithm of
+    all; ``foil`` (n, C), how much the labels support each foil; ``steered`` (4, n), its sum, the factor of a foil, the
+    factor of no foil, and how much they support a foil that nobody gave. Returns the logarithm of
     the factor of all.
     """
     task_start, worker, label, judges, candidate_start, candidate = tasks
@@ -284,7 +284,7 @@ def _equal_labels(
     steered: FloatArray,
     chance: FloatArray,
 ) -> None:
-    """Add what the labels of r and s would be if the task were of the c-th class.
+    """Add the chances of the labels of r and s if the task is of the c-th class.
 
     ``chance`` (4, n): of each label from both, from r, and from s, the last one for all classes without a label of the
     task; and of each class.
@@ -342,7 +342,7 @@ def _add_copying(
     counts: IntArray,
     moments: FloatArray,
 ) -> None:
-    """Add the log likelihood ratio of copying half of the labels, less its mean, and what else is counted."""
+    """Add the log likelihood ratio of copying half of the labels, less its mean, its cumulants, and the counts."""
     total, likely, n = 1e-300, 0, len(classes)
     for c_b in range(n):
         total += chance[3, c_b]

@@ -207,7 +207,7 @@ def fill_pairs(
                     if wrong[k]:
                         foil[label[k]] = without / hint[k]
                         seen += foil[label[k]] - without
-                    if n_wrong == wrong[k]:  # nobody else says what the foil is
+                    if n_wrong == wrong[k]:  # no other label shows the foil
                         heard = min(wrong_size[mine], 1.0) + min(wrong_size[row[k]], 1.0)
                     else:
                         heard = _toward(mine, foil, row_start, row_true, row_label, row_count) / max(

@@ -33,7 +33,7 @@ class RatingResult:
         shared_scale: slope that all workers have in common.
         log_likelihood: (n_iterations,) log posterior density of the parameters per iteration, up to a constant.
         converged: whether the stopping rule was met; None for closed forms.
-        notes: what to bear in mind.
+        notes: warnings in words.
         seconds: wall time of the fit.
     """
 
@@ -52,7 +52,7 @@ class RatingResult:
     seconds: float = 0.0
 
     def frame(self, dataset: RatingDataset) -> pd.DataFrame:
-        """One row per task: task, rating, and its standard deviation where the method tells."""
+        """One row per task: task, rating, and its standard deviation where the method estimates it."""
         table = pd.DataFrame({"task": np.asarray(dataset.task_ids), "rating": self.rating})
         return table if self.sd is None else table.assign(sd=self.sd)
 
@@ -71,7 +71,7 @@ class RatingAggregator(Settings):
         """Infer the true ratings.
 
         Args:
-            dataset: the ratings; its gold is never looked at.
+            dataset: the ratings; its gold is not used.
             known: (n_tasks,) true ratings of tasks to clamp, NaN = unknown.
 
         Raises:

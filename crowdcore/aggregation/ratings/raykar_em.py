@@ -17,7 +17,7 @@ from crowdcore.data.ratings import RatingDataset
 
 @dataclass
 class _Workers:
-    """b, s, τ of each worker and what all share, b̄ and s̄."""
+    """b, s, τ of each worker, and the shared b̄ and s̄."""
 
     bias: FloatArray
     scale: FloatArray
@@ -100,17 +100,17 @@ class RaykarEM(RatingAggregator):
         converged = False
         n_rated = int(rated.sum())
         while len(objective) < self.max_iterations and not converged:
-            found = line_posterior(start, task, worker, dataset.rating, centre, workers.line, prior, mean, variance)
-            density = found.likelihood / 2 + _of_workers(workers, count, total, squares, n_rated, prior)
+            sums = line_posterior(start, task, worker, dataset.rating, centre, workers.line, prior, mean, variance)
+            density = sums.likelihood / 2 + _of_workers(workers, count, total, squares, n_rated, prior)
             objective.append(density + self._log_prior(workers, shrink, pooled))
-            converged = found.change <= self.tolerance * (dataset.high - dataset.low)
-            workers = self._m_step(workers, count, total, squares, found.sums, shrink, pooled, bool(clamped.any()))
-            centred = found.mean / n_rated
-            prior = centred, 1 / max(found.square / n_rated - centred**2, smallest)
+            converged = sums.change <= self.tolerance * (dataset.high - dataset.low)
+            workers = self._m_step(workers, count, total, squares, sums.sums, shrink, pooled, bool(clamped.any()))
+            centred = sums.mean / n_rated
+            prior = centred, 1 / max(sums.square / n_rated - centred**2, smallest)
         absent = count == 0
         for part in (workers.bias, workers.scale, workers.precision):
             part[absent] = np.nan
-        told = () if clamped.any() else ("A bias that all workers share cannot be detected without known ratings.",)
+        notes = () if clamped.any() else ("A bias that all workers share cannot be detected without known ratings.",)
         return RatingResult(
             self.name,
             self.model_dump(),
@@ -123,7 +123,7 @@ class RaykarEM(RatingAggregator):
             shared_scale=workers.shared[1] if clamped.any() else None,
             log_likelihood=np.array(objective),
             converged=converged,
-            notes=told,
+            notes=notes,
         )
 
     def _m_step(
@@ -137,7 +137,7 @@ class RaykarEM(RatingAggregator):
         pooled: float,
         anchored: bool,
     ) -> _Workers:
-        """Ridge regression of each worker's ratings on the tasks' posteriors; what all share where truth is known."""
+        """Ridge regression of each worker's ratings on the tasks' posteriors; the shared line where truth is known."""
         m1, m2, ym = sums.T
         shared = before.shared
         a, c = n + shrink[0], m2 + shrink[1]
