@@ -40,13 +40,7 @@ class SpanPairs:
 
 
 def pair_spans(true: IntArray, given: IntArray, first: BoolArray, scheme: TagScheme) -> SpanPairs:
-    """Pair the spans of two taggings.
-
-    Args:
-        true, given: (n,) classes of the same positions.
-        first: (n,) whether a sequence begins here.
-        scheme: what the classes say.
-    """
+    """Pair the spans of two taggings (n,) of the same positions; ``first`` (n,) tells where sequences begin."""
     spans, other = find_spans(true, first, scheme), find_spans(given, first, scheme)
     both = np.flatnonzero((spans.of >= 0) & (other.of >= 0))
     cell, overlap = np.unique(spans.of[both].astype(np.int64) * max(len(other), 1) + other.of[both], return_counts=True)
@@ -72,9 +66,7 @@ class TaggingScores:
         recall: share of the true spans that were given.
         f1: their harmonic mean.
         token_accuracy: share of the tokens with the same tag.
-        n_true: number of true spans.
-        n_given: number of given spans.
-        n_exact: number of given spans that are true.
+        n_true, n_given, n_exact: number of true spans, given spans, and given spans that are true.
     """
 
     precision: float
@@ -121,13 +113,9 @@ def tagging_scores(
 def compare_tags(
     truth: IntArray, given: IntArray, task: IntArray, sentence: IntArray, scheme: TagScheme
 ) -> TaggingScores:
-    """`tagging_scores` of bare arrays, (n,) each: tags of tokens and of nothing else, so that no padding counts.
+    """`tagging_scores` of bare arrays, (n,) each, without padding.
 
-    Args:
-        truth, given: tags.
-        task: ascending numbers of the tokens; where one is left out, a span ends.
-        sentence: of each token.
-        scheme: what the tags say.
+    ``task`` are ascending numbers of the tokens; where one is left out, a span ends.
     """
     first = np.ones(len(task), bool)
     first[1:] = (np.diff(sentence) != 0) | (np.diff(task) != 1)
@@ -161,8 +149,7 @@ class SpanScores:
         inside: (R,) tags ``I-`` that the worker gave.
         invalid: (R,) those of them that follow ``O``, another type or the start of the sentence.
         value: (3, R) precision, recall, F1; NaN for workers without such sentences.
-        low: (3, R) lower limits of the bootstrap interval over sentences, None without one.
-        high: (3, R) upper limits.
+        low, high: (3, R) limits of the bootstrap interval over sentences, None without one.
         level: of the interval.
     """
 
@@ -223,9 +210,7 @@ def span_scores(
     Args:
         dataset: a crowd that tags tokens.
         reference: what to take for the truth; a soft one by its most probable tags.
-        resamples: of the sentences, for the intervals; 0 = none.
-        level: of the intervals.
-        seed: of the resampling.
+        resamples, level, seed: of the bootstrap over sentences; 0 resamples = no intervals.
 
     Raises:
         DataError: the crowd does not tag tokens, or the reference cannot be had, or judge any of them.
@@ -301,12 +286,11 @@ BOUNDARY = ("exact", "starts early", "starts late", "ends early", "ends late", "
 def span_crowd(
     dataset: CrowdDataset, reference: ReferenceLike = "gold", of: Literal["type", "boundary"] = "type"
 ) -> CrowdDataset:
-    """A crowd whose tasks are the true spans, and whose labels say what each worker gave in their place.
+    """Return a crowd whose tasks are the true spans, and whose labels are what each worker gave in their place.
 
     ``of="type"``: labels are entity types; boundaries do not count. ``of="boundary"``: labels are `BOUNDARY`, whatever
-    the type. So `shared_mistakes` of the first says which types many workers take for which. A worker who marked
-    nothing that overlaps the true span gave it no label: missing is no taking for another, and whoever misses spans
-    misses those of all types.
+    the type. So `shared_mistakes` of the first shows which types many workers confuse. A worker who marked nothing that
+    overlaps the true span gave it no label: missing is no confusion, and who misses spans misses those of all types.
 
     Raises:
         DataError: the crowd does not tag tokens, or the reference states no span that anybody saw.

@@ -30,8 +30,7 @@ class Outcome:
         rule: its name in `Rules`.
         verdict: ``pass`` if the whole interval keeps the limit, ``fail`` if none of it does, else ``underpowered``.
         value: what was measured; NaN where there is nothing to measure.
-        low: lower end of its interval.
-        high: upper end.
+        low, high: ends of its interval.
         limit: what the rule allows, in the unit of its name.
         needed: annotations in all with which the data could tell, about; NaN where they can, or no number would do.
         sentence: the verdict in words.
@@ -150,25 +149,25 @@ def _needed(found: Measured, limit: float, n: int) -> float:
 
 
 def _sentence(found: Measured, rule: str, limit: float, verdict: Verdict, needed: float, level: float) -> str:
-    """What was measured, on what it rests, and what is missing."""
+    """Sentence on the measurement, its basis, and what is missing."""
     if math.isnan(found.value):
         return f"{found.lacks}: the data cannot decide."
     bound = "at least" if rule.startswith("min") else "at most"
     unit = " %" if rule.endswith("_percent") else ""
-    value, low, high = (_said(x, rule, limit) for x in (found.value, found.low, found.high))
+    value, low, high = (_format(x, rule, limit) for x in (found.value, found.low, found.high))
     span = "" if found.low == found.high else f" ({100 * level:g} % interval {low} to {high})"
     if found.lacks and found.low < found.high:
         span = f" (between {low} and {high})"
-    said = f"{value}{unit}{span}; {bound} {limit:g}{unit} is wanted. It rests on {found.rests_on}."
+    sentence = f"{value}{unit}{span}; {bound} {limit:g}{unit} is wanted. It rests on {found.rests_on}."
     if verdict != "underpowered":
-        return said
+        return sentence
     why = f" {found.lacks}." if found.lacks else " The interval contains the limit."
     more = f" About {needed:,.0f} annotations in all would tell." if np.isfinite(needed) else ""
-    return f"{said}{why}{more}"
+    return f"{sentence}{why}{more}"
 
 
-def _said(value: float, rule: str, limit: float) -> str:
-    """A count as it is, percentages with one decimal, coefficients with three; one more than the limit has."""
+def _format(value: float, rule: str, limit: float) -> str:
+    """Format a count, a percentage (one decimal) or a coefficient (three), with one decimal more than the limit."""
     if rule == "max_shared_mistakes":
         return f"{value:,.0f}"
     least = 1 if rule.endswith("_percent") else 3

@@ -54,8 +54,7 @@ class CoordinatedGroup:
     Attributes:
         members: (n_members,) worker numbers, ascending.
         found_by: the tests that detected them, in words.
-        p_value: the smallest of the tests'.
-        adjusted: the same after correction over all pairs or groups and over the three tests.
+        p_value, adjusted: smallest of the tests, before and after correction over pairs or groups and over the tests.
         shared_tasks: tasks that two members or more labelled.
         pushed: (n, 4) true class, label, tasks of the class to which a member gave the label, and to which two did.
         influence: what changes without the group.
@@ -248,14 +247,12 @@ class Influence:
     """Labels and the common confusion with and without a group.
 
     Attributes:
-        changed: tasks whose majority vote is another class without the group.
-        unlabelled: tasks that only the group labelled.
-        before: (n_tasks,) majority vote of everyone, -1 where there is none.
-        after: (n_tasks,) majority vote of the others.
-        become_right: changed tasks whose vote is right without the group; -1 without gold or marks.
-        become_wrong: changed tasks whose vote was right with the group; -1 without gold or marks.
-        common: (C, C) confusion of all annotations together, NaN rows without evidence.
-        common_without: (C, C) the same without the group's.
+        changed, unlabelled: tasks whose majority vote changes without the group, and tasks labelled only by the group.
+        before, after: (n_tasks,) majority vote of everyone and of the others, -1 where there is none.
+        become_right, become_wrong: changed tasks whose vote is right without the group, or was right with it; -1
+            without gold or marks.
+        common, common_without: (C, C) confusion of all annotations, with and without the group's; NaN rows without
+            evidence.
         row_difference: (C,) ``½ Σ_b |π_ab - π'_ab|``, the share of a row that moves; NaN without evidence.
     """
 

@@ -23,8 +23,7 @@ class PairedTests:
     """Every pair of methods, compared seed by seed.
 
     Args:
-        first: (P,) names.
-        second: (P,) names.
+        first, second: (P,) names.
         difference: (P,) mean over seeds of the first's accuracy minus the second's.
         p_value: (P,) two-sided Wilcoxon signed-rank test, exact (ties and all) up to 13 seeds; NaN where all
             differences are 0.
@@ -181,14 +180,12 @@ class TaskTests:
     makes one answer.
 
     Attributes:
-        first: (P,) names.
-        second: (P,) names.
+        first, second: (P,) names.
         difference: (P,) mean over tasks of the first's share of right seeds minus the second's.
         low, high: (P,) its 95 % interval over tasks.
         p_value: (P,) paired bootstrap over tasks, two-sided.
         adjusted: (P,) after Holm's correction over the pairs.
-        only_first: (P,) tasks that only the first's ensemble has right.
-        only_second: (P,) tasks that only the second's ensemble has right.
+        only_first, only_second: (P,) tasks that only one ensemble has right.
         mcnemar: (P,) exact two-sided p-value that these are equally frequent; NaN where there are none.
         mcnemar_adjusted: (P,) after Holm's correction over the pairs.
         n_tasks: how many tasks all were judged on.
@@ -226,8 +223,7 @@ def task_tests(
     Args:
         right: method -> (S, n) whether each seed has each task right; S may differ between methods.
         ensemble: the same methods -> (n,) whether the mean of the seeds' probabilities has it right.
-        resamples: of the bootstrap.
-        seed: of the bootstrap.
+        resamples, seed: of the bootstrap.
 
     Raises:
         SettingError: fewer than two methods, no task, or different numbers of tasks.

@@ -25,8 +25,7 @@ class PairKappa:
     """Aligned arrays, one entry per pair of workers with at least ``min_overlap`` tasks in common.
 
     Attributes:
-        worker_a: (P,) the pair's first worker, smaller number.
-        worker_b: (P,) the pair's second worker.
+        worker_a, worker_b: (P,) numbers of the workers, the smaller one first.
         overlap: (P,) tasks that both labelled.
         agreement: (P,) share of these with the same label.
         kappa: (P,) Cohen's kappa; NaN where both always gave one and the same label (0 / 0).
@@ -179,10 +178,8 @@ class Coefficient:
     Attributes:
         name: what it is called.
         value: the coefficient; NaN if ``state`` says why there is none.
-        low: lower end of its interval over tasks, of tags over sentences; NaN if there is none or it was not asked for.
-        high: upper end.
-        tasks: tasks with labels by at least two workers that it rests on.
-        annotations: annotations on these tasks.
+        low, high: ends of its interval over tasks, of tags over sentences; NaN without one.
+        tasks, annotations: tasks with labels by at least two workers behind it, and their annotations.
         state: empty, or why there is no value, such as "not enough overlap: …".
     """
 
@@ -259,9 +256,8 @@ def agreement(
     linear form (infinitesimal jackknife), as its pairs of workers are too many to recompute.
 
     Args:
-        resamples: bootstrap resamples, 0 = no intervals; fewer are drawn where millions of tasks all differ.
-        level: of the intervals.
-        seed: of the bootstrap.
+        resamples, level, seed: of the bootstrap, 0 resamples = no intervals; fewer are drawn where millions of tasks
+            all differ.
         min_overlap: fewest tasks with two workers (and fewest tasks in common of a pair) that count as enough.
         pairs: compute Cohen's kappa of the pairs of workers.
 

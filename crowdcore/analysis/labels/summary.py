@@ -201,14 +201,10 @@ class Summary:
     Attributes:
         name: the dataset.
         reference: what was taken for the truth.
-        n_tasks: N, tasks without annotation included.
-        n_annotated: tasks with at least one annotation.
-        n_gold: annotated tasks with a gold label.
-        n_workers: R, workers without annotation included.
-        n_active: workers with at least one annotation.
+        n_tasks, n_annotated, n_gold: N tasks, those with annotations, and those of the latter with gold.
+        n_workers, n_active: R workers, and those with annotations.
         n_classes: C.
-        n_annotations: A, repeats included.
-        n_repeats: annotations by a worker who had labelled the task before.
+        n_annotations, n_repeats: A annotations, and those by a worker who had labelled the task before.
         annotations_per_worker: (R,).
         tasks_by_annotations: (most + 1,) how many tasks have 0, 1, 2, … annotations.
         noise: noise rates.

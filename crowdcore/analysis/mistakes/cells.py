@@ -22,16 +22,12 @@ class MistakeCell:
 
     Attributes:
         reference: what was taken for the truth; a soft one by its most probable classes.
-        true: number of the true class.
-        given: number of the given label.
+        true, given: numbers of the true class and the given label.
         annotations: (K,) int64 their numbers in the dataset, in order of tasks.
-        workers: (W,) distinct workers, those with most annotations here first.
-        worker_times: (W,) annotations of each.
+        workers, worker_times: (W,) distinct workers and their annotations here, the most first.
         worker_labels: (W,) annotations that each gave to tasks of the true class, right or wrong.
-        tasks: (T,) distinct tasks, those with most annotations here first.
-        task_times: (T,) annotations of each.
-        task_ids: (K,) task of each annotation.
-        worker_ids: (K,) worker of each annotation.
+        tasks, task_times: (T,) distinct tasks and their annotations here, the most first.
+        task_ids, worker_ids: (K,) task and worker of each annotation.
     """
 
     reference: str
@@ -54,12 +50,11 @@ class MistakeCell:
 
 
 def mistake_cell(dataset: CrowdDataset, reference: ReferenceLike, true: str | int, given: str | int) -> MistakeCell:
-    """Who gave the label ``given`` to tasks whose true class is ``true``, and to which tasks?
+    """Find the annotations that gave the label ``given`` to tasks whose true class is ``true``.
 
     Args:
         reference: what to take for the truth; a soft reference counts by each task's most probable class.
-        true: name or number of the true class.
-        given: name or number of the given label.
+        true, given: name or number of the true class and of the given label.
 
     Raises:
         SettingError: no such class.

@@ -40,11 +40,9 @@ class PairMistakes:
     """Pairs of workers with at least one judged task in common, arrays aligned; ``worker_a < worker_b``.
 
     Attributes:
-        worker_a: (n_pairs,) worker numbers.
-        worker_b: (n_pairs,) worker numbers.
+        worker_a, worker_b: (n_pairs,) worker numbers.
         both_labelled: (n_pairs,) tasks that both labelled and whose truth is known.
-        both_wrong: (n_pairs,) tasks of those that both got wrong.
-        wrong_alike: (n_pairs,) ... in the same way.
+        both_wrong, wrong_alike: (n_pairs,) tasks of those that both got wrong, and wrong in the same way.
         agreed: (n_pairs,) tasks with the same label from both, right or wrong.
         expected: (n_pairs,) ``wrong_alike`` expected under ``null``.
         p_value: (n_pairs,) chance of at least ``wrong_alike`` under ``null``; NaN where it cannot be small.

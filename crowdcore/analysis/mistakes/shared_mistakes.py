@@ -54,10 +54,8 @@ class SharedMistakes:
         n_workers: R, all workers of the dataset, the denominator of ``percent``.
         percent: (C, C) ``100 / R * workers``.
         workers: (C, C) workers who gave label b to at least one task of true class a (expected number when soft).
-        tasks: (C, C) tasks behind each cell (expected number when soft).
-        annotations: (C, C) annotations behind each cell (expected number when soft).
-        low: (C, C) lower end of the bootstrap interval of ``percent`` over workers; None if not asked for.
-        high: (C, C) its upper end; None if not asked for.
+        tasks, annotations: (C, C) tasks and annotations behind each cell (expected numbers when soft).
+        low, high: (C, C) ends of the bootstrap interval of ``percent`` over workers; None without one.
         expected: (C, C) number of workers to expect in each cell under ``null``; NaN where not tested.
         carriers: (C, C) how many tasks carry the cell: their number where all add as much to the test, 1 where one
             of them adds nearly all (see `task_evidence`); NaN where not tested.
@@ -123,9 +121,7 @@ def shared_mistakes(
     Args:
         reference: what to take for the truth.
         significance: test the cells; never those of a crowd that tags tokens.
-        resamples: bootstrap resamples, 0 = no interval.
-        level: of the interval.
-        seed: of the bootstrap.
+        resamples, level, seed: of the bootstrap; 0 resamples = no interval.
 
     Raises:
         DataError: the reference cannot be had, or more than `MAX_CLASSES` classes.

@@ -66,9 +66,7 @@ def rating_agreement(
     - AC2 with quadratic weights (Gwet 2014), over the distinct ratings.
 
     Args:
-        resamples: of the bootstrap over tasks, 0 = no intervals.
-        level: of the intervals.
-        seed: of the bootstrap.
+        resamples, level, seed: of the bootstrap over tasks; 0 resamples = no intervals.
         min_overlap: tasks in common that make a pair.
     """
     chosen = first_ratings(dataset)

@@ -72,8 +72,7 @@ class OmegaRanking(FromSeeds):
         entropy: (n,) entropy of the task's labels in nats.
         label: (n,) what the reference says, -1 where it knows nothing.
         n_top: tasks in the top half; with an odd number the middle one is among them.
-        top: (C,) tasks of each true class in the top half (expected number when soft).
-        bottom: (C,) the same of the bottom half.
+        top, bottom: (C,) tasks of each true class in the two halves (expected numbers when soft).
         class_omega: (C,) mean ω̄ of the tasks of each class, NaN for classes without any.
         class_entropy: (C,) annotation entropy of each class in nats (CoNAL, App. C).
         task_correlation: Spearman's, between ω̄ and the entropy of the task's labels.
@@ -152,8 +151,7 @@ def omega_ranking(
     Args:
         omega: (S, n_annotations) as a `TrainingResult` has it; NaN where the model has none.
         reference: what to take for the truth.
-        seeds: (S,) what the replicas are called.
-        seed: one of them, or None for the mean over all.
+        seeds, seed: (S,) names of the replicas, and one of them, or None for the mean over all.
 
     Raises:
         DataError: no annotation has ω, or there is no usable reference.
@@ -276,8 +274,7 @@ def omega_spread(
         omega: (S, n_annotations) as a `TrainingResult` has it; NaN where the model has none.
         by: what to group by.
         reference: what to take for the truth; not looked at for workers.
-        seeds: (S,) what the replicas are called.
-        seed: one of them, or None for the mean over all.
+        seeds, seed: (S,) names of the replicas, and one of them, or None for the mean over all.
         bins: of the histograms.
 
     Raises:
@@ -336,8 +333,7 @@ class OmegaTruth(FromSeeds):
         counts: (B, B) annotations, row = bin of the true ω, column = bin of the recovered one.
         correlation: Pearson's.
         rank_correlation: Spearman's.
-        mean_true: mean of the true ω.
-        mean_recovered: mean of the recovered ω.
+        mean_true, mean_recovered: means of the true and the recovered ω.
         auc: probability that an annotation that used the common confusion has the larger recovered ω of two, ties
             counting half; NaN where the simulation does not say which did.
         auc_limit: the same of the true ω, the best there is to reach.
@@ -371,8 +367,7 @@ def omega_truth(
     Args:
         dataset: a simulated crowd.
         omega: (S, n_annotations) as a `TrainingResult` has it; NaN where the model has none.
-        seeds: (S,) what the replicas are called.
-        seed: one of them, or None for the mean over all.
+        seeds, seed: (S,) names of the replicas, and one of them, or None for the mean over all.
         bins: of the joint histogram, on each side.
 
     Raises:

@@ -83,19 +83,16 @@ def bias_correlation(dataset: RatingDataset, a: FloatArray, b: FloatArray) -> fl
 
 @dataclass(frozen=True, eq=False)
 class RatingRecovery:
-    """What was planted in ratings, and what is found with a reference in the place of the truth.
+    """What was planted in ratings, and its estimates with a reference in the place of the truth.
 
     Args:
         reference: what was taken for the truth.
         worker_ids: (R,) ids.
         worker_role: (R,) words such as "spammer", empty for an ordinary worker.
         n_ratings: (R,) ratings of each.
-        planted_bias: (R,) mean over a worker's tasks of how far its line lies above the truth.
-        bias: (R,) mean of rating − reference.
-        planted_scale: (R,) slopes on the truth.
-        scale: (R,) slopes on the reference.
-        planted_noise: (R,) standard deviation around the line.
-        spread: (R,) standard deviation of rating − reference.
+        planted_bias, bias: (R,) mean over a worker's tasks of line − truth, and of rating − reference.
+        planted_scale, scale: (R,) slopes on the truth and on the reference.
+        planted_noise, spread: (R,) standard deviation around the line, and of rating − reference.
         pairs: whose errors are alike, by the reference.
         shared: bias of the crowd over the range of the reference.
         planted_shared: (n_bins,) bias of the crowd's mean line in the middle of each bin.

@@ -24,21 +24,16 @@ class RecoveredConfusion(FromSeeds):
     aggregator's may be NaN). Spreads are NaN for a single seed.
 
     Args:
-        matrices: (n_workers, C, C) mean over seeds, row = true class, column = given label, rows sum to 1; the
-            workers' own, or what all of their labels follow (``effective``).
-        spread: (n_workers, C, C) of ``matrices``.
-        common: (C, C), or (G, C, C) one per group of workers; None where the method has none, or where there are
-            groups and several seeds (groups of different seeds are not the same groups).
-        common_spread: of ``common``.
+        matrices, spread: (n_workers, C, C) mean and standard deviation over seeds, row = true class, column = given
+            label, rows sum to 1; the workers' own confusions, or the effective ones.
+        common, common_spread: (C, C), or (G, C, C) one per group of workers; None where the method has none, or where
+            there are groups and several seeds (groups of different seeds are not the same groups).
         group: (n_workers,) group of each worker; None as above.
-        skill: (n_workers,) mean of the diagonal (Tanno, Fig. 7).
-        skill_spread: of ``skill``.
-        distance: (n_workers,) mean over the entries of (π^r - π^g)², with the common confusion of the
+        skill, skill_spread: (n_workers,) mean of the diagonal (Tanno, Fig. 7).
+        distance, distance_spread: (n_workers,) mean over the entries of (π^r - π^g)², with the common confusion of the
             worker's group; None without a common confusion.
-        distance_spread: of ``distance``.
-        common_share: (n_workers,) mean of ω over the worker's annotations, NaN for workers without any; None where
-            the method has no ω.
-        common_share_spread: of ``common_share``.
+        common_share, common_share_spread: (n_workers,) mean of ω over the worker's annotations, NaN for workers
+            without any; None where the method has no ω.
         n_annotations: (n_workers,) annotations of each worker; matrices of workers without any hold a model's start.
         seeds: the seeds that were combined.
         worker_ids: (n_workers,) names.
@@ -124,8 +119,7 @@ def recovered_confusion(
         common_confusion: (S, C, C), or (S, G, C, C) with ``group``.
         omega: (S, n_annotations); NaN where the model has none.
         group: (S, n_workers) group of each worker.
-        seeds: (S,) what the replicas are called.
-        seed: one of them, or None for the mean over all.
+        seeds, seed: (S,) names of the replicas, and one of them, or None for the mean over all.
         effective: (S, n_workers, C, C) from `effective_confusion`, to summarise in place of ``worker_confusion``;
             distances from the common confusion stay those of ``worker_confusion``.
 
@@ -285,8 +279,7 @@ def skill_comparison(
     Args:
         observed: from `worker_confusion`, with gold or another reference.
         worker_confusion: (S, n_workers, C, C) as a `TrainingResult` has it.
-        seeds: (S,) what the replicas are called.
-        seed: one of them, or None for the mean over all.
+        seeds, seed: (S,) names of the replicas, and one of them, or None for the mean over all.
 
     Raises:
         SettingError: no such seed.

@@ -17,10 +17,8 @@ class Change:
     """Means of the two rounds and a test that they are equal; arrays (n,), NaN where there is nothing to compare.
 
     Attributes:
-        first: mean in the first round.
-        second: mean in the second round.
-        low: lower end of the 95 % interval of ``second - first``.
-        high: upper end.
+        first, second: means of the two rounds.
+        low, high: ends of the 95 % interval of ``second - first``.
         p_value: two-sided.
     """
 
@@ -35,11 +33,8 @@ class Clusters:
     """Labels in groups, with the tasks and workers that make them dependent.
 
     Args:
-        group: (E,) group of each entry, of which there are ``n``.
-        weight: (E,) how far the entry belongs to the group.
-        second: (E,) whether it is of the second round.
-        task: (E,).
-        worker: (E,).
+        group, weight: (E,) group of each entry, of which there are ``n``, and the weight of the entry in it.
+        second, task, worker: (E,) whether the entry is of the second round, its task and worker.
         within: compare each worker with their own labels of the other round; else, workers count as drawn at random.
     """
 

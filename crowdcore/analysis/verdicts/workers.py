@@ -47,14 +47,11 @@ class WorkerVerdicts:
         n_annotations: labels given.
         judged: labels that could be judged.
         skill: κ, 0 for guessing and 1 for a perfect worker; see `skill_evidence`.
-        low: lower end of its 95 % interval.
-        high: upper end.
+        low, high: ends of its 95 % interval.
         typical: the median worker's skill, weighted by labels.
-        remove_below: skill below which a worker is removed.
-        trust_above: skill above which a worker is trusted.
+        remove_below, trust_above: skill below which a worker is removed, and above which a worker is trusted.
         p_remove: p-value of "skill at least ``remove_below``" after Holm over workers.
-        favourite: the label given most often, -1 without labels.
-        favourite_share: its share of the worker's labels.
+        favourite, favourite_share: the label given most often, -1 without labels; its share of the worker's labels.
         needed: labels with which the interval would be narrow enough, about; NaN for all but the underpowered.
         only_peer: without gold the only worker whose labels judge this one's, -1 where more do: neither is accused.
         confused: the surest confusion of each worker, and ``train`` (n_workers,) where it is one to train on.
@@ -269,8 +266,7 @@ def worker_verdicts(
     Args:
         reference: gold judges by gold; anything else by the other workers' labels, weighed by confusions that are
             counted against it.
-        remove: share of the typical skill below which labels are not worth having.
-        trust: share of the typical skill above which a worker is good enough.
+        remove, trust: shares of the typical skill below which labels are worthless, and above which they are good.
         confused: share of a class from which a confusion is worth training.
         level: chance that any honest worker is named: two ninths for guessing, two for drifting, five for
             `coordinated_workers`; and the share of false confusions to train on.

@@ -25,12 +25,10 @@ class _Blocks:
 
     Attributes:
         name: the worker's name.
-        first: number of the block's first label, from 1.
-        last: number of its last label.
+        first, last: numbers of the block's first and last label, from 1.
         begins: time of its first label, as it stands in the data.
         seconds: median seconds that a label took; NaN where that is not known.
-        low: lower end of the interval of what is measured.
-        high: upper end.
+        low, high: ends of the interval of what is measured.
     """
 
     name: str

@@ -30,11 +30,9 @@ class WorkerQuality:
     """One entry per worker, NaN where a worker gave no evidence for it.
 
     Attributes:
-        n_annotations: (n_workers,) labels given.
-        n_judged: (n_workers,) ... to tasks whose truth is known.
+        n_annotations, n_judged: (n_workers,) labels given, and labels given to tasks whose truth is known.
         accuracy: (n_workers,) share of judged labels that are right.
-        accuracy_low: (n_workers,) lower end of its Wilson interval.
-        accuracy_high: (n_workers,) upper end.
+        accuracy_low, accuracy_high: (n_workers,) ends of its Wilson interval.
         skill: (n_workers,) mean of the diagonal of the confusion over the rows with evidence (Tanno, Fig. 7).
         information: (n_workers,) bits about the truth per label, adjusted for chance (see `information`), for the
             class shares of the reference over the classes that the worker met.
@@ -43,8 +41,7 @@ class WorkerQuality:
         agreement_kappa: (n_workers,) the same beyond chance: ``(agreement - e) / (1 - e)``, e from the worker's label
             shares and those of the others on the same tasks.
         majority_agreement: (n_workers,) share of labels equal to the majority vote of the other workers.
-        single_label: (n_workers,) the label used most, -1 without labels.
-        single_answer: (n_workers,) share of that label.
+        single_label, single_answer: (n_workers,) the label used most, -1 without labels, and its share.
         single_answer_q: (n_workers,) how often chance would show as large a share of any label if the worker's tasks
             called for it as often as the others (or the reference, if more often) say: binomial, times C,
             Benjamini-Hochberg over workers.
@@ -230,10 +227,6 @@ def information(counts: FloatArray, prior: FloatArray) -> tuple[FloatArray, Floa
     ``H(ρ) (I - E) / (H(ρ) - E)``, cut to 0 … H(ρ). The mean over guessing workers is then near 0 and a perfect
     worker's H(ρ) at any number of labels.
 
-    Args:
-        counts: (n_workers, C, C) annotations, row = true class.
-        prior: (C,) class shares ρ.
-
     Returns:
         (n_workers,) bits, and (n_workers,) H(ρ) over the classes met. NaN where fewer than two classes were met or
         the labels are too few to tell a guess from knowledge (H(ρ) = E).
@@ -296,9 +289,6 @@ def independence_p_value(counts: FloatArray) -> FloatArray:
     Pearson's X² of a worker's table with its exact mean and variance when the labels are dealt out at random over the
     worker's tasks (Dawson 1954), as a gamma distribution of these; unlike the χ² distribution it holds for sparse
     tables. 1 for a worker who always gives the same label; NaN with fewer than two classes met or four labels.
-
-    Args:
-        counts: (n_workers, C, C) annotations, row = true class.
     """
     n, k = counts.sum(2), counts.sum(1)
     N = n.sum(1)

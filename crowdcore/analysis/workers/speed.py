@@ -77,7 +77,7 @@ def answer_times(dataset: CrowdDataset, break_minutes: float = BREAK_MINUTES) ->
 
 _FAST, _OFTEN, _LEAST, _OTHERS = 0.2, 0.3, 10, 2
 CHANGED = 0.025
-"""Chance that a change of speed is told of any steady worker: half of the level of the verdicts, beside which it is."""
+"""Chance that a change of speed is reported for any steady worker: half of the level of the verdicts beside it."""
 RULE = (
     "An answer is too fast if it took less than a fifth of the median of all answers to its task (three or more); a "
     "worker answers too fast if at least 30 % of ten answers or more are."
@@ -131,13 +131,7 @@ def timed_answers(dataset: CrowdDataset) -> tuple[IntArray, FloatArray]:
 def beside_others(
     dataset: CrowdDataset, kept: IntArray, took: FloatArray, moment: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """Numbers of the annotations that can be compared, and log seconds minus their mean of the others on the task.
-
-    Args:
-        kept: numbers of the timed annotations.
-        took: (len(kept),) their seconds.
-        moment: (n_annotations,) when each was given; NaN where that is not known.
-    """
+    """Timed annotations (of ``kept``) that can be compared, and log seconds minus the mean of others on the task."""
     task, log = dataset.task[kept], np.log(took)
     total, others = np.bincount(task, log, dataset.n_tasks), np.bincount(task, minlength=dataset.n_tasks) - 1
     compared = np.flatnonzero((others[task] > 0) & ~np.isnan(moment[kept]))
@@ -146,7 +140,7 @@ def beside_others(
 
 
 def worker_speed(dataset: CrowdDataset) -> WorkerSpeed | None:
-    """How long workers' answers take (`answer_times`); None where it cannot be told.
+    """How long workers' answers take (`answer_times`); None where that is unknown.
 
     Args:
         dataset: with the column ``seconds`` or ``timestamp``; answers of 0 s or less are left out.

@@ -101,8 +101,7 @@ def bootstrap_confusion(
         aggregator: any that estimates confusions.
         known: (n_tasks,) classes to clamp, -1 = unknown.
         n_resamples: fits; the time is that of so many fits.
-        level: between 0 and 1.
-        seed: of the resampling.
+        level, seed: of the intervals, between 0 and 1; of the resampling.
 
     Raises:
         SettingError: no confusions, fewer than two resamplings, or a level outside (0, 1).
@@ -175,10 +174,8 @@ def sampled_confusion(
     Args:
         dataset: the annotations.
         known: (n_tasks,) classes to clamp, -1 = unknown.
-        n_samples: draws that count.
-        burn_in: draws before them.
-        level: between 0 and 1.
-        seed: of the draws.
+        n_samples, burn_in: draws that count, and draws before them.
+        level, seed: of the intervals, between 0 and 1; of the draws.
 
     Raises:
         SettingError: fewer than 20 samples, or a level outside (0, 1).
@@ -238,11 +235,7 @@ def drawn_prior(counts: FloatArray, rng: np.random.Generator) -> FloatArray:
 
     Row c is ``Dirichlet(α (d [b = c] + (1 - d) / (C - 1) [b ≠ c]))``. The weight α (1 to 64) and the share d of right
     labels (1 / C to 0.98) are the crowd's, drawn from a grid by the probability of all counts given them, the rows left
-    out by integration. That d is no less than chance holds the names of the classes in place.
-
-    Args:
-        counts: (n_workers, C, C) whole numbers of labels, row = true class.
-        rng: of the draw.
+    out by integration. As d is no less than chance, classes keep their names. Counts must be whole numbers.
     """
     n = counts.shape[1]
     if n == 1:

@@ -22,14 +22,12 @@ class WhatIf:
     """The consensus with and without some workers.
 
     Attributes:
-        workers: (n_removed,) worker numbers that were left out.
-        n_annotations: annotations left out with them.
-        before: (n_tasks,) consensus of everyone, -1 where there is none.
-        after: (n_tasks,) consensus of the rest.
+        workers, n_annotations: (n_removed,) worker numbers that were left out, and how many annotations with them.
+        before, after: (n_tasks,) consensus of everyone and of the rest, -1 where there is none.
         changed: tasks whose consensus is another class without them.
         unlabelled: tasks that lose their only labels.
-        accuracy_before: share of ``before`` that equals the reference; NaN without reference.
-        accuracy_after: share of ``after`` that does, over the tasks that still have labels.
+        accuracy_before, accuracy_after: share of the consensus that equals the reference, over the tasks that have
+            labels; NaN without reference.
         aggregator: how the consensus was made.
         reference: what was taken for the truth, empty if there was none.
         task_ids: (n_tasks,) names.
