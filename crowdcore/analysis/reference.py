@@ -26,11 +26,11 @@ class Reference:
     """Labels or probabilities treated as the truth.
 
     Args:
-        name: ``"gold"``, ``"reviewed"``, an aggregator's name, ``"run:<id>"``; shown in every figure that rests on it.
+        name: ``"gold"``, ``"reviewed"``, an aggregator's name, ``"run:<id>"``; shown in every figure based on it.
         labels: (n_tasks,) int32 most probable class, -1 where the reference knows nothing.
         posterior: (n_tasks, C) rows sum to 1 (NaN where nothing is known), or None for a hard reference.
-        difficulty: (n_tasks,) how hard each task is, if the aggregator tells.
-        foil: (n_tasks,) the wrong class that a task misleads to, -1 = none, if the aggregator tells.
+        difficulty: (n_tasks,) how hard each task is, if the aggregator estimates it.
+        foil: (n_tasks,) the wrong class that a task misleads to, -1 = none, if the aggregator estimates it.
     """
 
     name: str
@@ -40,9 +40,9 @@ class Reference:
     foil: IntArray | None = None
 
     @classmethod
-    def of_fit(cls, found: AggregationResult, name: str = "") -> Reference:
-        """What an aggregator found, called by its method unless a name is given."""
-        return cls(name or found.method, found.labels, found.posterior, found.difficulty, found.foil)
+    def of_fit(cls, fit: AggregationResult, name: str = "") -> Reference:
+        """Return the result of an aggregator as a reference, called by its method unless a name is given."""
+        return cls(name or fit.method, fit.labels, fit.posterior, fit.difficulty, fit.foil)
 
     @property
     def soft(self) -> bool:
@@ -67,10 +67,10 @@ class Reference:
 
 
 def as_judge(dataset: CrowdDataset, truth: Reference) -> Reference:
-    """The part of a reference that can say whether labels are right.
+    """Leave out of a reference the tasks on which it cannot judge labels.
 
-    An aggregator only repeats the labels of a worker who shares no task with another one, so it knows nothing of their
-    tasks. Any other reference is returned as it is.
+    An aggregator only repeats the labels of a worker who shares no task with another one. Any other reference is
+    returned unchanged.
     """
     repeated = dataset.task[_alone(dataset)[dataset.worker]] if truth.aggregated else np.empty(0, np.int64)
     if not len(repeated):
@@ -84,7 +84,7 @@ def as_judge(dataset: CrowdDataset, truth: Reference) -> Reference:
 
 
 def notes_on_unjudged(dataset: CrowdDataset, truth: Reference) -> tuple[str, ...]:
-    """What `as_judge` leaves out, in a sentence; none where it leaves out nothing.
+    """Sentence on the workers whom `as_judge` leaves out; none if there are none.
 
     Examples:
         >>> import pandas as pd
@@ -97,13 +97,12 @@ def notes_on_unjudged(dataset: CrowdDataset, truth: Reference) -> tuple[str, ...
     n = int(_alone(dataset).sum()) if truth.aggregated else 0
     if not n:
         return ()
-    who, whose = plural(n, "worker"), f"{truth.name!r} repeats their labels"
-    share = "shares" if n == 1 else "share"
-    return (f"{who} {share} no task with others, and {whose}: without gold their accuracy is unknown.",)
+    share = f"{plural(n, 'worker')} {'shares' if n == 1 else 'share'} no task with others"
+    return (f"{share}, and {truth.name!r} repeats their labels: without gold their accuracy is unknown.",)
 
 
 def _alone(dataset: CrowdDataset) -> BoolArray:
-    """(n_workers,) who labelled something, but no task that another worker labelled."""
+    """(n_workers,) whether the worker labelled something, but no task that another worker labelled."""
     first = np.zeros(dataset.n_tasks, dataset.worker.dtype)
     first[dataset.task[::-1]] = dataset.worker[::-1]
     shared = np.zeros(dataset.n_tasks, bool)
@@ -124,7 +123,7 @@ def available_references(dataset: CrowdDataset) -> list[str]:
 
 
 def default_reference(dataset: CrowdDataset) -> str:
-    """What is taken for the truth unless one is asked for: gold where there is some, else the model ``"auto"``.
+    """Name of the default reference: gold where there is some, else the model ``"auto"``.
 
     Examples:
         >>> import crowdcore as cc
@@ -170,7 +169,7 @@ def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = "gold") 
 
 
 def reviewed_gold(dataset: CrowdDataset, *, else_gold: bool = False, workspace: Path | str | None = None) -> Reference:
-    """The classes that people marked as right; a task that is marked unclear is unknown.
+    """Return the classes marked in the workspace as the truth; a task that is marked unclear is unknown.
 
     Args:
         else_gold: tasks without a mark keep their gold label instead of being unknown.

@@ -73,9 +73,9 @@ def _curves_and_clouds(bands: Sequence[Band]) -> list[tuple[str, list[Band]]]:
     for b in bands:
         if len(b.x) == 1:
             points.setdefault(b.method, []).append(b)
-    clouds = {method: found for method, found in points.items() if len(found) > _FEW}
+    clouds = {method: members for method, members in points.items() if len(members) > _FEW}
     curves = [(b.name, [b]) for b in bands if len(b.x) > 1 or b.method not in clouds]
-    return [*curves, *((f"{method}, {len(found)} settings", found) for method, found in clouds.items())]
+    return [*curves, *((f"{method}, {len(members)} settings", members) for method, members in clouds.items())]
 
 
 def class_accuracy(

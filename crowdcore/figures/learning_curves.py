@@ -115,14 +115,14 @@ def learning_curves(
 
 def _lines(bands: Sequence[Band], selected: Sequence[IntArray | FloatArray], smooth: int) -> list[_Line]:
     """Runs with at least one value, in colours and dashes of which no two are alike."""
-    found = []
+    lines = []
     for k, (b, look) in enumerate(zip(bands, theme.looks([b.method for b in bands]), strict=True)):
         some = ~np.isnan(b.mean)
         if some.any():
             cut = replace(b, x=b.x[some], mean=b.mean[some], std=np.nan_to_num(b.std[some]), n=b.n[some])
             drawn = smoothed(cut, smooth)
-            found.append(_Line(cut, drawn, look.color, look.dash, selected[k] if len(selected) else None))
-    return found
+            lines.append(_Line(cut, drawn, look.color, look.dash, selected[k] if len(selected) else None))
+    return lines
 
 
 def _rows(remarks: Sequence[str]) -> list[str]:

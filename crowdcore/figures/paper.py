@@ -103,7 +103,7 @@ def for_paper(svg: str) -> str:
         head = re.sub(rf' {name}="[^"]*"', f' {name}="{value / width * _WIDTH:.2f}mm"', head)
     if "viewBox" not in head:
         head += f' viewBox="0 0 {width:g} {height:g}"'
-    return _IMAGE.sub(lambda found: _cells(found[0], found[1]), f"{head}>{_embedded_font()}{rest}")
+    return _IMAGE.sub(lambda match: _cells(match[0], match[1]), f"{head}>{_embedded_font()}{rest}")
 
 
 def _cells(image: str, png: str) -> str:
@@ -135,5 +135,5 @@ def _runs(changes: np.ndarray) -> list[tuple[int, int]]:
 
 def _number(element: str, name: str) -> float:
     """A length in an element's attributes; 0 where it has none."""
-    found = re.search(rf' {name}="([\d.eE+-]+)', element)
-    return float(found[1]) if found else 0.0
+    match = re.search(rf' {name}="([\d.eE+-]+)', element)
+    return float(match[1]) if match else 0.0

@@ -19,33 +19,33 @@ MOST = 60  # workers with a name of their own on the axis
 LEVEL = 0.05  # q-value up to which a pair is coloured
 
 
-def rating_bias(found: RatingWorkers, *, title: str = "Bias of each worker") -> go.Figure:
+def rating_bias(result: RatingWorkers, *, title: str = "Bias of each worker") -> go.Figure:
     """Draw one dot per worker with its interval, lowest bias first; of many workers those with the most ratings.
 
     Args:
-        found: from `analysis.rating_workers`.
+        result: from `analysis.rating_workers`.
     """
-    known = np.flatnonzero(~np.isnan(found.low["bias"]))
-    busiest = known[np.argsort(-found.n[known], kind="stable")][:MOST]
-    order = busiest[np.argsort(found.bias[busiest], kind="stable")]
-    called = np.array(list(found.worker_ids), object)[order]
-    subtitle = f"mean of rating − truth with {100 * found.level:g} % interval · reference: {found.reference}"
+    known = np.flatnonzero(~np.isnan(result.low["bias"]))
+    busiest = known[np.argsort(-result.n[known], kind="stable")][:MOST]
+    order = busiest[np.argsort(result.bias[busiest], kind="stable")]
+    called = np.array(list(result.worker_ids), object)[order]
+    subtitle = f"mean of rating − truth with {100 * result.level:g} % interval · reference: {result.reference}"
     subtitle += f" · the {MOST} workers with the most ratings of {len(known)}" if len(known) > MOST else ""
     fig = theme.figure(title=title, subtitle=subtitle, height=420, showlegend=False)
     fig.add_hline(y=0, line={"color": theme.INK, "width": 1})
-    low, high = (end["bias"][order] for end in (found.low, found.high))
+    low, high = (end["bias"][order] for end in (result.low, result.high))
     clear = (low > 0) | (high < 0)
-    about = np.stack([called, found.n[order], found.scale[order], low, high, order], 1)  # the last for clicks
+    about = np.stack([called, result.n[order], result.scale[order], low, high, order], 1)  # the last for clicks
     hover = "<b>%{customdata[0]}</b>: %{y:.3f} (%{customdata[3]:.3f} … %{customdata[4]:.3f})<br>"
     hover += "%{customdata[1]} ratings, scale %{customdata[2]:.2f}"
-    color, bars = np.where(clear, theme.WARN, theme.ACCENT), interval(low, found.bias[order], high, color=BAR)
-    dots(fig, np.arange(len(order)), found.bias[order], color, hover, about, size=8, error_y=bars)
+    color, bars = np.where(clear, theme.WARN, theme.ACCENT), interval(low, result.bias[order], high, color=BAR)
+    dots(fig, np.arange(len(order)), result.bias[order], color, hover, about, size=8, error_y=bars)
     fig.update_xaxes(**ranked(called))
     return fig.update_yaxes(title="bias (orange: interval without 0, by chance 1 in 20)")
 
 
 def rating_shared_bias(
-    found: SharedBias,
+    result: SharedBias,
     *,
     planted: FloatArray | None = None,
     title: str = "Shared bias over the range of the truth",
@@ -53,19 +53,19 @@ def rating_shared_bias(
     """Draw the crowd's bias in each bin of the truth with its interval; filled dots are shared beyond single workers.
 
     Args:
-        found: from `analysis.shared_bias`.
+        result: from `analysis.shared_bias`.
         planted: (n_bins,) of simulated ratings, the shared bias that was planted, a dashed line.
     """
-    known = found.ratings > 0
-    x, bias = found.centres[known], found.bias[known]
-    shared = np.nan_to_num(found.q_value[known], nan=1.0) <= 1 - found.level
-    tested = ~np.isnan(found.q_value[known])
-    subtitle = f"mean of rating − truth · intervals over workers and tasks · reference: {found.reference}"
+    known = result.ratings > 0
+    x, bias = result.centres[known], result.bias[known]
+    shared = np.nan_to_num(result.q_value[known], nan=1.0) <= 1 - result.level
+    tested = ~np.isnan(result.q_value[known])
+    subtitle = f"mean of rating − truth · intervals over workers and tasks · reference: {result.reference}"
     fig = theme.figure(title=title, subtitle=subtitle, height=400)
     fig.add_hline(y=0, line={"color": theme.INK, "width": 1})
     fig.add_scatter(
         x=x,
-        y=found.smooth[known],
+        y=result.smooth[known],
         mode="lines",
         line={"color": theme.ACCENT, "width": 2},
         hoverinfo="skip",
@@ -73,48 +73,48 @@ def rating_shared_bias(
     )
     if planted is not None:
         line = {"color": theme.INK, "width": 2, "dash": "dash"}
-        fig.add_scatter(x=found.centres, y=planted, mode="lines", line=line, hoverinfo="skip", name="planted")
-    half = np.where(tested, found.high[known] - bias, np.nan)
-    about = np.stack([found.edges[:-1][known], found.edges[1:][known], found.tasks[known], found.workers[known]], 1)
-    about = np.column_stack([about, found.q_value[known], np.flatnonzero(known)])  # the last for clicks
+        fig.add_scatter(x=result.centres, y=planted, mode="lines", line=line, hoverinfo="skip", name="planted")
+    half = np.where(tested, result.high[known] - bias, np.nan)
+    about = np.stack([result.edges[:-1][known], result.edges[1:][known], result.tasks[known], result.workers[known]], 1)
+    about = np.column_stack([about, result.q_value[known], np.flatnonzero(known)])  # the last for clicks
     hover = "truth %{customdata[0]:.2f} … %{customdata[1]:.2f}: bias %{y:.3f}<br>"
     hover += "%{customdata[2]:.0f} tasks, %{customdata[3]:.0f} workers, q = %{customdata[4]:.2g}"
     for name, chosen, fill in (
         ("shared", shared, theme.WARN),
         ("not shown to be shared", ~shared & tested, theme.ACCENT),
-        ("too few workers or tasks" if found.reference == "gold" else "not tested", ~tested, "rgba(128,136,150,0.6)"),
+        ("too few workers or tasks" if result.reference == "gold" else "not tested", ~tested, "rgba(128,136,150,0.6)"),
     ):
         if chosen.any():
             bars = {"array": half[chosen], "color": BAR, "thickness": 1.5}
             dots(fig, x[chosen], bias[chosen], fill, hover, about[chosen], error_y=bars, name=name)
-    fig.update_xaxes(title="truth", range=[found.edges[0], found.edges[-1]])
+    fig.update_xaxes(title="truth", range=[result.edges[0], result.edges[-1]])
     fig.update_yaxes(title="bias")
     return theme.legend_below(fig, 5)
 
 
-def pairs_drawn(found: RatingPairs, most: int = 40) -> IntArray:
+def pairs_drawn(result: RatingPairs, most: int = 40) -> IntArray:
     """(≤ most,) numbers of the workers in the most pairs, whose rows and columns `rating_errors_alike` draws."""
-    pairs = np.bincount(np.r_[found.worker_a, found.worker_b], minlength=len(found.worker_ids))
+    pairs = np.bincount(np.r_[result.worker_a, result.worker_b], minlength=len(result.worker_ids))
     return np.sort(np.argsort(-pairs, kind="stable")[: min(most, int((pairs > 0).sum()))])
 
 
-def rating_errors_alike(found: RatingPairs, most: int = 40, *, title: str = "Who errs alike?") -> go.Figure:
+def rating_errors_alike(result: RatingPairs, most: int = 40, *, title: str = "Who errs alike?") -> go.Figure:
     """Draw the correlation of errors between workers, in colour up to a q-value of .05; of many those in most pairs.
 
     Args:
-        found: from `analysis.rating_pairs`.
+        result: from `analysis.rating_pairs`.
         most: workers drawn.
     """
-    chosen = pairs_drawn(found, most)
-    place = np.full(len(found.worker_ids), -1)
+    chosen = pairs_drawn(result, most)
+    place = np.full(len(result.worker_ids), -1)
     place[chosen] = np.arange(len(chosen))
-    a, b = place[found.worker_a], place[found.worker_b]
+    a, b = place[result.worker_a], place[result.worker_b]
     both = (a >= 0) & (b >= 0)
     shown = np.full((3, len(chosen), len(chosen)), np.nan)  # correlation, q-value, tasks
     for row, column in ((a, b), (b, a)):
-        shown[:, row[both], column[both]] = np.stack([found.error_correlation, found.q_value, found.tasks])[:, both]
+        shown[:, row[both], column[both]] = np.stack([result.error_correlation, result.q_value, result.tasks])[:, both]
     correlation, q_value, _ = shown
-    names = [str(found.worker_ids[n]) for n in chosen]
+    names = [str(result.worker_ids[n]) for n in chosen]
     return heatmap(
         np.where((q_value <= LEVEL) | np.isnan(correlation), correlation, 0.0),
         names,
@@ -127,7 +127,7 @@ def rating_errors_alike(found: RatingPairs, most: int = 40, *, title: str = "Who
         high=1,
         unit="correlation of errors",
         title=title,
-        subtitle=f"without colour: chance may explain it (q > {LEVEL:g}) · reference: {found.reference}",
+        subtitle=f"without colour: chance may explain it (q > {LEVEL:g}) · reference: {result.reference}",
     )
 
 

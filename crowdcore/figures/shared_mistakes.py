@@ -123,7 +123,7 @@ def _hover(result: SharedMistakes) -> AnyArray:
                 words[1] += f", interval {result.low[a, b]:.1f} – {result.high[a, b]:.1f} %"
             if not np.isnan(result.q_value[a, b]):
                 words.append(f"by chance: {result.expected[a, b]:.1f} workers; q = {result.q_value[a, b]:.2g}")
-                words.append(f"as good as {result.carriers[a, b]:.0f} tasks carry it")
+                words.append(f"the evidence is spread over about {result.carriers[a, b]:.0f} tasks")
             lines[a, b] = "<br>".join(words)
     return lines
 

@@ -183,12 +183,12 @@ def looks(methods: Sequence[str]) -> list[Look]:
         colors[group] = (with_room or others)[0]
         taken[_family(colors[group])] += size
     drawn: Counter[str] = Counter()
-    found = []
+    chosen = []
     for color in (colors[group] for group in groups):
         k = drawn[_family(color)]
         drawn[_family(color)] += 1
-        found.append(Look(color, _DASHES[k % len(_DASHES)], _SYMBOLS[k % len(_SYMBOLS)]))
-    return found
+        chosen.append(Look(color, _DASHES[k % len(_DASHES)], _SYMBOLS[k % len(_SYMBOLS)]))
+    return chosen
 
 
 def spreads(std: FloatArray, n: IntArray, noun: str, form: str = ".2f", unit: str = " %") -> AnyArray:

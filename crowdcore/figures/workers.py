@@ -168,19 +168,19 @@ _NAMES = 4  # members named on the axis
 
 
 def coordinated_workers(
-    found: CoordinatedWorkers, *, most: int = 30, title: str = "Labels that change without each group"
+    result: CoordinatedWorkers, *, most: int = 30, title: str = "Labels that change without each group"
 ) -> go.Figure:
     """Draw a bar per group: labels of the majority vote that become right, become wrong or change otherwise.
 
     Without gold or marks nobody knows which become right, and a bar has one colour.
 
     Args:
-        found: from `analysis.coordinated_workers`.
+        result: from `analysis.coordinated_workers`.
         most: groups drawn, the surest.
     """
-    groups = found.groups[:most]
-    subtitle = f"majority vote without the group · reference: {found.reference}"
-    subtitle += f" · the {most} surest of {len(found.groups)} groups" if len(found.groups) > most else ""
+    groups = result.groups[:most]
+    subtitle = f"majority vote without the group · reference: {result.reference}"
+    subtitle += f" · the {most} surest of {len(result.groups)} groups" if len(result.groups) > most else ""
     fig = theme.figure(title=title, subtitle=subtitle, height=170 + _ROW * len(groups), margin_t=90)
     changed = np.array([len(group.influence.changed) for group in groups], int)
     right, wrong = (
@@ -189,7 +189,7 @@ def coordinated_workers(
     judged = bool((right >= 0).all())
     parts = [("become right", theme.ACCENT, right), ("become wrong", theme.WARN, wrong)] if judged else []
     parts.append(("change otherwise" if judged else "change", theme.FAINT, changed - (right + wrong if judged else 0)))
-    called = [_called(found, group.members.tolist()) for group in groups]
+    called = [_called(result, group.members.tolist()) for group in groups]
     for name, color, count in parts:
         fig.add_bar(
             x=count,
@@ -210,72 +210,72 @@ def coordinated_workers(
     return fig.update_yaxes(**ticks, showgrid=False, range=[len(groups) - 0.4, -0.6])
 
 
-def _called(found: CoordinatedWorkers, members: list[int]) -> tuple[str, str]:
+def _called(result: CoordinatedWorkers, members: list[int]) -> tuple[str, str]:
     """A group by the names of some members, and of all."""
-    names = sorted(str(found.worker_ids[member]) for member in members)
+    names = sorted(str(result.worker_ids[member]) for member in members)
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
     return ", ".join(names[:_NAMES]) + more, ", ".join(names)
 
 
-def worker_over_time(found: WorkerOverTime, *, title: str = "") -> go.Figure:
+def worker_over_time(result: WorkerOverTime, *, title: str = "") -> go.Figure:
     """Draw a point with its interval for each block of labels.
 
     Args:
-        found: from `analysis.worker_over_time`; names in it are escaped.
+        result: from `analysis.worker_over_time`; names in it are escaped.
     """
     fig = theme.figure(
-        title=title or f"{found.name} over time", subtitle=f"reference: {found.reference}", height=300, margin_t=80
+        title=title or f"{result.name} over time", subtitle=f"reference: {result.reference}", height=300, margin_t=80
     )
-    told = "labels %{customdata[1]} to %{customdata[2]}, from %{customdata[3]}: %{customdata[0]:.1f} %"
-    fig.add_trace(_blocks(found, found.accuracy, 100 * found.accuracy, told))
+    hover = "labels %{customdata[1]} to %{customdata[2]}, from %{customdata[3]}: %{customdata[0]:.1f} %"
+    fig.add_trace(_blocks(result, result.accuracy, 100 * result.accuracy, hover))
     fig.update_xaxes(title_text="the worker's labels, in order of time")
     fig.update_yaxes(**theme.PERCENT, range=[0, 1.02])
     return fig
 
 
-def worker_speed_over_time(found: WorkerSpeedOverTime, *, title: str = "") -> go.Figure:
+def worker_speed_over_time(result: WorkerSpeedOverTime, *, title: str = "") -> go.Figure:
     """Draw the median of each block with its quartiles, the others' speed as a line, and a change of speed.
 
     Args:
-        found: from `analysis.worker_speed_over_time`; names in it are escaped.
+        result: from `analysis.worker_speed_over_time`; names in it are escaped.
     """
     subtitle = "median of each block, with quartiles; 1 = as long as the others on the same tasks"
-    fig = theme.figure(title=title or f"Speed of {found.name}", subtitle=subtitle, height=300, margin_t=80)
-    told = (
+    fig = theme.figure(title=title or f"Speed of {result.name}", subtitle=subtitle, height=300, margin_t=80)
+    hover = (
         "answers %{customdata[1]} to %{customdata[2]}, from %{customdata[3]}: %{y:.2f} times the others, "
         "%{customdata[0]:.3~g} s"
     )
-    fig.add_trace(_blocks(found, found.ratio, found.seconds, told))
+    fig.add_trace(_blocks(result, result.ratio, result.seconds, hover))
     fig.add_hline(y=1, line={"color": theme.INK, "dash": "dot", "width": 1})
-    if found.change >= 0:
-        fig.add_vline(x=found.change + 0.5, line={"color": theme.WARN, "dash": "dash", "width": 1.5})
+    if result.change >= 0:
+        fig.add_vline(x=result.change + 0.5, line={"color": theme.WARN, "dash": "dash", "width": 1.5})
     fig.update_xaxes(title_text="the worker's answers, in order of time")
-    top, bottom = (float(np.log10(end)) for end in (max(found.high.max(), 2.0), min(found.low.min(), 0.5)))
+    top, bottom = (float(np.log10(end)) for end in (max(result.high.max(), 2.0), min(result.low.min(), 0.5)))
     ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]
     shown = {"tickvals": ticks, "ticktext": [f"×{tick:g}" for tick in ticks]}
     return fig.update_yaxes(type="log", range=[bottom - 0.05, top + 0.05], title="time of an answer", **shown)
 
 
 def _blocks(
-    found: WorkerOverTime | WorkerSpeedOverTime, height: FloatArray, beside: FloatArray, told: str
+    result: WorkerOverTime | WorkerSpeedOverTime, height: FloatArray, beside: FloatArray, hover: str
 ) -> go.Scatter:
     """A point with its interval for each block of labels, in the middle of it.
 
     Args:
-        found: whose blocks.
+        result: whose blocks.
         height: (B,) of the points.
         beside: (B,) ``customdata[0]``; then come the first label, the last, and when the block begins.
-        told: what the pointer tells.
+        hover: what the pointer tells.
     """
     return go.Scatter(
-        x=(found.first + found.last) / 2,
+        x=(result.first + result.last) / 2,
         y=height,
         mode="lines+markers",
         line={"color": theme.ACCENT, "width": 2},
         marker={"size": 8, "color": theme.ACCENT},
-        error_y=interval(found.low, height, found.high, thickness=1, width=0, color=theme.ACCENT),
-        customdata=np.stack([beside, found.first, found.last, found.begins], axis=1),
-        hovertemplate=f"{told}<extra></extra>",
+        error_y=interval(result.low, height, result.high, thickness=1, width=0, color=theme.ACCENT),
+        customdata=np.stack([beside, result.first, result.last, result.begins], axis=1),
+        hovertemplate=f"{hover}<extra></extra>",
         showlegend=False,
     )
 
@@ -283,16 +283,16 @@ def _blocks(
 _LEVEL = 0.05
 
 
-def round_workers(found: Rounds, *, title: str = "Who changed") -> go.Figure:
+def round_workers(result: Rounds, *, title: str = "Who changed") -> go.Figure:
     """Draw a point per worker of both rounds: the second round against the first; surely changed ones are marked.
 
     Args:
-        found: from `analysis.rounds`; names in it are escaped.
+        result: from `analysis.rounds`; names in it are escaped.
     """
-    first, second = found.workers.first, found.workers.second
+    first, second = result.workers.first, result.workers.second
     known = np.flatnonzero(~np.isnan(first) & ~np.isnan(second))
-    surely = (found.q_workers <= _LEVEL)[known]
-    subtitle = f"{len(known):,} worker{'s' * (len(known) != 1)} of both rounds · reference: {found.reference}"
+    surely = (result.q_workers <= _LEVEL)[known]
+    subtitle = f"{len(known):,} worker{'s' * (len(known) != 1)} of both rounds · reference: {result.reference}"
     fig = theme.figure(title=title, subtitle=subtitle, height=400, margin_t=92)
     hover = "<b>%{customdata[0]}</b>: %{customdata[1]:.1f} % of %{customdata[3]} labels → "
     hover += "%{customdata[2]:.1f} % of %{customdata[4]}"
@@ -303,10 +303,10 @@ def round_workers(found: Rounds, *, title: str = "Who changed") -> go.Figure:
     ):
         of = known[which]
         if len(of):
-            columns = found.worker_ids[of], 100 * first[of], 100 * second[of], *found.labels[:, of], of
+            columns = result.worker_ids[of], 100 * first[of], 100 * second[of], *result.labels[:, of], of
             about = np.stack([np.asarray(column, object) for column in columns], axis=1)
             dots(fig, first[of], second[of], color, hover, about, name=name)
     equal_line(fig, 0, 1)
-    fig.update_xaxes(**theme.PERCENT, title_text=f"right labels: {found.names[0]}", range=[-0.02, 1.02])
-    fig.update_yaxes(**theme.PERCENT, title_text=f"right labels: {found.names[1]}", range=[-0.02, 1.02])
+    fig.update_xaxes(**theme.PERCENT, title_text=f"right labels: {result.names[0]}", range=[-0.02, 1.02])
+    fig.update_yaxes(**theme.PERCENT, title_text=f"right labels: {result.names[1]}", range=[-0.02, 1.02])
     return fig

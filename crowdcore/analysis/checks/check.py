@@ -109,10 +109,10 @@ def check(
     Examples:
         >>> import crowdcore as cc
         >>> rules = {"min_krippendorff_alpha": 0.4, "max_spamming_workers_percent": 1}
-        >>> found = cc.check(cc.load_dataset("demo"), rules)
-        >>> [(o.rule, o.verdict) for o in found.outcomes]
+        >>> measured = cc.check(cc.load_dataset("demo"), rules)
+        >>> [(o.rule, o.verdict) for o in measured.outcomes]
         [('min_krippendorff_alpha', 'pass'), ('max_spamming_workers_percent', 'fail')]
-        >>> found.workers_of(found.outcomes[1])
+        >>> measured.workers_of(measured.outcomes[1])
         ['w24', 'w35']
     """
     if not isinstance(rules, Rules):
@@ -129,39 +129,43 @@ def check(
 
 def _outcome(rule: str, limit: float, measures: Measures) -> Outcome:
     side, what = rule.split("_", 1)
-    found: Measured = getattr(measures, _MEASURES.get(what, {}).get(side, what))()
+    measured: Measured = getattr(measures, _MEASURES.get(what, {}).get(side, what))()
     kept, broken = (
-        (found.low >= limit, found.high < limit) if side == "min" else (found.high <= limit, found.low > limit)
+        (measured.low >= limit, measured.high < limit)
+        if side == "min"
+        else (measured.high <= limit, measured.low > limit)
     )
     verdict: Verdict = "pass" if kept else "fail" if broken else "underpowered"
-    needed = _needed(found, limit, measures.dataset.n_annotations) if verdict == "underpowered" else math.nan
-    sentence = _sentence(found, rule, limit, verdict, needed, measures.rules.level)
-    return Outcome(rule, verdict, found.value, found.low, found.high, limit, needed, sentence, found.workers)
+    needed = _needed(measured, limit, measures.dataset.n_annotations) if verdict == "underpowered" else math.nan
+    sentence = _sentence(measured, rule, limit, verdict, needed, measures.rules.level)
+    return Outcome(
+        rule, verdict, measured.value, measured.low, measured.high, limit, needed, sentence, measured.workers
+    )
 
 
-def _needed(found: Measured, limit: float, n: int) -> float:
+def _needed(measured: Measured, limit: float, n: int) -> float:
     """Annotations whose interval would end at the limit: its half-width falls as 1 / √n."""
-    if found.lacks or math.isnan(found.value):
-        return found.needed
-    reach = found.value - found.low if found.value > limit else found.high - found.value
-    gap = abs(found.value - limit)
+    if measured.lacks or math.isnan(measured.value):
+        return measured.needed
+    reach = measured.value - measured.low if measured.value > limit else measured.high - measured.value
+    gap = abs(measured.value - limit)
     return math.ceil(n * (reach / gap) ** 2) if gap > reach / 100 else math.nan
 
 
-def _sentence(found: Measured, rule: str, limit: float, verdict: Verdict, needed: float, level: float) -> str:
+def _sentence(measured: Measured, rule: str, limit: float, verdict: Verdict, needed: float, level: float) -> str:
     """Sentence on the measurement, its basis, and what is missing."""
-    if math.isnan(found.value):
-        return f"{found.lacks}: the data cannot decide."
+    if math.isnan(measured.value):
+        return f"{measured.lacks}: the data cannot decide."
     bound = "at least" if rule.startswith("min") else "at most"
     unit = " %" if rule.endswith("_percent") else ""
-    value, low, high = (_format(x, rule, limit) for x in (found.value, found.low, found.high))
-    span = "" if found.low == found.high else f" ({100 * level:g} % interval {low} to {high})"
-    if found.lacks and found.low < found.high:
+    value, low, high = (_format(x, rule, limit) for x in (measured.value, measured.low, measured.high))
+    span = "" if measured.low == measured.high else f" ({100 * level:g} % interval {low} to {high})"
+    if measured.lacks and measured.low < measured.high:
         span = f" (between {low} and {high})"
-    sentence = f"{value}{unit}{span}; {bound} {limit:g}{unit} is wanted. It rests on {found.rests_on}."
+    sentence = f"{value}{unit}{span}; {bound} {limit:g}{unit} is wanted. It rests on {measured.rests_on}."
     if verdict != "underpowered":
         return sentence
-    why = f" {found.lacks}." if found.lacks else " The interval contains the limit."
+    why = f" {measured.lacks}." if measured.lacks else " The interval contains the limit."
     more = f" About {needed:,.0f} annotations in all would tell." if np.isfinite(needed) else ""
     return f"{sentence}{why}{more}"
 

@@ -90,7 +90,7 @@ class Measures:
             return _nothing(
                 "The tokens of a sentence are not independent tasks, so dependent workers are not searched for"
             )
-        pairs, found = self._evidence.pairs, self._verdicts
+        pairs, result = self._evidence.pairs, self._verdicts
         tested = ~np.isnan(pairs.p_beyond)
         chance = np.clip(pairs.expected_agreed / np.maximum(pairs.both_labelled, 1), 0, 1 - 1e-9)
         enough = np.log(PAIRS * TOGETHER * _LEVEL / max(tested.sum(), 1)) / np.log(np.maximum(chance, 1e-9))
@@ -104,13 +104,13 @@ class Measures:
         lacks = f"Two workers need about {common:.0f} tasks in common before copying could be detected"
         if not len(enough):
             lacks = "No two workers labelled the same task"
-        return self._share_of_workers(found.copies.partner >= 0, seen, lacks, np.maximum(common - most, 1))
+        return self._share_of_workers(result.copies.partner >= 0, seen, lacks, np.maximum(common - most, 1))
 
     def shared_mistakes(self) -> Measured:
         """Cells with q <= 0.05; their false discovery rate is controlled, so the count is taken as it is."""
-        found = shared_mistakes(self.dataset, self.truth)
-        beyond = int((np.nan_to_num(found.q_value, nan=1.0) <= 0.05).sum())
-        tested = int((~np.isnan(found.q_value)).sum())
+        result = shared_mistakes(self.dataset, self.truth)
+        beyond = int((np.nan_to_num(result.q_value, nan=1.0) <= 0.05).sum())
+        tested = int((~np.isnan(result.q_value)).sum())
         if not tested:
             tags = self.dataset.kind.sequential
             why = "these are tags" if tags else "there are two classes or too few workers with mistakes"
@@ -119,42 +119,42 @@ class Measures:
 
     def drifting_workers_percent(self) -> Measured:
         """Workers who became worse; unknown are those with too few labels for a fall of ``drift_points``."""
-        found, n = self._verdicts, self.dataset.labels_per_worker
-        if found.drift is None:
+        result, n = self._verdicts, self.dataset.labels_per_worker
+        if result.drift is None:
             return _nothing("The labels have no times (column timestamp)")
-        tested = found.drift.at >= 0
+        tested = result.drift.at >= 0
         limit = fall_limit(DRIFTING * _LEVEL / max(tested.sum(), 1))
         needed = float(4 * _DEVIATION * limit / (self.rules.drift_points / 100)) ** 2
         lacks = (
             f"A fall of {self.rules.drift_points:g} points can be detected from about {needed:,.0f} labels of a worker"
         )
-        return self._share_of_workers(found.drifts, tested & (n >= needed), lacks, np.maximum(needed - n, 0))
+        return self._share_of_workers(result.drifts, tested & (n >= needed), lacks, np.maximum(needed - n, 0))
 
     def spamming_workers_percent(self) -> Measured:
         """Workers to remove; unknown are those whose interval of skill includes guessing."""
-        found = self._verdicts
-        reach, typical = found.skill - found.low, max(found.typical, 1e-3)
-        missing = np.maximum(found.judged * ((reach / typical) ** 2 - 1), 1)
+        result = self._verdicts
+        reach, typical = result.skill - result.low, max(result.typical, 1e-3)
+        missing = np.maximum(result.judged * ((reach / typical) ** 2 - 1), 1)
         lacks = "The labels of some workers cannot be distinguished from guesses"
-        return self._share_of_workers(found.verdict == "remove", found.low > 0, lacks, missing)
+        return self._share_of_workers(result.verdict == "remove", result.low > 0, lacks, missing)
 
     def fast_labels_percent(self) -> Measured:
         """Labels faster than the limit, with a bootstrap over tasks; labels in batches may all be, or none."""
-        found = answer_times(self.dataset, self.rules.break_minutes)
-        if found is None:
+        result = answer_times(self.dataset, self.rules.break_minutes)
+        if result is None:
             return _nothing("The labels have neither seconds nor times (columns seconds, timestamp)")
-        batched, known = int(found.batch.sum()), ~np.isnan(found.seconds)
-        left_out = [f"{found.first:,} that begin a session"] if found.first else []
+        batched, known = int(result.batch.sum()), ~np.isnan(result.seconds)
+        left_out = [f"{result.first:,} that begin a session"] if result.first else []
         left_out += [f"{batched:,} that share their time with another label of the worker"] if batched else []
         if not known.any():
             return _nothing(f"No label has an answer time ({' and '.join(left_out)})")
-        limit = self.rules.fast_below_seconds or float(np.median(found.seconds[known])) / 5
-        if limit <= found.step:
-            return _nothing(f"Times are rounded to {found.step:g} s, so answers below {limit:.3g} s cannot be seen")
-        fast = np.where(known, found.seconds < limit, np.nan)
+        limit = self.rules.fast_below_seconds or float(np.median(result.seconds[known])) / 5
+        if limit <= result.step:
+            return _nothing(f"Times are rounded to {result.step:g} s, so answers below {limit:.3g} s cannot be seen")
+        fast = np.where(known, result.seconds < limit, np.nan)
         per_worker = np.bincount(self.dataset.worker, fast == 1, self.dataset.n_workers)
         usual = per_worker > self.dataset.labels_per_worker / 2
-        words = f"labels with a time ({found.source}); too fast is below {limit:.3g} s"
+        words = f"labels with a time ({result.source}); too fast is below {limit:.3g} s"
         words += f"; not judged are {' and '.join(left_out)}" if left_out else ""
         measured = self._share_of_labels(fast, words, np.flatnonzero(usual))
         judged = known.sum() / (known.sum() + batched)
@@ -183,8 +183,8 @@ class Measures:
         """Accuracy of the aggregated labels on gold, with Wilson's interval."""
         if not self.dataset.has_gold:
             return _nothing("There is no gold")
-        found = judge(self.dataset, aggregation.get(self.rules.aggregator).fit(self.dataset))
-        return self._share_of_tasks(found.accuracy, found.n_judged, f" with gold, labels by {self.rules.aggregator}")
+        result = judge(self.dataset, aggregation.get(self.rules.aggregator).fit(self.dataset))
+        return self._share_of_tasks(result.accuracy, result.n_judged, f" with gold, labels by {self.rules.aggregator}")
 
     def annotation_accuracy_percent(self) -> Measured:
         """Labels that are the gold one, with a bootstrap over tasks."""
@@ -247,10 +247,10 @@ class Measures:
         return Measured(low, low, low + open_, words, np.flatnonzero(named & judged), needed, lacks if open_ else "")
 
 
-def _coefficient(found: Coefficient, scale: float) -> Measured:
-    value, low, high = (scale * x for x in (found.value, found.low, found.high))
-    state = found.state[:1].upper() + found.state[1:]
-    return Measured(value, low, high, f"{plural(found.tasks, 'task')} with two labels or more", lacks=state)
+def _coefficient(result: Coefficient, scale: float) -> Measured:
+    value, low, high = (scale * x for x in (result.value, result.low, result.high))
+    state = result.state[:1].upper() + result.state[1:]
+    return Measured(value, low, high, f"{plural(result.tasks, 'task')} with two labels or more", lacks=state)
 
 
 def _nothing(lacks: str) -> Measured:

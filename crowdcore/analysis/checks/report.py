@@ -19,7 +19,7 @@ td:nth-child(2) { font-weight: 600 } code { font-size: .9em }
 """
 
 
-def check_page(found: Check, strict: bool = False) -> str:
+def check_page(result: Check, strict: bool = False) -> str:
     """The page: what failed first, then what the data cannot tell, then what passed.
 
     Examples:
@@ -29,24 +29,24 @@ def check_page(found: Check, strict: bool = False) -> str:
         True
     """
     order = ("fail", "underpowered", "pass")
-    rows = "".join(_row(found, o) for o in sorted(found.outcomes, key=lambda o: order.index(o.verdict)))
-    counts = ", ".join(f"{sum(o.verdict == v for o in found.outcomes)} {v}" for v in order)
-    verdict = "fail" if found.failed(strict) else "pass"
+    rows = "".join(_row(result, o) for o in sorted(result.outcomes, key=lambda o: order.index(o.verdict)))
+    counts = ", ".join(f"{sum(o.verdict == v for o in result.outcomes)} {v}" for v in order)
+    verdict = "fail" if result.failed(strict) else "pass"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(found.dataset)}: {verdict}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f'<h1>{escape(found.dataset)}: <span class="{verdict}">{verdict}</span></h1>\n'
-        f"<p>{counts}{'; underpowered counts as a failure' if strict else ''}. {found.n_annotations:,} annotations, "
-        f"reference {escape(found.reference)}, fingerprint <code>{found.fingerprint}</code>.</p>\n"
+        f"<title>{escape(result.dataset)}: {verdict}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f'<h1>{escape(result.dataset)}: <span class="{verdict}">{verdict}</span></h1>\n'
+        f"<p>{counts}{'; underpowered counts as a failure' if strict else ''}. {result.n_annotations:,} annotations, "
+        f"reference {escape(result.reference)}, fingerprint <code>{result.fingerprint}</code>.</p>\n"
         "<table>\n<thead><tr><th>Rule</th><th>Verdict</th><th>Why</th></tr></thead>\n"
         f"<tbody>\n{rows}</tbody>\n</table>\n</main>\n</body>\n</html>\n"
     )
 
 
-def _row(found: Check, outcome: Outcome) -> str:
-    named = ", ".join(found.workers_of(outcome))
+def _row(result: Check, outcome: Outcome) -> str:
+    named = ", ".join(result.workers_of(outcome))
     workers = f"<br>Workers: {escape(named)}" if named else ""
     rule, verdict = outcome.rule.replace("_", "_<wbr>"), outcome.verdict
     return (
@@ -58,27 +58,27 @@ def _row(found: Check, outcome: Outcome) -> str:
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit_xml(found: Check, strict: bool = False) -> str:
+def junit_xml(result: Check, strict: bool = False) -> str:
     """One test per rule: a failure where it failed, skipped where the data cannot tell (a failure when strict).
 
     Examples:
         >>> import crowdcore as cc
         >>> from crowdcore.analysis import junit_xml
-        >>> found = cc.check(cc.load_dataset("demo"), {"min_krippendorff_alpha": 0.9})
-        >>> 'failures="1"' in junit_xml(found)
+        >>> result = cc.check(cc.load_dataset("demo"), {"min_krippendorff_alpha": 0.9})
+        >>> 'failures="1"' in junit_xml(result)
         True
     """
-    failed = found.failed(strict)
-    skipped = [o for o in found.outcomes if o.verdict == "underpowered" and o not in failed]
-    counts = {"tests": len(found.outcomes), "failures": len(failed), "errors": 0, "skipped": len(skipped)}
-    suite = ElementTree.Element("testsuite", {"name": _legal(f"crowdcore check {found.dataset}")})
+    failed = result.failed(strict)
+    skipped = [o for o in result.outcomes if o.verdict == "underpowered" and o not in failed]
+    counts = {"tests": len(result.outcomes), "failures": len(failed), "errors": 0, "skipped": len(skipped)}
+    suite = ElementTree.Element("testsuite", {"name": _legal(f"crowdcore check {result.dataset}")})
     suite.attrib |= {name: str(n) for name, n in counts.items()}
-    for outcome in found.outcomes:
+    for outcome in result.outcomes:
         case = ElementTree.SubElement(suite, "testcase", {"classname": "crowdcore.check", "name": outcome.rule})
         if outcome.verdict != "pass":
             kind = "failure" if outcome in failed else "skipped"
-            said = ElementTree.SubElement(case, kind, {"message": _legal(outcome.sentence), "type": outcome.verdict})
-            said.text = _legal("\n".join(found.workers_of(outcome)))
+            element = ElementTree.SubElement(case, kind, {"message": _legal(outcome.sentence), "type": outcome.verdict})
+            element.text = _legal("\n".join(result.workers_of(outcome)))
         else:
             ElementTree.SubElement(case, "system-out").text = _legal(outcome.sentence)
     root = ElementTree.Element("testsuites")

@@ -78,17 +78,17 @@ def pushes(peers: Peers, n_workers: int, level: float = 0.05) -> Pushes:
     k, n = counts[some], np.broadcast_to(rows, counts.shape)[some]
     p_value[some] = betainc(k, np.maximum(n - k, 0) + 1, limit[some])
     q_value = benjamini_hochberg(p_value)
-    worker, true, given = found = np.nonzero(tested & (q_value <= level))
+    worker, true, given = result = np.nonzero(tested & (q_value <= level))
     rest = mistakes.copy()
-    rest[found] = 0.0
+    rest[result] = 0.0
     return Pushes(
         worker,
         true,
         given,
-        counts[found],
+        counts[result],
         rows[worker, true, 0],
-        limit[found],
-        q_value[found],
+        limit[result],
+        q_value[result],
         _alike(rest.sum(0), tested.sum(0)),
     )
 
@@ -122,7 +122,7 @@ def _own_habit(mistakes: FloatArray, rows: FloatArray) -> FloatArray:
 
 
 def _alike(rest: FloatArray, tested: FloatArray) -> float:
-    """Chance that two mistakes agree, drawn half from the tested ones and half as all but the found ones fall."""
+    """Chance that two mistakes agree, drawn half from the tested ones and half as all but the named ones fall."""
     share = (rest / max(rest.sum(), 1e-9) + tested / max(tested.sum(), 1)) / 2
     return float((share**2).sum() / max(share.sum(), 1e-9) ** 2)
 
@@ -141,7 +141,7 @@ class Group:
         found_by: tests that detected them: `BEYOND`, `REST`, `PUSH`.
         p_value: of the surest pair, or that as many workers' own mistakes coincide; the smallest of the tests.
         adjusted: the same after correction within the test (Holm over pairs).
-        cells: (n, 2) mistakes (true class, label) that `PUSH` found.
+        cells: (n, 2) mistakes (true class, label) that `PUSH` named.
     """
 
     members: IntArray
@@ -153,10 +153,10 @@ class Group:
 
 def group_of(groups: tuple[Group, ...], n_workers: int) -> IntArray:
     """(n_workers,) number of each worker's group, -1 for none."""
-    found = np.full(n_workers, -1)
+    result = np.full(n_workers, -1)
     for number, group in enumerate(groups):
-        found[group.members] = number
-    return found
+        result[group.members] = number
+    return result
 
 
 def in_one_group(pairs: PairMistakes, groups: tuple[Group, ...]) -> BoolArray:
@@ -177,7 +177,7 @@ def linked_groups(
     return groups
 
 
-def pushing_groups(found: Pushes, n_classes: int, level: float) -> list[Group]:
+def pushing_groups(result: Pushes, n_classes: int, level: float) -> list[Group]:
     """Workers whose mistakes beyond the limit (`pushes`) are the same, more of them than own mistakes would coincide.
 
     Let R workers have such mistakes, worker r m_r of them. If each has mistakes of the own, r shares o_r or more of
@@ -186,11 +186,11 @@ def pushing_groups(found: Pushes, n_classes: int, level: float) -> list[Group]:
     at most ``level``: that bounds the chance that any k of R workers coincide like that, for any k. The first worker is
     one with the most mistakes. Groups that share a worker are one.
     """
-    pushing, row = np.unique(found.worker, return_inverse=True)
-    cells, column = np.unique(found.true * n_classes + found.given, return_inverse=True)
+    pushing, row = np.unique(result.worker, return_inverse=True)
+    cells, column = np.unique(result.true * n_classes + result.given, return_inverse=True)
     made = np.zeros((len(pushing), len(cells)), bool)
     made[row, column] = True
-    chance = _chances(made, max(round(1 / max(found.alike, 1e-9)), 1))
+    chance = _chances(made, max(round(1 / max(result.alike, 1e-9)), 1))
     named = np.flatnonzero(chance <= level)
     if not len(named):
         return []

@@ -64,7 +64,7 @@ def copy_evidence(dataset: CrowdDataset, truth: Reference) -> PairMistakes:
     return pair_mistakes(dataset, copy_reference(truth))
 
 
-def copies(found: PairMistakes, groups: tuple[Group, ...], level: float = 0.05) -> Copies:
+def copies(result: PairMistakes, groups: tuple[Group, ...], level: float = 0.05) -> Copies:
     """Pairs who agree more often than their skills and the tasks explain (`pair_mistakes`), by Holm's correction.
 
     Holm keeps the chance that any pair of independent workers is named at ``level``; a named pair has also at least
@@ -72,27 +72,27 @@ def copies(found: PairMistakes, groups: tuple[Group, ...], level: float = 0.05) 
     independent workers would differ: where mistakes are many, half copies do not double them. Only pairs within one
     group of coordinated workers are returned: the workers outside of it have acquitted the others.
     """
-    named, adjusted = beyond(found, level)
-    named &= in_one_group(found, groups)
-    order = np.flatnonzero(named)[np.argsort(-found.p_beyond[named], kind="stable")]  # the surest is written last
-    n = len(found.worker_ids)
+    named, adjusted = beyond(result, level)
+    named &= in_one_group(result, groups)
+    order = np.flatnonzero(named)[np.argsort(-result.p_beyond[named], kind="stable")]  # the surest is written last
+    n = len(result.worker_ids)
     partner, both, alike, agreed = (np.full(n, -1) for _ in range(4))
     p_value, expected, expected_agreed = (np.full(n, np.nan) for _ in range(3))
-    for one, other in ((found.worker_a, found.worker_b), (found.worker_b, found.worker_a)):
+    for one, other in ((result.worker_a, result.worker_b), (result.worker_b, result.worker_a)):
         at = one[order]
         better = np.isnan(p_value[at]) | (adjusted[order] <= p_value[at])
         at, pair = at[better], order[better]
-        partner[at], both[at], alike[at] = other[pair], found.both_labelled[pair], found.wrong_alike[pair]
-        p_value[at], expected[at] = adjusted[pair], found.expected_beyond[pair]
-        agreed[at], expected_agreed[at] = found.agreed[pair], found.expected_agreed[pair]
+        partner[at], both[at], alike[at] = other[pair], result.both_labelled[pair], result.wrong_alike[pair]
+        p_value[at], expected[at] = adjusted[pair], result.expected_beyond[pair]
+        agreed[at], expected_agreed[at] = result.agreed[pair], result.expected_agreed[pair]
     return Copies(partner, p_value, both, alike, expected, agreed, expected_agreed)
 
 
-def beyond(found: PairMistakes, level: float = 0.05) -> tuple[BoolArray, FloatArray]:
+def beyond(result: PairMistakes, level: float = 0.05) -> tuple[BoolArray, FloatArray]:
     """(n_pairs,) the pairs that `copies` names, and their p-values after Holm."""
-    adjusted, much = holm(found.p_beyond), found.wrong_alike >= RATIO * found.expected_beyond
-    if found.reference != VOTE:
-        much |= found.agreed - found.expected_agreed >= _COPIED * (found.both_labelled - found.expected_agreed)
+    adjusted, much = holm(result.p_beyond), result.wrong_alike >= RATIO * result.expected_beyond
+    if result.reference != VOTE:
+        much |= result.agreed - result.expected_agreed >= _COPIED * (result.both_labelled - result.expected_agreed)
     return (adjusted <= level) & much, adjusted
 
 
@@ -104,7 +104,7 @@ MARGIN = 3.0
 _STEPS = 10
 
 
-def agreement_beyond(found: PairMistakes, dataset: CrowdDataset, *margins: float) -> FloatArray:
+def agreement_beyond(result: PairMistakes, dataset: CrowdDataset, *margins: float) -> FloatArray:
     """Chance of so many equal labels, were the two workers as far from each other as from the others.
 
     Labels by chance are equal with c, the sum of squared label shares. The share of equal labels of r and s is taken to
@@ -124,13 +124,13 @@ def agreement_beyond(found: PairMistakes, dataset: CrowdDataset, *margins: float
     given = given.reshape(n_workers, n_classes)
     chance = float(((given.sum(0) / max(given.sum(), 1)) ** 2).sum())
     shares = given / np.maximum(given.sum(1, keepdims=True), 1)
-    tested = found.both_labelled >= _FEWEST
+    tested = result.both_labelled >= _FEWEST
     granted = np.array(margins or (MARGIN,))[:, None]
     out = np.full((len(granted), len(tested)), np.nan)
     if not tested.any() or chance > 1 - 1e-6:
         return out
-    n, agreed = found.both_labelled.astype(np.float64), found.agreed.astype(np.float64)
-    one, other = found.worker_a, found.worker_b
+    n, agreed = result.both_labelled.astype(np.float64), result.agreed.astype(np.float64)
+    one, other = result.worker_a, result.worker_b
     own = sum((shares[one, b] * shares[other, b] for b in range(n_classes)), np.zeros(len(n)))
     predicted, doubt = _prediction(one, other, n, agreed / n, chance, np.maximum(own, chance), tested, n_workers)
     limit = np.minimum(predicted + granted * doubt, 1 - 1e-3)
@@ -235,9 +235,9 @@ def agreement_by_others(dataset: CrowdDataset, judges: BoolArray, one: IntArray,
         fit.step()
     by_worker = np.argsort(worker, kind="stable")
     worker_start = np.searchsorted(worker[by_worker], np.arange(n_workers + 1))
-    found, moments = np.zeros((len(one), 3), np.int64), np.zeros((len(one), 5))
-    fill_pairs(0, len(one), one, other, by_worker, worker_start, task, tasks, fit.model, found, moments)
-    (both, agreed, alike), (expected_agreed, expected_alike) = found.T, moments[:, :2].T
+    result, moments = np.zeros((len(one), 3), np.int64), np.zeros((len(one), 5))
+    fill_pairs(0, len(one), one, other, by_worker, worker_start, task, tasks, fit.model, result, moments)
+    (both, agreed, alike), (expected_agreed, expected_alike) = result.T, moments[:, :2].T
     p_value = tail_beyond(alike, agreed, both, expected_alike, expected_agreed, moments[:, 2:])
     return AgreementByOthers(alike, expected_alike, p_value)
 
@@ -246,8 +246,8 @@ def _by_vote(
     n_tasks: int, n_workers: int, n: int, task: IntArray, worker: IntArray, label: IntArray, judges: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """(n_workers, C, C) labels by the judges' vote, where tied classes share it, and (C,) its shares of tasks."""
-    told = judges[worker]
-    votes = vote_counts(task[told], label[told], n_tasks, n)
+    judged = judges[worker]
+    votes = vote_counts(task[judged], label[judged], n_tasks, n)
     won = (votes == votes.max(1, keepdims=True)) & (votes > 0)
     vote = won / np.maximum(won.sum(1, keepdims=True), 1)
     counts = np.stack(
@@ -306,9 +306,9 @@ def judged_again(
         return tests
     closer = np.any([test.named for test in tests if test.by == REST], axis=0)[named]
     those = pairs.worker_a[named], pairs.worker_b[named]
-    found = agreement_by_others(dataset, ~np.isin(np.arange(dataset.n_workers), out), *those)
-    sure = found.p_value * (~np.isnan(pairs.p_beyond)).sum() <= PAIRS * level
-    much = closer | (found.alike >= RATIO * found.expected_alike) | (len(out) == 2)
+    result = agreement_by_others(dataset, ~np.isin(np.arange(dataset.n_workers), out), *those)
+    sure = result.p_value * (~np.isnan(pairs.p_beyond)).sum() <= PAIRS * level
+    much = closer | (result.alike >= RATIO * result.expected_alike) | (len(out) == 2)
     if (sure & ~much).any():
         much |= agreement_by_others(dataset, everybody, *those).p_value <= _SUPPORT
     named[named] = sure & much

@@ -74,7 +74,7 @@ class CoordinatedWorkers:
     """Groups of coordinated workers, the surest first; no worker is in two.
 
     Attributes:
-        groups: what was found.
+        groups: the groups.
         worker_ids: (n_workers,) names.
         task_ids: (n_tasks,) names.
         reference: what was taken for the truth.
@@ -177,8 +177,8 @@ def coordinated_workers(
 
     Examples:
         >>> import crowdcore as cc
-        >>> found = cc.analysis.coordinated_workers(cc.load_dataset("demo"))
-        >>> found.frame()[["workers", "shared tasks", "labels changed"]].values.tolist()
+        >>> result = cc.analysis.coordinated_workers(cc.load_dataset("demo"))
+        >>> result.frame()[["workers", "shared tasks", "labels changed"]].values.tolist()
         [['w04, w05', 140, 30]]
     """
     check_share(level=level)
@@ -192,22 +192,22 @@ def coordinated_workers(
     peers = peer_beliefs(dataset, truth) if peers is None else peers
     groups, too_many = linked_workers(dataset, pairs, peers, level)
     counts = worker_confusion(dataset, truth).counts if groups else None
-    found = []
+    result = []
     for group in groups:
         assert counts is not None
         cells, shared = pushed(dataset, truth, group.members, group.cells)
         changes = influence(what_if(dataset, group.members, reference=truth), counts, truth)
         adjusted = min(group.adjusted, 1.0)
-        found.append(CoordinatedGroup(group.members, group.found_by, group.p_value, adjusted, shared, cells, changes))
+        result.append(CoordinatedGroup(group.members, group.found_by, group.p_value, adjusted, shared, cells, changes))
     notes = (
         _TESTED.format(level=100 * level),
         *([_TWO_CLASSES] if dataset.n_classes == 2 else []),
         *([_TOO_MANY.format(n=too_many)] if too_many else []),
-        *([_WHY] if found else []),
-        *([_VOTED] if found and not truth.checked else []),
-        *([_FIXED.format(name=truth.name)] if found and not truth.checked else []),
+        *([_WHY] if result else []),
+        *([_VOTED] if result and not truth.checked else []),
+        *([_FIXED.format(name=truth.name)] if result and not truth.checked else []),
     )
-    return CoordinatedWorkers(tuple(found), dataset.worker_ids, dataset.task_ids, dataset.classes, truth.name, notes)
+    return CoordinatedWorkers(tuple(result), dataset.worker_ids, dataset.task_ids, dataset.classes, truth.name, notes)
 
 
 def linked_workers(
@@ -224,14 +224,14 @@ def linked_workers(
     pushers = pushing_groups(pushes(peers, dataset.n_workers, pushing), dataset.n_classes, pushing)
     pushers = [replace(group, adjusted=group.adjusted / PUSHES) for group in pushers]
     tests = pair_tests(dataset, pairs, level)
-    found, too_many = joined([*linked_by(pairs, tests), *pushers]), 0
-    out = _left_out(found)
+    result, too_many = joined([*linked_by(pairs, tests), *pushers]), 0
+    out = _left_out(result)
     if pairs.reference == VOTE and len(out):
         too_many = len(out) * (len(out) > most)
         tests = [] if too_many else judged_again(dataset, pairs, tests, out, level)
-        found = joined([*linked_by(pairs, tests), *pushers])
-    groups = tuple(group for group in found if len(group.members) <= most)
-    too_many = too_many or sum(len(group.members) for group in found if len(group.members) > most)
+        result = joined([*linked_by(pairs, tests), *pushers])
+    groups = tuple(group for group in result if len(group.members) <= most)
+    too_many = too_many or sum(len(group.members) for group in result if len(group.members) > most)
     return groups, too_many
 
 

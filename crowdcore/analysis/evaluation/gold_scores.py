@@ -165,7 +165,7 @@ def judge(dataset: CrowdDataset, result: AggregationResult, gold: IntArray | Non
 
     Args:
         dataset: the annotations it was fitted to.
-        result: what was found.
+        result: of an aggregator.
         gold: (n_tasks,) classes to judge by, -1 = do not judge; default is the gold of the annotated tasks.
             Leave out the tasks that were clamped: their accuracy was given away.
 

@@ -61,11 +61,11 @@ def band(name: str, method: str, x: Sequence[object] | AnyArray, values: FloatAr
 
 def seeds_in_words(counts: Iterable[int]) -> str:
     """How values of so many seeds each are combined, for captions."""
-    found = sorted(set(counts))
-    if found == [1]:
+    numbers = sorted(set(counts))
+    if numbers == [1]:
         return "one seed"
-    several = f"{found[0]} seeds" if len(found) == 1 else "seeds"
-    return f"mean ± standard deviation over {several}" + (", single where there is one" if 1 in found else "")
+    several = f"{numbers[0]} seeds" if len(numbers) == 1 else "seeds"
+    return f"mean ± standard deviation over {several}" + (", single where there is one" if 1 in numbers else "")
 
 
 def smoothed(b: Band, around: int) -> Band:

@@ -263,8 +263,8 @@ def agreement(
 
     Examples:
         >>> import crowdcore as cc
-        >>> found = cc.analysis.agreement(cc.load_dataset("demo"), resamples=0, pairs=False)
-        >>> round(found.alpha.value, 3)
+        >>> result = cc.analysis.agreement(cc.load_dataset("demo"), resamples=0, pairs=False)
+        >>> round(result.alpha.value, 3)
         0.568
     """
     repeated = repeats(dataset.task, dataset.worker, dataset.n_workers)
@@ -291,9 +291,9 @@ def agreement(
     by_chance = float(chance[0, 0]), float(chance[1, 0])
     top = (dataset.classes[int(shares.argmax())], float(shares.max())) if len(sizes) else ("", np.nan)
     shared = float(np.median(kappas.overlap)) if kappas is not None and len(kappas.overlap) else np.inf
-    found = raw, alpha, fleiss, ac1, cohen
-    sentence = _explain(np.array([c.value for c in found]), by_chance, top, shared)
-    return Agreement(dataset.classes, *found, kappas, by_chance, int(repeated.sum()), resamples, sentence)
+    result = raw, alpha, fleiss, ac1, cohen
+    sentence = _explain(np.array([c.value for c in result]), by_chance, top, shared)
+    return Agreement(dataset.classes, *result, kappas, by_chance, int(repeated.sum()), resamples, sentence)
 
 
 def _tokens(dataset: CrowdDataset) -> tuple[scipy.sparse.csr_array, IntArray, IntArray]:

@@ -54,8 +54,8 @@ class NextLabels:
     def per_worker(self) -> pd.DataFrame:
         """One row per worker who gets something: how many labels, and what they are expected to tell in all."""
         number, of, labels = np.unique(self.worker, return_inverse=True, return_counts=True)
-        told = np.bincount(of, self.gain, len(number))
-        table = pd.DataFrame({"worker": self.worker_ids[number], "labels": labels, "gain_bits": told}, index=number)
+        gains = np.bincount(of, self.gain, len(number))
+        table = pd.DataFrame({"worker": self.worker_ids[number], "labels": labels, "gain_bits": gains}, index=number)
         return table.sort_values("labels", ascending=False, kind="stable")
 
 
@@ -105,8 +105,8 @@ def next_labels(
     Examples:
         >>> import crowdcore as cc
         >>> ds = cc.load_dataset("demo")
-        >>> found = cc.analysis.next_labels(ds, 100, capacity=20)
-        >>> len(found.task), int(found.per_worker()["labels"].max())
+        >>> fitted = cc.analysis.next_labels(ds, 100, capacity=20)
+        >>> len(fitted.task), int(fitted.per_worker()["labels"].max())
         (100, 20)
     """
     for name, value, least in (("budget", budget, 1), ("explore", explore, 0)):
@@ -118,27 +118,27 @@ def next_labels(
         "Look at fewer tasks or workers.",
     )
     left = _capacity(dataset, workers, capacity, budget)
-    found = aggregation.get("pooled-dawid-skene", **FIT).fit(dataset) if fit is None else fit
-    q, confusion, learnt = _beliefs(dataset, found)
+    fitted = aggregation.get("pooled-dawid-skene", **FIT).fit(dataset) if fit is None else fit
+    q, confusion, learnt = _beliefs(dataset, fitted)
     may = np.ones((dataset.n_tasks, dataset.n_workers), bool) if open_pairs is None else open_pairs.copy()
     may[dataset.task, dataset.worker] = False
     may &= left > 0
     held_back = ~dataset.annotated & (dataset.split > SPLITS.index("train"))
     held_back |= False if settled is None else settled
     may[held_back] = False
-    told = _information(q[:, None], confusion) + explore * q @ learnt.T
-    told[~may] = -np.inf
-    task, worker, gain = _greedy(told, q, confusion, learnt * explore, left, budget)
+    gains = _information(q[:, None], confusion) + explore * q @ learnt.T
+    gains[~may] = -np.inf
+    task, worker, gain = _greedy(gains, q, confusion, learnt * explore, left, budget)
     bits = 1 / np.log(2)
     entropy = np.where(held_back, np.nan, entr(q).sum(1) * bits)
-    return NextLabels(task, worker, gain * bits, entropy, dataset.task_ids, dataset.worker_ids, found.method)
+    return NextLabels(task, worker, gain * bits, entropy, dataset.task_ids, dataset.worker_ids, fitted.method)
 
 
 def _greedy(
-    told: FloatArray, q: FloatArray, confusion: FloatArray, learnt: FloatArray, left: IntArray, budget: int
+    gains: FloatArray, q: FloatArray, confusion: FloatArray, learnt: FloatArray, left: IntArray, budget: int
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Tasks, workers and gains; ``told`` (n_tasks, n_workers) is kept up to date, -inf where nobody may be asked."""
-    best = told.max(1)
+    best = gains.max(1)
     first = np.argsort(-best, kind="stable")
     heap = [(-float(best[i]), int(i)) for i in first if best[i] > 0]  # sorted, so a heap
     outcomes: dict[int, FloatArray] = {}
@@ -146,7 +146,7 @@ def _greedy(
     gone = left <= 0
     while heap and len(chosen) < budget:
         stored, i = heapq.heappop(heap)
-        row = told[i]
+        row = gains[i]
         row[gone] = -np.inf
         r = int(row.argmax())
         gain = float(row[r])
@@ -176,14 +176,14 @@ def _information(joint: FloatArray, confusion: FloatArray) -> FloatArray:
     """
     spread = entr(confusion).sum(2)
     n, k, n_classes = joint.shape
-    found = np.empty((n, len(confusion)))
+    fitted = np.empty((n, len(confusion)))
     step = max(1, _BLOCK // max(1, k * confusion.shape[0] * n_classes))
     flat = confusion.transpose(1, 0, 2).reshape(n_classes, -1)
     for start in range(0, n, step):
         some = joint[start : start + step]
         label = (some @ flat).reshape(len(some), k, -1, n_classes)
-        found[start : start + step] = entr(label).sum((1, 3)) - entr(some.sum(2)).sum(1)[:, None]
-    return np.asarray(np.maximum(found - joint.sum(1) @ spread.T, 0.0))
+        fitted[start : start + step] = entr(label).sum((1, 3)) - entr(some.sum(2)).sum(1)[:, None]
+    return np.asarray(np.maximum(fitted - joint.sum(1) @ spread.T, 0.0))
 
 
 def _split(joint: FloatArray, confusion: FloatArray) -> FloatArray:

@@ -275,10 +275,10 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Su
 
     Examples:
         >>> import crowdcore as cc
-        >>> found = cc.analysis.summary(cc.load_dataset("demo"))
-        >>> found.n_workers, found.n_annotations
+        >>> result = cc.analysis.summary(cc.load_dataset("demo"))
+        >>> result.n_workers, result.n_annotations
         (40, 5254)
-        >>> round(100 * found.noise.wrong_annotations, 2)
+        >>> round(100 * result.noise.wrong_annotations, 2)
         24.55
     """
     truth = resolve_reference(dataset, default_reference(dataset) if reference is None else reference)

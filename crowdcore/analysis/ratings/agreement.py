@@ -87,11 +87,11 @@ def rating_agreement(
     w = bootstrap_weights(np.ones(len(tasks), np.int64), resamples, np.random.default_rng(seed)) if resamples else ones
     within = (n * s2 - s1**2) / (n - 1)
     linear: FloatArray = np.stack([n, n**2, s1, s2, s1**2 / n, within, ones[:, 0]])
-    found = {}
+    coefficients = {}
     for name, of_sums in (("ICC(1)", _icc_one), ("ICC(k)", _icc_mean), ("α interval", _alpha_interval)):
         value, samples = (of_sums(np.asarray(linear @ v, np.float64)) for v in (ones, w))
         state = "one task only" if len(tasks) == 1 else "the means of all tasks are the same"
-        found[name] = _coefficient(name, value, samples, level, resamples, state)
+        coefficients[name] = _coefficient(name, value, samples, level, resamples, state)
     if len(levels) <= MOST_LEVELS:
         shape = len(tasks), len(levels)
         counts = np.bincount(task * shape[1] + code, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
@@ -100,13 +100,15 @@ def rating_agreement(
         of_counts = (("α ordinal", _alpha_ordinal), ("AC2", _ac2))
         for name, of in of_counts:
             value = of(counts, levels, ones)
-            found[name] = _coefficient(name, value, of(counts, levels, w) if small else value, level, bool(small))
+            coefficients[name] = _coefficient(
+                name, value, of(counts, levels, w) if small else value, level, bool(small)
+            )
     else:
         state = f"{len(levels):,} distinct ratings, more than {MOST_LEVELS} levels"
-        found |= {name: RatingCoefficient(name, np.nan, state=state) for name in ("α ordinal", "AC2")}
-    found["weighted κ"] = _weighted_kappa(dataset, min_overlap)
+        coefficients |= {name: RatingCoefficient(name, np.nan, state=state) for name in ("α ordinal", "AC2")}
+    coefficients["weighted κ"] = _weighted_kappa(dataset, min_overlap)
     order = (*names[:4], "weighted κ", "AC2")
-    return RatingAgreement(tuple(found[k] for k in order), len(tasks), len(chosen), len(levels), resamples)
+    return RatingAgreement(tuple(coefficients[k] for k in order), len(tasks), len(chosen), len(levels), resamples)
 
 
 def _coefficient(

@@ -72,16 +72,16 @@ class SharedBias:
         if not self.checked:
             return NO_GOLD
         shared = np.nan_to_num(self.q_value, nan=1.0) <= 1 - self.level
-        told = []
+        parts = []
         for verb, chosen in (("overrates", shared & (self.bias > 0)), ("underrates", shared & (self.bias < 0))):
             if chosen.any():
                 bins = np.flatnonzero(chosen)
                 runs = np.split(bins, np.flatnonzero(np.diff(bins) > 1) + 1)
                 where = ", ".join(f"{self.edges[run[0]]:g}…{self.edges[run[-1] + 1]:g}" for run in runs)
-                told.append(f"{verb} where the truth is {where}")
-        if not told:
+                parts.append(f"{verb} where the truth is {where}")
+        if not parts:
             return "No shared bias beyond what individual biases explain."
-        words = f"The crowd {' and '.join(told)}."
+        words = f"The crowd {' and '.join(parts)}."
         inwards = (shared & (self.bias > 0))[0] or (shared & (self.bias < 0))[-1]
         return f"{words} {ENDS}" if inwards else words
 

@@ -170,12 +170,12 @@ def tag_recovery(dataset: CrowdDataset, reference: ReferenceLike) -> TagRecovery
 
 
 def _rates(dataset: CrowdDataset, reference: ReferenceLike) -> FloatArray:
-    found = span_scores(dataset, reference, resamples=0)
-    share = found.outcomes / np.where(found.n_true > 0, found.n_true, np.nan)[:, None]
+    scores = span_scores(dataset, reference, resamples=0)
+    share = scores.outcomes / np.where(scores.n_true > 0, scores.n_true, np.nan)[:, None]
     missed, both, boundary, kind, _ = share.T  # in the order of SPAN_ERRORS
     return np.stack([missed, boundary + both, kind + both], 1)
 
 
-def _distance(found: FloatArray, true: FloatArray) -> float:
+def _distance(estimate: FloatArray, true: FloatArray) -> float:
     """Mean over the rows that both know."""
-    return float(np.nanmean(((found - true) ** 2).sum(-1)))
+    return float(np.nanmean(((estimate - true) ** 2).sum(-1)))

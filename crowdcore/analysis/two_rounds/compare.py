@@ -143,9 +143,9 @@ def compare_rounds(first: CrowdDataset, second: CrowdDataset, reference: Referen
         False
     """
     both = join_rounds(first, second)
-    found = rounds(both, default_reference(both) if reference is None else reference, by=ROUND)
+    result = rounds(both, default_reference(both) if reference is None else reference, by=ROUND)
     names = (first.name, second.name) if first.name != second.name else ("first", "second")
-    return replace(found, names=names)
+    return replace(result, names=names)
 
 
 def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str = HALVES, at: str = "") -> Rounds:
@@ -245,9 +245,9 @@ def _measures(
     alike = np.unique(here * dataset.n_classes + dataset.label, return_inverse=True, return_counts=True)
     several = np.flatnonzero(total > 1)
     agreed = (alike[2][alike[1]][several] - 1) / (total[several] - 1)
-    found = []
+    result = []
     for at, value, influence in ((rows, right, 1), (several, agreed, 2)):
         one = np.zeros(len(at), np.int64)
         of = Clusters(one, 1, np.ones(len(at)), second[at], unit[dataset.task[at]], dataset.worker[at], within)
-        found.append(of.change(value, influence))
-    return Change(*(np.concatenate([getattr(c, f) for c in found]) for f in Change.__dataclass_fields__))
+        result.append(of.change(value, influence))
+    return Change(*(np.concatenate([getattr(c, f) for c in result]) for f in Change.__dataclass_fields__))

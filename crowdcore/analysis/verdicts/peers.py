@@ -238,6 +238,6 @@ def only_peers(dataset: CrowdDataset) -> IntArray:
     size = np.bincount(component, minlength=component.max(initial=0) + 1)
     workers = np.flatnonzero(size[component] == 2)
     pairs = workers[np.argsort(component[workers], kind="stable")].reshape(-1, 2)
-    found = np.full(n_workers, -1)
-    found[pairs] = pairs[:, ::-1]
-    return found
+    only = np.full(n_workers, -1)
+    only[pairs] = pairs[:, ::-1]
+    return only

@@ -111,8 +111,8 @@ def task_verdicts(
 
     Examples:
         >>> import crowdcore as cc
-        >>> found = cc.analysis.task_verdicts(cc.load_dataset("demo"))
-        >>> bool((found.verdict[found.n_annotations == 1] == "relabel").all())
+        >>> result = cc.analysis.task_verdicts(cc.load_dataset("demo"))
+        >>> bool((result.verdict[result.n_annotations == 1] == "relabel").all())
         True
     """
     check_share(sure=sure, split=split, level=level)

@@ -277,8 +277,8 @@ def worker_verdicts(
 
     Examples:
         >>> import crowdcore as cc
-        >>> found = cc.analysis.worker_verdicts(cc.load_dataset("demo"))
-        >>> found.worker_ids[found.verdict == "remove"].tolist()
+        >>> result = cc.analysis.worker_verdicts(cc.load_dataset("demo"))
+        >>> result.worker_ids[result.verdict == "remove"].tolist()
         ['w24', 'w35']
     """
     return worker_evidence(dataset, reference, level=level).verdicts(remove=remove, trust=trust, confused=confused)

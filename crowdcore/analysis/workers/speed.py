@@ -121,11 +121,11 @@ class WorkerSpeed:
 
 def timed_answers(dataset: CrowdDataset) -> tuple[IntArray, FloatArray]:
     """Numbers of the annotations that took more than 0 s, and their seconds; none where times are to the minute."""
-    found = answer_times(dataset)
-    if found is None or found.step > 1:
+    answers = answer_times(dataset)
+    if answers is None or answers.step > 1:
         return np.empty(0, np.int64), np.empty(0)
-    kept = np.flatnonzero(found.seconds > 0)
-    return kept, found.seconds[kept]
+    kept = np.flatnonzero(answers.seconds > 0)
+    return kept, answers.seconds[kept]
 
 
 def beside_others(

@@ -182,8 +182,8 @@ def sampled_confusion(
 
     Examples:
         >>> import crowdcore as cc
-        >>> found = cc.analysis.sampled_confusion(cc.load_dataset("demo"), n_samples=20, burn_in=5)
-        >>> found.low.shape
+        >>> result = cc.analysis.sampled_confusion(cc.load_dataset("demo"), n_samples=20, burn_in=5)
+        >>> result.low.shape
         (40, 10, 10)
     """
     check_share(level=level)
