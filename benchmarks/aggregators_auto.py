@@ -16,7 +16,7 @@ from collections import defaultdict
 import numpy as np
 
 import crowdcore as cc
-from crowdcore.analysis.evaluation.gold_scores import calibration
+from crowdcore.analysis.gold_scores import calibration
 from testkit.crowds import COLLAPSING, DEPENDENT, INDEPENDENT, simulated
 
 NAMES = (

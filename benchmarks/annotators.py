@@ -23,7 +23,7 @@ from scipy.spatial.distance import cdist, squareform
 from scipy.special import entr
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.workers.order import optimal_leaves
+from crowdcore.analysis.workers.distance import optimal_leaves
 from crowdcore.analysis.workers.quality import information
 from crowdcore.data.dataset import CrowdDataset
 from testkit.erring import crowd, draw

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 import crowdcore as cc
-from crowdcore.analysis.evaluation.method_tests import signed_rank
+from crowdcore.analysis.method_tests import signed_rank
 from crowdcore.learning import tagged_spans, train
 
 VOTES = {"start": "votes"}

@@ -2,8 +2,9 @@ from .checks.check import (
     Check as Check,
     Outcome as Outcome,
     check as check,
+    check_page as check_page,
+    junit_xml as junit_xml,
 )
-from .checks.report import check_page as check_page, junit_xml as junit_xml
 from .checks.rules import (
     Rules as Rules,
     example_rules as example_rules,
@@ -15,29 +16,13 @@ from .coordinated.workers import (
     CoordinatedWorkers as CoordinatedWorkers,
     coordinated_workers as coordinated_workers,
 )
-from .evaluation.gold_scores import (
+from .gold_scores import (
     Calibration as Calibration,
     Judgement as Judgement,
     calibration as calibration,
     calibration_of_seeds as calibration_of_seeds,
     judge as judge,
     show_gold as show_gold,
-)
-from .evaluation.method_tests import (
-    CriticalDifference as CriticalDifference,
-    PairedBootstrap as PairedBootstrap,
-    PairedTests as PairedTests,
-    TaskTests as TaskTests,
-    critical_difference as critical_difference,
-    paired_bootstrap as paired_bootstrap,
-    paired_tests as paired_tests,
-    task_tests as task_tests,
-)
-from .evaluation.seed_bands import (
-    Band as Band,
-    band as band,
-    band_frame as band_frame,
-    smoothed as smoothed,
 )
 from .labels.agreement import (
     Agreement as Agreement,
@@ -69,6 +54,16 @@ from .labels.summary import (
     noise_rates as noise_rates,
     summary as summary,
 )
+from .method_tests import (
+    CriticalDifference as CriticalDifference,
+    PairedBootstrap as PairedBootstrap,
+    PairedTests as PairedTests,
+    TaskTests as TaskTests,
+    critical_difference as critical_difference,
+    paired_bootstrap as paired_bootstrap,
+    paired_tests as paired_tests,
+    task_tests as task_tests,
+)
 from .mistakes.cells import (
     LargestConfusions as LargestConfusions,
     MistakeCell as MistakeCell,
@@ -94,17 +89,15 @@ from .ratings.pairs import (
     RatingPairs as RatingPairs,
     rating_pairs as rating_pairs,
 )
-from .ratings.shared_bias import (
-    SharedBias as SharedBias,
-    shared_bias as shared_bias,
-)
 from .ratings.workers import (
     RatingSurprise as RatingSurprise,
     RatingTruth as RatingTruth,
     RatingWorkers as RatingWorkers,
+    SharedBias as SharedBias,
     rating_surprise as rating_surprise,
     rating_truth as rating_truth,
     rating_workers as rating_workers,
+    shared_bias as shared_bias,
 )
 from .recovery.omega import (
     OmegaJudgement as OmegaJudgement,
@@ -118,15 +111,13 @@ from .recovery.omega import (
 )
 from .recovery.planted import (
     Planted as Planted,
-    TagRecovery as TagRecovery,
-    planted as planted,
-    tag_recovery as tag_recovery,
-)
-from .recovery.ratings import (
     RatingBiases as RatingBiases,
     RatingRecovery as RatingRecovery,
+    TagRecovery as TagRecovery,
+    planted as planted,
     rating_biases as rating_biases,
     rating_recovery as rating_recovery,
+    tag_recovery as tag_recovery,
 )
 from .recovery.recovered import (
     RecoveredConfusion as RecoveredConfusion,
@@ -137,8 +128,12 @@ from .recovery.recovered import (
     skill_comparison as skill_comparison,
 )
 from .recovery.seeds import (
+    Band as Band,
     SeedsComparable as SeedsComparable,
+    band as band,
+    band_frame as band_frame,
     seeds_comparable as seeds_comparable,
+    smoothed as smoothed,
 )
 from .reference import (
     Reference as Reference,
@@ -184,26 +179,22 @@ from .workers.confusion import (
 )
 from .workers.distance import (
     WorkerDistance as WorkerDistance,
-    confusion_distance as confusion_distance,
-    worker_distance as worker_distance,
-)
-from .workers.order import (
     WorkerOrder as WorkerOrder,
+    confusion_distance as confusion_distance,
     order_workers as order_workers,
-)
-from .workers.over_time import (
-    WorkerOverTime as WorkerOverTime,
-    WorkerSpeedOverTime as WorkerSpeedOverTime,
-    worker_over_time as worker_over_time,
-    worker_speed_over_time as worker_speed_over_time,
+    worker_distance as worker_distance,
 )
 from .workers.quality import (
     WorkerQuality as WorkerQuality,
     worker_quality as worker_quality,
 )
 from .workers.speed import (
+    WorkerOverTime as WorkerOverTime,
     WorkerSpeed as WorkerSpeed,
+    WorkerSpeedOverTime as WorkerSpeedOverTime,
+    worker_over_time as worker_over_time,
     worker_speed as worker_speed,
+    worker_speed_over_time as worker_speed_over_time,
 )
 from .workers.uncertainty import (
     ConfusionIntervals as ConfusionIntervals,

@@ -62,7 +62,7 @@ def _joined(title: str, by_dataset: Mapping[str, Results], make: Callable[[Resul
 
 
 def _over_tasks(results: Results) -> list[Told]:
-    from crowdcore.analysis.evaluation.method_tests import SEEDS_AND_TASKS
+    from crowdcore.analysis.method_tests import SEEDS_AND_TASKS
     from crowdcore.learning.comparison import significance
 
     found = significance.over_tasks(results)

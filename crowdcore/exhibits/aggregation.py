@@ -10,8 +10,8 @@ import pandas as pd
 
 from crowdcore import analysis, figures
 from crowdcore.analysis import Reference
-from crowdcore.analysis.evaluation.method_tests import LEVEL
 from crowdcore.analysis.labels.disagreement import p_in_words
+from crowdcore.analysis.method_tests import LEVEL
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
 from crowdcore.data.report import plural

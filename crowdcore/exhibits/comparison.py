@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.evaluation.seed_bands import seeds_in_words
+from crowdcore.analysis.recovery.seeds import seeds_in_words
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.evaluation.method_tests import LEVEL, SEEDS_AND_TASKS, signed_rank
+from crowdcore.analysis.method_tests import LEVEL, SEEDS_AND_TASKS, signed_rank
 from crowdcore.core.drawable import escaped
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset

@@ -10,8 +10,7 @@ import pandas as pd
 
 from crowdcore import aggregation, analysis, figures
 from crowdcore.analysis import RatingRecovery, RatingTruth, TagRecovery
-from crowdcore.analysis.recovery.planted import KINDS
-from crowdcore.analysis.recovery.ratings import RatingBiases, bias_correlation
+from crowdcore.analysis.recovery.planted import KINDS, RatingBiases, bias_correlation
 from crowdcore.core.drawable import escaped
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset

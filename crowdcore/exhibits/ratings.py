@@ -11,7 +11,7 @@ import pandas as pd
 
 from crowdcore import aggregation, analysis, figures
 from crowdcore.analysis.ratings.workers import RatingSurprise, RatingTruth
-from crowdcore.analysis.recovery.ratings import rating_biases as compared
+from crowdcore.analysis.recovery.planted import rating_biases as compared
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray

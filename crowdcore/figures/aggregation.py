@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from crowdcore.aggregation.base import AggregationResult
-from crowdcore.analysis.evaluation.gold_scores import Calibration
+from crowdcore.analysis.gold_scores import Calibration
 from crowdcore.analysis.labels.disagreement import LabelDisagreement, p_in_words
 from crowdcore.analysis.workers.uncertainty import ConfusionIntervals
 from crowdcore.core.types import AnyArray, FloatArray

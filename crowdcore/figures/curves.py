@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.evaluation.method_tests import CriticalDifference
-from crowdcore.analysis.evaluation.seed_bands import Band
+from crowdcore.analysis.method_tests import CriticalDifference
+from crowdcore.analysis.recovery.seeds import Band
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.figures import theme
 from crowdcore.figures.axes import dots, named

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.evaluation.seed_bands import Band, smoothed
+from crowdcore.analysis.recovery.seeds import Band, smoothed
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.figures import theme
 

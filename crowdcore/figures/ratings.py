@@ -7,8 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from crowdcore.analysis.ratings.pairs import RatingPairs
-from crowdcore.analysis.ratings.shared_bias import SharedBias
-from crowdcore.analysis.ratings.workers import RatingWorkers
+from crowdcore.analysis.ratings.workers import RatingWorkers, SharedBias
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.figures import theme
 from crowdcore.figures.axes import dots, interval, ranked

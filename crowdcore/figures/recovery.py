@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from crowdcore.analysis.recovery.ratings import RatingBiases
+from crowdcore.analysis.recovery.planted import RatingBiases
 from crowdcore.analysis.recovery.recovered import SkillComparison
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.workers.distance import WorkerDistance
-from crowdcore.analysis.workers.order import WorkerOrder
+from crowdcore.analysis.workers.distance import WorkerDistance, WorkerOrder
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.report import plural
 from crowdcore.figures import theme

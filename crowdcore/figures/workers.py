@@ -12,8 +12,8 @@ from crowdcore.analysis.coordinated.groups import Group, in_one_group
 from crowdcore.analysis.coordinated.workers import CoordinatedWorkers
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
 from crowdcore.analysis.two_rounds.compare import Rounds
-from crowdcore.analysis.workers.over_time import WorkerOverTime, WorkerSpeedOverTime
 from crowdcore.analysis.workers.quality import WorkerQuality
+from crowdcore.analysis.workers.speed import WorkerOverTime, WorkerSpeedOverTime
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray
 from crowdcore.data.report import plural

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from crowdcore import analysis, exhibits, figures
-from crowdcore.analysis.evaluation.seed_bands import band, seeds_in_words
+from crowdcore.analysis.recovery.seeds import band, seeds_in_words
 from crowdcore.core.drawable import escaped
 from crowdcore.core.types import FloatArray
 from crowdcore.exhibits import Exhibit, View

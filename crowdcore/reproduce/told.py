@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.evaluation.seed_bands import seeds_in_words
+from crowdcore.analysis.recovery.seeds import seeds_in_words
 from crowdcore.core.types import FloatArray
 from crowdcore.exhibits import Exhibit
 from crowdcore.reproduce.entry import Entry, Found, Scale

@@ -9,7 +9,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.aggregation._statistics import collapse, disagreement, measure
-from crowdcore.analysis.evaluation.gold_scores import calibration
+from crowdcore.analysis.gold_scores import calibration
 from crowdcore.core.errors import DataError, SettingError
 from testkit.crowds import INDEPENDENT, simulate_crowd, simulated
 

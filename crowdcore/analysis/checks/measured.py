@@ -10,7 +10,7 @@ import numpy as np
 from crowdcore import aggregation
 from crowdcore.analysis.checks.rules import Rules
 from crowdcore.analysis.coordinated.pairs import PAIRS
-from crowdcore.analysis.evaluation.gold_scores import judge
+from crowdcore.analysis.gold_scores import judge
 from crowdcore.analysis.labels.agreement import Agreement, Coefficient, agreement
 from crowdcore.analysis.labels.summary import class_balance, correctness
 from crowdcore.analysis.mistakes.shared_mistakes import shared_mistakes

@@ -1,4 +1,4 @@
-"""Errors of a crowd judged by gold: whether labels identify the classes, and what a reference finds of tag errors."""
+"""Errors planted in a crowd, or by gold, beside those that a reference or a network finds: classes, tags, ratings."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crowdcore.analysis.ratings.pairs import RatingPairs, rating_pairs
+from crowdcore.analysis.ratings.workers import RatingTruth, SharedBias, rating_workers, shared_bias
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.spans import TaggingScores, span_scores, tagging_scores
-from crowdcore.analysis.statistics import row_shares
+from crowdcore.analysis.statistics import group_means, row_shares
 from crowdcore.analysis.workers.confusion import WorkerConfusion, worker_confusion
-from crowdcore.core.errors import DataError
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.ratings import RatingDataset
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,3 +182,192 @@ def _rates(dataset: CrowdDataset, reference: ReferenceLike) -> FloatArray:
 def _distance(estimate: FloatArray, true: FloatArray) -> float:
     """Mean over the rows that both know."""
     return float(np.nanmean(((estimate - true) ** 2).sum(-1)))
+
+
+@dataclass(frozen=True, eq=False)
+class RatingBiases:
+    """Biases of R workers in the dataset's unit.
+
+    Args:
+        worker_ids: (R,).
+        n_ratings: (R,) ratings of tasks with gold.
+        true: (R,) mean of rating minus gold, NaN without such ratings.
+        learnt: (S, R) of each replica.
+        least: ratings from which a worker counts in the correlations.
+        correlation: (S,) Pearson's r of learnt and true biases over those workers; NaN where one of them is constant.
+        mean_correlation: of the mean over replicas.
+    """
+
+    worker_ids: pd.Index[str]
+    n_ratings: IntArray
+    true: FloatArray
+    learnt: FloatArray
+    least: int
+    correlation: FloatArray
+    mean_correlation: float
+
+    def frame(self) -> pd.DataFrame:
+        """One row per worker with ratings of tasks with gold: worker, ratings, true, learnt, std (over replicas)."""
+        several = len(self.learnt) > 1
+        columns = {
+            "worker": self.worker_ids,
+            "ratings": self.n_ratings,
+            "true": self.true,
+            "learnt": self.learnt.mean(0),
+            "std": self.learnt.std(0, ddof=1) if several else np.full(len(self.true), np.nan),
+        }
+        return pd.DataFrame(columns)[self.n_ratings > 0].sort_values("ratings", ascending=False, kind="stable")
+
+
+def rating_biases(dataset: RatingDataset, learnt: FloatArray, least: int = 10) -> RatingBiases:
+    """Compare learnt biases with the mean difference of a worker's ratings from the gold.
+
+    Args:
+        dataset: with gold on rated tasks.
+        learnt: (S, R) in the dataset's unit.
+        least: ratings of tasks with gold from which a worker counts in the correlations.
+
+    Raises:
+        DataError: no rated task has gold.
+        SettingError: biases of other workers.
+    """
+    if not dataset.has_gold:
+        raise DataError(f"No rated task of {dataset.name} has gold", "True biases cannot be known.")
+    if learnt.ndim != 2 or learnt.shape[1] != dataset.n_workers:
+        raise SettingError("learnt", f"have the shape (S, {dataset.n_workers})", learnt.shape)
+    error = dataset.rating - dataset.gold[dataset.task]
+    n = np.bincount(dataset.worker[~np.isnan(error)], minlength=dataset.n_workers)
+    true = group_means(error, dataset.worker, dataset.n_workers)
+    counted = n >= max(least, 1)
+    r = np.array([bias_correlation(dataset, true[counted], one[counted]) for one in (*learnt, learnt.mean(0))])
+    return RatingBiases(dataset.worker_ids, n, true, learnt, least, r[:-1], float(r[-1]))
+
+
+def bias_correlation(dataset: RatingDataset, a: FloatArray, b: FloatArray) -> float:
+    """Pearson's, of biases of some workers; NaN where they do not vary."""
+    varied = len(a) > 1 and min(np.ptp(a), np.ptp(b)) > dataset.rounding
+    return float(np.corrcoef(a, b)[0, 1]) if varied else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class RatingRecovery:
+    """What was planted in ratings, and its estimates with a reference in the place of the truth.
+
+    Args:
+        reference: what was taken for the truth.
+        worker_ids: (R,) ids.
+        worker_role: (R,) words such as "spammer", empty for an ordinary worker.
+        n_ratings: (R,) ratings of each.
+        planted_bias, bias: (R,) mean over a worker's tasks of line − truth, and of rating − reference.
+        planted_scale, scale: (R,) slopes on the truth and on the reference.
+        planted_noise, spread: (R,) standard deviation around the line, and of rating − reference.
+        pairs: whose errors are alike, by the reference.
+        shared: bias of the crowd over the range of the reference.
+        planted_shared: (n_bins,) bias of the crowd's mean line in the middle of each bin.
+        rmse: root mean squared error of the reference on the tasks that judge it.
+    """
+
+    reference: str
+    worker_ids: pd.Index[str]
+    worker_role: tuple[str, ...]
+    n_ratings: IntArray
+    planted_bias: FloatArray
+    bias: FloatArray
+    planted_scale: FloatArray
+    scale: FloatArray
+    planted_noise: FloatArray
+    spread: FloatArray
+    pairs: RatingPairs
+    shared: SharedBias
+    planted_shared: FloatArray
+    rmse: float
+
+    @property
+    def bias_error(self) -> float:
+        """Root mean squared difference of found and planted biases over the workers."""
+        return _rms(self.bias - self.planted_bias)
+
+    @property
+    def own_bias_error(self) -> float:
+        """The same without the mean over workers: what sets workers apart, whatever all share."""
+        difference = self.bias - self.planted_bias
+        return _rms(difference - np.nanmean(difference))
+
+    @property
+    def scale_error(self) -> float:
+        """Root mean squared difference of found and planted slopes over the workers."""
+        return _rms(self.scale - self.planted_scale)
+
+    @property
+    def shared_error(self) -> float:
+        """Root mean squared difference of found and planted shared bias, over ratings."""
+        return _rms(self.shared.bias - self.planted_shared, self.shared.ratings)
+
+    def frame(self) -> pd.DataFrame:
+        """One row per worker with ratings."""
+        columns = {
+            "worker": self.worker_ids,
+            "role": self.worker_role,
+            "ratings": self.n_ratings,
+            "planted bias": self.planted_bias,
+            "bias": self.bias,
+            "planted scale": self.planted_scale,
+            "scale": self.scale,
+            "planted noise": self.planted_noise,
+            "spread": self.spread,
+        }
+        return pd.DataFrame(columns)[self.n_ratings > 0].reset_index(drop=True)
+
+
+def rating_recovery(dataset: RatingDataset, truth: RatingTruth, judging: BoolArray | None = None) -> RatingRecovery:
+    """Compare what a reference leads to with what was planted.
+
+    Args:
+        dataset: simulated, with its truth.
+        truth: the reference, of `rating_truth` or of one's own.
+        judging: (n_tasks,) rated tasks with gold on which the reference is judged; default all.
+
+    Raises:
+        DataError: nobody knows what was planted.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> crowd = cc.data.simulate.ratings(shared_low=2, shared_high=2, spammers=0, copiers=0)
+        >>> mean, gold = (cc.analysis.rating_truth(crowd, name) for name in ("mean", "gold"))
+        >>> round(rating_recovery(crowd, mean).bias_error), round(rating_recovery(crowd, gold).bias_error)
+        (2, 0)
+    """
+    planted = dataset.truth
+    at, scale, noise = (getattr(planted, f"worker_{name}", None) for name in ("bias", "scale", "noise"))
+    if planted is None or at is None or scale is None or noise is None or not dataset.has_gold:
+        raise DataError(f"What was planted in {dataset.name} is not known", "Make it with simulate.ratings.")
+    n = dataset.labels_per_worker
+    middle = (dataset.low + dataset.high) / 2
+    off = dataset.gold[dataset.task] - middle
+    line = at[dataset.worker] + (scale[dataset.worker] - 1) * off
+    shared = shared_bias(dataset, truth)
+    bias, slope = (float(np.average(part, weights=n)) for part in (at, scale))
+    workers = rating_workers(dataset, truth)
+    judged = dataset.annotated & ~np.isnan(dataset.gold) if judging is None else judging
+    return RatingRecovery(
+        truth.name,
+        dataset.worker_ids,
+        planted.worker_role or ("",) * dataset.n_workers,
+        n,
+        np.bincount(dataset.worker, line, dataset.n_workers) / np.where(n > 0, n, np.nan),
+        workers.bias,
+        scale,
+        workers.scale,
+        noise,
+        workers.spread,
+        rating_pairs(dataset, truth),
+        shared,
+        bias + (slope - 1) * (shared.centres - middle),
+        _rms((truth.rating - dataset.gold)[judged]),
+    )
+
+
+def _rms(values: FloatArray, weights: IntArray | None = None) -> float:
+    """Root mean square of the known ones; NaN without any."""
+    known = ~np.isnan(values)
+    return float(np.sqrt(np.average(values[known] ** 2, weights=None if weights is None else weights[known])))

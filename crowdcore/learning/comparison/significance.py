@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.evaluation.method_tests import (
+from crowdcore.analysis.method_tests import (
     PairedTests,
     TaskTests,
     paired_bootstrap,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.evaluation.seed_bands import Band, band
 from crowdcore.analysis.recovery.omega import omega_ranking
 from crowdcore.analysis.recovery.recovered import effective_confusion, recovered_confusion
+from crowdcore.analysis.recovery.seeds import Band, band
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from crowdcore.analysis.evaluation.seed_bands import Band, band
+from crowdcore.analysis.recovery.seeds import Band, band
 from crowdcore.core.types import FloatArray
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.evaluation.method_tests import signed_rank
+from crowdcore.analysis.method_tests import signed_rank
 from crowdcore.core.errors import SettingError
 from crowdcore.learning.ratings.result import RatingsResult
 

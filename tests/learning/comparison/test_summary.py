@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crowdcore.analysis.evaluation.method_tests import SEEDS_AND_TASKS
+from crowdcore.analysis.method_tests import SEEDS_AND_TASKS
 from crowdcore.data import simulate
 from crowdcore.exhibits import comparison as exhibits, differences
 from crowdcore.learning.comparison import significance, summary as comparison

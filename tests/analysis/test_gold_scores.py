@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 import crowdcore as cc
 from crowdcore.aggregation import AggregationResult
-from crowdcore.analysis.evaluation.gold_scores import calibration, calibration_of_seeds, judge, show_gold
+from crowdcore.analysis.gold_scores import calibration, calibration_of_seeds, judge, show_gold
 from crowdcore.core.errors import DataError, SettingError
 from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds

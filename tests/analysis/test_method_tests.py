@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from scipy.stats import binomtest, friedmanchisquare, rankdata
 
 from crowdcore.analysis import critical_difference, paired_bootstrap, task_tests
-from crowdcore.analysis.evaluation.method_tests import PairedTests, TaskTests, paired_tests
+from crowdcore.analysis.method_tests import PairedTests, TaskTests, paired_tests
 from crowdcore.core.errors import SettingError
 
 

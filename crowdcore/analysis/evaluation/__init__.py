@@ -1,1 +1,0 @@
-"""Scores against gold, calibration, and tests of one method against another."""
