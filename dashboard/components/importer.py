@@ -1,24 +1,181 @@
-"""The way in for a file of one's own: upload, see what was understood, accept."""
+"""Open a file of one's own: upload it, see what was understood, answer questions, accept."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
+import pandas as pd
 import streamlit as st
 
 from crowdcore.core.confined import start_helper
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.uploads import digest_of
 from dashboard import state
-from dashboard.components.rating_scale import ask_kind, ask_scale, reading
 from dashboard.components.table import numbers, table
 from dashboard.components.text import as_text, count, in_app, listed
-from dashboard.components.variants import merging, open_questions
 from dashboard.services import uploads
 
 if TYPE_CHECKING:
     from crowdcore.data import Finding, Import, ImportReport
+    from crowdcore.data.reading.examine import RatingValues
+    from crowdcore.data.report import Role, Variants
+
+
+KINDS = {"classes": "Classes, or tags of tokens", "ratings": "Ratings: numbers, or words in an order"}
+
+
+def reading(
+    path: str,
+    mapping: dict[str, Any],
+    setting: str,
+    value: object,
+    kept: Callable[[Any], object] = lambda value: value,
+    forget: Collection[str] = (),
+) -> dict[str, Any]:
+    """Arguments that tie a widget to a setting of how a file is read; None forgets it.
+
+    Args:
+        path: of the file.
+        mapping: how it is read.
+        setting: a key of it.
+        value: what the widget shows now.
+        kept: what is kept of what the widget shows.
+        forget: settings that mean nothing once this one changes.
+    """
+    key = f"{setting}-{path}"
+
+    def chosen() -> None:
+        for name in (setting, *forget):
+            mapping.pop(name, None)
+        if (held := kept(st.session_state[key])) is not None:
+            mapping[setting] = held
+
+    state.show(key, value)
+    return {"key": key, "on_change": chosen}
+
+
+def ask_kind(path: str, mapping: dict[str, Any], found: str | None) -> None:
+    """What the labels are, if not what was found; settings that mean nothing for the other kind are forgotten."""
+    key = f"kind-{path}"
+
+    def chosen() -> None:
+        for name in set(mapping) - uploads.COMMON:
+            del mapping[name]
+        mapping["kind"] = st.session_state[key]
+
+    state.show(key, mapping.get("kind", found))
+    said, label = KINDS.__getitem__, "The labels are"
+    st.radio(label, list(KINDS), index=None, format_func=said, key=key, on_change=chosen, horizontal=True)
+
+
+def ask_scale(path: str, mapping: dict[str, Any], found: RatingValues) -> bool:
+    """Lowest and highest rating, or the words from low to high; whether they are known now."""
+    if found.low is None:
+        _ask_words(path, mapping, found.words)
+        return len(mapping.get("levels", ())) > 1
+    with st.container(horizontal=True):
+        low = _ask_end(path, mapping, "low", "Lowest", found.low)
+        high = _ask_end(path, mapping, "high", "Highest", found.high)
+    st.caption(f"The ratings of the file go from {found.low:g} to {found.high:g}.")
+    return low is not None and high is not None
+
+
+def _ask_end(path: str, mapping: dict[str, Any], name: str, word: str, seen: float | None) -> float | None:
+    bound = reading(path, mapping, name, mapping.get(name), lambda end: None if end is None else float(end))
+    label = f"{word} rating that can be given"
+    st.number_input(label, value=None, placeholder=f"{seen:g} in the file", format="%g", width=260, **bound)
+    return mapping.get(name)
+
+
+def _ask_words(path: str, mapping: dict[str, Any], words: tuple[str, ...]) -> None:
+    st.multiselect(
+        "Words, from the lowest to the highest",
+        words,
+        placeholder="Choose the lowest first",
+        help="They stand for 1, 2, 3 … in the order in which you choose them.",
+        **reading(path, mapping, "levels", list(mapping.get("levels", ())), tuple),
+    )
+
+
+_ABOUT: dict[Role, tuple[str, str, str]] = {
+    "label": ("merge_classes", "class", "classes"),
+    "worker": ("merge_workers", "worker", "workers"),
+}
+_ROWS = 8  # that are seen before the table scrolls
+
+
+def open_questions(report: ImportReport) -> bool:
+    """Whether some spellings may be one name and are kept apart, or labels may name several classes."""
+    return any(not v.merged for v in report.variants) or any(f.code == "multi-select" for f in report.findings)
+
+
+def merging(report: ImportReport, mapping: dict[str, Any], path: str) -> None:
+    """Draw what was found of each kind; a button changes ``mapping``, how the file at ``path`` is read."""
+    for role in _ABOUT:
+        if found := [variants for variants in report.variants if variants.role == role]:
+            _spellings(role, found, mapping, path)
+    _combinations(report, mapping, path)
+
+
+def _spellings(role: Role, found: list[Variants], mapping: dict[str, Any], path: str) -> None:
+    setting, one, many = _ABOUT[role]
+    apart = [variants for variants in found if not variants.merged]
+    asked = setting in mapping
+    with st.container(border=True):
+        st.subheader(f"{count(len(found), one, many)} spelled in several ways")
+        table = _table(found)
+        st.dataframe(table, hide_index=True, height=35 + 33 * min(len(table), _ROWS), key=f"variants-{role}-{path}")
+        if asked:
+            _button(f"Keep {many} apart again", "undo", f"apart-{role}-{path}", lambda: mapping.pop(setting, None))
+        elif apart:
+            names = [variants.name for variants in apart]
+            chosen = names
+            if len(names) > 1:
+                chosen = st.multiselect(f"Merge into these {many}", names, names, key=f"chosen-{role}-{path}")
+            others = {v.name: tuple(sorted({n for n in v.becomes if n != v.name})) for v in apart if v.name in chosen}
+            _button(
+                f"Merge {count(sum(map(len, others.values())), 'variant')}",
+                "merge",
+                f"merge-{role}-{path}",
+                lambda: mapping.update({setting: others}),
+                disabled=not others,
+            )
+        else:
+            st.caption("They differ only in surrounding spaces or in the encoding of accents, which are ignored.")
+
+
+def _combinations(report: ImportReport, mapping: dict[str, Any], path: str) -> None:
+    finding = next((f for f in report.findings if f.code == "multi-select"), None)
+    of_tool = any(f.code == "several-choices" for f in report.findings)  # asked elsewhere
+    dropped = mapping.get("multi_select") == "drop" and not of_tool
+    if finding is None and not dropped:
+        return
+    with st.container(border=True):
+        st.subheader("Labels with several classes")
+        if finding is not None:
+            st.write(as_text(finding.sentence + "."))
+            label = f"Leave {count(finding.count, 'label')} out"
+            _button(label, "content_cut", f"drop-{path}", lambda: mapping.update(multi_select="drop"))
+        else:
+            st.write("They are left out, as listed above.")
+            _button("Keep them as classes", "undo", f"keep-{path}", lambda: mapping.pop("multi_select", None))
+
+
+def _button(label: str, icon: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:
+    st.button(label, icon=f":material/{icon}:", key=key, on_click=act, disabled=disabled)
+
+
+def _table(found: list[Variants]) -> pd.DataFrame:
+    """Each spelling, quoted so that blanks and loose accents are seen, its number of rows, what it is read as."""
+    rows = [
+        (ascii(spelling) if spelling != normalize("NFC", spelling) else repr(spelling), rows, becomes)
+        for variants in found
+        for spelling, rows, becomes in zip(variants.spellings, variants.counts, variants.becomes, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["written as", "labels", "read as"])
+
 
 MINUS_ONE = {("-1",): "No label", (): "A label"}  # setting `missing` -> what -1 is
 SEVERAL = {"drop": "Leave out", "keep": "Each combination is a class"}

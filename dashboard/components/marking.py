@@ -19,7 +19,7 @@ from dashboard.components.media import media
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
 from dashboard.services import opening
-from dashboard.services.kept_uploads import owner
+from dashboard.services.uploads import owner
 
 SIDE = 300  # pixels of a picture
 _MOST = 9  # classes with a key of their own

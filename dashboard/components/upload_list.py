@@ -8,7 +8,7 @@ from crowdcore.data.uploads import Upload, delete_upload
 from dashboard import state
 from dashboard.components.run_choice import when
 from dashboard.components.text import as_text, count, size
-from dashboard.services import kept_uploads, uploads
+from dashboard.services import uploads
 from dashboard.services.runs import runs_of
 
 SHOWN = 20
@@ -16,7 +16,7 @@ SHOWN = 20
 
 def upload_list() -> None:
     """List the uploads, the newest first."""
-    found = kept_uploads.list_uploads()
+    found = uploads.list_uploads()
     if not found:
         return
     st.header("Uploads")
@@ -43,7 +43,7 @@ def _manage(upload: Upload, key: str) -> None:
     name = st.text_input("Name", upload.name, key=f"name-{key}")
     with st.container(horizontal=True):
         if st.button("Rename", key=f"rename-{key}", icon=":material/edit:", disabled=name == upload.name):
-            kept_uploads.rename_upload(upload, name)
+            uploads.rename_upload(upload, name)
             st.rerun()
         if upload.file and st.button("Read the file again", key=f"again-{key}", icon=":material/replay:"):
             # Read as it was when it was taken in; from there it can be read otherwise.

@@ -9,8 +9,8 @@ from crowdcore.analysis.reference import REVIEWED, Reference, available_referenc
 from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.fits import is_fit
 from crowdcore.exhibits.view import View, cached, named, worker_names
-from dashboard.services.kept_uploads import list_uploads
 from dashboard.services.opening import dataset, labelled, version
+from dashboard.services.uploads import list_uploads
 
 DEMO, RUN = "demo", "run:"
 FIRST = ["gold", "auto", "majority-vote", "dawid-skene", *REVIEWED]

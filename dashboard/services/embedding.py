@@ -13,8 +13,8 @@ import streamlit as st
 from crowdcore.core.json_files import write_json
 from crowdcore.core.printed import printed
 from crowdcore.data.uploads import NOTE, dataset_title, note_of, upload_folder
-from dashboard.services.kept_uploads import free_title, note_dataset
 from dashboard.services.opening import dataset, datasets_folder, forget_dataset
+from dashboard.services.uploads import free_title, note_dataset
 
 KIND_TITLES = {
     "tfidf": "TF-IDF of the texts",

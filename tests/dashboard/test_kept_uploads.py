@@ -10,7 +10,7 @@ import pytest
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.uploads import Upload, dataset_title, delete_upload, upload_folder
-from dashboard.services import datasets, kept_uploads, opening, uploads
+from dashboard.services import datasets, opening, uploads
 from tests.dashboard.app_page import open_page, words
 
 CSV = b"task,worker,label\nt1,ann,cat\nt1,bob,Cat\nt2,ann,dog\nt1,ann,\nt2,bob,cat\n"
@@ -22,7 +22,7 @@ def take_in(name: str = "pets.csv", content: bytes = CSV, **mapping: object) -> 
     found = uploads.examine(path, asked)
     assert not isinstance(found, tuple)
     dataset = uploads.accept(found, path, asked)
-    return next(upload for upload in kept_uploads.list_uploads() if upload.dataset == dataset)
+    return next(upload for upload in uploads.list_uploads() if upload.dataset == dataset)
 
 
 def test_an_upload_is_called_like_its_file_and_two_of_a_name_are_told_apart() -> None:
@@ -41,7 +41,7 @@ def test_an_upload_is_called_like_its_file_and_two_of_a_name_are_told_apart() ->
 def test_rows_and_notes_are_those_of_the_file_that_was_uploaded() -> None:
     opened = opening.dataset(take_in().dataset)
     assert opened.file_row.tolist() == [1, 2, 3, 5]
-    assert any("1 row without a label would be left out (column 'label'; row 4)" in note for note in opened.notes)
+    assert any("1 row without a label was left out (column 'label'; row 4)" in note for note in opened.notes)
     from crowdcore.exhibits.tasks import task_labels
 
     shown = task_labels(datasets.view(take_in().dataset, "majority-vote"), "t2").table
@@ -50,14 +50,14 @@ def test_rows_and_notes_are_those_of_the_file_that_was_uploaded() -> None:
 
 def test_a_file_that_was_not_opened_yet_is_listed_and_read_again() -> None:
     path = uploads.receive("later.csv", io.BytesIO(CSV))
-    (upload,) = kept_uploads.list_uploads()
+    (upload,) = uploads.list_uploads()
     assert (upload.name, upload.dataset) == ("later.csv", "")
     assert uploads.receive_again(upload.file) == path
     page = open_page("data", dataset="demo", view="Open a file", file=upload.file)
     assert "later: what was understood" in words(page)
     assert "No column called 'timestamp' or 'seconds' holds times, so drift and speed cannot be judged." in words(page)
     timed = uploads.receive("timed.csv", io.BytesIO(b"task,worker,label,timestamp\nt1,ann,cat,5\nt2,ann,dog,9\n"))
-    (upload,) = [one for one in kept_uploads.list_uploads() if one.name == "timed.csv"]
+    (upload,) = [one for one in uploads.list_uploads() if one.name == "timed.csv"]
     assert uploads.receive_again(upload.file) == timed
     page_of_timed = open_page("data", dataset="demo", view="Open a file", file=upload.file)
     assert "Drift and speed are judged by 'timestamp'." in words(page_of_timed)
@@ -72,11 +72,11 @@ def test_a_file_that_is_not_there_is_refused_in_a_sentence(digest: str) -> None:
 
 def test_renaming_keeps_the_address() -> None:
     first, second = take_in(), take_in("others.csv", CSV + b"t3,ann,dog\n")
-    kept_uploads.rename_upload(first, "  Cats &  dogs ")
+    uploads.rename_upload(first, "  Cats &  dogs ")
     assert dataset_title(first.dataset) == opening.dataset(first.dataset).name == "Cats & dogs"
     for name in ("", "x" * 101, "Cats & dogs", "demo"):
         with pytest.raises(CrowdError, match="`name` must"):
-            kept_uploads.rename_upload(second, name)
+            uploads.rename_upload(second, name)
     assert dataset_title(second.dataset) == "others"
 
 
@@ -86,7 +86,7 @@ def test_deleting_takes_the_file_along_unless_another_dataset_came_from_it(works
     assert upload_folder(first.dataset) is None
     assert Path(uploads.receive_again(first.file)).is_file()
     delete_upload(merged)
-    assert kept_uploads.list_uploads() == []
+    assert uploads.list_uploads() == []
     with pytest.raises(CrowdError, match="no longer there"):
         uploads.receive_again(first.file)
     assert [path for path in workspace.rglob("*") if path.is_file()] == []
@@ -104,15 +104,15 @@ def test_nobody_else_reads_the_files(workspace: Path) -> None:
 
 
 def test_everyone_who_signs_in_sees_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_uploads, "owner", lambda: "ann@example.org")
+    monkeypatch.setattr(uploads, "owner", lambda: "ann@example.org")
     mine = take_in()
-    monkeypatch.setattr(kept_uploads, "owner", lambda: "ben@example.org")
-    assert kept_uploads.list_uploads() == []
+    monkeypatch.setattr(uploads, "owner", lambda: "ben@example.org")
+    assert uploads.list_uploads() == []
     assert opening.dataset(mine.dataset).n_annotations == 4  # whoever is given the address opens it
 
 
 def test_a_broken_note_is_passed_over(workspace: Path) -> None:
     upload = take_in()
     (workspace / "datasets" / upload.dataset / "upload.json").write_text("{")
-    assert kept_uploads.list_uploads()[0].dataset == ""
+    assert uploads.list_uploads()[0].dataset == ""
     assert dataset_title(upload.dataset) == upload.dataset
