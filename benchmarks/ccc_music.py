@@ -21,8 +21,8 @@ import torch
 from crowdcore.data import load_dataset
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.splitting import take_tasks
-from crowdcore.learning import train
 from crowdcore.learning.presets import get
+from testkit.training import train_as
 
 _TABLE3 = {"correction_rate": 0.3, "n_groups": 20, "meta_size": 160}
 _ADAM = {"epochs": 200, "batch_size": 128, "lr": 1e-2}  # the paper's optimiser
@@ -65,7 +65,7 @@ def main() -> None:
     for row in rows or range(len(SETTINGS)):
         name, own = list(SETTINGS.items())[row]
         results = [
-            train(
+            train_as(
                 music if on_test else judged(music, s),
                 seeds=[s],
                 holdout_seed=first + s,

@@ -2,9 +2,9 @@
 
     CROWDCORE_DATA=<their folder> python -m benchmarks.gaussian [part …] [dataset …] [method …] [seen …] [seeds]
 
-Methods of `accuracy` and `time` are `gaussian-em` (default), `auto` and `dl-em`, the first two with one network or as
-many as `networks=3` says; seen without labels, in `accuracy`, are the features of `no` tasks, those of `validation`, or
-those of `all` tasks (all three, one table each). Rows are selected by `gold` and by `none`, or by what is named.
+Methods of `accuracy` and `time` are `gaussian-em` (default), `auto` and `dl-em`; seen without labels, in `accuracy`,
+are the features of `no` tasks, those of `validation`, or those of `all` tasks (all three, one table each). Rows are
+selected by `gold` and by `none`, or by what is named.
 
 Selected on the 500 validation tasks of LabelMe, on 70 of Music's 700 training songs (another 70 for every seed), on a
 ninth of leaves' training tasks (ten folds). Only `accuracy`, `ceiling` (gold labels in the same network) and
@@ -28,9 +28,9 @@ import torch
 from crowdcore.core.types import FloatArray
 from crowdcore.data import load_dataset
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.learning import train
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training import metrics
+from testkit.training import train_as
 
 HEAD = {"backbone": "mlp", "epochs": 40, "schedule": "cosine", "lr": 0.003}
 SETS = ("labelme", "music", "leaves")
@@ -72,10 +72,7 @@ def trained(
     name: str, seeds: int, method: str = "gaussian-em", select_on: str = "gold", **settings: Any
 ) -> list[TrainingResult]:
     """Results of all repetitions."""
-    number = next((int(a.partition("=")[2]) for a in sys.argv[1:] if a.startswith("networks=")), None)
-    if number and method in METHODS[:2]:
-        settings["networks"] = number
-    return [train(crowd, method, **{**HEAD, **how, **settings}) for crowd, how in folds(name, seeds, select_on)]
+    return [train_as(crowd, method, **{**HEAD, **how, **settings}) for crowd, how in folds(name, seeds, select_on)]
 
 
 def asked(some: Sequence[str]) -> Sequence[str]:
@@ -213,7 +210,7 @@ def labels(sets: Sequence[str], seeds: int, _: Sequence[str]) -> None:
                     "seeds": [s],
                     **({"select_on": "gold"} if name == "labelme" else {"select_on": "holdout", "holdout_seed": s}),
                 }
-                own, other = (train(some, method, **{**HEAD, **how}) for method in ("gaussian-em", "dl-em"))
+                own, other = (train_as(some, method, **{**HEAD, **how}) for method in ("gaussian-em", "dl-em"))
                 votes = np.zeros((some.n_tasks, some.n_classes))
                 np.add.at(votes, (some.task, some.label), 1)
                 judged = (some.gold >= 0) & some.annotated & (some.split <= 0)

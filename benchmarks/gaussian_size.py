@@ -28,9 +28,9 @@ import torch
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
-from crowdcore.learning import train
 from crowdcore.learning.gaussian import em, fit, space
 from crowdcore.learning.method_settings import GaussianSettings
+from testkit.training import train_as
 
 N_FEATURES, HELD = 512, 2000
 seconds: Counter[str] = Counter()
@@ -133,7 +133,8 @@ def main() -> None:
         timed(em, "_bias", "balance", "EM")
         before, peak, start = own_memory(), Peak(), time.process_time()
         began = time.perf_counter()
-        result = train(crowd, "gaussian-em", seeds=1, epochs=1, batch_size=1024, feed="stream", device=device, **given)
+        how = {"seeds": 1, "epochs": 1, "batch_size": 1024, "feed": "stream"}
+        result = train_as(crowd, "gaussian-em", device=device, **how, **given)
         wall = time.perf_counter() - began
         seconds["network"] += time.process_time() - start
         peak.ended.set()

@@ -27,6 +27,7 @@ from crowdcore.learning.training.events import EpochEvent
 from crowdcore.learning.training.loop import Replica, make_replicas
 from crowdcore.learning.training.problem import make_problem
 from crowdcore.learning.training.steps import Optimiser, Replicas, Steps
+from testkit.training import train_as
 
 METHODS = (
     "dl-mv",
@@ -67,12 +68,12 @@ def same() -> None:
     print("Largest relative difference of the loss over 5 epochs, seed 3, batches of 64:")
     run = {"epochs": 5, "batch_size": 64, "lr": 1e-3}
     for method in METHODS:
-        among = train(crowd, method, seeds=[1, 3, 5, 7], device=str(DEVICE), stack="all", **run)
+        among = train_as(crowd, method, seeds=[1, 3, 5, 7], device=str(DEVICE), stack="all", **run)
         others = {
             "alone": train(crowd, method, seeds=[3], device=str(DEVICE), **run),
-            "eager": train(crowd, method, seeds=[3], device=str(DEVICE), record=False, **run),
+            "eager": train_as(crowd, method, seeds=[3], device=str(DEVICE), record=False, **run),
             "on CPU": train(crowd, method, seeds=[3], device="cpu", **run),
-            "streamed": train(crowd, method, seeds=[3], device=str(DEVICE), feed="stream", **run),
+            "streamed": train_as(crowd, method, seeds=[3], device=str(DEVICE), feed="stream", **run),
         }
         loss = among.curves["loss"][:, 1]
         differences = {k: np.abs(r.curves["loss"][:, 0] / loss - 1).max() for k, r in others.items()}

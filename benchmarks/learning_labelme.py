@@ -23,6 +23,7 @@ from crowdcore.core.types import FloatArray
 from crowdcore.data import load_dataset
 from crowdcore.learning import methods, train
 from crowdcore.learning.presets import get
+from testkit.training import train_as
 
 # what public code calls it: (best, last, selected), their standard deviations, seeds
 Peer = tuple[str, tuple[float, ...], tuple[float, ...], int]
@@ -79,7 +80,7 @@ def accuracies(dataset: str, method: str, given: dict[str, Any], seeds: int) -> 
     if dataset == "labelme":
         results = [train(crowd, method, seeds=seeds, **given)]
     else:
-        results = [train(crowd, method, seeds=[s], holdout_seed=s, **given) for s in range(seeds)]
+        results = [train_as(crowd, method, seeds=[s], holdout_seed=s, **given) for s in range(seeds)]
     mean = np.concatenate([r.posterior("test") for r in results]).mean(0).argmax(1)
     together = 100 * float((mean == results[0].gold[results[0].split == TEST]).mean())
     return {at: 100 * np.concatenate([r.accuracy("test", at=at) for r in results]) for at in COLUMNS}, together

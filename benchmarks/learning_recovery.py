@@ -27,6 +27,7 @@ from crowdcore.data import CrowdDataset, load_dataset, simulate
 from crowdcore.data.simulate.base import as_tasks
 from crowdcore.learning import train
 from crowdcore.learning.training.metrics import omega_correlation, recovery_error, skill_correlation
+from testkit.training import train_as
 
 SEEDS = 2
 AS_PUBLISHED: dict[str, Any] = {"start": "identity", "noise_lr": 1.0}  # one learning rate, from the identity
@@ -161,7 +162,7 @@ def tanno() -> None:
         assert crowd.truth is not None and crowd.truth.worker_confusion is not None
         true = crowd.truth.worker_confusion
         for method, settings in METHODS:
-            result = train(
+            result = train_as(
                 crowd, method, seeds=SEEDS, epochs=12, lr=0.01, batch_size=64, schedule="cosine", select_on="none",
                 stack="all", **settings,
             )  # fmt: skip

@@ -28,9 +28,9 @@ from benchmarks.ccc_music import SETTINGS
 from crowdcore.core.types import FloatArray
 from crowdcore.data import load_dataset
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.learning import train
 from crowdcore.learning.presets import get
 from crowdcore.learning.results.result import TrainingResult
+from testkit.training import train_as
 
 _DEEPER: dict[str, Any] = {"backbone": "benchmarks.public_code:Deeper", "backbone_settings": {}}
 _PAIRS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {  # name -> our settings; what theirs takes
@@ -64,7 +64,9 @@ class Row(NamedTuple):
 
 def ours(music: CrowdDataset, holdout: int, settings: dict[str, Any]) -> tuple[Row, TrainingResult]:
     """Our run with one hold-out."""
-    result = train(music, seeds=[holdout], holdout_seed=holdout, **{**get("music-table").training, **settings})
+    result = train_as(
+        music, seeds=[holdout], holdout_seed=holdout, **{"method": "conal", **get("music-table").training, **settings}
+    )
     at = [100 * float(result.accuracy("test", at=epoch)[0]) for epoch in ("selected", "last", "best")]
     return Row(100 * float(result.accuracy("valid", at="selected")[0]), *at), result
 

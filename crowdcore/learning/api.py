@@ -23,7 +23,7 @@ from crowdcore.learning.ratings.conclusion import conclude_ratings
 from crowdcore.learning.ratings.problem import rating_problem
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import TrainingResult
-from crowdcore.learning.settings import SEEDS, TrainSettings
+from crowdcore.learning.settings import SEEDS, TrainSettings, drop_retired
 from crowdcore.learning.training.device import numeric_kernels, resolve_device
 from crowdcore.learning.training.events import Listener, NoteEvent
 from crowdcore.learning.training.inputs import with_inputs
@@ -204,6 +204,7 @@ def split_settings(method: type[CrowdMethod], given: Mapping[str, Any]) -> tuple
         SettingError: a setting that neither knows, or a value out of bounds.
     """
     known = set(TrainSettings.model_fields) | set(method.Settings.model_fields)
+    given = drop_retired(given, known)
     for name in given:
         if name not in known:
             raise SettingError(name, f"be a setting of the trainer or of {method.name!r}", given[name], _known(method))
@@ -299,5 +300,5 @@ def _together(
 
 
 def _problem_key(training: TrainSettings) -> str:
-    fields = {"select_on", "names", "holdout", "holdout_seed", "standardise", "backbone"}
+    fields = {"select_on", "names", "holdout", "standardise", "backbone"}
     return training.model_dump_json(include=fields)

@@ -18,20 +18,15 @@ class TrainKeywords(TypedDict, total=False):
     momentum: float
     weight_decay: float
     schedule: Literal["constant", "cosine", "step"]
-    restart_optimizer: bool
     patience: int | None
     select_on: Literal["auto", "gold", "crowd", "consensus", "holdout", "none"]
     names: Literal["as-trained", "validation-gold"]
     holdout: float
-    holdout_seed: int
     backbone: str
     backbone_settings: dict[str, Any]
     standardise: bool | Literal["auto"]
     augment: Literal["no", "affine", "affine+flip", "crop", "crop+flip"]
     precision: Literal["float32", "bfloat16"]
-    feed: Literal["auto", "device", "stream"]
-    stack: Literal["auto", "all", "none"]
-    record: bool
     deterministic: bool
     aggregator: str
     aggregator_settings: dict[str, Any]
@@ -52,7 +47,6 @@ class TrainKeywords(TypedDict, total=False):
     meta_size: int | None
     mixing_epochs: float
     n_groups: int
-    networks: int
     noise_lr: float
     normalise: Literal["none", "worker", "both"]
     omega_input: Literal["features", "task"]

@@ -22,7 +22,7 @@ from crowdcore.data.media import image_names
 from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.learning import backbones as networks, methods
 from crowdcore.learning.method_settings import METHODS, RATING_METHODS
-from crowdcore.learning.settings import BACKBONES, TrainSettings
+from crowdcore.learning.settings import BACKBONES, TrainSettings, drop_retired
 
 Kind = Literal["classes", "ratings"]
 """What the labels are, which decides the methods; tags are classes."""
@@ -198,6 +198,7 @@ def read_method(line: str, kind: Kind = "classes") -> tuple[str, dict[str, Any]]
     """
     method, settings = spelling.read(line)
     own = about_method(method, kind).settings
+    settings = drop_retired(settings, own.model_fields)
     for name in settings:
         if name not in own.model_fields and name not in OWN_TRAINING:
             known = ", ".join([*own.model_fields, *OWN_TRAINING])

@@ -113,18 +113,6 @@ class TaskConfusionSettings(Settings):
     )
 
 
-class EnsembleSettings(Settings):
-    """How many networks learn the same targets."""
-
-    networks: int = setting(
-        1,
-        "Networks",
-        "Networks of gaussian-em that learn its posterior side by side and predict by their mean.",
-        ge=1,
-        le=50,
-    )
-
-
 class FoldSettings(Settings):
     """Settings of methods that may predict out of fold."""
 
@@ -227,7 +215,7 @@ class AnnotMixSettings(TaskConfusionSettings):
     """Settings of Annot-Mix."""
 
 
-class AutoSettings(FeaturesSeen, EnsembleSettings):
+class AutoSettings(FeaturesSeen):
     """Settings of auto."""
 
     chosen: str = setting(
@@ -390,7 +378,7 @@ class DlEmSettings(EmSettings):
     )
 
 
-class GaussianEmSettings(GaussianSettings, EnsembleSettings):
+class GaussianEmSettings(GaussianSettings):
     """Settings of the method."""
 
     label_smoothing: float = setting(

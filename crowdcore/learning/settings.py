@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -15,6 +18,60 @@ SEEDS = 6
 
 swept: dict[str, Any] = {"swept": True}
 """``Field(..., json_schema_extra=swept)``: replicas of one stack may differ in this setting."""
+
+
+RETIRED: Mapping[str, tuple[Any, str]] = {
+    "feed": ("auto", "inputs are kept on the device where they fit"),
+    "stack": ("auto", "replicas train side by side where it pays"),
+    "record": (True, "steps are recorded where it pays"),
+    "restart_optimizer": (False, "conal with variant='authors' restarts the optimiser by itself"),
+    "holdout_seed": (0, "the same tasks are held out in every run"),
+    "networks": (1, "several networks predicted no better than one"),
+}
+"""Settings of earlier releases -> their default, and what holds now; calls and recorded runs may still name them."""
+
+
+def drop_retired(settings: Mapping[str, Any], known: Collection[str] = ()) -> dict[str, Any]:
+    """The settings without `RETIRED` ones, save those that a method has itself; a warning names those that differ."""
+    for name, value in settings.items():
+        if name in RETIRED and name not in known and value != RETIRED[name][0]:
+            warnings.warn(f"The setting {name!r} has no effect any more: {RETIRED[name][1]}.", DeprecationWarning, 2)
+    return {name: value for name, value in settings.items() if name not in RETIRED or name in known}
+
+
+class Execution(NamedTuple):
+    """How training is carried out, which no user needs to choose: tests and benchmarks compare the ways.
+
+    Attributes:
+        feed: whether inputs are kept on the device, or every batch is gathered on the host ("stream").
+        stack: whether replicas train side by side ("all"), one after another ("none"), or as it pays.
+        record: whether a step is recorded once and replayed, where the run is long enough.
+        holdout_seed: which tasks are held out.
+    """
+
+    feed: Literal["auto", "device", "stream"] = "auto"
+    stack: Literal["auto", "all", "none"] = "auto"
+    record: bool = True
+    holdout_seed: int = 0
+
+
+_USUAL = Execution()
+_execution: ContextVar[Execution] = ContextVar("execution", default=_USUAL)
+
+
+def execution() -> Execution:
+    """How training is carried out here."""
+    return _execution.get()
+
+
+@contextmanager
+def executing(**changes: Any) -> Iterator[None]:
+    """Carry out training in another way, inside a ``with``."""
+    token = _execution.set(execution()._replace(**changes))
+    try:
+        yield
+    finally:
+        _execution.reset(token)
 
 
 class TrainSettings(Settings):
@@ -34,11 +91,6 @@ class TrainSettings(Settings):
         default="constant",
         title="Learning-rate schedule",
         description="Learning rate over epochs: constant, cosine to 0, or times 0.1 at 1/2 and 3/4.",
-    )
-    restart_optimizer: bool = Field(
-        default=False,
-        title="Restart the optimiser every epoch",
-        description="Forget the optimiser's moments at every epoch.",
     )
     patience: int | None = Field(
         default=None,
@@ -65,9 +117,6 @@ class TrainSettings(Settings):
         title="Held-out share of training tasks",
         description="Share of train tasks held out when there is no valid split.",
     )
-    holdout_seed: int = Field(
-        default=0, ge=0, title="Seed of the held-out tasks", description="Which tasks are held out."
-    )
     backbone: str = Field(
         default="mlp", title="Network", description="Name of a classifier network, or 'package.module:Class'."
     )
@@ -87,21 +136,6 @@ class TrainSettings(Settings):
     )
     precision: Literal["float32", "bfloat16"] = Field(
         default="float32", title="Precision", description="Arithmetic of the network."
-    )
-    feed: Literal["auto", "device", "stream"] = Field(
-        default="auto",
-        title="Where inputs are kept",
-        description="Keep all inputs on the device, or gather every batch on the host (memory flat in N).",
-    )
-    stack: Literal["auto", "all", "none"] = Field(
-        default="auto",
-        title="Seeds side by side",
-        description="Train replicas side by side, or one after another; auto: where it pays.",
-    )
-    record: bool = Field(
-        default=True,
-        title="Record and replay steps",
-        description="Record a step once and replay it, where the run is long enough.",
     )
     deterministic: bool = Field(
         default=False, title="Deterministic kernels", description="Use deterministic kernels only (slower on CUDA)."

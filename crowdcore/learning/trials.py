@@ -257,7 +257,7 @@ def train_chosen(
     """
     shared = {k: v for k, v in given.items() if k in TrainSettings.model_fields}
     own: Any = method.Settings(**{k: v for k, v in given.items() if k not in shared})
-    candidates = [_line(name, own.model_copy(update={"networks": 1})) for name in method.candidates]
+    candidates = [_line(name, own) for name in method.candidates]
     trained = 0.75 * REPLICAS * FOLDS * len(candidates)
     trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, trained / (trained + len(seeds)))
     choice: Choice | None = None

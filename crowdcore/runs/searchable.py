@@ -8,7 +8,7 @@ from crowdcore.learning.settings import TrainSettings
 from crowdcore.runs.space import Choice, Range
 
 # Settings that say how to judge or where to compute, not what to learn.
-_FIXED = {"backbone", "backbone_settings", "select_on", "holdout", "holdout_seed", "feed", "stack", "record"}
+_FIXED = {"backbone", "backbone_settings", "select_on", "holdout"}
 _FIXED |= {"standardise", "deterministic", "precision", "epochs", "patience"}
 _OF_CLASSES = {"names", "augment"}
 _PAPERS = {"embedding": (20, 80), "regularisation": (1e-6, 1e-4), "strength": (1e-3, 1e-1), "lr": (1e-4, 1e-2)}

@@ -11,7 +11,7 @@ from crowdcore.core import spelling
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import check_settings
 from crowdcore.learning import learners, presets
-from crowdcore.learning.settings import SEEDS, TrainSettings
+from crowdcore.learning.settings import SEEDS, TrainSettings, drop_retired
 from crowdcore.runs import RunSpec
 from dashboard.services.opening import kind, labelled
 from dashboard.services.runs import forget, spelled
@@ -59,11 +59,12 @@ def draft_of(name: str, spec: RunSpec) -> Draft:
     """The draft that starts a run on a dataset once more."""
     own = learners.about_method(spec.method, kind(name)).settings.model_fields
     network = _NETWORK if _NETWORK["backbone"] in learners.backbones(labelled(name)) else {}
+    settings = drop_retired(spec.settings, own)
     return {
-        "methods": [learners.own_line(spec.method, spec.settings, kind(name))],
+        "methods": [learners.own_line(spec.method, settings, kind(name))],
         "seeds": spelling.spell_seeds(spec.seeds),
         "device": spec.device,
-        "training": {**network, **{k: v for k, v in spec.settings.items() if k not in own}},
+        "training": {**network, **{k: v for k, v in settings.items() if k not in own}},
     }
 
 
@@ -104,7 +105,7 @@ def read_draft(name: str, line: str, trusted: str = "") -> Draft:
     Raises:
         SettingError: a setting that does not exist, a value it does not take, or a network that is not listed.
     """
-    training = spelling.read_settings(line)
+    training = drop_retired(spelling.read_settings(line))
     networks = learners.backbones(labelled(name))
     seeds, device = str(training.pop("seeds", SEEDS)), str(training.pop("device", "auto"))
     network = training.get("backbone")

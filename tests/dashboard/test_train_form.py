@@ -107,7 +107,7 @@ def test_the_picker_finds_methods_by_name_and_by_title() -> None:
     [
         ("train-1-epochs", 0, "`Epochs` must be at least 1, but got 0."),
         ("train-1-training-lr-open", -1.0, "`Learning rate` must be more than 0, but got -1.0."),
-        ("train-1-training-holdout_seed-open", -1, "must be at least 0, but got -1."),
+        ("train-1-training-weight_decay-open", -1.0, "must be at least 0, but got -1.0."),
         ("train-1-network-mlp-dropout", 1.0, "`Dropout (share)` must be less than 1, but got 1.0."),
         ("own-conal-embedding-open", 0, "must be at least 1, but got 0."),
         ("train-1-seeds", "some", "`Seeds` must be how many"),
@@ -131,7 +131,7 @@ def test_a_reload_keeps_every_value() -> None:
     test.number_input(key="train-1-epochs").set_value(7)
     test.text_input(key="train-1-seeds").set_value("3, 7")
     test.number_input(key="train-1-training-lr-open").set_value(0.001)
-    test.selectbox(key="train-1-training-restart_optimizer-open").set_value(True)
+    test.selectbox(key="train-1-training-deterministic-open").set_value(True)
     test.number_input(key="train-1-network-mlp-hidden").set_value(16)
     test.selectbox(key="train-1-device").set_value("cpu")
     test.number_input(key="own-conal-embedding-open").set_value(40)
@@ -144,7 +144,7 @@ def test_a_reload_keeps_every_value() -> None:
     for name in ("method", "settings", "seeds", "device"):
         assert getattr(second.spec, name) == getattr(first.spec, name)
     assert first.spec.seeds == (3, 7)
-    own = {"lr": 0.001, "restart_optimizer": True, "embedding": 40}
+    own = {"lr": 0.001, "deterministic": True, "embedding": 40}
     assert first.spec.settings == {"epochs": 7, "backbone_settings": {"hidden": 16}, **own}
 
 

@@ -13,6 +13,7 @@ from crowdcore.data.rows import Rows
 from crowdcore.learning import EpochEvent, NoteEvent, split_settings, train
 from crowdcore.learning.methods import get
 from crowdcore.learning.training.loop import DivergedError
+from testkit.training import train_as
 from tests.learning.helpers import featured_crowd
 
 
@@ -41,13 +42,15 @@ def test_events_tell_how_it_goes(crowd):
 
 def test_replicas_one_after_another_count_to_one(crowd):
     done = []
-    train(crowd, "vanilla", seeds=2, epochs=2, stack="none", on_event=lambda e: done.append(getattr(e, "done", None)))
+    train_as(
+        crowd, "vanilla", seeds=2, epochs=2, stack="none", on_event=lambda e: done.append(getattr(e, "done", None))
+    )
     assert done[1:] == pytest.approx([0.25, 0.5, 0.75, 1])
 
 
 def test_stopping_leaves_what_there_is(crowd):
     seen = []
-    result = train(
+    result = train_as(
         crowd, "vanilla", seeds=3, epochs=9, stack="none", on_event=seen.append, should_stop=lambda: len(seen) > 12
     )
     assert result.seeds == (0, 1)
@@ -60,7 +63,7 @@ def test_recovery_errors_are_followed_when_the_truth_is_known(crowd):
 
     true = np.tile(np.eye(3), (5, 1, 1))
     known = replace(crowd, truth=SimulatedTruth(worker_confusion=true, common_confusion=np.eye(3)))
-    result = train(known, "conal", seeds=2, epochs=2, stack="all")
+    result = train_as(known, "conal", seeds=2, epochs=2, stack="all")
     for kind, found, truth in [
         ("worker", result.worker_confusion, true),
         ("common", result.common_confusion, np.eye(3)),
@@ -91,7 +94,7 @@ def test_recovery_errors_are_followed_when_the_truth_is_known(crowd):
 )
 def test_bad_settings_are_sentences(crowd, settings, match):
     with pytest.raises(CrowdError, match=match):
-        train(crowd, **{"seeds": 1, "epochs": 1, **settings})
+        train_as(crowd, **{"method": "conal", "seeds": 1, "epochs": 1, **settings})
 
 
 def test_divergence_is_told(crowd):
@@ -101,7 +104,8 @@ def test_divergence_is_told(crowd):
 
 def test_the_authors_variant_brings_its_training_along():
     training, settings = split_settings(get("conal"), {"variant": "authors"})
-    assert (training.batch_size, training.lr, training.restart_optimizer) == (1024, 0.01, True)
+    assert (training.batch_size, training.lr) == (1024, 0.01)
+    assert get("conal").begins_phase(settings, 1, 100)
     assert (settings.variant, settings.normalise, settings.noise_lr) == ("authors", "both", 1.0)
     assert split_settings(get("conal"), {"variant": "authors", "lr": 0.1})[0].lr == 0.1
 
@@ -121,13 +125,13 @@ def forget_beyond(monkeypatch, limit):
 
 
 def test_full_memory_first_splits_the_stack_then_the_batch(crowd, monkeypatch):
-    plain = train(crowd, "vanilla", seeds=3, epochs=2, batch_size=16, stack="all")
+    plain = train_as(crowd, "vanilla", seeds=3, epochs=2, batch_size=16, stack="all")
     forget_beyond(monkeypatch, 33)
-    halved = train(crowd, "vanilla", seeds=3, epochs=2, batch_size=16, stack="all")
+    halved = train_as(crowd, "vanilla", seeds=3, epochs=2, batch_size=16, stack="all")
     assert any("2 replicas train side by side" in note for note in halved.notes)
     np.testing.assert_allclose(plain.curves["loss"], halved.curves["loss"], rtol=1e-5)
     forget_beyond(monkeypatch, 8)
-    smaller = train(crowd, "vanilla", seeds=3, epochs=2, batch_size=16, stack="all")
+    smaller = train_as(crowd, "vanilla", seeds=3, epochs=2, batch_size=16, stack="all")
     assert any("batches of 8 tasks" in note for note in smaller.notes)
     assert smaller.training["batch_size"] == 8
     forget_beyond(monkeypatch, 0)
@@ -165,11 +169,12 @@ def test_adam_is_torchs_and_restarting_forgets():
     for restart in (False, True):
         start = torch.randn(4)
         ours, theirs = start.clone().requires_grad_(), start.clone().requires_grad_()
-        optimiser = Optimiser([ours], TrainSettings(lr=0.1, restart_optimizer=restart))
+        optimiser = Optimiser([ours], TrainSettings(lr=0.1))
         reference = torch.optim.Adam([theirs], lr=0.1)
         for epoch in range(3):
             optimiser.start_epoch(epoch)
             if restart:
+                optimiser.forget()
                 reference = torch.optim.Adam([theirs], lr=0.1)
             for p, o in ((ours, optimiser), (theirs, reference)):
                 p.grad = (p.detach() - 1) ** 3

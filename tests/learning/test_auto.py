@@ -160,29 +160,3 @@ def test_unlabelled_features_are_for_the_candidates_that_use_them(simple):
     own = methods.get("auto").Settings(unlabelled="validation")
     assert trials._line("gaussian-em", own) == "gaussian-em unlabelled=validation"
     assert trials._line("dl-em", own) == "dl-em"
-
-
-def test_several_networks_predict_but_are_not_tried(monkeypatch, short_trials):
-    tried: list = []
-    usual = trials.Trials.choice
-
-    def noted(self, candidates):
-        tried.extend(candidates)
-        return usual(self, candidates)
-
-    monkeypatch.setattr(trials.Trials, "choice", noted)
-    monkeypatch.setattr(methods.get("auto"), "candidates", ("gaussian-em", "dl-mv"))
-    crowd = featured_crowd(n_tasks=120)
-    several, one = (train(crowd, "auto", **RUN, select_on="none", networks=n) for n in (2, 1))
-    assert tried == ["gaussian-em", "dl-mv"] * 2
-    assert several.candidates.equals(one.candidates)
-    assert "gaussian-em networks=2" in several.settings["chosen"] and "networks" not in one.settings["chosen"]
-    assert "dl-mv networks" not in several.settings["chosen"]
-    assert several.probabilities["selected"].shape == one.probabilities["selected"].shape
-    assert not np.array_equal(several.probabilities["selected"], one.probabilities["selected"])
-
-
-def test_what_was_chosen_before_may_have_its_own_number_of_networks():
-    own = methods.get("auto").Settings(networks=4)
-    assert trials._line("gaussian-em rounds=3", own) == "gaussian-em networks=4 rounds=3"
-    assert trials._line("gaussian-em networks=2", own) == "gaussian-em networks=2"

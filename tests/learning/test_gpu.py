@@ -13,6 +13,7 @@ from crowdcore.learning import TrainSettings, methods, train
 from crowdcore.learning.gaussian.fit import choose_gaussians
 from crowdcore.learning.method_settings import GaussianSettings
 from crowdcore.learning.training.problem import make_problem
+from testkit.training import train_as
 from tests.learning.helpers import featured_crowd
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -26,7 +27,7 @@ def test_device_stack_recording_and_streaming_do_not_matter(method, monkeypatch)
     crowd = featured_crowd()
     reference = train(crowd, method, seeds=[3], device="cpu", **RUN).curves["loss"][:, 0]
     for seeds, settings in [([3], {}), ([1, 3, 4], {}), ([1, 3], {"record": False}), ([1, 3], {"feed": "stream"})]:
-        loss = train(crowd, method, seeds=seeds, device="cuda", **RUN, **settings).curves["loss"]
+        loss = train_as(crowd, method, seeds=seeds, device="cuda", **RUN, **settings).curves["loss"]
         np.testing.assert_allclose(loss[:, seeds.index(3)], reference, rtol=1e-3)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from crowdcore.learning import fit_rating_topics, fit_topics, methods, train, train_ratings
+from crowdcore.learning import fit_rating_topics, fit_topics, methods, train_ratings
 from crowdcore.learning.ratings.methods import METHODS
+from testkit.training import train_as
 from tests.learning import test_rating_topics, test_topics
 from tests.learning.backbones.test_backbones import with_images
 from tests.learning.elsewhere import Elsewhere, ImaginedGraph, imagined_gpu
@@ -48,9 +49,9 @@ def test_every_method_trains_there_as_here(method: str, feed: str, monkeypatch: 
     monkeypatch.setattr("crowdcore.learning.training.loop._WORTH_RECORDING", 1)
     crowd = featured_crowd()
     settings = {**RUN, "feed": feed, **FEW.get(method, {})}
-    here = train(crowd, method, device="cpu", record=False, **settings)
+    here = train_as(crowd, method, device="cpu", record=False, **settings)
     with imagined_gpu():
-        there = train(crowd, method, device="cuda", **settings)
+        there = train_as(crowd, method, device="cuda", **settings)
     np.testing.assert_allclose(there.curves["loss"], here.curves["loss"], rtol=1e-5)
     np.testing.assert_allclose(there.probabilities["last"], here.probabilities["last"], rtol=0, atol=1e-3)
 
@@ -71,9 +72,9 @@ def test_images_and_sentences_do(backbone: str, monkeypatch: pytest.MonkeyPatch)
     settings: dict[str, Any] = {"backbone": backbone, "epochs": 1, "batch_size": 15, "seeds": 2}
     small = {"width": 8, "hidden": 16} if backbone == "cnn" else SMALL
     settings |= {"backbone_settings": small, "augment": "crop+flip" if backbone == "cnn" else "no"}
-    here = train(crowd, "crowd-layer", device="cpu", record=False, **settings)
+    here = train_as(crowd, "crowd-layer", device="cpu", record=False, **settings)
     with imagined_gpu():
-        there = train(crowd, "crowd-layer", device="cuda", **settings)
+        there = train_as(crowd, "crowd-layer", device="cuda", **settings)
     np.testing.assert_allclose(there.curves["loss"], here.curves["loss"], rtol=1e-5)
 
 

@@ -21,6 +21,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import Labelled
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import TrainingResult
+from crowdcore.learning.settings import RETIRED
 
 Facts: TypeAlias = Mapping[str, Any]
 R = TypeVar("R", bound=TrainingResult | RatingsResult)
@@ -37,7 +38,10 @@ def facts(result: TrainingResult | RatingsResult, dataset: Labelled | None = Non
         result: the run's result.
         dataset: its dataset; adds the settings of its simulation, and counts.
     """
-    properties: dict[str, Any] = {"method": result.method, **_flat(result.training), **_flat(result.settings)}
+    settings = {
+        name: v for name, v in {**result.training, **result.settings}.items() if RETIRED.get(name, (...,))[0] != v
+    }
+    properties: dict[str, Any] = {"method": result.method, **_flat(settings)}
     properties |= {"dataset": result.dataset, "fingerprint": result.fingerprint[:8]}
     numbers = re.findall(r"\d+(?:\.\d+)?", result.dataset)
     properties |= {f"{_NAME}number {k}": float(n) for k, n in enumerate(numbers, 1)}

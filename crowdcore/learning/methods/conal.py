@@ -42,7 +42,6 @@ class Conal(CommonNoise):
             "normalise": "both",
             "start": "identity",
             "batch_size": 1024,
-            "restart_optimizer": True,
         },
     }
 
@@ -60,6 +59,11 @@ class Conal(CommonNoise):
         self.omega_network = OmegaNetwork(
             problem, settings.embedding, source, settings.normalise, free=settings.variant == "mixture"
         )
+
+    @classmethod
+    def begins_phase(cls, settings: Any, epoch: int, epochs: int) -> bool:
+        """The authors' code makes a fresh optimiser every epoch."""
+        return bool(settings.variant == "authors")
 
     @torch.no_grad()
     def start_from(self, confusion: Tensor) -> None:

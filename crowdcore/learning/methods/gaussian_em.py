@@ -14,7 +14,6 @@ from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.gaussian.fit import Chosen, fit_alternating, without_last_layer
 from crowdcore.learning.gaussian.space import Space
 from crowdcore.learning.method_settings import GaussianEmSettings, GaussianSettings
-from crowdcore.learning.networks.network import Ensemble
 from crowdcore.learning.networks.ops import log_softmax, softmax
 from crowdcore.learning.networks.targets import cross_entropy
 from crowdcore.learning.training.data import Batch
@@ -31,7 +30,7 @@ class WithGaussians(nn.Module):
     A network that learnt smoothed targets ``(1 - ε) q + ε / C`` says as much: its probabilities are put back.
 
     Args:
-        network: what is trained, alone or as an ensemble.
+        network: what is trained.
         features: what makes the Gaussians' features from inputs.
         spread: ε.
     """
@@ -88,10 +87,9 @@ class GaussianEm(CrowdMethod):
 
     @classmethod
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
-        """A network, or several, and room for Gaussian classes."""
+        """A network, and room for Gaussian classes."""
         features = without_last_layer(network(n_classes)) if settings.alternate else nn.Identity()
-        trained = network(n_classes) if settings.networks == 1 else Ensemble(network, n_classes, settings.networks)
-        return WithGaussians(trained, features, settings.label_smoothing)
+        return WithGaussians(network(n_classes), features, settings.label_smoothing)
 
     @classmethod
     def targets(cls, problem: Problem, settings: Any) -> AnyArray:
@@ -120,12 +118,10 @@ class GaussianEm(CrowdMethod):
         return log_softmax(self.classifier.beside(features, fixed))  # type: ignore[operator]
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Cross-entropy with the targets, of all networks together."""
+        """Cross-entropy with the targets."""
         assert batch.target is not None
-        trained: Any = self.classifier.network
-        networks = trained.networks if isinstance(trained, Ensemble) else [trained]
-        terms = [cross_entropy(log_softmax(network(batch.features)), batch.target) for network in networks]
-        return {"cross_entropy": sum(terms[1:], terms[0])}
+        network: Any = self.classifier.network
+        return {"cross_entropy": cross_entropy(log_softmax(network(batch.features)), batch.target)}
 
     def recovered(self) -> Recovered:
         """The workers' confusions that EM found, as a common one and their own; the posterior of training tasks."""

@@ -11,7 +11,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS
 from crowdcore.data.ratings import RatingDataset
-from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.settings import TrainSettings, execution
 from crowdcore.learning.training.inputs import prepare_on
 from crowdcore.learning.training.problem import Problem
 
@@ -76,7 +76,7 @@ def rating_problem(dataset: RatingDataset, training: TrainSettings) -> RatingPro
 
     Args:
         dataset: tasks with features, ratings on some of them.
-        training: ``select_on``, ``holdout``, ``holdout_seed`` and ``standardise`` count here.
+        training: ``select_on``, ``holdout`` and ``standardise`` count here.
 
     Raises:
         DataError: no features or ratings, too few tasks, nothing to validate on.
@@ -126,9 +126,10 @@ def _roles(dataset: RatingDataset, training: TrainSettings) -> tuple[IntArray, s
             raise DataError(f"{dataset.name} has no valid split", "Pass select_on='holdout', 'crowd' or 'none'.")
         role[role == VALID] = UNUSED
         train = np.flatnonzero(role == TRAIN)
-        held = np.random.default_rng(training.holdout_seed).permutation(train)[: round(training.holdout * len(train))]
+        seed = execution().holdout_seed
+        held = np.random.default_rng(seed).permutation(train)[: round(training.holdout * len(train))]
         role[held] = VALID
-        where = f"{len(held)} training tasks held out (seed {training.holdout_seed})"
+        where = f"{len(held)} training tasks held out (seed {seed})"
     valid = role == VALID
     known, rated = ~np.isnan(dataset.gold[valid]), dataset.annotated[valid]
     if choice in ("crowd", "consensus") or (choice != "gold" and not known.any()):

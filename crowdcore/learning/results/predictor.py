@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.learning import methods
+from crowdcore.learning.networks.ensemble import Ensemble
 from crowdcore.learning.networks.network import make_network
-from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.settings import TrainSettings, drop_retired
 
 if TYPE_CHECKING:
     from crowdcore.learning.results.result import TrainingResult
@@ -61,13 +62,16 @@ def _cuts(features: AnyArray, words: bool) -> AnyArray:
 
 def classifiers(result: TrainingResult) -> Iterator[nn.Module]:
     """The selected classifier of every seed, from prepared inputs to logits of the named classes, on the CPU."""
-    training = TrainSettings(**result.training)
+    training = TrainSettings(**drop_retired(result.training))
+    n_networks = result.settings.get("networks", 1)
     for s in range(len(result.seeds)):
         with torch.random.fork_rng(devices=[]):
             network = make_network(training, result.input_shape)
             method, n_classes = methods.get(result.method), len(result.classes)
-            own = method.Settings(**result.settings)
-            classifier = method.make_classifier(network, n_classes, result.n_workers, own)
+            own = method.Settings(**{k: v for k, v in result.settings.items() if k in method.Settings.model_fields})
+            classifier: Any = method.make_classifier(network, n_classes, result.n_workers, own)
+            if n_networks > 1 and not method.candidates:  # of gaussian-em in crowdcore 0.2
+                classifier.network = Ensemble(network, n_classes, n_networks)
         state = {k.removeprefix(_PREFIX): v[s] for k, v in result.model.items() if k.startswith(_PREFIX)}
         classifier.load_state_dict({k: torch.tensor(v) for k, v in state.items()})
         order = result.names["selected"][s]

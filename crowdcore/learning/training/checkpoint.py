@@ -22,6 +22,7 @@ from torch import Tensor
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.learning.settings import drop_retired
 from crowdcore.learning.training.evaluation import KeptEpochs
 from crowdcore.learning.training.steps import Optimiser, Replicas
 
@@ -198,6 +199,7 @@ class Checkpoint:
             return 0
         metadata, saved = last
         identity = json.loads(metadata["identity"])
+        identity["training"] = drop_retired(identity.get("training", {}))
         differing = [k for k, v in self.identity.items() if identity.get(k) != json.loads(json.dumps(v))]
         if differing:
             raise SettingError(

@@ -19,7 +19,7 @@ from crowdcore.learning.networks.network import make_network
 from crowdcore.learning.ratings.evaluation import RatingEvaluation
 from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.selection_score import selecting
-from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.settings import TrainSettings, execution
 from crowdcore.learning.training.checkpoint import Checkpoint, Selection, State
 from crowdcore.learning.training.data import Data, make_feed
 from crowdcore.learning.training.evaluation import Evaluation, KeptEpochs, fetch, predict
@@ -153,7 +153,7 @@ def may_record(data: Data, method: type[CrowdMethod], training: TrainSettings) -
     pure = method.stackable and ":" not in training.backbone
     # Deterministic sums on CUDA sort, and wait.
     capturable = data.device.type == "cpu" or (method.capturable and not training.deterministic)
-    wanted = training.record and pure and capturable and data.resident and alike and n_steps >= _WORTH_RECORDING
+    wanted = execution().record and pure and capturable and data.resident and alike and n_steps >= _WORTH_RECORDING
     return wanted and find_recorder(data.device) is not None
 
 

@@ -15,7 +15,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset, refuse_unlabelled
 from crowdcore.data.rows import Rows
-from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.settings import TrainSettings, execution
 from crowdcore.learning.training.inputs import Preparation, input_rows, prepare_on
 
 TRAIN, VALID, TEST = range(3)
@@ -150,7 +150,7 @@ def make_problem(
 
     Args:
         dataset: tasks with features, annotations on some of them.
-        training: ``select_on``, ``holdout``, ``holdout_seed``, ``standardise`` and ``names`` count here.
+        training: ``select_on``, ``holdout``, ``standardise`` and ``names`` count here.
         images: the network wants images where there are both.
         worker_features: (n_workers, F) what is known about the workers.
         device: see `Problem`.
@@ -247,14 +247,14 @@ def _roles(dataset: CrowdDataset, present: BoolArray, training: TrainSettings) -
     role[held] = VALID
     known = choice != "crowd" and bool(len(held)) and bool((dataset.gold[held] >= 0).all())
     what = "gold labels" if known else "majority vote"
-    return role, f"{what} of {len(held)} training tasks held out (seed {training.holdout_seed})"
+    return role, f"{what} of {len(held)} training tasks held out (seed {execution().holdout_seed})"
 
 
 def _held_out(dataset: CrowdDataset, train: IntArray, training: TrainSettings) -> IntArray:
     """Some training tasks; of sentences, all training tasks of some."""
     units = train if dataset.sentences is None else dataset.sentences.of_task[train]
     known = np.unique(units)
-    held = np.random.default_rng(training.holdout_seed).permutation(known)[: round(training.holdout * len(known))]
+    held = np.random.default_rng(execution().holdout_seed).permutation(known)[: round(training.holdout * len(known))]
     return held if dataset.sentences is None else train[np.isin(units, held)]
 
 

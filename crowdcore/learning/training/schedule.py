@@ -23,7 +23,7 @@ from crowdcore.data.ratings import Labelled
 from crowdcore.learning import backbones
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.results.result import TrainingResult
-from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.settings import TrainSettings, execution
 from crowdcore.learning.training.checkpoint import GENERATIONS, Checkpoint
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.device import is_out_of_memory
@@ -130,11 +130,11 @@ def _group_key(method: type[CrowdMethod], job: Job) -> str:
 def _stack_size(session: Session, training: TrainSettings, problem: Problem, n: int) -> int:
     own_backbone = ":" in training.backbone
     can = session.method.stackable and (own_backbone or not backbones.fills_device(training.backbone))
-    if training.stack == "all" and not can:
+    if execution().stack == "all" and not can:
         raise SettingError("stack", f"be 'auto' or 'none' for {session.method.name} on {training.backbone}", "all")
-    if training.stack == "none" or not can:
+    if execution().stack == "none" or not can:
         return 1
-    if training.stack == "all":
+    if execution().stack == "all":
         return n
     small = min(training.batch_size, problem.n_train) <= _CPU_STACK
     return n if not own_backbone and (session.device.type == "cuda" or small) else 1
@@ -144,7 +144,7 @@ def _run_group(
     session: Session, number: int, group: list[Job], problem: Problem, targets: AnyArray | None, n_jobs: int
 ) -> list[tuple[Job, Outcome]]:
     size = _stack_size(session, group[0].training, problem, len(group))
-    resident = {"auto": None, "device": True, "stream": False}[group[0].training.feed]
+    resident = {"auto": None, "device": True, "stream": False}[execution().feed]
     while True:
         training = session.used(group[0].training)
         done = session.done

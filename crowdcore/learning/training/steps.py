@@ -163,12 +163,10 @@ class Optimiser:
             value.zero_()
 
     def start_epoch(self, epoch: int) -> None:
-        """Set the learning rate of an epoch (from 0); reset the moments if ``restart_optimizer`` is set."""
+        """Set the learning rate of an epoch (from 0)."""
         lr = learning_rate(self.training, epoch)
         for group in self._inner.param_groups:
             group["lr"].fill_(lr * group["rate"])
-        if self.training.restart_optimizer:
-            self.forget()
 
     def step(self) -> None:
         """Apply the gradients."""

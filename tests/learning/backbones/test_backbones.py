@@ -16,6 +16,7 @@ from crowdcore.data.rows import Rows
 from crowdcore.learning import backbones, train
 from crowdcore.learning.networks.layers import Dropout
 from crowdcore.learning.networks.network import Augment, Crop
+from testkit.training import train_as
 from tests.learning.helpers import featured_crowd
 
 
@@ -79,7 +80,7 @@ def test_ones_own_network_by_import_path():
     assert network.layers[2].__class__ is Dropout
     crowd = featured_crowd()
     alone = train(crowd, "crowd-layer", seeds=2, epochs=3, **OWN)
-    stacked = train(crowd, "crowd-layer", seeds=2, epochs=3, stack="all", **OWN)
+    stacked = train_as(crowd, "crowd-layer", seeds=2, epochs=3, stack="all", **OWN)
     np.testing.assert_allclose(alone.curves["loss"], stacked.curves["loss"], rtol=1e-4)
 
 

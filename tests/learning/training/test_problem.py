@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.settings import TrainSettings, executing
 from crowdcore.learning.training.problem import make_problem
 from tests.learning.helpers import featured_crowd
 
@@ -52,7 +52,8 @@ def test_without_valid_split_a_tenth_is_held_out_by_seed():
     held = problem.order[problem.splits["valid"]]
     assert not np.intersect1d(held, problem.order[: problem.n_train]).size
     assert (crowd.split[held] == 0).all()
-    other = make_problem(crowd, TrainSettings(holdout_seed=1))
+    with executing(holdout_seed=1):
+        other = make_problem(crowd, TrainSettings())
     assert not np.array_equal(held, other.order[other.splits["valid"]])
     without_gold = make_problem(replace(crowd, gold=None), TrainSettings())
     assert without_gold.validated_on == "majority vote of 4 training tasks held out (seed 0)"

@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from crowdcore.learning import methods, sweep, train
+from crowdcore.learning import methods, sweep
+from testkit.training import train_as
 from tests.learning.helpers import featured_crowd
 
 MODELS = [name for name in methods.names() if not methods.get(name).candidates]
@@ -15,7 +16,7 @@ RUN = {"epochs": 4, "batch_size": 13, "select_on": "gold", "lr": 0.01, "stack": 
 
 
 def run(crowd, method, seeds, **settings):
-    return train(crowd, method, seeds=seeds, device="cpu", **{**RUN, **settings})
+    return train_as(crowd, method, seeds=seeds, device="cpu", **{**RUN, **settings})
 
 
 @cache
