@@ -25,7 +25,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.data import load_dataset, simulate
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.simulate.base import as_tasks
-from crowdcore.learning import train
+from testkit.training import train_as
 
 METHODS = ("gaussian-em", "dl-em", "conal")
 N_TRAIN, N_VALID, N_TEST, N_CLASSES, N_FEATURES = 250, 20, 1000, 5, 12
@@ -168,11 +168,11 @@ def told(name: str, gold: str, seed: int) -> tuple[dict[str, float], np.ndarray,
 def accuracies(crowd: CrowdDataset, select_on: str) -> tuple[dict[str, float], np.ndarray, float]:
     """Test accuracy in percent of every method and of auto; what auto gives each to weigh; its seconds."""
     found = {
-        method: 100 * float(train(crowd, method, select_on=select_on, **SETTINGS).accuracy(ensemble=True)[0])
+        method: 100 * float(train_as(crowd, method, select_on=select_on, **SETTINGS).accuracy(ensemble=True)[0])
         for method in METHODS
     }
     began = time.perf_counter()
-    result = train(crowd, "auto", select_on=select_on, **SETTINGS)
+    result = train_as(crowd, "auto", select_on=select_on, **SETTINGS)
     found["auto"] = 100 * float(result.accuracy(ensemble=True)[0])
     tried = result.candidates
     weight = tried.set_index(tried["candidate"].str.split().str[0])["weight"].reindex(METHODS).fillna(0).to_numpy()

@@ -226,7 +226,7 @@ def memory() -> None:
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
         method = methods.get("conal")
-        training, own = split_settings(method, {"batch_size": 512, "feed": "stream", "select_on": "none"})
+        training, own = split_settings(method, {"batch_size": 512, "select_on": "none"})
         problem = make_problem(crowd, training)
         data = Data(problem, DEVICE, resident=False)
         replicas = Replicas(make_replicas(problem, method, [Replica(own, 0)], training), DEVICE)

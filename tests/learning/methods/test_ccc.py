@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from crowdcore.learning import train
 from crowdcore.learning.base import EpochContext
+from testkit.training import train_as
 from tests.learning.helpers import built, featured_crowd, gradients, objective
 from tests.learning.methods import oracle
 
@@ -68,9 +68,9 @@ def test_every_step_begins_without_a_correction():
 
 def test_before_the_warm_up_ends_it_is_two_crowd_layers():
     crowd, run = featured_crowd(), {"seeds": 1, "epochs": 4, "batch_size": 16, "select_on": "gold", "record": False}
-    plain = train(crowd, "ccc", warm_up=1.0, **run)
+    plain = train_as(crowd, "ccc", warm_up=1.0, **run)
     assert not plain.correction.any() and not plain.group.any()
-    ccc = train(crowd, "ccc", warm_up=0.5, n_groups=3, **run)
+    ccc = train_as(crowd, "ccc", warm_up=0.5, n_groups=3, **run)
     np.testing.assert_array_equal(ccc.curves["loss"][:2], plain.curves["loss"][:2])
     assert (ccc.curves["loss"][2:] != plain.curves["loss"][2:]).all()
     assert ccc.last["correction"].any() and set(ccc.last["group"].flatten()) == {0, 1, 2}

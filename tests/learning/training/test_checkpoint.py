@@ -11,7 +11,8 @@ import pytest
 
 from crowdcore.core.errors import SettingError
 from crowdcore.data import Rows
-from crowdcore.learning import EpochEvent, train
+from crowdcore.learning import EpochEvent
+from testkit.training import train_as
 from tests.learning.helpers import featured_crowd
 from tests.learning.ratings.crowd import rated_crowd
 
@@ -47,7 +48,7 @@ def test_resume_is_bit_for_bit(tmp_path, monkeypatch, labels, method, stack, rec
     monkeypatch.setattr("crowdcore.learning.training.loop._WORTH_RECORDING", 1)
     crowd = featured_crowd() if labels == "classes" else rated_crowd(n_tasks=60)[0]
     run = {**RUN, "epochs": 6, "stack": stack, "record": record}
-    whole = train(crowd, method, **run)
+    whole = train_as(crowd, method, **run)
     seen = []
 
     def stop():
@@ -56,16 +57,16 @@ def test_resume_is_bit_for_bit(tmp_path, monkeypatch, labels, method, stack, rec
     def count(event):
         seen.extend([event] if isinstance(event, EpochEvent) and event.epoch else [])
 
-    partial = train(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3, on_event=count, should_stop=stop)
+    partial = train_as(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3, on_event=count, should_stop=stop)
     assert len(partial.curves["loss"]) == 4
-    resumed = train(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3)
+    resumed = train_as(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3)
     same(whole, resumed)
-    same(whole, train(crowd, method, **run, checkpoint=tmp_path))
+    same(whole, train_as(crowd, method, **run, checkpoint=tmp_path))
 
 
 @cache
 def undisturbed(method, **settings):
-    return train(featured_crowd(), method, **RUN, **settings)
+    return train_as(featured_crowd(), method, **RUN, **settings)
 
 
 @pytest.mark.parametrize(("stop_after", "vote_epochs"), [(1, 0), (3, 0), (1, 0.2), (3, 0.2)])
@@ -77,32 +78,32 @@ def test_a_first_stage_is_resumed_bit_for_bit(tmp_path, stop_after, vote_epochs)
         seen.extend([event] if isinstance(event, EpochEvent) else [])
 
     run_here = {**RUN, **run, "checkpoint": tmp_path, "checkpoint_every": 1}
-    partial = train(crowd, "conal", **run_here, on_event=count, should_stop=lambda: len(seen) >= stop_after)
+    partial = train_as(crowd, "conal", **run_here, on_event=count, should_stop=lambda: len(seen) >= stop_after)
     assert len(seen) == stop_after, "nothing is trained after the request"
     assert partial.seconds == 0 and len(partial.curves["loss"]) == 1, "what the first stage learnt is the result"
     assert np.isfinite(partial.curves["loss"]).all() and np.isfinite(partial.curves["test_accuracy"]).all()
-    same(partial, train(crowd, "conal", **run_here, on_event=count, should_stop=lambda: True))
+    same(partial, train_as(crowd, "conal", **run_here, on_event=count, should_stop=lambda: True))
     assert len(seen) == stop_after
-    same(whole, train(crowd, "conal", **run_here))
+    same(whole, train_as(crowd, "conal", **run_here))
 
 
 def test_patience_survives_a_resume(tmp_path):
     crowd, run = featured_crowd(), {**RUN, "epochs": 30, "patience": 2, "select_on": "gold"}
-    whole = train(crowd, "vanilla", **run)
+    whole = train_as(crowd, "vanilla", **run)
     assert (whole.last_epoch < 30).any()
     assert (whole.last_epoch - whole.selected_epoch)[whole.last_epoch < 30].tolist() == [2] * (
         whole.last_epoch < 30
     ).sum()
     seen = []
-    train(crowd, "vanilla", **run, checkpoint=tmp_path, on_event=seen.append, should_stop=lambda: len(seen) > 3)
-    same(whole, train(crowd, "vanilla", **run, checkpoint=tmp_path))
+    train_as(crowd, "vanilla", **run, checkpoint=tmp_path, on_event=seen.append, should_stop=lambda: len(seen) > 3)
+    same(whole, train_as(crowd, "vanilla", **run, checkpoint=tmp_path))
 
 
 def test_a_stack_ignores_what_happens_after_a_replica_stopped():
     crowd, run = featured_crowd(), {**RUN, "epochs": 30, "patience": 2, "stack": "all", "seeds": 4}
-    together = train(crowd, "vanilla", **run)
+    together = train_as(crowd, "vanilla", **run)
     for s in range(4):
-        alone = train(crowd, "vanilla", **{**run, "seeds": [s]})
+        alone = train_as(crowd, "vanilla", **{**run, "seeds": [s]})
         assert alone.last_epoch[0] == together.last_epoch[s]
         np.testing.assert_allclose(alone.probabilities["last"][0], together.probabilities["last"][s], atol=1e-5)
         assert np.isnan(together.curves["loss"][together.last_epoch[s] :, s]).all()
@@ -110,15 +111,15 @@ def test_a_stack_ignores_what_happens_after_a_replica_stopped():
 
 def test_another_runs_checkpoint_is_refused(tmp_path):
     crowd = featured_crowd()
-    train(crowd, "vanilla", **RUN, checkpoint=tmp_path)
+    train_as(crowd, "vanilla", **RUN, checkpoint=tmp_path)
     with pytest.raises(SettingError, match="training differ"):
-        train(crowd, "vanilla", **{**RUN, "lr": 0.02}, checkpoint=tmp_path)
+        train_as(crowd, "vanilla", **{**RUN, "lr": 0.02}, checkpoint=tmp_path)
     with pytest.raises(SettingError, match="dataset"):
-        train(featured_crowd(seed=1), "vanilla", **RUN, checkpoint=tmp_path)
+        train_as(featured_crowd(seed=1), "vanilla", **RUN, checkpoint=tmp_path)
     changed = Rows.from_array(np.asarray(crowd.features) + 1)
     with pytest.raises(SettingError, match="features differ"):
-        train(replace(crowd, features=changed), "vanilla", **RUN, checkpoint=tmp_path)
-    longer = train(crowd, "vanilla", **{**RUN, "epochs": 12}, checkpoint=tmp_path)
+        train_as(replace(crowd, features=changed), "vanilla", **RUN, checkpoint=tmp_path)
+    longer = train_as(crowd, "vanilla", **{**RUN, "epochs": 12}, checkpoint=tmp_path)
     assert len(longer.curves["loss"]) == 12
 
 
@@ -140,18 +141,18 @@ def test_a_broken_checkpoint_gives_way_to_the_one_before_it(tmp_path, damage):
     def count(event):
         seen.extend([event.epoch] if isinstance(event, EpochEvent) else [])
 
-    train(crowd, "vanilla", **run, on_event=count, should_stop=lambda: len(seen) == 7)
+    train_as(crowd, "vanilla", **run, on_event=count, should_stop=lambda: len(seen) == 7)
     one, two = sorted(tmp_path.rglob("*.safetensors"))
     assert (one.name, two.name) == ("epoch-000005.safetensors", "epoch-000006.safetensors")
     damage(two)
     seen.clear()
-    resumed = train(crowd, "vanilla", **run, on_event=count)
+    resumed = train_as(crowd, "vanilla", **run, on_event=count)
     assert seen == [7, 8, 9]
     assert "The checkpoint epoch-000006.safetensors is broken: training goes on after epoch 6." in resumed.notes
     same(whole, resumed)
     for path in tmp_path.rglob("*.safetensors"):
         damage(path)
-    anew = train(crowd, "vanilla", **run)
+    anew = train_as(crowd, "vanilla", **run)
     assert sum("is broken: training begins again" in note for note in anew.notes) == 2
     same(whole, anew)
 
@@ -160,7 +161,7 @@ def test_a_checkpoint_is_on_the_disk_before_it_counts(tmp_path, monkeypatch):
     done, flush, rename = [], os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda handle: (done.append("fsync"), flush(handle)))
     monkeypatch.setattr(os, "replace", lambda *names: (done.append("replace"), rename(*names)))
-    train(featured_crowd(), "vanilla", **{**RUN, "epochs": 1, "checkpoint": tmp_path})
+    train_as(featured_crowd(), "vanilla", **{**RUN, "epochs": 1, "checkpoint": tmp_path})
     assert done == ["fsync", "replace", "fsync"], "the file, its name, the folder"
 
 
@@ -175,11 +176,11 @@ def test_asked_to_stop_at_once_its_state_is_the_result(tmp_path, stack):
     def count(event):
         seen.extend([event] if isinstance(event, EpochEvent) else [])
 
-    partial = train(crowd, "trace", **run, checkpoint=tmp_path, on_event=count, should_stop=stop)
+    partial = train_as(crowd, "trace", **run, checkpoint=tmp_path, on_event=count, should_stop=stop)
     seen.clear()
-    same(partial, train(crowd, "trace", **run, checkpoint=tmp_path, on_event=count, should_stop=lambda: True))
+    same(partial, train_as(crowd, "trace", **run, checkpoint=tmp_path, on_event=count, should_stop=lambda: True))
     assert not seen
-    same(train(crowd, "trace", **run), train(crowd, "trace", **run, checkpoint=tmp_path))
+    same(train_as(crowd, "trace", **run), train_as(crowd, "trace", **run, checkpoint=tmp_path))
 
 
 def test_long_epochs_write_a_checkpoint_each(tmp_path, monkeypatch):
@@ -189,7 +190,7 @@ def test_long_epochs_write_a_checkpoint_each(tmp_path, monkeypatch):
     def look(event):
         seen.extend([folder.exists()] if isinstance(event, EpochEvent) else [])
 
-    train(crowd, "vanilla", **RUN, checkpoint=tmp_path / "rare", checkpoint_every=100, on_event=look)
+    train_as(crowd, "vanilla", **RUN, checkpoint=tmp_path / "rare", checkpoint_every=100, on_event=look)
     monkeypatch.setattr("crowdcore.learning.training.loop._CHECKPOINT_SECONDS", 0.0)
-    train(crowd, "vanilla", **RUN, checkpoint=tmp_path, checkpoint_every=100, on_event=look)
+    train_as(crowd, "vanilla", **RUN, checkpoint=tmp_path, checkpoint_every=100, on_event=look)
     assert seen == [False] * 9 + [False] + [True] * 8

@@ -12,11 +12,11 @@ from testkit.training import train_as
 from tests.learning.helpers import featured_crowd
 
 MODELS = [name for name in methods.names() if not methods.get(name).candidates]
-RUN = {"epochs": 4, "batch_size": 13, "select_on": "gold", "lr": 0.01, "stack": "all"}
+RUN = {"epochs": 4, "batch_size": 13, "select_on": "gold", "lr": 0.01}
 
 
 def run(crowd, method, seeds, **settings):
-    return train_as(crowd, method, seeds=seeds, device="cpu", **{**RUN, **settings})
+    return train_as(crowd, method, seeds=seeds, device="cpu", **{"stack": "all", **RUN, **settings})
 
 
 @cache
