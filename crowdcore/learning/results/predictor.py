@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.learning import methods
-from crowdcore.learning.networks.ensemble import Ensemble
-from crowdcore.learning.networks.network import make_network
+from crowdcore.learning.networks.network import Ensemble, make_network
 from crowdcore.learning.settings import TrainSettings, drop_retired
 
 if TYPE_CHECKING:
