@@ -1,17 +1,21 @@
-"""Marks: what people said of tasks and labels that they looked at; kept in the workspace, one file per dataset.
+"""Marks of people on tasks and labels that they looked at: added here, or taken from a file or from earlier data.
 
-Nothing is overwritten: `<workspace>/marks/<fingerprint>.jsonl` has a line per mark and per mark taken back.
+A workspace keeps them in ``marks/<fingerprint>.jsonl``, where nothing is overwritten: a line per mark, and per mark
+taken back.
 """
 
 from __future__ import annotations
 
 import errno
 import functools
+import io
 import json
 import os
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -19,23 +23,35 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from crowdcore.core import places
 from crowdcore.core.errors import CrowdError, DataError, SettingError, need_posix
+from crowdcore.data.columns import ALIASES, plain
 from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.dictionary import unescape
 
 MARKS: Mapping[str, str] = {
     "right": "the label is right",
     "wrong": "another class is right",
     "unclear": "nobody can tell the class",
 }
-"""What a mark says, in words."""
+"""Value of a mark -> its meaning."""
 _COMMENT, _NAME = 2000, 200  # characters at most
+_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "task": ALIASES["task"],
+    "right class": ("right_class", "truth", *ALIASES["gold"], "class"),
+    "mark": ("mark",),
+    "worker": ALIASES["worker"],
+    "comment": ("comment", "note"),
+    "by": ("by", "reviewer"),
+}
+_MOST = 20_000_000  # bytes of a file
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What one person said of one task.
+    """One person's verdict on one task.
 
     Args:
         task: its id.
@@ -77,7 +93,7 @@ def add_mark(
     by: str = "",
     workspace: Path | str | None = None,
 ) -> Mark:
-    """Keep what somebody said of a task; it counts instead of what was said of the same task before.
+    """Add a mark to a task; it replaces earlier marks of the task.
 
     Args:
         dataset: the marks belong to these data (`CrowdDataset.fingerprint`), whatever they are called.
@@ -85,7 +101,7 @@ def add_mark(
         truth: the class that is right, or None where nobody can tell.
         worker: id of the worker whose label was looked at; empty: the task as a whole.
         comment: at most 2,000 characters.
-        by: who says so.
+        by: author of the mark.
         workspace: the folder; None: ``CROWDCORE_WORKSPACE``, else ``workspace`` in the current folder.
 
     Raises:
@@ -108,7 +124,7 @@ def add_mark(
 
 
 def new_mark(dataset: CrowdDataset, task: str, truth: str | None, worker: str, comment: str, by: str) -> Mark:
-    """The mark that `add_mark` keeps, refused for the same reasons."""
+    """Make the mark that `add_mark` keeps; raises the same errors."""
     if truth is not None and truth not in dataset.classes:
         raise SettingError("class", f"be one of {', '.join(dataset.classes)}", truth)
     for what, text, most in (("comment", comment, _COMMENT), ("by", by, _NAME)):
@@ -132,7 +148,7 @@ def keep_marks(dataset: CrowdDataset, marks: Iterable[Mark], workspace: Path | s
 def undo_mark(
     dataset: CrowdDataset, id: str = "", *, by: str | None = None, workspace: Path | str | None = None
 ) -> Mark:
-    """Take a mark back: what was said of the task before counts again.
+    """Undo a mark: the earlier mark of the task counts again.
 
     Args:
         dataset: whose marks.
@@ -172,13 +188,13 @@ def current_marks(dataset: CrowdDataset, workspace: Path | str | None = None) ->
 
 
 def marks_version(dataset: CrowdDataset, workspace: Path | str | None = None) -> tuple[str, int, int]:
-    """What changes with every mark: the file, its size and when it was written."""
+    """Path, size and time of the file: they change with every mark."""
     file = marks_file(dataset, workspace)
     return (str(file), *_stamp(file))
 
 
 def content_of(dataset: CrowdDataset, task: int) -> str:
-    """Digest of what a task shows or says; empty where it has nothing but its id."""
+    """Digest of a task's text, picture and sound; empty where it has none."""
     media, found = dataset.media or Media(), blake2b(digest_size=8)
     columns = {} if media.columns is None else media.columns.iloc[task].dropna().to_dict()
     if dataset.sentences is not None:
@@ -209,7 +225,7 @@ def looked_at(dataset: CrowdDataset, task: str, worker: str) -> str:
 
 
 def marks_file(dataset: CrowdDataset, workspace: Path | str | None) -> Path:
-    """Where the marks on these data are."""
+    """File of the marks on these data."""
     folder = places.workspace(workspace)
     return folder / "marks" / f"{dataset.fingerprint}.jsonl"
 
@@ -241,11 +257,11 @@ def _read(file: Path, stamp: tuple[int, int]) -> dict[int, Mark]:
     whole = file.read_text(encoding="utf-8").split("\n")[:-1]
     for row, line in enumerate(whole, 1):
         try:
-            said = json.loads(line)
-            if "undo" in said:
-                kept.pop(said["undo"], None)
+            record = json.loads(line)
+            if "undo" in record:
+                kept.pop(record["undo"], None)
                 continue
-            mark = Mark(**said)
+            mark = Mark(**record)
         except (ValueError, TypeError) as error:
             raise DataError("This line is no mark", "Delete it, or restore a backup.", file=file, row=row) from error
         kept[mark.id] = row, mark
@@ -275,3 +291,172 @@ def _append(file: Path, values: Sequence[Mapping[str, Any]]) -> None:
             os.close(handle)
     except OSError as error:
         raise CrowdError(f"The mark cannot be kept in {file.parent}: {error.strerror}.") from error
+
+
+@dataclass(frozen=True, eq=False)
+class TakenMarks:
+    """Marks that `keep_marks` can keep, and faults of the others.
+
+    Args:
+        marks: in the order in which they were made.
+        faults: a row for each mark that cannot be kept: ``row`` of the file (the header is row 0) or ``data`` it was
+            made on, ``task``, ``column`` at fault, and ``fault``.
+        notes: what was not looked at.
+    """
+
+    marks: tuple[Mark, ...]
+    faults: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+def marks_of_file(dataset: CrowdDataset, file: Path | str, content: bytes | None = None) -> TakenMarks:
+    """Marks from a CSV with the columns task and right class, and, if need be, mark, worker, comment, by.
+
+    The CSV of all marks that the page Review offers is such a file. Of several rows of a task, the last counts.
+
+    Args:
+        dataset: what the marks are of.
+        file: its path, or its name where ``content`` is given.
+        content: what it holds.
+
+    Raises:
+        DataError: the file cannot be read, or a column is missing or there twice.
+    """
+    path = Path(file)
+    try:
+        held = path.read_bytes() if content is None else content
+        if len(held) > _MOST:
+            raise DataError(f"A file of marks has at most {_MOST // 10**6} MB", "Cut it into parts.", file=path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header would be cut
+            frame = pd.read_csv(
+                io.BytesIO(held), dtype=str, keep_default_na=False, encoding="utf-8-sig", index_col=False
+            )
+    except OSError as error:
+        raise DataError(f"The marks cannot be read: {error.strerror}", file=path) from error
+    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError, pd.errors.ParserWarning) as error:
+        raise DataError(
+            f"This is no CSV: {' '.join(str(error).split())}", "It must be comma-separated UTF-8.", file=path
+        ) from error
+    frame = frame.fillna("")  # rows shorter than the header
+    roles = _roles(frame, path)
+    others = [str(name) for name in frame.columns if name not in roles.values()]
+    texts = {role: unescape(pa.array(frame[column], pa.large_string())).to_pylist() for role, column in roles.items()}
+    marks, faults = [], []
+    for row in range(len(frame)):
+        cells = {role: texts[role][row] if role in texts else "" for role in _COLUMNS}
+        try:
+            marks.append(_mark(dataset, cells))
+        except _FaultError as fault:
+            place = roles.get(fault.column, fault.column)
+            faults.append({"row": row + 1, "task": cells["task"], "column": place, "fault": str(fault)})
+    notes = (f"Columns that say nothing of a mark, and are not read: {', '.join(others)}.",) if others else ()
+    return TakenMarks(tuple(marks), pd.DataFrame(faults, columns=["row", "task", "column", "fault"]), notes)
+
+
+class _FaultError(Exception):
+    """A fault of one row, and its column."""
+
+    def __init__(self, column: str, fault: str) -> None:
+        self.column = column
+        super().__init__(fault)
+
+
+def _roles(frame: pd.DataFrame, path: Path) -> dict[str, str]:
+    """Role -> name of the column."""
+    named = Counter(plain(str(column)) for column in frame.columns)
+    found: dict[str, str] = {}
+    for role, aliases in _COLUMNS.items():
+        alias = next((name for name in aliases if name in named), None)
+        if alias is None and role in {"task", "right class"}:
+            there = ", ".join(map(repr, map(str, frame.columns)))
+            raise DataError(f"No column holds the {role}", f"Its columns are {there}. Call one {role!r}.", file=path)
+        if alias is not None and named[alias] > 1:
+            raise DataError(f"Two columns are called {alias!r}", "Rename one.", file=path)
+        if alias is not None:
+            found[role] = next(str(column) for column in frame.columns if plain(str(column)) == alias)
+    return found
+
+
+def _mark(dataset: CrowdDataset, cells: Mapping[str, str]) -> Mark:
+    """The mark of one row."""
+    task, truth, says, worker = (cells[role] for role in ("task", "right class", "mark", "worker"))
+    if says and says not in MARKS:
+        raise _FaultError("mark", f"{says!r} is none of {', '.join(MARKS)}")
+    if not truth and says != "unclear":
+        raise _FaultError("right class", "No class is given. Where nobody can tell, write 'unclear' as the mark")
+    if truth and says == "unclear":
+        raise _FaultError("right class", f"The mark is 'unclear', but {truth!r} is given as the right class")
+    if task not in dataset.task_ids:
+        raise _FaultError("task", f"There is no task {task!r}")
+    try:
+        mark = new_mark(dataset, task, truth or None, worker, cells["comment"], cells["by"])
+    except SettingError as error:
+        raise _FaultError("right class" if error.argument == "class" else error.argument, str(error)) from None
+    except DataError as error:
+        raise _FaultError("worker", str(error)) from None
+    if says and mark.says != says:
+        raise _FaultError("mark", f"The label is {mark.label!r}, so {truth!r} is {mark.says}, and not {says}")
+    return mark
+
+
+def marks_of_earlier_data(dataset: CrowdDataset, workspace: Path | str | None = None) -> TakenMarks:
+    """Marks on data of the same name with another content, as far as they fit the data as they are now.
+
+    A mark fits where the task has the same id and the same text, picture and sound, its class is still there, and the
+    worker's label that was looked at is the same. Of several marks of a task, the last is taken; a task that is marked
+    here already keeps its mark.
+    """
+    own = marks_file(dataset, workspace)
+    here = current_marks(dataset, workspace)
+    carried = {_identity(mark) for mark in read_marks(dataset, workspace)}
+    last: dict[str, tuple[str, Mark]] = {}
+    for file, mark in sorted(_earlier(dataset, own), key=lambda pair: pair[1].at):
+        last[mark.task] = file, mark
+    marks, faults = [], []
+    for file, mark in last.values():
+        if _identity(mark) in carried:
+            continue
+        fault = _misfit(dataset, mark, here)
+        if fault is None:
+            marks.append(replace(mark, id=_next_id(mark, dataset), label=looked_at(dataset, mark.task, mark.worker)))
+        else:
+            faults.append({"data": file, "task": mark.task, "column": fault[0], "fault": fault[1]})
+    return TakenMarks(tuple(marks), pd.DataFrame(faults, columns=["data", "task", "column", "fault"]))
+
+
+def _identity(mark: Mark) -> tuple[str, ...]:
+    return mark.task, mark.truth, mark.worker, mark.comment, mark.by, mark.at
+
+
+def _next_id(mark: Mark, dataset: CrowdDataset) -> str:
+    """An id of its own, the same whenever the same mark is carried to the same data."""
+    return f"{mark.id}-{dataset.fingerprint[:8]}"
+
+
+def _earlier(dataset: CrowdDataset, own: Path) -> Iterator[tuple[str, Mark]]:
+    """Fingerprint and mark, of other data of the same name."""
+    for file in sorted(own.parent.glob("*.jsonl")):
+        if file != own:
+            current = {mark.task: mark for mark in marks_in(file).values()}
+            yield from ((file.stem, mark) for mark in current.values() if mark.data == dataset.name)
+
+
+def _misfit(dataset: CrowdDataset, mark: Mark, here: Mapping[str, Mark]) -> tuple[str, str] | None:
+    """The column at fault and why the mark does not fit these data, if so."""
+    number = int(dataset.task_ids.get_indexer(pd.Index([mark.task]))[0])
+    if number < 0:
+        return "task", "The task is not there any more"
+    if mark.task in here:
+        return "task", "The task has a mark here already"
+    if content_of(dataset, number) != mark.content:
+        return "task", "The task's text, picture or sound is another one"
+    if mark.truth and mark.truth not in dataset.classes:
+        return "right class", f"There is no class {mark.truth!r} any more"
+    try:
+        label = looked_at(dataset, mark.task, mark.worker)
+    except CrowdError:
+        return "worker", f"{mark.worker} has no label on the task any more"
+    if mark.worker and label != mark.label:
+        return "worker", f"{mark.worker} says {label!r} now, and said {mark.label!r}"
+    return None

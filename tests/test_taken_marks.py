@@ -12,8 +12,7 @@ from hypothesis import given, settings, strategies as st
 import crowdcore as cc
 from crowdcore.data import Media
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.marks import add_mark, current_marks, keep_marks, read_marks
-from crowdcore.taken_marks import marks_of_earlier_data, marks_of_file
+from crowdcore.marks import add_mark, current_marks, keep_marks, marks_of_earlier_data, marks_of_file, read_marks
 
 ROWS = [("a", "ann", "cat"), ("a", "ben", "dog"), ("a", "eve", "dog"), ("b", "ann", "dog"), ("b", "ben", "dog")]
 

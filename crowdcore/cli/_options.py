@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and opening a dataset by name or path."""
+"""Arguments and options that several commands share, and the dataset that they name."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import typer
 
 from crowdcore.core.errors import DataError, SettingError, missing_extra
 from crowdcore.core.spelling import read_options
-from crowdcore.data import CrowdDataset, load_dataset, read_dataset, read_ratings
-from crowdcore.data.catalogue import dataset_folders, holds_ratings, is_path
+from crowdcore.data import CrowdDataset, RatingDataset, catalogue, read_ratings
+from crowdcore.data.kinds import need_classes, need_ratings
 from crowdcore.data.ratings import Labelled
-from crowdcore.data.uploads import find_upload
 from crowdcore.learning.settings import SEEDS
 
 TABLES = (".csv", ".parquet")
@@ -67,6 +66,7 @@ def is_folder(option: typer.CallbackParam, folder: Path | None) -> Path | None:
     return folder
 
 
+is_table = ends_in(*TABLES)
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`) or a path to one.")]
 ReferenceName = Annotated[
     str,
@@ -102,9 +102,7 @@ HideNames = Annotated[
 Checkpoint = Annotated[Path | None, typer.Option(help="Keep checkpoints in this folder, and resume from them.")]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out", "-o", help=f"Also write the table to this file ({', '.join(TABLES)}).", callback=ends_in(*TABLES)
-    ),
+    typer.Option("--out", "-o", help=f"Also write the table to this file ({', '.join(TABLES)}).", callback=is_table),
 ]
 OutFolder = Annotated[
     Path | None, typer.Option("--out", "-o", help="Save the result to this folder.", callback=is_folder)
@@ -125,32 +123,28 @@ Settings = Annotated[
 ]
 
 
-def open_dataset(dataset: DatasetName, read: Read = None, accept: Accept = False) -> CrowdDataset:
-    """A dataset by name, by path when the name is one, or by what the app calls an upload to the workspace."""
-    folder = find_path(dataset)
-    given = settings(read, "--read")
-    if folder is None:
-        return load_dataset(dataset, accept=accept, **given)
-    return read_dataset(folder, accept=accept, **given)
-
-
 def open_labels(dataset: str, read: list[str] | None = None, accept: bool = False) -> Labelled:
-    """`open_dataset`, or ratings where the labels of the folder are numbers."""
-    folder = find_path(dataset) or dataset_folders().get(dataset)
-    if folder is None or not holds_ratings(folder):
-        return open_dataset(dataset, read, accept)
-    return read_ratings(folder, accept=accept, **settings(read, "--read"))
+    """A dataset by name, by path, or by what the app calls an upload to the workspace, whatever its labels are."""
+    return catalogue.open_labels(dataset, accept=accept, **settings(read, "--read"))
 
 
-def find_path(dataset: str) -> Path | None:
-    """The file or folder that a dataset argument means; None for the name of a dataset of `crowdcore datasets`."""
-    path = Path(dataset) if is_path(dataset) else None
-    found = dataset in dataset_folders() or (path is not None and path.exists())
-    return path if found else find_upload(dataset) or path
+def open_crowd(dataset: str, read: list[str] | None = None, accept: bool = False) -> CrowdDataset:
+    """`open_labels`, where labels must be classes or tags."""
+    return need_classes(open_labels(dataset, read, accept))
+
+
+def open_rated(dataset: str, read: list[str] | None = None, accept: bool = False) -> RatingDataset:
+    """`open_labels`, where labels must be numbers."""
+    return need_ratings(open_labels(dataset, read, accept))
+
+
+def open_ratings(dataset: str, read: list[str] | None = None, accept: bool = False) -> RatingDataset:
+    """A dataset whose labels are read as numbers."""
+    return read_ratings(catalogue.find_dataset(dataset), accept=accept, **settings(read, "--read"))
 
 
 def with_epochs(pairs: list[str] | None, epochs: int | None) -> dict[str, Any]:
-    """What ``--set`` and ``--epochs`` give."""
+    """Settings of ``--set`` and ``--epochs``."""
     return settings(pairs) | ({} if epochs is None else {"epochs": epochs})
 
 

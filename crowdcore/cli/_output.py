@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import shlex
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from crowdcore.cli._words import as_typed
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import Remedy, SettingError, either
 from crowdcore.data.report import plural
 
 if TYPE_CHECKING:
@@ -24,7 +25,30 @@ if TYPE_CHECKING:
 
     from crowdcore.exhibits import Exhibit
 
+_OPTIONS = {"read": "--read ", "method": "--set ", "command": "--"}
+
 _WRAPPED_WIDTH = 30  # of a column whose words take several lines, at least
+
+
+def in_command(remedy: Remedy) -> str:
+    """A remedy's action as an option of the command line: ``pass --read repeats=first``."""
+    if remedy.of == "accept":
+        return "pass --accept"
+    if remedy.of == "kind":
+        return "use `crowdcore ratings`" if remedy.value == "ratings" else "leave out the word `ratings` of the command"
+    if remedy.of == "reference":
+        return f"pass --reference {remedy.value}"
+
+    def text(value: object) -> str:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    if remedy.value is None:
+        value = "…"
+    else:
+        value = either(map(text, remedy.value)) if isinstance(remedy.value, tuple) else text(remedy.value)
+    pairs = [f"{name}={value}" for name in remedy.settings]
+    quoted = [shlex.quote(pair) if '"' in pair else pair for pair in pairs]
+    return f"pass {' and '.join(_OPTIONS[remedy.of] + pair for pair in quoted)}"
 
 
 def jsonable(value: Any) -> Any:
@@ -117,6 +141,12 @@ def _table(frame: pd.DataFrame, title: str, wrapped: Collection[str]) -> tuple[T
     return table, Measurement.get(endless, endless.options, table).minimum
 
 
+def print_note(note: str) -> None:
+    """Print a sentence on standard error; nothing if it is empty."""
+    if note:
+        print(note, file=sys.stderr)
+
+
 def print_notes(notes: tuple[str, ...]) -> None:
     """Print what one should know, a line each."""
     from rich.console import Console
@@ -124,7 +154,7 @@ def print_notes(notes: tuple[str, ...]) -> None:
 
     console = Console(highlight=False)
     for note in notes:
-        console.print(f"Note: {escape(as_typed(note))}", soft_wrap=not console.is_terminal)
+        console.print(f"Note: {escape(note)}", soft_wrap=not console.is_terminal)
 
 
 def _cell(value: Any) -> str:

@@ -13,7 +13,7 @@ import typer
 from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis import tagging_scores
-from crowdcore.cli._options import TABLES, Json, Out, Settings, ends_in, settings
+from crowdcore.cli import _options as opt
 from crowdcore.cli._output import print_json, print_notes, print_table
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import IntArray
@@ -53,7 +53,7 @@ def span_facts(ds: CrowdDataset, labels: IntArray, of: str = "") -> dict[str, fl
 def aggregate(
     ds: CrowdDataset,
     method: Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(aggregation.names())}.")] = "auto",
-    set: Settings = None,
+    set: opt.Settings = None,
     gold: Annotated[
         bool, typer.Option("--with-gold", help="Fix tasks with gold to their gold label (semi-supervised).")
     ] = False,
@@ -64,16 +64,18 @@ def aggregate(
     new: Annotated[
         Path | None,
         typer.Option(
-            help="Write tags for sentences that nobody tagged (crf-ma).", metavar="FILE", callback=ends_in(*TABLES)
+            help="Write tags for sentences that nobody tagged (crf-ma).",
+            metavar="FILE",
+            callback=opt.is_table,
         ),
     ] = None,
-    out: Out = None,
-    json: Json = False,
+    out: opt.Out = None,
+    json: opt.Json = False,
 ) -> None:
     """Infer one label per task from many workers' labels; --out writes task, label, posterior and difficulty."""
     from crowdcore.data.writers import write_aggregated
 
-    result = aggregation.get(method, **settings(set)).fit(ds, known=ds.gold if gold else None)
+    result = aggregation.get(method, **opt.settings(set)).fit(ds, known=ds.gold if gold else None)
     if new and not result.tagger:
         raise SettingError("--new", "go with --method crf-ma, which learns to tag sentences", method)
     tagged = result.tagger.tag_new(ds) if result.tagger else np.full(ds.n_tasks, -1)

@@ -1,48 +1,55 @@
-"""`crowdcore info | mistakes | distances | quality | coordinated | spans`: the statistics of the analysis pages."""
+"""`crowdcore info | overview | mistakes | … | check | glossary`: what the analysis pages show, and what to do."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
 import typer
 
-from crowdcore.cli._command import Drawn, Shown, TaggedView
-from crowdcore.cli._options import Json
+from crowdcore import analysis, exhibits
+from crowdcore.cli import _options as opt
+from crowdcore.cli._command import Drawn, Shown, TaggedView, choose_reference
 from crowdcore.cli._output import Printed, print_json, print_table
-from crowdcore.exhibits import View
+from crowdcore.core.errors import SettingError
+from crowdcore.exhibits import View, view
+
+Share = Annotated[float, typer.Option(help="Share of the typical worker's skill below which workers are removed.")]
+Trust = Annotated[float, typer.Option(help="Share of the typical worker's skill above which workers are trusted.")]
+Confused = Annotated[
+    float, typer.Option(help="Share of a class labelled as another from which the worker needs training.")
+]
+Sure = Annotated[float, typer.Option(help="Probability from which a task's label is accepted.")]
 
 
-def info(seen: View, json: Json = False) -> None:
+def info(seen: View) -> Shown:
     """Summarise a dataset: counts, noise rates, agreement, and notes from reading it."""
-    from crowdcore import analysis
     from crowdcore.analysis.reference import notes_on_unjudged
 
     ds = seen.dataset
     summary, agreement = seen.of(analysis.summary), seen.renamed(analysis.agreement(ds))
-    if json:
-        facts = {"dataset": ds.name, "fingerprint": ds.fingerprint, "notes": seen.notes}
-        print_json({**facts, "summary": summary, "agreement": agreement})
-        return
+    facts = {"dataset": ds.name, "fingerprint": ds.fingerprint, "notes": seen.notes}
     notes = (*seen.notes, *notes_on_unjudged(ds, seen.truth))
-    print_table(summary.frame(), f"{ds.name}: summary (reference: {summary.reference})", notes)
-    print_table(agreement.frame(), "Agreement between workers")
+    table = summary.frame()
+    printed = [
+        Printed(table, f"{ds.name}: summary (reference: {summary.reference})", notes),
+        Printed(agreement.frame(), "Agreement between workers"),
+    ]
+    return Shown({**facts, "summary": summary, "agreement": agreement}, printed, table)
 
 
 def mistakes(seen: View) -> Drawn:
     """Which mistakes do workers share? Percentage of workers behind each confusion (Fig. 1 of CoNAL)."""
-    from crowdcore import analysis, exhibits
-    from crowdcore.analysis.reference import notes_on_unjudged
-
     result, name = seen.of(analysis.shared_mistakes), seen.dataset.name
+    exhibit = exhibits.mistakes.shared_mistakes(seen)
     frame = result.frame()
     wrong = frame[frame["true"] != frame["given"]].sort_values("percent", ascending=False)
-    shown = wrong[["true", "given", "percent", "workers", "expected", "tasks", "carriers", "annotations", "q_value"]]
+    columns = ["true", "given", "percent", "workers", "expected", "tasks", "carriers", "annotations", "q_value"]
     title = f"{name}: shared mistakes (reference: {result.reference})"
-    facts = {"dataset": name, "mistakes": result}
-    notes = (result.null, *notes_on_unjudged(seen.dataset, seen.truth))
-    return Drawn(facts, [Printed(shown, title, notes, 15)], exhibits.mistakes.shared_mistakes(seen))
+    return Drawn({"dataset": name, "mistakes": result}, [Printed(wrong[columns], title, exhibit.notes, 15)], exhibit)
 
 
 def distances(
@@ -54,13 +61,10 @@ def distances(
     groups: Annotated[int | None, typer.Option(help="Cut the tree into this many groups.")] = None,
 ) -> Drawn:
     """How far apart are the workers' confusions (--kind mse: CCC, Fig. 3), and which workers group together?"""
-    from crowdcore import analysis, exhibits
-
     ds = seen.dataset
     distance = seen.renamed(analysis.worker_distance(ds, seen.truth, kind=kind))
     found = analysis.order_workers(distance, n_groups=groups)
     order = found.order
-    facts = {"dataset": ds.name, "workers": seen.workers, "distance": distance, "order": order, "groups": found.groups}
     matrix = np.where(np.eye(ds.n_workers, dtype=bool), np.nan, distance.matrix)
     nearest = np.where(np.isnan(matrix).all(1), 0, np.nanargmin(np.where(np.isnan(matrix), np.inf, matrix), axis=1))
     columns = {
@@ -70,16 +74,15 @@ def distances(
         "distance": matrix[order, nearest[order]],
         "overlap": distance.overlap[order, nearest[order]],
     }
+    facts = {"dataset": ds.name, "workers": seen.workers, "distance": distance, "order": order, "groups": found.groups}
     title = f"{ds.name}: workers in tree order ({kind}, reference: {distance.reference})"
-    words = exhibits.workers.worker_groups(seen, kind, groups).notes
+    notes = exhibits.workers.worker_groups(seen, kind, groups).notes
     drawn = exhibits.workers.worker_distances(seen, kind, groups)
-    return Drawn(facts, [Printed(pd.DataFrame(columns), title, words)], drawn)
+    return Drawn(facts, [Printed(pd.DataFrame(columns), title, notes)], drawn)
 
 
 def quality(seen: View) -> Shown:
     """How good is each worker: accuracy, skill, bits per label, single-answer and random-answer signals."""
-    from crowdcore import analysis
-
     result, name = seen.renamed(seen.of(analysis.worker_quality)), seen.dataset.name
     frame = seen.in_order(result.frame())
     facts = {"dataset": name, "reference": result.reference, "workers": frame}
@@ -88,13 +91,11 @@ def quality(seen: View) -> Shown:
 
 def coordinated(seen: View) -> Drawn:
     """Which workers copy each other or push the same mistake, and what do they change? --out writes the groups."""
-    from crowdcore import exhibits
-
     exhibit, name = exhibits.coordinated.coordinated_workers(seen), seen.dataset.name
     changed = seen.renamed(exhibits.coordinated.coordinated(seen)).changed_labels()
-    facts = {"dataset": name, "reference": seen.reference, "groups": exhibit.table, "changed labels": changed}
     columns = ["group", "workers", "adjusted p", "shared tasks", "labels changed", "become right", "become wrong"]
     title = f"{name}: coordinated workers (reference: {seen.reference})"
+    facts = {"dataset": name, "reference": seen.reference, "groups": exhibit.table, "changed labels": changed}
     printed = Printed(exhibit.table[columns], title, exhibit.notes, wrapped=["workers"])
     return Drawn({**facts, "notes": exhibit.notes}, [printed], exhibit)
 
@@ -105,7 +106,6 @@ def spans(seen: TaggedView) -> Drawn:
 
     name, scores, errors = seen.dataset.name, made.span_scores(seen), made.span_errors(seen)
     types, boundaries = made.span_types(seen), made.span_boundaries(seen)
-    parts = {"workers": scores.table, "types": types.table, "boundaries": boundaries.table}
     columns = ["worker", "sentences", "precision", "recall", "f1", "f1_low", "f1_high", "invalid_tags"]
     wrong = types.table[types.table["true"] != types.table["given"]].sort_values("percent", ascending=False)
     printed = [
@@ -114,4 +114,147 @@ def spans(seen: TaggedView) -> Drawn:
         Printed(wrong[["true", "given", "percent", "workers", "annotations"]], types.title, limit=15),
         Printed(boundaries.table, boundaries.title, boundaries.notes),
     ]
+    parts = {"workers": scores.table, "types": types.table, "boundaries": boundaries.table}
     return Drawn({"dataset": name, "reference": seen.reference, **parts}, printed, scores)
+
+
+def overview(
+    seen: View, remove: Share = 1 / 3, trust: Trust = 1 / 2, confused: Confused = 0.2, sure: Sure = 0.9
+) -> Shown:
+    """Whom to trust, train, check or remove; which tasks to label again; --out writes the list of actions."""
+    from crowdcore.exhibits import verdicts as made
+
+    name, counts = seen.dataset.name, made.verdicts(seen, remove, trust, confused, sure)
+    workers, tasks = made.worker_verdicts(seen, remove, trust, confused), made.task_verdicts(seen, sure)
+    sentences = made.mistakes_in_words(seen)
+    parts = {"verdicts": counts, "workers": workers, "mistakes": sentences, "tasks": tasks}
+    of_worker = workers.table[["worker", "verdict", "reason", "labels", "labels changed without"]]
+    of_task = tasks.table[["task", "verdict", "label", "probability", "second label", "labels", "reason"]]
+    printed = [
+        Printed(counts.table, f"{name}: verdicts (reference: {seen.reference})", counts.notes),
+        Printed(of_worker, workers.title, limit=20, wrapped=("reason",)),
+        Printed(sentences.table[["sentence", "q_value"]], sentences.title, wrapped=("sentence",)),
+        Printed(of_task, tasks.title, limit=10, wrapped=("reason",)),
+    ]
+    facts = {"dataset": name, "reference": seen.reference, **{key: part.table for key, part in parts.items()}}
+    return Shown({**facts, "notes": counts.notes}, printed, made.actions(seen, remove, trust, confused, sure))
+
+
+def next_labels(
+    seen: View,
+    budget: Annotated[int, typer.Option(help="Labels to ask for.", min=1)] = 100,
+    capacity: Annotated[int, typer.Option(help="Maximum number of labels per worker; 0 = no limit.", min=0)] = 0,
+    worker: Annotated[
+        list[str] | None, typer.Option(help="A worker who is available; repeatable. Default: all.")
+    ] = None,
+    explore: Annotated[
+        float, typer.Option(help="Weight of the information about the workers' confusions.", min=0)
+    ] = 0.0,
+    flagged: Annotated[
+        bool, typer.Option("--flagged", help="Include workers flagged by `crowdcore overview`.")
+    ] = False,
+) -> Shown:
+    """Plan a budget of labels where they are most informative; --out writes the assignments."""
+    from crowdcore.exhibits import next_labels as made
+
+    choices = budget, capacity, explore, tuple(worker or ()), flagged
+    assigned, workers = made.next_labels(seen, *choices), made.next_labels(seen, *choices, "worker")
+    name = seen.dataset.name
+    facts = {"dataset": name, "assignments": assigned.table, "workers": workers.table, "notes": assigned.notes}
+    printed = [
+        Printed(workers.table, f"{name}: {workers.title}", limit=20),
+        Printed(assigned.table, assigned.title, assigned.notes, 20),
+    ]
+    return Shown(facts, printed, assigned)
+
+
+def rounds(
+    first: opt.DatasetName,
+    second: Annotated[str, typer.Argument(help="The second round; without it, --by splits the first dataset.")] = "",
+    by: Annotated[str, typer.Option(help="How to split one dataset: halves, date, or a column.")] = "",
+    at: Annotated[
+        str, typer.Option(help="Where the second round begins, or its value in the column; for halves, the seed.")
+    ] = "",
+    reference: opt.ReferenceName = "",
+    hide_names: opt.HideNames = False,
+    read: opt.Read = None,
+    accept: opt.Accept = False,
+) -> Drawn:
+    """What improved from one round to the next, who changed, and is it more than noise? --out writes the workers."""
+    from crowdcore.exhibits import two_rounds as made
+
+    if bool(second) == bool(by):
+        given = f"SECOND {second!r} and --by {by!r}" if second else "neither"
+        raise SettingError("rounds", "be two datasets, or one and --by halves, date or a column", given)
+    ds = opt.open_crowd(first, read, accept)
+    if second:
+        ds, by = analysis.join_rounds(ds, opt.open_crowd(second, read, accept)), "round"
+    truth, note = choose_reference(reference, ds)
+    seen = view(ds, truth, hidden=hide_names)
+    measures, changed, workers = (
+        show(seen, by, at) for show in (made.two_rounds, made.round_mistakes, made.round_workers)
+    )
+    parts = {"measures": measures.table, "mistakes": changed.table, "workers": workers.table}
+    facts = {"dataset": ds.name, "reference": seen.reference, "rounds": measures.title, **parts}
+    printed = [
+        Printed(measures.table, f"{ds.name}: {measures.title} (reference: {seen.reference})", measures.notes),
+        Printed(changed.table, changed.title, changed.notes, 15),
+        Printed(workers.table, workers.title, workers.notes, 20),
+    ]
+    return Drawn({**facts, "notes": measures.notes}, printed, workers, note)
+
+
+def check(
+    dataset: Annotated[str, typer.Argument(help="Name of a dataset or a path to one.")] = "",
+    rules: Annotated[
+        Path | None, typer.Option(help="Rules (.yaml, .toml, .json); default: all at recommended limits.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Rules that the data cannot decide also fail.")] = False,
+    junit: Annotated[
+        Path | None, typer.Option(help="Also write JUnit XML to this file.", callback=opt.ends_in())
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a page to this file.", callback=opt.ends_in())] = None,
+    example_rules: Annotated[
+        bool, typer.Option("--example-rules", help="Print a commented file of rules, and exit.")
+    ] = False,
+    hide_names: opt.HideNames = False,
+    json: opt.Json = False,
+    read: opt.Read = None,
+    accept: opt.Accept = False,
+) -> None:
+    """Check a crowd against rules: exit code 0 if all hold, 1 if one fails, 2 for bad input or rules."""
+    from crowdcore.core.drawable import renamed
+    from crowdcore.exhibits.view import worker_names
+
+    if example_rules:
+        print(analysis.example_rules())
+        return
+    if not dataset:
+        raise SettingError("DATASET", "be given", "nothing", "`crowdcore datasets` lists those there are.")
+    limits = analysis.read_rules(rules) if rules else None
+    ds = opt.open_crowd(dataset, read, accept)
+    found = renamed(analysis.check(ds, limits), worker_names(ds, hide_names))
+    for file, text in ((junit, analysis.junit_xml(found, strict)), (html, analysis.check_page(found, strict))):
+        if file:
+            file.write_text(text, encoding="utf-8")
+    failed = found.failed(strict)
+    if json:
+        facts = {"dataset": found.dataset, "fingerprint": found.fingerprint, "reference": found.reference}
+        print_json({**facts, "failed": [o.rule for o in failed], "rules": found.frame()})
+    else:
+        columns = ["rule", "verdict", "sentence", "workers"]
+        title = f"{found.dataset}: {len(failed)} of {len(found.outcomes)} rules failed (reference: {found.reference})"
+        print_table(found.frame()[columns], title, wrapped=("sentence", "workers"))
+    sys.exit(1 if failed else 0)
+
+
+def glossary(
+    word: Annotated[str, typer.Argument(help="Only columns with this in their name or meaning.")] = "",
+    json: opt.Json = False,
+) -> None:
+    """What each column of a table means, in a sentence."""
+    from crowdcore.exhibits.glossary import glossary as every
+
+    table = every().table
+    found = table[(table["column"] + " " + table["meaning"]).str.contains(word, case=False, regex=False)]
+    print_json(found) if json else print_table(found, "Glossary", limit=len(found), wrapped=("meaning",))

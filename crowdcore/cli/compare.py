@@ -1,41 +1,56 @@
-"""`crowdcore compare`: accuracies of many methods on one or more datasets, side by side."""
+"""`crowdcore compare`: accuracies of many methods on one or more datasets, side by side, and tests of differences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import pandas as pd
 import typer
 
-from crowdcore import aggregation
-from crowdcore.cli._options import (
-    Accept,
-    Device,
-    Epochs,
-    HideNames,
-    Json,
-    Read,
-    Seeds,
-    Settings,
-    is_folder,
-    open_dataset,
-    settings,
-)
+from crowdcore import aggregation, analysis, exhibits, learning
+from crowdcore.cli import _options as opt
 from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table
-from crowdcore.cli._tests import Told, tests
-from crowdcore.cli._training import over_seeds, span_rows, table, train_one
 from crowdcore.cli.aggregate import accuracy, span_facts
+from crowdcore.cli.train import accuracy_table, over_seeds, span_rows, train_one
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data import CrowdDataset
+from crowdcore.data.pseudonyms import hide_names as without_names
 from crowdcore.learning.settings import SEEDS
 
 if TYPE_CHECKING:
     from crowdcore.learning import TrainingResult
 
+    Results: TypeAlias = Mapping[str, TrainingResult]
+
 _OWN = ("aggregation", "learning")  # tables that JSON holds as rows of their own
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A table for files and machines, and the one for people.
+
+    Args:
+        frame: all columns.
+        shown: those that a terminal has room for, in words; empty where there is nothing to show.
+        title: of what is shown.
+        notes: what to bear in mind, or why there is nothing to show.
+    """
+
+    frame: pd.DataFrame
+    shown: pd.DataFrame
+    title: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A method trained on a dataset."""
+
+    dataset: CrowdDataset
+    result: TrainingResult
 
 
 def compare(
@@ -48,74 +63,54 @@ def compare(
             help="An aggregator or a learning method; may be repeated. Default: all aggregators for such labels.",
         ),
     ] = None,
-    seeds: Seeds = SEEDS,
-    epochs: Epochs = None,
-    device: Device = "auto",
-    set: Settings = None,
-    hide_names: HideNames = False,
-    json: Json = False,
+    seeds: opt.Seeds = SEEDS,
+    epochs: opt.Epochs = None,
+    device: opt.Device = "auto",
+    set: opt.Settings = None,
+    hide_names: opt.HideNames = False,
+    json: opt.Json = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write tables and figures to this folder.", callback=is_folder)
+        Path | None,
+        typer.Option("--out", "-o", help="Write tables and figures to this folder.", callback=opt.is_folder),
     ] = None,
-    read: Read = None,
-    accept: Accept = False,
+    read: opt.Read = None,
+    accept: opt.Accept = False,
 ) -> None:
     """Compare methods: aggregators by the labels they infer, learning methods by their classifier's test accuracy.
 
     A setting may name its method: --set conal.embedding=40.
     """
+    crowds = list(_told_apart([opt.open_crowd(name, read, accept) for name in dict.fromkeys(datasets)]))
     methods = dict.fromkeys(method or ())
-    named = [m for m in methods if m in aggregation.aggregators]
     learners = [m for m in methods if m not in aggregation.aggregators]
+    aggregators = [m for m in methods if m in aggregation.aggregators] if method else None
     inferred: list[dict[str, Any]] = []
-    results: list[TrainingResult] = []
-    trained_on: list[CrowdDataset] = []
-    said: list[dict[str, Any]] = []
-    tagged: list[dict[str, Any]] = []
-    for ds in _told_apart([open_dataset(name, read, accept) for name in dict.fromkeys(datasets)]):
-        aggregators = named if method else aggregation.fitting(ds)
-        if aggregators and not ds.has_gold:
-            raise CrowdError(
-                f"{ds.name} has no gold labels on annotated tasks, so aggregators cannot be compared on it."
-            )
-        inferred += [_inferred(ds, m) for m in aggregators]
-        trained = [_trained(ds, m, seeds, epochs, device, settings(set), accept) for m in learners]
-        results, said = results + trained, said + [_recovered(r, ds, hide_names) for r in trained]
-        tagged += [{"dataset": ds.name, "method": r.method, **row} for r in trained for row in span_rows(ds, r)]
-        trained_on += [ds] * len(trained)
-    tables: dict[str, Told] = {}
-    if inferred:
-        frame = _accuracies(inferred)
-        tables["aggregation"] = Told(frame, frame, "Inferred labels: accuracy in %")
-        if (spans := _spans(inferred)) is not None:
-            shown = spans.map(lambda value: f"{value:.1f}" if isinstance(value, float) else value)
-            tables["aggregation-spans"] = Told(spans, shown, "Inferred tags: spans, in %")
+    trained: list[Trained] = []
+    given = opt.with_epochs(set, epochs) | {"accept": accept}
+    for ds in crowds:
+        inferred += _infer(ds, aggregation.fitting(ds) if aggregators is None else aggregators)
+        for name in learners:
+            own = {k.removeprefix(f"{name}."): v for k, v in given.items() if "." not in k or k.startswith(f"{name}.")}
+            trained.append(Trained(ds, train_one(learning.train, ds, name, seeds, device, own)))
+    tables = _inferred_tables(inferred) if inferred else {}
     learnt: list[dict[str, Any]] = []
-    if results:
-        from crowdcore.learning.comparison.summary import ensemble_name, row
+    if trained:
+        from crowdcore.learning.comparison.summary import row
 
-        learnt = [row(r) for r in results]
-        frame = table(learnt, kinds=True)
-        unseen = ["annotations/s", "seeds", "selected by", "names", *(["dataset"] if len(datasets) == 1 else [])]
-        title = f"Test accuracy in % on {', '.join(datasets)}, {over_seeds(seeds)}"
-        shown = frame.drop(columns=unseen).replace({"method": {ensemble_name(m): "+ ensemble" for m in learners}})
-        tables["learning"] = Told(frame, shown, title, _compared(results))
-        if tagged:
-            spans = pd.DataFrame(tagged)
-            tables["spans"] = Told(spans, spans, f"Spans of the test split in %, {over_seeds(seeds)}")
-        tables |= tests(results)
+        learnt = [row(one.result) for one in trained]
+        tables |= _trained_tables(trained, learnt, datasets, seeds)
     if out:
-        _write(out, {kind: told.frame for kind, told in tables.items() if len(told.frame)}, results, trained_on)
+        _write(out, {kind: one.frame for kind, one in tables.items() if len(one.frame)}, trained)
     if json:
-        learnt = [{**row, "recovered": found} for row, found in zip(learnt, said, strict=True)]
-        parts = {kind.replace("-", "_"): told.frame for kind, told in tables.items() if kind not in _OWN}
-        print_json({"aggregation": inferred, "learning": learnt, **parts})
+        facts = [row | {"recovered": recovered(one, hide_names)} for row, one in zip(learnt, trained, strict=True)]
+        parts = {kind.replace("-", "_"): one.frame for kind, one in tables.items() if kind not in _OWN}
+        print_json({"aggregation": inferred, "learning": facts, **parts})
     elif markdown:
-        print("\n\n".join(_markdown(told.shown) for told in tables.values() if len(told.shown)))
+        print("\n\n".join(_markdown(one.shown) for one in tables.values() if len(one.shown)))
     else:
         _print(tables)
-        print_notes(_told_once([*inferred, *learnt]))
+        print_notes(_notes_by_method([*inferred, *learnt]))
 
 
 def _told_apart(datasets: Sequence[CrowdDataset]) -> Iterator[CrowdDataset]:
@@ -126,66 +121,65 @@ def _told_apart(datasets: Sequence[CrowdDataset]) -> Iterator[CrowdDataset]:
         yield replace(ds, name=f"{ds.name} ({before + 1})") if before else ds
 
 
-def _print(tables: dict[str, Told]) -> None:
-    """Each table with its notes; a note that several have comes once."""
-    heard: set[str] = set()
-    for told in tables.values():
-        notes = tuple(note for note in told.notes if note not in heard)
-        heard |= set(notes)
-        if len(told.shown):
-            print_table(told.shown, told.title, notes)
-        else:
-            print_notes(notes)
+def _infer(ds: CrowdDataset, aggregators: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """A row of each aggregator on one dataset; one whose assumptions the dataset breaks has a note that says so."""
+    if aggregators and not ds.has_gold:
+        raise CrowdError(f"{ds.name} has no gold labels on annotated tasks, so aggregators cannot be compared on it.")
+    for name in aggregators:
+        row: dict[str, Any] = {"dataset": ds.name, "method": name}
+        try:
+            result = aggregation.get(name).fit(ds)
+        except DataError as refusal:
+            yield {**row, "accuracy": float("nan"), "seconds": float("nan"), "notes": [str(refusal)]}
+            continue
+        row |= {"accuracy": accuracy(ds, result), **span_facts(ds, result.labels)}
+        yield {**row, "seconds": result.seconds, "notes": list(result.notes)}
 
 
-def _inferred(ds: CrowdDataset, name: str) -> dict[str, Any]:
-    """One aggregator on one dataset; a method whose assumptions it breaks is a row that says so."""
-    row: dict[str, Any] = {"dataset": ds.name, "method": name}
-    try:
-        result = aggregation.get(name).fit(ds)
-    except DataError as refusal:
-        return {**row, "accuracy": float("nan"), "seconds": float("nan"), "notes": [str(refusal)]}
-    found = {"accuracy": accuracy(ds, result), **span_facts(ds, result.labels)}
-    return {**row, **found, "seconds": result.seconds, "notes": list(result.notes)}
-
-
-def _accuracies(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """Methods × datasets, percent, in the order asked for."""
+def _inferred_tables(rows: list[dict[str, Any]]) -> dict[str, Compared]:
+    """Accuracies of aggregators, methods × datasets in the order asked for; of tags also scores of spans; in %."""
     frame = pd.DataFrame(rows)
     wide = frame.pivot(index="method", columns="dataset", values="accuracy")
     wide = (100 * wide.loc[frame["method"].unique(), frame["dataset"].unique()]).round(1)
-    return wide.rename_axis(columns=None).reset_index()
+    wide = wide.rename_axis(columns=None).reset_index()
+    tables = {"aggregation": Compared(wide, wide, "Inferred labels: accuracy in %")}
+    if "span_f1" in frame:
+        spans = frame.dropna(subset="span_f1")
+        measures = {f"span_{m}": m for m in ("precision", "recall", "f1")}
+        spans = pd.concat([spans[["dataset", "method"]], (100 * spans[list(measures)]).round(1)], axis=1)
+        spans = spans.rename(columns=measures)
+        shown = spans.map(lambda value: f"{value:.1f}" if isinstance(value, float) else value)
+        tables["aggregation-spans"] = Compared(spans, shown, "Inferred tags: spans, in %")
+    return tables
 
 
-def _spans(rows: list[dict[str, Any]]) -> pd.DataFrame | None:
-    """Precision, recall and F1 of the spans that aggregators found, percent; None where nobody tagged any."""
-    measures = ["precision", "recall", "f1"]
-    found = pd.DataFrame([row for row in rows if "span_f1" in row])
-    if found.empty:
-        return None
-    table = (100 * found[[f"span_{m}" for m in measures]]).round(1).set_axis(measures, axis=1)
-    return pd.concat([found[["dataset", "method"]], table], axis=1)
+def _trained_tables(
+    trained: Sequence[Trained], rows: list[dict[str, Any]], datasets: Sequence[str], seeds: int
+) -> dict[str, Compared]:
+    """Test accuracies of learning methods, of tags also scores of spans, and tests of their differences."""
+    from crowdcore.learning.comparison.summary import ensemble_name
+
+    results = [one.result for one in trained]
+    frame = accuracy_table(rows, kinds=True)
+    unseen = ["annotations/s", "seeds", "selected by", "names", *(["dataset"] if len(datasets) == 1 else [])]
+    ensembles = {ensemble_name(r.method): "+ ensemble" for r in results}
+    title = f"Test accuracy in % on {', '.join(datasets)}, {over_seeds(seeds)}"
+    shown = frame.drop(columns=unseen).replace({"method": ensembles})
+    tables = {"learning": Compared(frame, shown, title, _what_to_bear_in_mind(results))}
+    found = [(one, row) for one in trained for row in span_rows(one.dataset, one.result)]
+    if found:
+        spans = pd.DataFrame([{"dataset": one.dataset.name, "method": one.result.method, **row} for one, row in found])
+        tables["spans"] = Compared(spans, spans, f"Spans of the test split in %, {over_seeds(seeds)}")
+    by_dataset: dict[str, dict[str, TrainingResult]] = {}
+    for r in results:
+        by_dataset.setdefault(r.dataset, {})[r.method] = r
+    for name, (title, test) in _TESTS.items():
+        tables[name] = _joined(title, [(dataset, one) for dataset, of in by_dataset.items() for one in test(of)])
+    return tables
 
 
-def _trained(
-    ds: CrowdDataset, method: str, seeds: int, epochs: int | None, device: str, given: dict[str, Any], accept: bool
-) -> TrainingResult:
-    from crowdcore import learning
-
-    own = {k.removeprefix(f"{method}."): v for k, v in given.items() if "." not in k or k.startswith(f"{method}.")}
-    own |= {"accept": accept} | ({} if epochs is None else {"epochs": epochs})
-    return train_one(learning.train, ds, method, seeds, device, own)
-
-
-def _recovered(result: TrainingResult, ds: CrowdDataset, hide_names: bool) -> dict[str, Any]:
-    from crowdcore.data.pseudonyms import hide_names as without_names
-    from crowdcore.learning.comparison.summary import recovered
-
-    return recovered(result, without_names(ds) if hide_names else ds)
-
-
-def _compared(results: list[TrainingResult]) -> tuple[str, ...]:
-    """What selected the epochs and named the classes, and what else to bear in mind."""
+def _what_to_bear_in_mind(results: Sequence[TrainingResult]) -> tuple[str, ...]:
+    """What selected the epochs and named the classes, and what makes the results incomparable."""
     from crowdcore.learning.comparison.comparability import NAMES, WAYS, names_by, selected_by, warnings
 
     ways = ", ".join(dict.fromkeys(WAYS[selected_by(r.validated_on)] for r in results))
@@ -198,24 +192,99 @@ def _compared(results: list[TrainingResult]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notes))
 
 
-def _write(
-    folder: Path, tables: dict[str, pd.DataFrame], results: list[TrainingResult], datasets: list[CrowdDataset]
-) -> None:
+def _joined(title: str, parts: Sequence[tuple[str, Compared]]) -> Compared:
+    """One table of the tests on all datasets, each note once."""
+    empty = pd.DataFrame()
+    frames = [one.frame.assign(dataset=name, caveat=" ".join(one.notes)) for name, one in parts if len(one.frame)]
+    shown = [one.shown.assign(dataset=name) for name, one in parts if len(one.shown)]
+    if not shown:
+        joined = empty
+    elif len({name for name, _ in parts}) > 1:
+        joined = pd.concat(shown, ignore_index=True)
+    else:
+        joined = shown[0].drop(columns="dataset")
+    notes = dict.fromkeys(note for _, one in parts for note in one.notes)
+    return Compared(pd.concat(frames, ignore_index=True) if frames else empty, joined, title, tuple(notes))
+
+
+def _over_tasks(results: Results) -> list[Compared]:
+    from crowdcore.analysis.method_tests import SEEDS_AND_TASKS
+    from crowdcore.learning.comparison import significance
+
+    found = significance.over_tasks(results)
+    if isinstance(found, str):
+        return [Compared(pd.DataFrame(), pd.DataFrame(), notes=(found,))]
+    reach = zip(100 * found.difference, 100 * found.low, 100 * found.high, strict=True)
+    shown = {
+        "first": found.first,
+        "second": found.second,
+        "difference": [f"{d:+z.1f} [{low:z.1f}, {high:z.1f}]" for d, low, high in reach],
+        "p": found.adjusted,
+        "McNemar p": found.mcnemar_adjusted,
+    }
+    words = "p: paired bootstrap of the mean accuracy over seeds (at least 0.0001). McNemar p: of the ensembles."
+    return [Compared(found.frame(), pd.DataFrame(shown), notes=(f"{found.caveat} {words}", SEEDS_AND_TASKS))]
+
+
+def _over_seeds(results: Results) -> list[Compared]:
+    from crowdcore.learning.comparison import significance
+
+    found = significance.over_seeds(results)
+    if isinstance(found, str):
+        return [Compared(pd.DataFrame(), pd.DataFrame(), notes=(found,))]
+    names = {"first": found.first, "second": found.second}
+    shown = {**names, "difference": [f"{100 * d:+z.2f}" for d in found.difference], "p": found.adjusted}
+    return [Compared(found.frame(), pd.DataFrame(shown), notes=(found.caveat,))]
+
+
+def _selection(results: Results) -> list[Compared]:
+    from crowdcore.learning.comparison.significance import rank_changes
+
+    compared = []
+    for found in rank_changes(results):
+        frame = found.frame()
+        shown = {
+            "run": frame["run"],
+            "from": frame["from %"].round(2),
+            "to": frame["to %"].round(2),
+            "change": [f"{c:+z.2f}" for c in frame["change (points)"]],
+            "p tasks": found.over_tasks,
+            "p seeds": found.over_seeds,
+            "rank": [f"{a} → {b}" for a, b in found.rank.tolist()],
+        }
+        compared.append(Compared(frame, pd.DataFrame(shown), notes=(found.sentence,)))
+    return compared
+
+
+_TESTS: dict[str, tuple[str, Callable[[Results], list[Compared]]]] = {
+    "task-tests": ("Tests over test tasks: difference in points [95 % interval], p after Holm", _over_tasks),
+    "paired-tests": ("Tests over seeds (Wilcoxon): difference in points, p after Holm", _over_seeds),
+    "selection": ("What selects the epoch: test accuracy in %, p after Holm", _selection),
+}
+
+
+def recovered(trained: Trained, hide_names: bool) -> dict[str, Any]:
+    """What a method recovered of its crowd, by worker."""
+    from crowdcore.learning.comparison.summary import recovered as facts
+
+    return facts(trained.result, without_names(trained.dataset) if hide_names else trained.dataset)
+
+
+def _write(folder: Path, tables: dict[str, pd.DataFrame], trained: Sequence[Trained]) -> None:
     """Tables as CSV; for each learning result its history, and its common confusions (first seed) as figures."""
     folder.mkdir(parents=True, exist_ok=True)
     for kind, frame in tables.items():
         save_table(frame, folder / f"{kind}.csv")
-    for result, ds in zip(results, datasets, strict=True):
-        stem = f"{result.dataset}-{result.method}"
+    for one in trained:
+        result, stem = one.result, f"{one.result.dataset}-{one.result.method}"
         save_table(result.history, folder / f"{stem}-history.parquet")
         if result.common_confusion is not None:
-            for g, figure in enumerate(figures := _common_confusions(result, ds)):
+            for g, figure in enumerate(figures := _common_confusions(one)):
                 save_figure(figure, folder / f"{stem}-common{f'-{g}' if len(figures) > 1 else ''}.html")
 
 
-def _common_confusions(result: TrainingResult, ds: CrowdDataset) -> list[Any]:
-    from crowdcore import analysis, exhibits
-
+def _common_confusions(trained: Trained) -> list[Any]:
+    ds, result = trained.dataset, trained.result
     seen = exhibits.view(ds, analysis.default_reference(ds))
     run = exhibits.recovered.of_run(seen, result, f"{result.method} on {result.dataset}", seed=result.seeds[0])
     commons = range(len(exhibits.confusions.commons(run)))
@@ -223,13 +292,22 @@ def _common_confusions(result: TrainingResult, ds: CrowdDataset) -> list[Any]:
     return [one.figure for one in shown if one is not None]
 
 
-def _told_once(rows: list[dict[str, Any]]) -> tuple[str, ...]:
+def _print(tables: dict[str, Compared]) -> None:
+    """Each table with its notes; a note that several have comes once."""
+    printed: set[str] = set()
+    for one in tables.values():
+        notes = tuple(note for note in one.notes if note not in printed)
+        printed |= set(notes)
+        print_table(one.shown, one.title, notes) if len(one.shown) else print_notes(notes)
+
+
+def _notes_by_method(rows: list[dict[str, Any]]) -> tuple[str, ...]:
     """Each note with the methods it is about."""
     about: dict[str, list[str]] = {}
     for row in rows:
         for note in row["notes"]:
             about.setdefault(note, []).append(f"{row['method']} on {row['dataset']}")
-    return tuple(f"{', '.join(dict.fromkeys(who))}: {note}" for note, who in about.items())
+    return tuple(f"{', '.join(dict.fromkeys(methods))}: {note}" for note, methods in about.items())
 
 
 def _markdown(frame: pd.DataFrame) -> str:

@@ -1,28 +1,30 @@
-"""`crowdcore datasets | examine | fetch | export | embed`: what is here to be opened, and files in and out."""
+"""`crowdcore datasets | examine | fetch | export | embed | marks`: datasets that are here, and files in and out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
 import typer
 
-from crowdcore.cli._options import Accept, DatasetName, Device, HideNames, Json, Read, open_dataset, settings
-from crowdcore.cli._output import print_json, print_table
-from crowdcore.cli._words import in_command
-from crowdcore.core.errors import SettingError
+from crowdcore.cli import _options as opt
+from crowdcore.cli._output import in_command, print_json, print_table, save_table
+from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, load_dataset, sources
 from crowdcore.data.catalogue import dataset_folders
 from crowdcore.data.media import SIDE
 from crowdcore.data.uploads import uploaded_datasets
 
+if TYPE_CHECKING:
+    from crowdcore.marks import TakenMarks
+
 _OTHER_TABLES = {".conll", ".json", ".jsonl", ".tsv", ".txt", ".xlsx", ".zip"}  # that are not written
 AnyPath = Annotated[Path, typer.Argument(help="A file or a dataset folder.")]
 
 
-def datasets(json: Json = False) -> None:
+def datasets(json: opt.Json = False) -> None:
     """List the datasets found in CROWDCORE_DATA, the embedded data, the cache and the workspace (uploads)."""
     frame = pd.DataFrame(
         [
@@ -34,19 +36,19 @@ def datasets(json: Json = False) -> None:
     print_json(frame) if json else print_table(frame, "Datasets")
 
 
-def examine(path: AnyPath, read: Read = None, json: Json = False) -> None:
+def examine(path: AnyPath, read: opt.Read = None, json: opt.Json = False) -> None:
     """Report how a file is read: format, columns, classes, and every row that would be dropped or merged."""
     from crowdcore.data import examine as examine_file
 
-    report = examine_file(path, **settings(read, "--read")).report
+    report = examine_file(path, **opt.settings(read, "--read")).report
     print_json(report.as_dict()) if json else print(report.text(in_command))
 
 
-def examine_ratings(path: AnyPath, read: Read = None, json: Json = False) -> None:
+def examine_ratings(path: AnyPath, read: opt.Read = None, json: opt.Json = False) -> None:
     """Report how a file of ratings is read, and every row that would be left out; nothing is imported."""
     from crowdcore.data import examine_ratings as examine_file
 
-    report = examine_file(path, **settings(read, "--read")).report
+    report = examine_file(path, **opt.settings(read, "--read")).report
     print_json(report.as_dict()) if json else print(report.text(in_command))
 
 
@@ -54,7 +56,7 @@ def fetch(
     name: Annotated[str, typer.Argument(help=f"Dataset: {', '.join(sources.names())}.")],
     force: Annotated[bool, typer.Option("--force", help="Download again even if it exists.")] = False,
     url_base: Annotated[str | None, typer.Option(help="URL of a mirror of the source's files.")] = None,
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
     """Download a dataset from its public source into the cache; an interrupted download resumes."""
     from rich.console import Console
@@ -82,8 +84,8 @@ def export(
     target: Annotated[
         Path, typer.Argument(help="A folder (our format), or a .csv, .parquet (long table) or .conll file.")
     ],
-    hide_names: HideNames = False,
-    json: Json = False,
+    hide_names: opt.HideNames = False,
+    json: opt.Json = False,
 ) -> None:
     """Write a dataset as a folder in our format, its annotations as one long table, or its tags as CoNLL columns."""
     from crowdcore.data.pseudonyms import hide_names as without_names, in_order
@@ -99,7 +101,7 @@ def export_ratings(
     ds: RatingDataset,
     target: Annotated[Path, typer.Argument(help="A folder (our format), or a .csv or .parquet file.")],
     wide: Annotated[bool, typer.Option("--wide", help="A row per task and a column per worker.")] = False,
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
     """Write ratings as a folder in our format, or as a table: a row per rating, or a column per worker."""
     from crowdcore.data.writers import write_folder, write_long, write_wide
@@ -123,7 +125,7 @@ def _say_written(ds: CrowdDataset | RatingDataset, target: Path, noun: str, json
 
 
 def embed(
-    dataset: DatasetName,
+    dataset: opt.DatasetName,
     target: Annotated[
         Path | None,
         typer.Argument(help="Output folder; without it, only report what would be computed and how long it takes."),
@@ -146,10 +148,10 @@ def embed(
         typer.Option(help=f"For pixels: side of the images; default: that of the first image, at most {SIDE}."),
     ] = None,
     allow_urls: Annotated[bool, typer.Option("--allow-urls", help="Download images given as URLs.")] = False,
-    device: Device = "auto",
-    json: Json = False,
-    read: Read = None,
-    accept: Accept = False,
+    device: opt.Device = "auto",
+    json: opt.Json = False,
+    read: opt.Read = None,
+    accept: opt.Accept = False,
 ) -> None:
     """Write a dataset with what a classifier learns from: features of its texts or images, or their pixels.
 
@@ -159,7 +161,7 @@ def embed(
     from crowdcore.data.writers import write_folder
     from crowdcore.learning import embedding
 
-    ds = open_dataset(dataset, read, accept)
+    ds = opt.open_crowd(dataset, read, accept)
     if target is None:
         kind = kind if kind != "auto" else "given" if given else embedding.usual_kind(ds)
         kinds = embedding.kinds_of(ds)
@@ -178,10 +180,86 @@ def embed(
     if found.texts is not None:
         found.texts.save(target / "text_features.npz")
     facts = {"dataset": made.name, "written": str(target), "tasks": made.n_tasks, "kind": found.kind}
-    notes = [note for note in made.notes if note.startswith("Left out:")]
+    notes = made.notes[len(ds.notes) :]  # on tasks that were left out
     if json:
         print_json(facts | {"notes": notes})
         return
     print(f"{made.name}: {embedding.KINDS[found.kind]}, {made.n_tasks} tasks -> {target}")
     for note in notes:
         print(note)
+
+
+def marks(
+    dataset: opt.DatasetName,
+    add: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="TASK CLASS", help="This class is right for the task.")
+    ] = None,
+    unclear: Annotated[
+        list[str] | None, typer.Option(metavar="TASK", help="The task's class cannot be decided; may be repeated.")
+    ] = None,
+    worker: Annotated[str, typer.Option(help="The worker whose label you looked at.")] = "",
+    comment: Annotated[str, typer.Option(help="Comment stored with the added marks.")] = "",
+    by: Annotated[str, typer.Option(help="Author of the marks; with --undo: whose last mark.")] = "",
+    take: Annotated[
+        Path | None, typer.Option("--import", help="Import marks from a CSV with the columns task and right class.")
+    ] = None,
+    carry: Annotated[bool, typer.Option("--carry", help="Take over marks from earlier data of the same name.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Undo the last mark.")] = False,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the tasks marked wrong or unclear to this file (.csv, .parquet).",
+            callback=opt.is_table,
+        ),
+    ] = None,
+    training: Annotated[
+        Path | None,
+        typer.Option(help="Write the labels that differ from marked classes to this file.", callback=opt.is_table),
+    ] = None,
+    hide_names: opt.HideNames = False,
+    json: opt.Json = False,
+    read: opt.Read = None,
+    accept: opt.Accept = False,
+) -> None:
+    """Mark tasks; marks serve as a reference (reviewed), a list to relabel, and a list to train workers on."""
+    from crowdcore import exhibits
+    from crowdcore.analysis import Reference
+    from crowdcore.marks import add_mark, marks_of_earlier_data, marks_of_file, undo_mark
+
+    ds = opt.open_crowd(dataset, read, accept)
+    said = [*([add] if add else []), *((task, None) for task in unclear or [])]
+    for task, truth in said:
+        add_mark(ds, task, truth, worker=worker, comment=comment, by=by)
+    for taken in (marks_of_file(ds, take) if take else None, marks_of_earlier_data(ds) if carry else None):
+        if taken is not None:
+            _keep(ds, taken, accept or taken.faults.columns[0] == "data")
+    if undo:
+        undo_mark(ds, by=by or None)
+    seen = exhibits.view(ds, Reference("gold", ds.gold), hidden=hide_names)
+    if export:
+        save_table(exhibits.review.relabel_list(seen).table, export)
+    if training:
+        save_table(exhibits.review.training_list(seen).table, training)
+    found = exhibits.review.marked_tasks(seen)
+    if json:
+        print_json({"dataset": ds.name, "fingerprint": ds.fingerprint, "marks": found.table, "notes": found.notes})
+        return
+    print_table(found.table, f"{ds.name}: marks", found.notes, wrapped=("text", "comment"))
+
+
+def _keep(dataset: CrowdDataset, taken: TakenMarks, accept: bool) -> None:
+    """Keep marks that were made elsewhere; those that do not fit are told, and refused unless accepted."""
+    from crowdcore.marks import keep_marks
+
+    where = taken.faults.columns[0]  # the row of a file, or the data that were marked
+    told = [f"{where} {f[where]}, column {f['column']!r}: {f['fault']}" for f in taken.faults.to_dict("records")]
+    if told and not accept:
+        more = f"; and {len(told) - 20:,} more" if len(told) > 20 else ""
+        raise DataError(
+            f"{len(told):,} of {len(told) + len(taken.marks):,} marks cannot be taken, so none was",
+            f"Correct them, or take the others with --accept: {'; '.join(told[:20])}{more}.",
+        )
+    keep_marks(dataset, taken.marks)
+    typer.echo(f"Marks taken: {len(taken.marks):,}. Not taken: {len(told):,}.", err=True)
+    for line in (*taken.notes, *told):
+        typer.echo(line, err=True)

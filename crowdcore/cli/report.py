@@ -1,17 +1,22 @@
-"""`crowdcore report`: a dataset and its runs as one HTML page and a folder of tables and pictures."""
+"""`crowdcore report`: a dataset and its runs as one page. `crowdcore reproduce`: the papers' tables and figures."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
+import pandas as pd
 import typer
 
-from crowdcore.cli._options import Accept, DatasetName, Json, Read, is_folder, open_labels
-from crowdcore.cli._output import print_json, print_notes, progress
-from crowdcore.cli._runs import full_id, reference_named
+from crowdcore import reproduce as reproductions, runs
+from crowdcore.cli._command import choose_reference
+from crowdcore.cli._options import Accept, DatasetName, Device, Json, Read, is_folder, open_labels
+from crowdcore.cli._output import print_json, print_note, print_notes, print_table, progress
+from crowdcore.cli.start import full_id
 from crowdcore.data import CrowdDataset
 from crowdcore.data.report import plural
+
+_LISTS = ("list", "LIST")
 
 
 def report(
@@ -43,7 +48,6 @@ def report(
     accept: Accept = False,
 ) -> None:
     """Write a report: one offline HTML file, and CSV and SVG files of everything it shows."""
-    from crowdcore import runs
     from crowdcore.runs import datasets
     from crowdcore.runs.report import Trained, build, command_line, write_report
 
@@ -54,14 +58,66 @@ def report(
     elsewhere = dict.fromkeys(known[t.id].spec.dataset for t in trained if t.result.fingerprint != ds.fingerprint)
     crowds = [datasets.open_dataset(other, runs.Workspace.open()) for other in elsewhere]
     again = command_line(dataset, ids, part or (), reference, names, str(out))
-    truth = reference_named(reference, ds) if isinstance(ds, CrowdDataset) else reference
+    truth, note = choose_reference(reference, ds) if isinstance(ds, CrowdDataset) else (reference, "")
     with progress() as tell:
         tell(0, "Putting it together")
         found = build(ds, trained, part, crowds=crowds, reference=truth, show_names=names, command=again)
         files, fault = write_report(found, out, svg, lambda share, title: tell(share, f"Drawing {title}"))
+    print_note(note)
     if json:
         print_json({"dataset": ds.name, "written": files, "exhibits": [e.title for e in found.exhibits], "note": fault})
         return
     tables, figures = len(found.exhibits), sum(exhibit.figure is not None for exhibit in found.exhibits)
     print(f"{ds.name}: {plural(tables, 'table')} and {plural(figures, 'figure')} -> {out / 'report.html'}")
     print_notes((fault,) if fault else ())
+
+
+def reproduce(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="LIST|ID…", help="Which; all of them: all. LIST lists them.")
+    ] = None,
+    scale: Annotated[
+        Literal["small", "paper"],
+        typer.Option(help="small: two cores, all together within an hour. paper: all seeds and epochs, for a GPU."),
+    ] = "small",
+    device: Device = "auto",
+    train: Annotated[bool, typer.Option(help="Train what is missing; otherwise show only what exists.")] = True,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Write tables (.csv, .json, .md) and figures to this folder.", callback=is_folder
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Reproduce a paper's table or figure, beside the paper's numbers.
+
+    Runs that are trained already are not trained again: interrupted, the same command goes on.
+    """
+    if not ids or ids[0] in _LISTS:
+        rows = [{"id": e.id, "title": e.title, "source": e.source, "at this scale": e.scale_in_words(scale)}
+                for e in reproductions.ENTRIES.values()]  # fmt: skip
+        listed = pd.DataFrame(rows)
+        wide = ("title", "source", "at this scale")
+        print_json(listed) if json else print_table(listed, "Reproductions", limit=len(listed), wrapped=wide)
+        return
+    entries = (
+        list(reproductions.ENTRIES.values()) if ids == ["all"] else [reproductions.get(id) for id in dict.fromkeys(ids)]
+    )
+    if train:
+        runs = [run for entry in entries for run in reproductions.start(entry, scale, device=device)]
+        with progress() as tell:
+            reproductions.wait(list(dict.fromkeys(runs)), tell)
+    told = []
+    for entry in entries:
+        parts = reproductions.look(entry, scale)
+        shown = reproductions.told(entry, scale, parts)
+        files = reproductions.write(entry, scale, parts, out) if out else []
+        told.append({"id": entry.id, "title": entry.title, "notes": shown.notes, "table": shown.table, "files": files})
+        if not json:
+            table, footnotes = reproductions.footnoted(shown.table, parts)
+            table["run"] = table["run"].str[:8]
+            notes, wrapped = (*footnotes, *shown.notes), ("row", "column", "measure", "ours")
+            print_table(table, f"{entry.id}: {entry.title}", notes, limit=300, wrapped=wrapped)
+    if json:
+        print_json(told)

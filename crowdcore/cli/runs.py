@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 import pandas as pd
 import typer
 
-from crowdcore.cli._options import TABLES, Json, Out, ends_in
+from crowdcore import runs
+from crowdcore.cli import _options as opt
 from crowdcore.cli._output import jsonable, print_json, print_table, save_table
-from crowdcore.cli._runs import BEST, full_id, rows
-from crowdcore.cli._start import again, search, start
+from crowdcore.cli.start import again, full_id, search, start
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.report import plural
+from crowdcore.runs.measures import leading
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
 
+_BEST = (
+    "* highest validation accuracy (of tags: F1 of spans; of ratings: lowest error) among the runs listed with the "
+    "same data and validation labels; test has no say."
+)
+_SHORT = 8  # digits shown
 app = typer.Typer(help="Runs of the workspace (CROWDCORE_WORKSPACE, else ./workspace).", no_args_is_help=True)
 for command in (start, again, search):
     app.command()(command)
@@ -38,11 +47,10 @@ def list_(
     tag: Annotated[list[str] | None, typer.Option(help="Only runs with this tag; repeated: with all of them.")] = None,
     find: Annotated[str, typer.Option(help="Only runs with all these words in their name, settings, note …")] = "",
     trials: Annotated[bool, typer.Option("--trials", help="Also show the trials of searches.")] = False,
-    out: Out = None,
-    json: Json = False,
+    out: opt.Out = None,
+    json: opt.Json = False,
 ) -> None:
     """List runs, newest first, with the settings in which they differ."""
-    from crowdcore import runs
     from crowdcore.runs.datasets import spelled
 
     if problem := runs.engine_state().problem:  # an engine that was killed while runs waited is started again
@@ -66,24 +74,22 @@ def list_(
     elif found:
         several = any(len(run.spec.seeds) > 1 for run in found)
         title = f"Runs; accuracies in %{', mean ± std over seeds' if several else ''}"
-        print_table(rows(found), title, _notes(found), limit=200, wrapped=("name", "settings", "tags", "note"))
+        print_table(
+            _table(found),
+            title,
+            (_BEST,) if runs.best_runs(found) else (),
+            limit=200,
+            wrapped=("name", "settings", "tags", "note"),
+        )
     elif everything:
         print(f"None of {plural(len(everything), 'run')} matches these filters.")
     else:
         print("There are no runs here yet: start some with `crowdcore runs start`, or on the app's page Train.")
 
 
-def _notes(found: list[Run]) -> tuple[str, ...]:
-    from crowdcore import runs
-
-    return (BEST,) if runs.best_runs(found) else ()
-
-
 @app.command()
-def show(run_id: RunId, json: Json = False) -> None:
+def show(run_id: RunId, json: opt.Json = False) -> None:
     """Everything about one run, with the command that computes it again."""
-    from crowdcore import runs
-
     run = runs.get_run(full_id(run_id))
     facts = _facts(run)
     if json:
@@ -97,19 +103,17 @@ def show(run_id: RunId, json: Json = False) -> None:
 
 
 @app.command()
-def log(run_id: RunId, lines: Annotated[int, typer.Option("--lines", "-n", min=1)] = 40, json: Json = False) -> None:
+def log(
+    run_id: RunId, lines: Annotated[int, typer.Option("--lines", "-n", min=1)] = 40, json: opt.Json = False
+) -> None:
     """The last lines that a run's process wrote."""
-    from crowdcore import runs
-
     found = runs.log_lines(full_id(run_id), lines)
     print_json(found) if json else print("\n".join(found))
 
 
 @app.command()
-def diff(run_ids: RunIds, out: Out = None, json: Json = False) -> None:
+def diff(run_ids: RunIds, out: opt.Out = None, json: opt.Json = False) -> None:
     """In which settings, data, seeds and devices some runs differ."""
-    from crowdcore import runs
-
     found = [runs.get_run(i) for i in dict.fromkeys(map(full_id, run_ids))]
     if len(found) < 2:
         raise CrowdError("Name a second run to compare with.")
@@ -128,11 +132,9 @@ def diff(run_ids: RunIds, out: Out = None, json: Json = False) -> None:
 def rename(
     run_id: RunId,
     name: Annotated[str, typer.Argument(help="The new name; '' restores the original name.")],
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
     """Name a run."""
-    from crowdcore import runs
-
     runs.rename(found := full_id(run_id), name)
     _show_marks([found], json)
 
@@ -141,11 +143,9 @@ def rename(
 def note(
     run_id: RunId,
     text: Annotated[str, typer.Argument(help="Replaces the previous note; '' deletes it.")],
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
     """Write a note about a run."""
-    from crowdcore import runs
-
     runs.set_note(found := full_id(run_id), text)
     _show_marks([found], json)
 
@@ -155,11 +155,9 @@ def tag(
     run_ids: RunIds,
     add: Annotated[list[str] | None, typer.Option(help="Add this tag; may be repeated.")] = None,
     remove: Annotated[list[str] | None, typer.Option(help="Remove this tag; may be repeated.")] = None,
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
     """Add tags to runs, or remove them."""
-    from crowdcore import runs
-
     if not add and not remove:
         raise CrowdError("No tag was named: pass --add TAG or --remove TAG.")
     runs.change_tags(found := [full_id(i) for i in run_ids], add or (), remove or ())
@@ -172,11 +170,9 @@ def cancel(
     now: Annotated[
         bool, typer.Option("--now", help="Do not wait for the end of the epoch; keep the last checkpoint.")
     ] = False,
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
     """End runs after their epoch; what they have learnt by then is kept."""
-    from crowdcore import runs
-
     found = [full_id(i) for i in run_ids]
     for run_id in found:
         runs.cancel(run_id, now=now)
@@ -187,10 +183,8 @@ def cancel(
 
 
 @app.command()
-def resume(run_id: RunId, json: Json = False) -> None:
+def resume(run_id: RunId, json: opt.Json = False) -> None:
     """Resume a failed or cancelled run from its last checkpoint."""
-    from crowdcore import runs
-
     run = runs.resume(full_id(run_id))
     print_json({"id": run.id, "state": run.state}) if json else print(f"Run {run.id} is queued again.")
 
@@ -199,11 +193,9 @@ def resume(run_id: RunId, json: Json = False) -> None:
 def delete(
     run_ids: RunIds,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
     """Delete runs with their results, after asking."""
-    from crowdcore import runs
-
     found = [runs.get_run(i) for i in dict.fromkeys(map(full_id, run_ids))]
     if not yes:
         for run in found:
@@ -224,11 +216,9 @@ def export(
     kind: Annotated[
         Literal["torch", "onnx"], typer.Option(help="Tensors with a script that needs no crowdcore, or ONNX.")
     ] = "torch",
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
     """Write a run's classifier for use elsewhere."""
-    from crowdcore import runs
-
     written = [str(p) for p in runs.export_model(full_id(run_id), folder, kind)]
     print_json({"written": written}) if json else print("\n".join(written))
 
@@ -238,13 +228,11 @@ def predictions(
     run_id: RunId,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Write to this file (.csv, .parquet).", callback=ends_in(*TABLES)),
+        typer.Option("--out", "-o", help="Write to this file (.csv, .parquet).", callback=opt.is_table),
     ] = None,
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
     """Class and probabilities of every task, the mean over seeds."""
-    from crowdcore import runs
-
     frame = runs.predictions(full_id(run_id))
     if out:
         save_table(frame, out)
@@ -255,16 +243,12 @@ def predictions(
 
 
 def _facts(run: Run) -> dict[str, Any]:
-    from crowdcore import runs
-
     facts: dict[str, Any] = jsonable(run)
     return facts | {"spec": run.spec.model_dump(mode="json"), "command": runs.command_line(run.spec)}
 
 
 def _show_marks(run_ids: list[str], json: bool) -> None:
     """Name, note and tags as they are now."""
-    from crowdcore import runs
-
     found = [runs.get_run(run_id) for run_id in run_ids]
     if json:
         print_json([{"id": run.id, "name": run.name, "note": run.note, "tags": run.tags} for run in found])
@@ -272,3 +256,58 @@ def _show_marks(run_ids: list[str], json: bool) -> None:
     for run in found:
         words = [run.title, *([", ".join(run.tags)] if run.tags else []), *([run.note] if run.note else [])]
         print(f"{run.id}  {' | '.join(words)}")
+
+
+def _table(found: Sequence[Run]) -> pd.DataFrame:
+    """The runs for people, without columns that are empty for all."""
+    frame = runs.run_table(found)
+    shown = pd.DataFrame(
+        {
+            "id": frame["id"].str[:_SHORT],
+            "name": frame["name"],
+            "dataset": frame["dataset"],
+            "method": frame["method"],
+            "settings": frame["settings"],
+            "seeds": frame["seeds"],
+            "state": [_state(run) for run in found],
+            "test selected": [_reached(run, "test", "selected") for run in found],
+            "test last": [_reached(run, "test", "last") for run in found],
+            "validation": np.where(frame["best"], "* ", "") + [_reached(run, "valid", "selected") for run in found],
+            "seconds": frame["seconds"].round(1),
+            "started": [_local(run.started) for run in found],
+            "tags": frame["tags"],
+            "note": [_first_line(run.note or run.message) for run in found],
+        }
+    )
+    empty = [name for name in ("name", "settings", "tags", "note") if not shown[name].any()]
+    return shown.drop(columns=empty)
+
+
+def _state(run: Run) -> str:
+    return f"running, {run.at}" if run.state == "running" else run.state
+
+
+def _first_line(text: str) -> str:
+    return text.splitlines()[0][:60] if text else ""
+
+
+def _reached(run: Run, split: str, at: str) -> str:
+    """Accuracy in %; of tags and ratings what they are judged by, with its name, where the record has it."""
+    measure = leading(run.scores)
+    score = f"{split}_{measure.name}_{at}" if measure else ""
+    if measure is None or measure.name == "accuracy" or score not in run.scores or not run.has_result:
+        return _spread(run, f"{split}_accuracy_{at}")
+    return f"{measure.words} {measure.told(run.scores, score)}"
+
+
+def _spread(run: Run, score: str) -> str:
+    """A score of a run's result in %, mean ± standard deviation over seeds."""
+    mean, std = (100 * run.scores.get(name, np.nan) for name in (score, f"{score}_std"))
+    if np.isnan(mean) or not (run.has_ended and run.has_result):
+        return "–"
+    return f"{mean:.2f}" + ("" if np.isnan(std) else f" ± {std:.2f}")
+
+
+def _local(moment: datetime | None) -> str:
+    """A time on this machine's clock."""
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M") if moment else ""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 import typer
 
-from crowdcore.cli._options import Accept, Device, Epochs, Figure, Json, settings
+from crowdcore import analysis
+from crowdcore.cli import _options as opt
 from crowdcore.cli._output import print_json, print_notes, print_table, progress, save_exhibit, save_table
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, simulate as simulators
@@ -48,15 +49,15 @@ def simulate(
     preset: Annotated[str | None, typer.Option(help="A documented table; the other options change it.")] = None,
     crowds: Annotated[int | None, typer.Option(help="Crowds at each point.", min=1)] = None,
     seeds: Annotated[int | None, typer.Option(help="Training seeds on each crowd.", min=1)] = None,
-    epochs: Epochs = None,
-    device: Device = "auto",
+    epochs: opt.Epochs = None,
+    device: opt.Device = "auto",
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Write the crowd to this folder; with methods, the table (.csv, .parquet)."),
     ] = None,
-    figure: Figure = None,
-    json: Json = False,
-    accept: Accept = False,
+    figure: opt.Figure = None,
+    json: opt.Json = False,
+    accept: opt.Accept = False,
 ) -> None:
     """Plant a crowd whose mistakes are known, and show who finds them again; with --method, train on it.
 
@@ -70,7 +71,14 @@ def simulate(
         _list(json)
         return
     plan = _plan(
-        simulator, preset, settings(set), settings(over, "--over"), on, classes, method, settings(train, "--train")
+        simulator,
+        preset,
+        opt.settings(set),
+        opt.settings(over, "--over"),
+        on,
+        classes,
+        method,
+        opt.settings(train, "--train"),
     )
     plan = plan.model_copy(
         update={
@@ -87,41 +95,32 @@ def simulate(
 
 
 def _list(json: bool) -> None:
-    """What can be planted."""
+    """Print the simulators and the presets."""
     from crowdcore.learning.recovery.plan import PRESETS
 
     known = simulators.REGISTRY.usable()
     if json:
-        print_json(
-            {
-                "simulators": {
-                    name: {
-                        "title": model.title,
-                        "paper": model.paper,
-                        "makes_tasks": model.makes_tasks,
-                        "schema": model.model_json_schema(),
-                    }
-                    for name, model in known.items()
-                },
-                "presets": {
-                    name: {"title": title, "plan": plan.model_dump()} for name, (title, plan) in PRESETS.items()
-                },
+        facts = {
+            name: {
+                "title": model.title,
+                "paper": model.paper,
+                "makes_tasks": model.makes_tasks,
+                "schema": model.model_json_schema(),
             }
-        )
-        return
-    rows = [
-        {
-            "simulator": name,
-            "what it plants": model.title,
-            "tasks": "its own" if model.makes_tasks else "given with --on",
-            "settings": ", ".join(model.model_fields),
+            for name, model in known.items()
         }
-        for name, model in known.items()
-    ]
-    frame = pd.DataFrame(rows)
-    print_table(frame.drop(columns="settings"), "Simulators: crowdcore simulate NAME")
-    for row in rows:
-        print_notes((f"--set of {row['simulator']}: {row['settings']}.",))
+        plans = {name: {"title": title, "plan": plan.model_dump()} for name, (title, plan) in PRESETS.items()}
+        print_json({"simulators": facts, "presets": plans})
+        return
+    frame = pd.DataFrame(
+        {
+            "simulator": list(known),
+            "what it plants": [model.title for model in known.values()],
+            "tasks": ["its own" if model.makes_tasks else "given with --on" for model in known.values()],
+        }
+    )
+    notes = tuple(f"--set of {name}: {', '.join(model.model_fields)}." for name, model in known.items())
+    print_table(frame, "Simulators: crowdcore simulate NAME", notes)
     presets = pd.DataFrame([{"preset": name, "table": title} for name, (title, _) in PRESETS.items()])
     print_table(presets, "Presets: crowdcore simulate --preset NAME")
 
@@ -200,7 +199,6 @@ def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool
 
 def _labels(crowd: CrowdDataset) -> tuple[list[Exhibit], dict[str, Any], str]:
     """What was planted in a crowd of classes or tags, and of tags who recovers it."""
-    from crowdcore import analysis
     from crowdcore.exhibits import planted, view
     from crowdcore.exhibits.planted import planted_crowd
 
@@ -243,7 +241,7 @@ def _facts(crowd: Labelled) -> dict[str, Any]:
 
 
 def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | None, json: bool) -> None:
-    """Train on what is planted, and compare with the truth."""
+    """Train on the planted crowds, and compare with the truth."""
     from crowdcore.exhibits.planted import study_errors
     from crowdcore.learning import study_recovery
     from crowdcore.learning.recovery.study import MEASURES, spelled

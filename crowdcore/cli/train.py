@@ -1,37 +1,107 @@
-"""`crowdcore train`: learn a classifier from a crowd."""
+"""`crowdcore train | topics`, `crowdcore ratings train | compare | biases`: learn from a crowd."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
 import typer
 
-from crowdcore.cli._options import (
-    Accept,
-    AnySeeds,
-    Checkpoint,
-    Device,
-    Epochs,
-    Json,
-    OutFolder,
-    Read,
-    Seed,
-    Settings,
-    open_labels,
-    with_epochs,
-)
-from crowdcore.cli._output import print_json, print_table
-from crowdcore.cli._presets import ListPresets, OptionalDataset, PresetName, rows_of
-from crowdcore.cli.rating_training import learn as learn_ratings
-from crowdcore.data import RatingDataset
+from crowdcore import learning
+from crowdcore.cli import _options as opt
+from crowdcore.cli._command import Drawn, Shown, as_drawn
+from crowdcore.cli._output import Printed, print_json, print_table, progress, save_table
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data import CrowdDataset, RatingDataset
+from crowdcore.data.dataset import SPLITS
+from crowdcore.data.ratings import Labelled
+from crowdcore.learning import presets
+from crowdcore.learning.settings import SEEDS
 
+if TYPE_CHECKING:
+    from crowdcore.learning import Event, RatingsResult, TrainingResult
+
+T = TypeVar("T")
+Row = tuple[str, str, dict[str, Any]]
+"""Label, method and settings of a run."""
+Metric = Literal["mae", "rmse", "r2"]
+_METRICS: tuple[Metric, ...] = ("mae", "rmse", "r2")
 _NO_ACCURACY = (
     "There is no accuracy: no test task has a gold label. A column `gold` gives some, --read test_share=0.2 draws test "
     "tasks."
 )
+
+
+def _list_presets(wanted: bool) -> None:
+    if not wanted:
+        return
+    rows = [
+        {"preset": p.name, "table": p.title, "dataset": p.dataset, "methods": len(p.methods), "seeds": len(p.seeds)}
+        for p in presets.PRESETS.values()
+    ]
+    print_table(pd.DataFrame(rows), "Presets", tuple(f"{p.name}: {p.note}" for p in presets.PRESETS.values() if p.note))
+    raise typer.Exit()
+
+
+OptionalDataset = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="DATASET", help="Name of a dataset or a path to one; default: the preset's.", show_default=False
+    ),
+]
+PresetName = Annotated[str | None, typer.Option("--preset", help="All runs of a table; --presets lists them.")]
+ListPresets = Annotated[
+    bool, typer.Option("--presets", callback=_list_presets, is_eager=True, help="List the presets.")
+]
+MethodName = Annotated[
+    str, typer.Option("--method", "-m", help="crowd-layer, dl-em, dl-mean, dl-true, doctor-net or wdn.")
+]
+Words = Annotated[int, typer.Option(min=1, help="Number of words to show per topic.")]
+
+
+def choose_runs(
+    preset: str | None,
+    dataset: str | None,
+    method: list[str] | None,
+    given: Mapping[str, Any],
+    n: int,
+    seeds: list[int] | None,
+    read: Callable[[str], Labelled],
+) -> tuple[str, Labelled, list[Row], tuple[int, ...]]:
+    """Name of a dataset, the dataset, runs and seeds that a command asks for, by a preset or by methods.
+
+    Args:
+        preset: name of a preset.
+        dataset: as given.
+        method: as given; default: the usual one of the dataset's labels.
+        given: settings, which win over a preset's.
+        n: how many seeds; 0: the preset's, or as many as usual.
+        seeds: which seeds, if given.
+        read: opens a dataset by name.
+
+    Raises:
+        SettingError: neither dataset nor preset, or both preset and methods.
+    """
+    from crowdcore.learning.learners import usual_method
+
+    if preset is None:
+        if dataset is None:
+            raise SettingError("DATASET", "be given, unless a preset is", None, "`crowdcore datasets` lists them.")
+        opened = read(dataset)
+        rows = [(name, name, dict(given)) for name in method or [usual_method(opened)]]
+        return dataset, opened, rows, tuple(seeds or range(n or SEEDS))
+    if method:
+        raise SettingError("--method", "be left out with --preset, which has methods of its own", method[0])
+    found = presets.get(preset)
+    rows = [
+        (label, name, {**settings, **given}) for label, (name, settings) in zip(found.labels, found.runs, strict=True)
+    ]
+    name = dataset or found.dataset
+    return name, read(name), rows, tuple(seeds or (range(n) if n else found.seeds))
 
 
 def train(
@@ -43,43 +113,46 @@ def train(
         ),
     ] = None,
     preset: PresetName = None,
-    seeds: AnySeeds = None,
-    seed: Seed = None,
-    epochs: Epochs = None,
-    device: Device = "auto",
-    set: Settings = None,
-    out: OutFolder = None,
-    checkpoint: Checkpoint = None,
-    json: Json = False,
-    read: Read = None,
-    accept: Accept = False,
-    presets: ListPresets = False,
+    seeds: opt.AnySeeds = None,
+    seed: opt.Seed = None,
+    epochs: opt.Epochs = None,
+    device: opt.Device = "auto",
+    set: opt.Settings = None,
+    out: opt.OutFolder = None,
+    checkpoint: opt.Checkpoint = None,
+    json: opt.Json = False,
+    read: opt.Read = None,
+    accept: opt.Accept = False,
+    list_presets: ListPresets = False,
 ) -> None:
     """Train one method, or all of a preset, with several seeds.
 
     Accuracies, or of labels that are numbers errors, are of the selected | last | best epoch on the test split.
     """
-    from crowdcore import learning
-    from crowdcore.cli._training import over_seeds, span_rows, table, train_one
     from crowdcore.learning.comparison.summary import row
 
-    given = with_epochs(set, epochs)
-    opened = partial(open_labels, read=read, accept=accept)
-    fit = partial(learning.train, accept=accept)
-    _, ds, rows, which = rows_of(preset, dataset, [method] if method else None, given, seeds or 0, seed, opened)
+    _, ds, runs, which = choose_runs(
+        preset,
+        dataset,
+        [method] if method else None,
+        opt.with_epochs(set, epochs),
+        seeds or 0,
+        seed,
+        lambda name: opt.open_labels(name, read, accept),
+    )
     if isinstance(ds, RatingDataset):
-        learn_ratings(ds, rows[0][1], which, device, given, out, checkpoint, json)
+        _train_on_ratings(ds, runs[0][1], which, device, runs[0][2], out, checkpoint, json)
         return
     facts: list[dict[str, Any]] = []
     spans: list[dict[str, Any]] = []
     notes: dict[str, None] = {}
-    for label, one, own in rows:
+    for label, one, own in runs:
         part = label.replace("/", "-") if preset else ""  # a folder of its own for each run of a preset
-        result = train_one(fit, ds, one, which, device, own, checkpoint and checkpoint / part)
+        result = train_one(learning.train, ds, one, which, device, {**own, "accept": accept}, checkpoint, part)
         if out:
             result.save(out / part)
         facts.append(row(result) | {"method": label})
-        spans += [{"method": label, **found} for found in span_rows(ds, result)]
+        spans += [{"method": label, **scores} for scores in span_rows(ds, result)]
         notes |= dict.fromkeys(result.notes)
         if json and not preset:
             more = {"common_confusion": result.common_confusion, "classes": result.classes}
@@ -90,6 +163,296 @@ def train(
         return
     if not any(np.isfinite(one["last_mean"]) for one in facts):
         notes[_NO_ACCURACY] = None
-    print_table(table(facts), f"Test accuracy in %, {over_seeds(len(which))}", tuple(notes))
+    print_table(accuracy_table(facts), f"Test accuracy in %, {over_seeds(len(which))}", tuple(notes))
     if spans:
         print_table(pd.DataFrame(spans), f"Spans of the test split, {over_seeds(len(which))}")
+
+
+def train_one(
+    train: Callable[..., T],
+    dataset: Labelled,
+    method: str,
+    seeds: int | Sequence[int],
+    device: str,
+    settings: Mapping[str, Any],
+    checkpoint: Path | None = None,
+    part: str = "",
+) -> T:
+    """Train one method by `learning.train` or `train_ratings` with a progress bar, checkpoints in a folder's part."""
+    from crowdcore.learning.training.events import EpochEvent
+
+    with progress() as tell:
+
+        def listen(event: Event) -> None:
+            if isinstance(event, EpochEvent):  # notes come with the result
+                tell(event.done, f"{method} on {dataset.name}, {event.at}")
+
+        own = {"device": device, "on_event": listen, "checkpoint": checkpoint and checkpoint / part, **settings}
+        return train(dataset, method, seeds=seeds, **own)
+
+
+def span_rows(dataset: CrowdDataset, result: TrainingResult) -> list[dict[str, str]]:
+    """Precision, recall and F1 in % of the spans that a tagger finds, of two epochs.
+
+    Nothing of a crowd that tags no tokens, or where no gold of the test split is known.
+    """
+    from crowdcore.learning.comparison.comparability import TEST
+
+    rows = []
+    known = (result.gold[result.split == TEST] >= 0).any()
+    for at in ("selected", "last") if dataset.sentences is not None and known else ():
+        scores = 100 * learning.tagged_spans(dataset, result, at=at).drop(columns="seed")
+        rows.append({"epoch": at, **{str(name): _spread(of.to_numpy(), 2) for name, of in scores.items()}})
+    return rows
+
+
+def _spread(values: FloatArray, digits: int) -> str:
+    """Mean and, of several, standard deviation."""
+    return f"{values.mean():.{digits}f}" + (f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else "")
+
+
+def over_seeds(n_seeds: int) -> str:
+    """What numbers over so many seeds are."""
+    return "one seed" if n_seeds == 1 else f"mean ± standard deviation over {n_seeds} seeds"
+
+
+def accuracy_table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFrame:
+    """The rows for people: accuracies in % as mean ± standard deviation over seeds, then the ensemble of the seeds.
+
+    Args:
+        rows: from `comparison.summary.row`.
+        kinds: with columns for what selected the epochs and named the classes.
+    """
+    from crowdcore.learning.comparison.comparability import NAMES, SEEN, WAYS
+    from crowdcore.learning.comparison.summary import ensemble_name
+
+    def spread(entry: dict[str, Any], at: str) -> str:
+        mean, std = 100 * entry[f"{at}_mean"], 100 * entry[f"{at}_std"]
+        return "–" if np.isnan(mean) else f"{mean:.2f}" + ("" if np.isnan(std) else f" ± {std:.2f}")
+
+    shown = []
+    some = any(r["features_seen"] != "no" for r in rows)
+    for r in sorted(rows, key=lambda r: list(SEEN).index(r["features_seen"])):
+        common = {
+            "seeds": len(r["seeds"]),
+            "seconds": f"{r['seconds']:.1f}",
+            "annotations/s": f"{r['annotations_per_second']:,.0f}",
+        }
+        if some:
+            common |= {"features without labels": SEEN[r["features_seen"]]}
+        if kinds:
+            common |= {"selected by": WAYS[r["selected_by"]], "names": NAMES.get(r["names"], r["names"])}
+        reached = {at: spread(r, at) for at in ("selected", "last", "best")}
+        shown.append({"dataset": r["dataset"], "method": r["method"], **reached, **common})
+        if len(r["seeds"]) > 1 and not np.isnan(r["ensemble_selected"]):
+            together = {at: f"{100 * r[f'ensemble_{at}']:.2f}" for at in ("selected", "last")} | {"best": "–"}
+            name = ensemble_name(r["method"])
+            shown.append({"dataset": r["dataset"], "method": name, **together, **common, "seconds": "–"})
+    return pd.DataFrame(shown)
+
+
+def train_ratings(
+    ds: RatingDataset,
+    method: MethodName = "crowd-layer",
+    seeds: opt.Seeds = SEEDS,
+    seed: opt.Seed = None,
+    epochs: opt.Epochs = None,
+    device: opt.Device = "auto",
+    set: opt.Settings = None,
+    out: opt.OutFolder = None,
+    checkpoint: opt.Checkpoint = None,
+    json: opt.Json = False,
+) -> None:
+    """Train a network that predicts ratings; errors are of the selected | last | best epoch on the test split."""
+    given = opt.with_epochs(set, epochs)
+    _train_on_ratings(ds, method, seed or range(seeds), device, given, out, checkpoint, json)
+
+
+def _train_on_ratings(
+    ds: RatingDataset,
+    method: str,
+    seeds: Sequence[int],
+    device: str,
+    given: Mapping[str, Any],
+    out: Path | None,
+    checkpoint: Path | None,
+    json: bool,
+) -> None:
+    """Train, and print the errors."""
+    result = train_one(learning.train_ratings, ds, method, seeds, device, given, checkpoint)
+    if out:
+        result.save(out)
+    table = _errors_of(result)
+    facts = {"dataset": ds.name, "method": result.title, "seeds": result.seeds, "errors": table, "notes": result.notes}
+    if json:
+        print_json(facts)
+        return
+    title = f"{ds.name}: test errors of {result.title}, {over_seeds(len(result.seeds))}"
+    shown = table.assign(**{m: [_spread(values, 4) for values in table[m]] for m in _METRICS})
+    print_table(shown, title, result.notes)
+
+
+def _errors_of(result: RatingsResult) -> pd.DataFrame:
+    """A row per epoch that counts, with the (S,) errors of the test split."""
+    epochs: tuple[Literal["selected", "last", "best"], ...] = ("selected", "last", "best")
+    return pd.DataFrame([{"epoch": at, **{m: result.score(m, at=at) for m in _METRICS}} for at in epochs])
+
+
+def compare_ratings(
+    ds: RatingDataset,
+    row: Annotated[
+        list[str] | None, typer.Option("--row", help="A row of the paper's table, such as 'DL-CL (B)'; default: all.")
+    ] = None,
+    seeds: opt.Seeds = 10,
+    epochs: opt.Epochs = None,
+    device: opt.Device = "auto",
+    set: opt.Settings = None,
+    at: Annotated[str, typer.Option(help="Epoch: selected, last or best.")] = "selected",
+) -> Shown:
+    """Train the rows of the crowd layer's table with the same seeds, and test them against DL-MEAN."""
+    known, results = learning.RATING_ROWS, {}
+    for name in row or known:
+        if name not in known:
+            raise SettingError("--row", f"be one of {', '.join(known)}", name)
+        method, own = known[name]
+        given = {**opt.with_epochs(set, epochs), **own}
+        results[name] = train_one(learning.train_ratings, ds, method, seeds, device, given)
+    table = learning.compare_ratings(results, at)  # type: ignore[arg-type]  # a wrong epoch is refused
+    notes = next(iter(results.values())).notes
+    facts = {"at": at, "seeds": seeds, "table": table, "notes": notes}
+    return Shown(facts, [Printed(table, f"{ds.name}: test errors of the {at} epoch, {seeds} seeds", notes)], table)
+
+
+def biases(
+    ds: RatingDataset,
+    run: Annotated[Path | None, typer.Option(help="A folder that `ratings train --out` wrote; default: train.")] = None,
+    connection: Annotated[str, typer.Option(help="Connection of the trained crowd layer: b or s+b.")] = "b",
+    seeds: opt.Seeds = SEEDS,
+    epochs: opt.Epochs = None,
+    device: opt.Device = "auto",
+    least: Annotated[int, typer.Option(help="Minimum number of ratings of a worker.", min=1)] = 10,
+    hide_names: opt.HideNames = False,
+) -> Drawn:
+    """Learnt biases of the workers beside the true ones (Rodrigues & Pereira 2018, Fig. 4)."""
+    from crowdcore.exhibits.ratings import rating_biases
+
+    if run:
+        result = learning.load_ratings_result(run)
+    else:
+        given = {**opt.with_epochs(None, epochs), "connection": connection}
+        result = train_one(learning.train_ratings, ds, "crowd-layer", seeds, device, given)
+    return as_drawn(rating_biases(ds, result, least=least, hidden=hide_names), ds.name)
+
+
+def topics(
+    ds: Labelled,
+    words: Words = 10,
+    set: opt.Settings = None,
+    device: opt.Device = "auto",
+    out: opt.Out = None,
+    json: opt.Json = False,
+) -> None:
+    """Topics of texts, with classes or ratings and workers' confusions or biases learnt together (MA-sLDA).
+
+    --set n_topics=30 and the like; --out writes the labels of the texts.
+    """
+    given = opt.settings(set)
+    if isinstance(ds, RatingDataset):
+        facts, tables, accuracy = _rating_topics(ds, words, device, given, out)
+    else:
+        facts, tables, accuracy = _class_topics(ds, words, device, given, out)
+    if json:
+        print_json(facts)
+        return
+    for table in tables:
+        print_table(*table)
+    for line in accuracy:
+        print(line)
+
+
+Topics = tuple[dict[str, Any], list[Printed], list[str]]
+"""Facts for machines, tables and sentences for people."""
+
+
+def _class_topics(ds: CrowdDataset, words: int, device: str, given: dict[str, Any], out: Path | None) -> Topics:
+    """MA-sLDAc; ``out``: task, label and posterior of the texts that it learnt from."""
+    from crowdcore.data.writers import write_aggregated
+
+    model = learning.fit_topics(ds, device=device, **given)
+    posterior = np.full((ds.n_tasks, ds.n_classes), np.nan)
+    posterior[model.tasks] = model.posterior
+    labels = np.full(ds.n_tasks, -1)
+    labels[model.tasks] = model.posterior.argmax(1)
+    if out:
+        write_aggregated(ds, labels, out, posterior=posterior)
+    new = np.flatnonzero((ds.split == SPLITS.index("test")) & (ds.gold >= 0))
+    accuracies = {
+        "training": _accuracy(ds.gold[model.tasks], labels[model.tasks]),
+        "test": _accuracy(ds.gold[new], model.predict_proba(_texts(ds, new)).argmax(1)),
+    }
+    table = model.words(words)
+    facts = {
+        "dataset": ds.name,
+        "texts": len(model.tasks),
+        "vocabulary": len(model.vocabulary),
+        "accuracy": accuracies["training"],
+        "test_accuracy": accuracies["test"],
+        "iterations": len(model.bound),
+        "bound": model.bound[-1],
+        "settings": model.settings.model_dump(),
+        "topics": table,
+    }
+    known = [f"{name} {100 * share:.1f} %" for name, share in accuracies.items() if share == share]
+    printed = Printed(table, f"{ds.name}: topics of {len(model.tasks):,} texts", wrapped=("words",))
+    return facts, [printed], [f"Accuracy of the classes: {', '.join(known) or 'unknown without gold'}."]
+
+
+def _texts(ds: Labelled, tasks: IntArray) -> pd.Series:
+    assert ds.media is not None and ds.media.columns is not None  # else training had refused
+    return ds.media.columns["text"].reindex(tasks).fillna("").astype(str)
+
+
+def _accuracy(gold: IntArray, label: IntArray) -> float:
+    """Share of tasks with gold whose label it is; NaN without gold."""
+    known = gold >= 0
+    return float((gold[known] == label[known]).mean()) if known.any() else float("nan")
+
+
+def _rating_topics(ds: RatingDataset, words: int, device: str, given: dict[str, Any], out: Path | None) -> Topics:
+    """MA-sLDAr; ``out``: ratings of the training texts and of those for test."""
+    from crowdcore.learning.ratings.result import rating_scores
+
+    model = learning.fit_rating_topics(ds, device=device, **given)
+    new = np.flatnonzero(ds.split == SPLITS.index("test"))
+    predicted = model.predict(_texts(ds, new))
+    errors = {}
+    for name, rating, of in (("training", model.mean, model.tasks), ("test", predicted, new)):
+        scores = rating_scores(rating[None], ds.gold[of])
+        errors[name] = {metric: float(value[0]) for metric, value in scores.items() if not np.isnan(value[0])}
+    if out:
+        ratings = {"task": ds.task_ids[np.append(model.tasks, new)], "rating": np.append(model.mean, predicted)}
+        save_table(pd.DataFrame(ratings), out)
+    workers = pd.DataFrame({"worker": ds.worker_ids, "bias": model.bias, "noise": model.precision**-0.5})
+    table = model.words(words)
+    facts = {
+        "dataset": ds.name,
+        "texts": len(model.tasks),
+        "vocabulary": len(model.vocabulary),
+        "errors": errors,
+        "iterations": len(model.bound),
+        "bound": model.bound[-1],
+        "settings": model.settings.model_dump(),
+        "topics": table,
+        "workers": workers,
+    }
+    printed = [
+        Printed(table, f"{ds.name}: topics of {len(model.tasks):,} texts", wrapped=("words",)),
+        Printed(workers.dropna(), "Workers: bias and noise around the truth", limit=15),
+    ]
+    lines = [
+        f"Ratings of the {name} texts against gold: MAE {of['mae']:.4f}, RMSE {of['rmse']:.4f}, "
+        f"R² {100 * of['r2']:.1f} %."
+        for name, of in errors.items()
+        if of
+    ]
+    return facts, printed, lines

@@ -1,11 +1,9 @@
 from .carry_out import (
+    ENTRIES as ENTRIES,
+    get as get,
     look as look,
     start as start,
     wait as wait,
-)
-from .catalogue import (
-    ENTRIES as ENTRIES,
-    get as get,
 )
 from .entry import (
     SCALES as SCALES,
@@ -15,7 +13,7 @@ from .entry import (
     Part as Part,
     Scale as Scale,
 )
-from .told import (
+from .shown import (
     footnoted as footnoted,
     our_figures as our_figures,
     told as told,

@@ -1,27 +1,44 @@
-"""Carrying out a reproduction on the run engine: what is trained already is found again, the rest is submitted."""
+"""Every reproduction by its id, and carrying it out: runs that exist are found again, the rest is submitted."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from crowdcore import runs
-from crowdcore.core.errors import CrowdError, DataError
+from crowdcore.core.errors import CrowdError, DataError, SettingError, did_you_mean
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
 from crowdcore.learning.recovery.plan import RecoveryPlan, plant
 from crowdcore.learning.results.result import TrainingResult
+from crowdcore.reproduce import ccc, conal, crowd_layer, trace
 from crowdcore.reproduce.entry import Entry, Found, Part, Scale
 from crowdcore.runs import Run, RunSpec, Workspace
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.patience import disk_problem
 
+ENTRIES: Mapping[str, Entry] = {
+    entry.id: entry for paper in (conal, crowd_layer, trace, ccc) for entry in paper.ENTRIES
+}
+"""Id -> entry."""
 _EVERY = 2.0  # seconds between looks at the record
 _STATE = ("finished", "running", "queued", "cancelled", "failed")  # which of several runs of the same is shown
+
+
+def get(id: str) -> Entry:
+    """An entry.
+
+    Raises:
+        SettingError: there is none of that id; the nearest one is suggested.
+    """
+    if id not in ENTRIES:
+        remedy = f"{did_you_mean(id, ENTRIES)}Known: {', '.join(ENTRIES)}."
+        raise SettingError("reproduction", "be one that there is", id, remedy)
+    return ENTRIES[id]
 
 
 def start(entry: Entry, scale: Scale, *, device: str = "auto", workspace: Workspace | None = None) -> list[str]:

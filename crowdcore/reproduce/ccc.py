@@ -12,10 +12,9 @@ from crowdcore import analysis, exhibits
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.simulate import TaskChoice
 from crowdcore.learning.recovery.plan import RecoveryPlan
-from crowdcore.reproduce import drawn
-from crowdcore.reproduce.claims import leads
+from crowdcore.reproduce import shown as drawn
 from crowdcore.reproduce.conal import real
-from crowdcore.reproduce.entry import BEST, LAST, Entry, Measure, Part, Scale
+from crowdcore.reproduce.entry import BEST, LAST, Entry, Measure, Part, Scale, leads
 
 _PAPER = "CCC (Zhang et al., AAAI 2024)"
 _METHODS = {

@@ -11,10 +11,9 @@ from crowdcore.core.types import FloatArray
 from crowdcore.data.catalogue import dataset_folders
 from crowdcore.data.simulate import TaskChoice
 from crowdcore.learning.recovery.plan import RecoveryPlan
-from crowdcore.reproduce import drawn
-from crowdcore.reproduce.claims import leads
+from crowdcore.reproduce import shown as drawn
 from crowdcore.reproduce.conal import real
-from crowdcore.reproduce.entry import SELECTED, Entry, Found, Measure, Part, Scale
+from crowdcore.reproduce.entry import SELECTED, Entry, Found, Measure, Part, Scale, leads
 
 _PAPER = "Crowd layer (Rodrigues, Pereira, AAAI 2018)"
 _PUBLISHED: dict[str, Any] = {"start": "identity", "noise_lr": 1.0}  # one learning rate, from the identity

@@ -11,9 +11,8 @@ import numpy as np
 from crowdcore.data.simulate import TaskChoice
 from crowdcore.learning.recovery import plan as recovery
 from crowdcore.learning.training.metrics import recovery_error
-from crowdcore.reproduce import drawn
-from crowdcore.reproduce.claims import leads
-from crowdcore.reproduce.entry import LAST, Entry, Measure, Part, Scale
+from crowdcore.reproduce import shown as drawn
+from crowdcore.reproduce.entry import LAST, Entry, Measure, Part, Scale, leads
 
 _PAPER = "Trace regularisation (Tanno et al., CVPR 2019)"
 _PUBLISHED: dict[str, Any] = {"start": "identity", "noise_lr": 1.0}  # one learning rate, from the identity

@@ -11,8 +11,17 @@ import streamlit as st
 from crowdcore.data.media import has_media
 from crowdcore.exhibits import View
 from crowdcore.exhibits.tasks import sentence_of, task_number, task_title
-from crowdcore.marks import MARKS, Mark, add_mark, current_marks, keep_marks, undo_mark
-from crowdcore.taken_marks import TakenMarks, marks_of_earlier_data, marks_of_file
+from crowdcore.marks import (
+    MARKS,
+    Mark,
+    TakenMarks,
+    add_mark,
+    current_marks,
+    keep_marks,
+    marks_of_earlier_data,
+    marks_of_file,
+    undo_mark,
+)
 from dashboard import state
 from dashboard.components.guard import attempt, refusals
 from dashboard.components.media import media

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from crowdcore import cli
 from crowdcore.cli import main
+from crowdcore.core.errors import CrowdError
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,25 @@ def crowdcore(run: Callable[..., Done]) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def refused(run: Callable[..., Done]) -> Callable[..., str]:
-    """``refused("info", "nope")`` must end with exit code 2 and one line on standard error, which it returns."""
+def refused(run: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """``refused("info", "nope")`` ends with exit code 2 and one line on standard error; returns the error behind it."""
+    raised: list[Exception] = []
+    execute = cli.execute
 
-    def call(*arguments: object) -> str:
+    def noting(arguments: list[str] | None = None) -> None:
+        try:
+            execute(arguments)
+        except (CrowdError, OSError) as error:
+            raised.append(error)
+            raise
+
+    monkeypatch.setattr(cli, "execute", noting)
+
+    def call(*arguments: object) -> Any:
+        raised.clear()
         done = run(*arguments)
         assert done.code == 2, done
         assert len(done.err.strip().splitlines()) == 1, done.err
-        return done.err
+        return raised[0]
 
     return call

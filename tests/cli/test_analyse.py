@@ -56,16 +56,15 @@ def test_quality_lists_every_worker(crowdcore) -> None:
 
 
 def test_an_unknown_dataset_is_one_line_and_exit_code_2(refused) -> None:
-    assert "Did you mean 'demo'?" in refused("info", "demoo")
+    assert refused("info", "demoo").got == "demoo"
 
 
 def test_an_unknown_reference_is_one_line_and_exit_code_2(refused) -> None:
-    said = refused("mistakes", "demo", "--reference", "dawid-skeen")
-    assert "`--reference` must be gold, reviewed, reviewed+gold, an aggregator or run:ID" in said
-    assert "Did you mean 'dawid-skene'?" in said
-    said = refused("mistakes", "demo", "--reference", "dawid-skene smothing=1")
-    assert "`a setting of dawid-skene` must be one of tolerance" in said
-    assert "Did you mean 'gold'?" in refused("mistakes", "demo", "--reference", "GOLD")
+    for name in ("dawid-skeen", "GOLD"):
+        error = refused("mistakes", "demo", "--reference", name)
+        assert (error.argument, error.got) == ("--reference", name)
+    error = refused("mistakes", "demo", "--reference", "dawid-skene smothing=1")
+    assert (error.argument, error.got) == ("a setting of dawid-skene", "smothing")
 
 
 @pytest.mark.parametrize(
@@ -80,8 +79,7 @@ def test_an_unknown_reference_is_one_line_and_exit_code_2(refused) -> None:
 def test_a_file_that_cannot_be_written_is_named(refused, tmp_path, option, place, said) -> None:
     for folder in ("folder.html", "folder.csv"):
         (tmp_path / folder).mkdir()
-    told = refused("mistakes", "unheard-of", option, tmp_path / place)
-    assert told == f"crowdcore: {said.format(tmp_path / place)}\n"
+    assert str(refused("mistakes", "unheard-of", option, tmp_path / place)) == said.format(tmp_path / place)
 
 
 @pytest.mark.parametrize(
@@ -98,32 +96,27 @@ def test_a_file_that_cannot_be_written_is_named(refused, tmp_path, option, place
     ],
 )
 def test_a_wrong_ending_is_refused_before_anything_else(refused, arguments, option) -> None:
-    endings = ".html, .svg, .png or .pdf" if option == "--figure" else ".csv or .parquet"
-    told = refused(*arguments.split(), option, "x.foo")
-    assert told == f"crowdcore: `{option}` must end in {endings}, but got 'x.foo'.\n"
+    error = refused(*arguments.split(), option, "x.foo")
+    assert (error.argument, error.got) == (option, "x.foo")
 
 
 @pytest.mark.parametrize("command", ["train", "compare", "ratings train", "report", "reproduce conal/table-2"])
 def test_a_folder_that_is_called_as_a_file_is_refused_before_anything_else(refused, tmp_path, command) -> None:
     words = [*command.split(), *([] if "/" in command else ["unheard-of"]), "--out"]
-    told = refused(*words, "result.csv")
-    assert told == "crowdcore: `--out` must be a folder, but got 'result.csv'. Leave its ending out.\n"
+    error = refused(*words, "result.csv")
+    assert (error.argument, error.got) == ("--out", "result.csv")
     (tmp_path / "taken").touch()
-    assert (
-        refused(*words, tmp_path / "taken")
-        == f"crowdcore: {tmp_path}/taken of --out is a file. Choose another folder.\n"
-    )
+    assert str(tmp_path / "taken") in str(refused(*words, tmp_path / "taken"))
 
 
 @pytest.mark.parametrize("option", ["--junit", "--html"])
 def test_a_missing_folder_of_check_is_refused_before_anything_else(refused, tmp_path, option) -> None:
-    told = refused("check", "unheard-of", option, tmp_path / "no" / "file")
-    assert told == f"crowdcore: The folder {tmp_path}/no of {option} does not exist. Create it first.\n"
+    assert f"{tmp_path}/no of {option}" in str(refused("check", "unheard-of", option, tmp_path / "no" / "file"))
 
 
 def test_a_table_alone_is_not_written_where_a_figure_is_refused(refused, tmp_path) -> None:
-    told = refused("show", "tasks", "demo", "--out", tmp_path / "t.csv", "--figure", tmp_path / "f.html")
-    assert "`--figure` must be left out: this exhibit is a table" in told
+    error = refused("show", "tasks", "demo", "--out", tmp_path / "t.csv", "--figure", tmp_path / "f.html")
+    assert error.argument == "--figure"
     assert not (tmp_path / "t.csv").exists()
 
 
@@ -131,7 +124,7 @@ def test_a_table_alone_is_not_written_where_a_figure_is_refused(refused, tmp_pat
 def test_a_refusal_without_gold_comes_alone(refused, run, tmp_path, monkeypatch, command) -> None:
     (tmp_path / "votes.csv").write_text("task,worker,label\n1,ann,a\n2,ann,b\n")
     monkeypatch.chdir(tmp_path)
-    assert refused(*command.split()).startswith("crowdcore: ")
+    refused(*command.split())
     assert run("mistakes", "votes.csv", "--json").err.count("has no gold") == 1
 
 

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import crowdcore as cc
+from crowdcore.core.errors import Remedy
 from crowdcore.core.json_files import write_json
 from crowdcore.data.uploads import NOTE
 
@@ -21,25 +23,24 @@ def test_export_round_trips_through_a_folder_and_a_table(crowdcore, tmp_path) ->
 
 
 def test_export_makes_no_folder_that_is_called_like_a_table(refused, tmp_path) -> None:
-    said = refused("export", "demo", tmp_path / "votes.json")
-    assert "`target` must be a folder, or end in .csv, .parquet, .conll, but got 'votes.json'" in said
+    assert refused("export", "demo", tmp_path / "votes.json").got == "votes.json"
     stars = tmp_path / "stars.csv"
     stars.write_text("task,worker,rating\na,w1,1\na,w2,2\n")
     given = "--read", "low=1", "--read", "high=5"
-    assert "end in .csv, .parquet, but got" in refused("ratings", "export", stars, tmp_path / "stars.xlsx", *given)
+    assert refused("ratings", "export", stars, tmp_path / "stars.xlsx", *given).got == "stars.xlsx"
     assert [path.name for path in tmp_path.iterdir()] == ["stars.csv"]
 
 
 def test_a_file_that_would_lose_rows_needs_accept(crowdcore, refused, tmp_path) -> None:
     table = tmp_path / "votes.csv"
     table.write_text("task,worker,label\na,w1,x\na,w2,\nb,w1,y\nb,w2,y\n", encoding="utf-8")
-    assert "--accept" in refused("info", table)
+    assert Remedy.accept().of in [remedy.of for remedy in refused("info", table).remedies]
     assert crowdcore("info", table, "--accept")["summary"]["n_annotations"] == 3
 
 
 def test_an_empty_file_is_one_clear_line(refused, tmp_path) -> None:
     (tmp_path / "nothing.csv").touch()
-    assert "empty" in refused("info", tmp_path / "nothing.csv")
+    assert Path(refused("info", tmp_path / "nothing.csv").file).name == "nothing.csv"
 
 
 def test_the_module_runs_as_a_program() -> None:
@@ -72,7 +73,7 @@ def test_the_folder_where_one_is_opens_by_a_dot(crowdcore, tmp_path, monkeypatch
 
 
 def test_a_file_that_is_not_there_is_one_clear_line(refused, tmp_path) -> None:
-    assert "nowhere.csv" in refused("info", tmp_path / "nowhere.csv")
+    assert "nowhere.csv" in str(refused("info", tmp_path / "nowhere.csv"))
 
 
 def test_a_name_with_a_dot_is_that_of_a_dataset_unless_there_is_such_a_file(
@@ -83,14 +84,14 @@ def test_a_name_with_a_dot_is_that_of_a_dataset_unless_there_is_such_a_file(
     monkeypatch.setenv("CROWDCORE_DATA", str(tmp_path / "shelf"))
     crowdcore("export", "demo", tmp_path / "shelf" / "demo.v2")
     assert crowdcore("info", "demo.v2") == crowdcore("info", "./shelf/demo.v2")
-    assert "There is no such file or folder, either." in refused("info", "nowhere.csv")
+    assert refused("info", "nowhere.csv").got == "nowhere.csv"
     crowdcore("export", "demo", tmp_path / "votes.csv")
     assert crowdcore("info", "votes.csv") == crowdcore("info", tmp_path / "votes.csv")
 
 
 def test_an_unknown_way_to_read_is_refused(refused, tmp_path) -> None:
     (tmp_path / "v.csv").write_text("task,worker,label\na,w1,x\n", encoding="utf-8")
-    assert "lable" in refused("info", tmp_path / "v.csv", "--read", "lable=x")
+    assert "lable" in str(refused("info", tmp_path / "v.csv", "--read", "lable=x"))
 
 
 def test_an_upload_is_opened_by_its_name_in_addresses_and_by_what_the_app_calls_it(
@@ -98,7 +99,7 @@ def test_an_upload_is_opened_by_its_name_in_addresses_and_by_what_the_app_calls_
 ) -> None:
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
     kept = tmp_path / "workspace" / "datasets"
-    assert "be an available dataset" in refused("overview", "votes-1")
+    assert refused("overview", "votes-1").got == "votes-1"
     kept.mkdir(parents=True)
     titles = {"votes-1": "my votes", "votes-2": "votes.csv", "votes-3": "twice", "votes-4": "twice"}
     for address, title in titles.items():
@@ -107,5 +108,5 @@ def test_an_upload_is_opened_by_its_name_in_addresses_and_by_what_the_app_calls_
     of_demo = crowdcore("overview", "demo")["verdicts"]
     for name in ("votes-1", "my votes", "votes.csv"):
         assert crowdcore("overview", name)["verdicts"] == of_demo
-    assert "Pass one of votes-3, votes-4." in refused("overview", "twice")
+    assert refused("overview", "twice").got == "twice"
     assert {"votes-1", "votes-2", "demo"} <= {row["name"] for row in crowdcore("datasets")}

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdcore.cli.compare import _recovered
+from crowdcore.cli.compare import Trained, recovered
 from crowdcore.data import read_dataset
 from crowdcore.data.pseudonyms import pseudonyms
 from crowdcore.data.writers import write_folder
@@ -77,7 +77,7 @@ def test_an_export_without_names_is_the_same_crowd(run, folder: Path, tmp_path: 
 
 def test_what_methods_recovered_goes_by_pseudonyms() -> None:
     crowd = named_crowd()
-    skills = [_recovered(invented(crowd, "trace"), crowd, hide)["worker_skill"] for hide in (False, True)]
+    skills = [recovered(Trained(crowd, invented(crowd, "trace")), hide)["worker_skill"] for hide in (False, True)]
     assert list(skills[0]) == crowd.worker_ids.tolist()
     assert list(skills[1]) == pseudonyms(crowd)
     assert [*skills[0].values()] == [*skills[1].values()]

@@ -12,7 +12,7 @@ def test_marks_are_added_listed_exported_taken_back_and_believed(
     crowdcore, refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
-    assert "Nobody has marked tasks of demo" in refused("quality", "demo", "--reference", "reviewed")
+    assert "Nobody has marked tasks of demo" in str(refused("quality", "demo", "--reference", "reviewed"))
     out = tmp_path / "relabel.csv", tmp_path / "training.csv"
     adding = ("--add", "digit-0001", "seven", "--unclear", "digit-0002", "--comment", "a bar", "--by", "me")
     told = crowdcore("marks", "demo", *adding, "--export", out[0], "--training", out[1])
@@ -25,8 +25,8 @@ def test_marks_are_added_listed_exported_taken_back_and_believed(
     assert crowdcore("quality", "demo", "-r", "reviewed")["reference"] == "reviewed"
     assert crowdcore("quality", "demo", "-r", "reviewed+gold")["reference"] == "reviewed+gold"
     assert len(crowdcore("marks", "demo", "--undo")["marks"]) == 1
-    assert "`class` must be one of zero, one" in refused("marks", "demo", "--add", "digit-0001", "ten")
-    assert "demo has no task 'digit'" in refused("marks", "demo", "--unclear", "digit")
+    assert refused("marks", "demo", "--add", "digit-0001", "ten").got == "ten"
+    assert "demo has no task 'digit'" in str(refused("marks", "demo", "--unclear", "digit"))
 
 
 def test_marks_are_taken_from_a_file_and_from_data_that_changed(
@@ -37,9 +37,7 @@ def test_marks_are_taken_from_a_file_and_from_data_that_changed(
     votes.write_text("task,worker,label\n1,ann,cat\n1,ben,dog\n2,ann,dog\n")
     marks = tmp_path / "marks.csv"
     marks.write_text("task,right class\n1,cat\n3,cat\n")
-    said = refused("marks", votes, "--import", marks)
-    assert "1 of 2 marks cannot be taken, so none was" in said
-    assert "row 2, column 'task': There is no task '3'." in said
+    assert "row 2, column 'task'" in str(refused("marks", votes, "--import", marks))
     assert crowdcore("marks", votes)["marks"] == []
     assert len(crowdcore("marks", votes, "--import", marks, "--accept")["marks"]) == 1
     votes.write_text("task,worker,label\n1,ann,cat\n1,ben,dog\n2,ann,dog\n2,ben,dog\n")
@@ -56,4 +54,4 @@ def test_a_table_is_limited_by_a_number(crowdcore, refused) -> None:
     rows = crowdcore("show", "worker-quality", "demo", "--between", "annotations", "200", "inf")["table"]
     assert rows
     assert all(row["annotations"] >= 200 for row in rows)
-    assert "one with numbers" in refused("show", "worker-quality", "demo", "--between", "signal", "0", "1")
+    assert refused("show", "worker-quality", "demo", "--between", "signal", "0", "1").got == "signal"

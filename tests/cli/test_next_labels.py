@@ -24,4 +24,4 @@ def test_assignments_keep_the_limits_and_hide_names(crowdcore, run, refused, tmp
     assert hidden.code == 0
     assert not names_in(f"{hidden.out}{hidden.err}".encode() + out.read_bytes())
     assert crowdcore("next", folder, "--worker", f"{NAME}02", "--budget", 5)["workers"][0]["labels"] == 5
-    assert "nobody" in refused("next", folder, "--worker", "nobody")
+    assert "nobody" in str(refused("next", folder, "--worker", "nobody"))

@@ -34,4 +34,4 @@ def test_topics_are_told_and_ratings_written(run, crowdcore, refused, tmp_path):
     assert np.abs(left).mean() == pytest.approx(told["errors"]["test"]["mae"])
     assert "Ratings of the test texts against gold: MAE" in run(*asked).out
     tasks.to_csv(path / "tasks.csv", index=False)
-    assert "has no texts" in refused("ratings", "topics", path)
+    assert "has no texts" in str(refused("ratings", "topics", path))

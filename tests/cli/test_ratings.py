@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from crowdcore import analysis, read_ratings
+from crowdcore.core.errors import Remedy
 from tests.rated_crowd import rated_crowd
 
 
@@ -38,9 +39,9 @@ def test_every_command_prints_what_the_library_finds(crowdcore, stars, tmp_path)
 
 def test_refusals_are_one_line(refused, stars):
     path, how = stars
-    assert "The range of the ratings is not known" in refused("ratings", "info", path)
-    assert "would be left out" in refused("ratings", "info", path, "--read", "low=0", "--read", "high=1")
-    assert "Did you mean 'median'?" in refused("ratings", "aggregate", path, *how, "-m", "medium")
+    assert refused("ratings", "info", path).remedies[0].settings == ("low", "high")
+    assert "would be left out" in str(refused("ratings", "info", path, "--read", "low=0", "--read", "high=1"))
+    assert refused("ratings", "aggregate", path, *how, "-m", "medium").got == "medium"
 
 
 def test_a_file_with_columns_and_words_of_ones_own(crowdcore, tmp_path):
@@ -66,4 +67,4 @@ def test_once_accepted_nothing_would_be_left_out_any_more(crowdcore, stars):
 
 
 def test_classes_are_told_from_ratings(refused):
-    assert "The labels are classes (zero, one, two, three, four …), not ratings" in refused("ratings", "info", "demo")
+    assert Remedy.read_as("classes") in refused("ratings", "info", "demo").remedies

@@ -16,7 +16,7 @@ def test_two_datasets_and_halves_of_one(crowdcore, run, tmp_path) -> None:
 
 
 def test_what_the_rounds_are_must_be_said_once(refused) -> None:
-    assert "two datasets, or one and --by" in refused("rounds", "demo")
-    assert "two datasets, or one and --by" in refused("rounds", "demo", "demo", "--by", "halves")
-    assert "be one of halves" in refused("rounds", "demo", "--by", "shift")
-    assert "while names are hidden" in refused("rounds", "demo", "--by", "shift", "--hide-names")
+    assert refused("rounds", "demo").argument == "rounds"
+    assert refused("rounds", "demo", "demo", "--by", "halves").argument == "rounds"
+    assert refused("rounds", "demo", "--by", "shift").got == "shift"
+    assert refused("rounds", "demo", "--by", "shift", "--hide-names").got == "shift"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import pandas as pd
 import pytest
 
+from crowdcore.cli import _command
 from crowdcore.data import simulate, write_folder
 
 
@@ -42,7 +41,7 @@ def test_sentences_that_nobody_tagged_are_tagged(crowdcore, run, refused, folder
     assert found["sentences"] == 50 and 0 < found["new_span_f1"] < found["span_f1"]
     written = pd.read_csv(tmp_path / "new.csv")
     assert set(written["task"]) == set(crowd.task_ids[crowd.split == 2]) and set(written["label"]) <= set(crowd.classes)
-    assert "go with --method crf-ma" in refused("aggregate", folder, "-m", "bsc-seq", "--new", tmp_path / "no.csv")
+    assert refused("aggregate", folder, "-m", "bsc-seq", "--new", tmp_path / "no.csv").argument == "--new"
 
 
 def test_comparisons_tell_the_spans(crowdcore, run, folder):
@@ -61,7 +60,7 @@ def test_comparisons_of_taggers_tell_the_spans_of_the_test_split(crowdcore, tmp_
 
 
 def test_crowds_without_spans_are_refused(refused):
-    assert "demo knows no sentences, so that it has no spans" in refused("spans", "demo")
+    assert "demo knows no sentences, so that it has no spans" in str(refused("spans", "demo"))
 
 
 def test_export_as_conll_columns(crowdcore, folder, tmp_path):
@@ -73,10 +72,5 @@ def test_export_as_conll_columns(crowdcore, folder, tmp_path):
 @pytest.mark.parametrize("command", [("spans",), ("show", "span-scores")])
 def test_a_crowd_without_sentences_is_refused_alone_and_first(refused, monkeypatch, tmp_path, command):
     (tmp_path / "votes.csv").write_text("task,worker,label\n1,ann,a\n2,ben,b\n")
-    for module in ("_command", "show"):
-        monkeypatch.setattr(
-            sys.modules[f"crowdcore.cli.{module}"], "reference_named", lambda *_: pytest.fail("a reference is computed")
-        )
-    assert refused(*command, tmp_path / "votes.csv").startswith(
-        "crowdcore: votes knows no sentences, so that it has no"
-    )
+    monkeypatch.setattr(_command, "choose_reference", lambda *_: pytest.fail("a reference is computed"))
+    assert "no sentences" in str(refused(*command, tmp_path / "votes.csv"))

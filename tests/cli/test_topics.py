@@ -28,4 +28,4 @@ def test_topics_are_told_and_classes_written(run, crowdcore, refused, tmp_path):
     right = (written["label"].to_numpy() == np.array(crowd.classes)[crowd.gold[:80]]).mean()
     assert len(written) == 80 and right == pytest.approx(told["accuracy"])
     assert "tiger" in run(*asked).out
-    assert "has no texts" in refused("topics", "demo")
+    assert "has no texts" in str(refused("topics", "demo"))

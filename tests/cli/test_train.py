@@ -59,9 +59,9 @@ def test_a_preset_in_the_background_is_a_run_for_each_row(
 
 
 def test_what_does_not_fit_together_is_refused(refused: Callable[..., str]) -> None:
-    assert "Did you mean 'labelme-table'" in refused("train", "--preset", "labelme-tabel")
-    assert "--preset" in refused("train", "demo", "--preset", "labelme-table", "-m", "conal")
-    assert "DATASET" in refused("train")
+    assert refused("train", "--preset", "labelme-tabel").argument == "preset"
+    assert refused("train", "demo", "--preset", "labelme-table", "-m", "conal").argument == "--method"
+    assert refused("train").argument == "DATASET"
 
 
 def test_labels_that_are_numbers_are_trained_on_by_the_same_command(crowdcore, refused, tmp_path):
@@ -74,7 +74,7 @@ def test_labels_that_are_numbers_are_trained_on_by_the_same_command(crowdcore, r
     for _ in range(2):  # the second goes on from the first one's last checkpoint
         again = crowdcore("ratings", *asked, "--checkpoint", tmp_path / "kept")
         assert again["errors"] == found["errors"] and any((tmp_path / "kept").rglob("*.safetensors"))
-    assert "for ratings" in refused("train", folder, "--method", "conal")
+    assert "for ratings" in str(refused("train", folder, "--method", "conal"))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_auto_has_a_result_or_one_line_on_odd_features(value, said, crowdcore, r
     folder = write_folder(replace(crowd, features=Rows.from_array(features)), tmp_path / "odd")
     asked = ("train", folder, "--method", "auto", "--seeds", 1, *SHORT, "--set", "select_on=none")
     if said:
-        assert said in refused(*asked)
+        assert said in str(refused(*asked))
     else:
         found = crowdcore(*asked)
         assert found["method"] == "auto" and 0 <= found["selected_mean"] <= 1

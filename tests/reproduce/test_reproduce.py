@@ -16,8 +16,7 @@ from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data.simulate import TaskChoice
 from crowdcore.learning import methods, split_settings
 from crowdcore.learning.recovery.plan import RecoveryPlan, plant
-from crowdcore.reproduce.claims import leads
-from crowdcore.reproduce.entry import LAST, SELECTED, Entry, Found, Part
+from crowdcore.reproduce.entry import LAST, SELECTED, Entry, Found, Part, leads
 from crowdcore.runs import Workspace
 from tests.runs.conftest import (  # noqa: F401
     crowd_folder,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from crowdcore import runs
-from crowdcore.cli.worker import worker
+from crowdcore.cli.serve import worker
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.runs.cluster import cluster_security
 from crowdcore.runs.scheduler import run_scheduler

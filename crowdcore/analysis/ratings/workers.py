@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import special
 
 from crowdcore.analysis.statistics import benjamini_hochberg
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.ratings import RatingDataset
 
@@ -49,7 +49,7 @@ def rating_truth(dataset: RatingDataset, reference: str = "gold") -> RatingTruth
     """
     if reference == "gold":
         if not dataset.has_gold:
-            raise DataError(f"{dataset.name} has no gold", "Take an aggregator, such as mean, as the reference.")
+            raise DataError(f"{dataset.name} has no gold", remedies=[Remedy.take_reference("mean")])
         return RatingTruth("gold", dataset.gold, dataset.gold[dataset.task])
     from crowdcore.aggregation.ratings import get
 

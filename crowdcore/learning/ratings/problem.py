@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS
 from crowdcore.data.ratings import RatingDataset
@@ -110,6 +110,10 @@ def rating_problem(dataset: RatingDataset, training: TrainSettings) -> RatingPro
     )  # fmt: skip
 
 
+def _other(*ways: str) -> list[Remedy]:
+    return [Remedy("select_on", ways, of="method")]
+
+
 def _roles(dataset: RatingDataset, training: TrainSettings) -> tuple[IntArray, str]:
     """(n_tasks,) 0 train, 1 valid, 2 test, 3 unused, -1 without features; and what validates, in words."""
     assert dataset.features is not None
@@ -123,7 +127,7 @@ def _roles(dataset: RatingDataset, training: TrainSettings) -> tuple[IntArray, s
         return role, ""
     if choice == "holdout" or not (role == VALID).any():
         if choice in ("gold", "consensus") and not (role == VALID).any():
-            raise DataError(f"{dataset.name} has no valid split", "Pass select_on='holdout', 'crowd' or 'none'.")
+            raise DataError(f"{dataset.name} has no valid split", remedies=_other("holdout", "crowd", "none"))
         role[role == VALID] = UNUSED
         train = np.flatnonzero(role == TRAIN)
         seed = execution().holdout_seed
@@ -134,8 +138,8 @@ def _roles(dataset: RatingDataset, training: TrainSettings) -> tuple[IntArray, s
     known, rated = ~np.isnan(dataset.gold[valid]), dataset.annotated[valid]
     if choice in ("crowd", "consensus") or (choice != "gold" and not known.any()):
         if not rated.any():
-            raise DataError(f"No task of {where} of {dataset.name} has ratings", "Pass select_on='holdout' or 'none'.")
+            raise DataError(f"No task of {where} of {dataset.name} has ratings", remedies=_other("holdout", "none"))
         return role, f"mean ratings of {where}"
     if not known.any():
-        raise DataError(f"No task of {where} of {dataset.name} has gold", "Pass select_on='crowd' or 'none'.")
+        raise DataError(f"No task of {where} of {dataset.name} has gold", remedies=_other("crowd", "none"))
     return role, f"gold of {where}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset, refuse_unlabelled
 from crowdcore.data.rows import Rows
@@ -175,7 +175,8 @@ def make_problem(
             "names",
             f"be 'as-trained', since {dataset.name} is validated on {validated_on or 'nothing'}, not on gold labels",
             training.names,
-            "Add gold to tasks of the split 'valid', or hold out training tasks with gold (select_on='holdout').",
+            "Add gold to tasks of the split 'valid'.",
+            remedies=[Remedy("select_on", "holdout", "hold out training tasks with gold", of="method")],
         )
     order = np.concatenate([np.flatnonzero(role == r) for r in range(4)])
     edges = np.concatenate([[0], np.cumsum(np.bincount(role[role >= 0], minlength=4))])
@@ -228,19 +229,24 @@ def _roles(dataset: CrowdDataset, present: BoolArray, training: TrainSettings) -
         if not gold:
             raise DataError(
                 f"The validation split of {dataset.name} has no gold labels",
-                "Pass select_on='consensus', 'holdout' or 'none', or add gold to the tasks of split 'valid'.",
+                "Add gold to tasks of the split 'valid'.",
+                remedies=[Remedy("select_on", ("consensus", "holdout", "none"), of="method")],
             )
         return role, "gold labels of the valid split"
     if choice == "consensus" or (choice == "auto" and labelled):
         if not labelled:
             raise DataError(
-                f"The validation split of {dataset.name} has no annotations", "Pass select_on='holdout' or 'none'."
+                f"The validation split of {dataset.name} has no annotations",
+                remedies=[Remedy("select_on", ("holdout", "none"), of="method")],
             )
         return role, "majority vote of the valid split"
     if choice == "auto" and valid.any():
         raise DataError(
             f"The validation split of {dataset.name} has neither gold labels nor annotations",
-            "Pass select_on='holdout' to hold out training tasks, or 'none' to keep the last epoch.",
+            remedies=[
+                Remedy("select_on", "holdout", "hold out training tasks", of="method"),
+                Remedy("select_on", "none", "keep the last epoch", of="method"),
+            ],
         )
     role[valid] = 3
     held = _held_out(dataset, np.flatnonzero(role == TRAIN), training)

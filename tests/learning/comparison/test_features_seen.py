@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crowdcore.cli._training import table
+from crowdcore.cli.train import accuracy_table as table
 from crowdcore.exhibits import comparison as exhibits, differences
 from crowdcore.learning.comparison import summary
 from crowdcore.learning.comparison.comparability import features_seen, warnings

@@ -10,24 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crowdcore.cli._options import (
-    Accept,
-    AnySeeds,
-    DatasetName,
-    Device,
-    Epochs,
-    Json,
-    Seed,
-    Seeds,
-    Settings,
-    open_labels,
-    settings,
-    with_epochs,
-)
+from crowdcore import runs
+from crowdcore.cli import _options as opt
 from crowdcore.cli._output import print_json
-from crowdcore.cli._presets import ListPresets, OptionalDataset, PresetName, rows_of
-from crowdcore.cli._runs import full_id
-from crowdcore.core.errors import SettingError
+from crowdcore.cli.train import ListPresets, OptionalDataset, PresetName, choose_runs
+from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import CrowdDataset
 
 if TYPE_CHECKING:
@@ -38,28 +25,41 @@ _DEFAULT = "Default: conal; for ratings and tags crowd-layer."
 Priority = Annotated[int, typer.Option(help="Runs with a higher one go first.")]
 
 
+def full_id(given: str) -> str:
+    """The id of the only run that begins so.
+
+    Raises:
+        DataError: there is none, or there are several.
+    """
+    if len(given) == 32:
+        return given
+    found = [r.id for r in runs.list_runs() if given and r.id.startswith(given)]
+    if len(found) != 1:
+        what = "There is no run" if not found else f"There are {len(found)} runs"
+        raise DataError(f"{what} whose id begins with {given!r}", "`crowdcore runs list` shows those there are.")
+    return found[0]
+
+
 def start(
     dataset: OptionalDataset = None,
     method: Annotated[
         list[str] | None, typer.Option("--method", "-m", help=f"A learning method; may be repeated. {_DEFAULT}")
     ] = None,
     preset: PresetName = None,
-    seeds: AnySeeds = None,
-    seed: Seed = None,
-    epochs: Epochs = None,
-    device: Device = "auto",
-    set: Settings = None,
+    seeds: opt.AnySeeds = None,
+    seed: opt.Seed = None,
+    epochs: opt.Epochs = None,
+    device: opt.Device = "auto",
+    set: opt.Settings = None,
     priority: Priority = 0,
-    accept: Accept = False,
-    json: Json = False,
-    presets: ListPresets = False,
+    accept: opt.Accept = False,
+    json: opt.Json = False,
+    list_presets: ListPresets = False,
 ) -> None:
     """Train in the background: prints the runs' ids and returns at once."""
-    from crowdcore import runs
-
-    given = with_epochs(set, epochs)
-    read = partial(open_labels, accept=accept)
-    name, opened, rows, which = rows_of(preset, dataset, method, given, seeds or 0, seed, read)
+    given = opt.with_epochs(set, epochs)
+    read = partial(opt.open_labels, accept=accept)
+    name, opened, rows, which = choose_runs(preset, dataset, method, given, seeds or 0, seed, read)
     group = uuid.uuid4().hex[:8]
     specs = [_spec(name, opened, one, which, device, own, accept, priority, group) for _, one, own in rows]
     _say([runs.submit(spec) for spec in specs], json)
@@ -67,22 +67,21 @@ def start(
 
 def again(
     run_id: Annotated[str, typer.Argument(metavar="ID", help="A run, or the beginning of its id.")],
-    set: Settings = None,
-    json: Json = False,
+    set: opt.Settings = None,
+    json: opt.Json = False,
 ) -> None:
     """Start a new run like an old one, with some settings changed."""
-    from crowdcore import runs
     from crowdcore.runs import datasets
 
     old = runs.get_run(full_id(run_id)).spec
-    changes = settings(set)
+    changes = opt.settings(set)
     opened = datasets.open_labels(old.dataset, runs.Workspace.open())
     _checked(opened, old.method, old.settings | changes, old.accept)
     _say([runs.run_again(full_id(run_id), **changes)], json)
 
 
 def search(
-    dataset: DatasetName,
+    dataset: opt.DatasetName,
     over: Annotated[
         list[str] | None,
         typer.Option(
@@ -94,23 +93,22 @@ def search(
     method: Annotated[str | None, typer.Option("--method", "-m", help=f"A learning method. {_DEFAULT}")] = None,
     trials: Annotated[int, typer.Option(min=1, help="Runs at most.")] = 20,
     sampler: Annotated[Literal["tpe", "grid", "random"], typer.Option(help="How to choose the next settings.")] = "tpe",
-    seeds: Seeds = 3,
-    seed: Seed = None,
-    epochs: Epochs = None,
-    device: Device = "auto",
-    set: Settings = None,
-    accept: Accept = False,
-    json: Json = False,
+    seeds: opt.Seeds = 3,
+    seed: opt.Seed = None,
+    epochs: opt.Epochs = None,
+    device: opt.Device = "auto",
+    set: opt.Settings = None,
+    accept: opt.Accept = False,
+    json: opt.Json = False,
 ) -> None:
     """Search settings in the background; every trial is a run.
 
     The best has the highest validation accuracy; of tags the highest F1 of spans, of ratings the lowest RMSE.
     """
-    from crowdcore import runs
     from crowdcore.learning.learners import kind_of, usual_method
     from crowdcore.runs.searchable import usually_searched
 
-    given, opened = with_epochs(set, epochs), open_labels(dataset, accept=accept)
+    given, opened = opt.with_epochs(set, epochs), opt.open_labels(dataset, accept=accept)
     method = method or usual_method(opened)
     space = dict(_values(text) for text in over) if over else usually_searched(method, kind_of(opened))
     tried = {name: _first(values) for name, values in space.items()}
