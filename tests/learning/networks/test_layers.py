@@ -1,14 +1,15 @@
-"""Layers: the same as torch's where they compute the same, and masks that are random and a replica's own."""
+"""Layers against torch's, masks that are a replica's own, and k-means."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
+from sklearn.cluster import KMeans as Reference
 from torch import nn
 from torch.func import functional_call, stack_module_state, vmap
 
-from crowdcore.learning.networks.layers import Dropout, Linear, Random, own_dropout
+from crowdcore.learning.networks.layers import Dropout, KMeans, Linear, Random, own_dropout
 
 
 def test_linear_is_torchs():
@@ -82,3 +83,27 @@ def test_own_dropout_replaces_torchs_at_any_depth():
     found = [m for m in module.modules() if isinstance(m, Dropout)]
     assert [m.p for m in found] == [0.3, 0.1]
     assert not any(type(m) is nn.Dropout for m in module.modules())
+
+
+def test_it_finds_what_scikit_learn_finds_from_the_same_start():
+    torch.manual_seed(0)
+    x = (3 * torch.randn(2, 4, 3)).repeat_interleave(6, 1) + torch.randn(2, 24, 3)
+    k_means, again = KMeans(4, rounds=30), KMeans(4)
+    again.load_state_dict(k_means.state_dict())
+    start = again._draw(x)
+    for points, centres, clusters in zip(x, start, k_means(x), strict=True):
+        reference = Reference(4, init=centres.numpy(), n_init=1, tol=0).fit(points.numpy())
+        np.testing.assert_array_equal(clusters, reference.labels_)
+
+
+def test_centres_start_far_from_each_other():
+    torch.manual_seed(0)
+    x = torch.tensor([0.0] * 20 + [1.0, 5.0])[None, :, None]
+    drawn = torch.cat([KMeans(3)._draw(x) for _ in range(20)])
+    assert (drawn.sort(1).values == torch.tensor([0.0, 1.0, 5.0])[:, None]).all()
+
+
+def test_more_clusters_than_different_points_leave_some_empty():
+    x = torch.tensor([[[0.0], [0.0], [1.0]]])
+    first, same, other = KMeans(3)(x)[0]
+    assert first == same != other
