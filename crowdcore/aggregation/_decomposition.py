@@ -15,28 +15,14 @@ from scipy.special import betaln, digamma, gammaln
 
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
-_BATCH = 10
-"""Closed-form steps between two updates of the mean own accuracies."""
-
-_TRIAL = 40
-"""Steps that a worker gets to settle in another group before the groups are compared."""
-
-_GROUPINGS, _ROUNDS = 10, 5
-"""Starts of the groups, and how often each is improved before they are compared."""
-
-_STRENGTHS = (1.0, 100.0)
-"""Bounds of the concentration of own accuracies where it is read off the data."""
-
-_PULL = 10.0
-"""Pseudo-annotations that draw a worker's row to the crowd's, so that rare workers are not remote by chance."""
-
-SERIOUS = 0.3
-"""A label can name a class if the crowd gives it at least this often, relative to its most given label."""
-
-IMPOSSIBLE = -1e9
-
-CONCENTRATIONS = np.logspace(-1, 5, 49)
-"""From nearly one label per worker to the same rates for all."""
+_BATCH = 10  # closed-form steps between two updates of the mean own accuracies
+_TRIAL = 40  # steps in which a worker settles in another group before the groups are compared
+_GROUPINGS, _ROUNDS = 10, 5  # starts of the groups, and improvements of each before they are compared
+_STRENGTHS = (1.0, 100.0)  # bounds of the concentration of own accuracies when it is estimated from the data
+_PULL = 10.0  # pseudo-annotations that draw a worker's row to the crowd's: rare workers are not remote by chance
+_SERIOUS = 0.3  # a label can name a class if it is given this often, relative to the most given label of the class
+_IMPOSSIBLE = -1e9
+_CONCENTRATIONS = np.logspace(-1, 5, 49)  # from nearly one label per worker to the same rates for all
 
 
 class Priors(NamedTuple):
@@ -274,32 +260,26 @@ def _distance(rate: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def name_by_votes(counts: FloatArray) -> IntArray:
-    """(C,) label that names each latent class, so that most annotations are right.
-
-    Args:
-        counts: (n_workers, C, C) expected counts, row = latent class, column = given label.
-    """
+    """(C,) label that names each latent class, the row of ``counts``, so that most annotations are right."""
     return np.asarray(linear_sum_assignment(counts.sum(0), maximize=True)[1])
 
 
 def is_named(counts: FloatArray) -> bool:
-    """Whether the crowd seriously gives every latent class its own label; false when EM has split a class in two."""
+    """Whether the crowd often gives every latent class its own label; false if EM has split a class in two."""
     pooled = counts.sum(0)
-    return bool((pooled.diagonal() >= SERIOUS * pooled.max(1)).all())
+    return bool((pooled.diagonal() >= _SERIOUS * pooled.max(1)).all())
 
 
 def name_by_evenness(counts: FloatArray, doubt: float) -> IntArray:
     """(C,) label that names each latent class, by the evidence of the workers' counts; see `evidence`.
 
-    Args:
-        counts: (n_workers, C, C) expected counts, row = latent class under its present name, column = given label.
-        doubt: nats per class that another name must gain, so that a name is only given up for good reasons.
+    ``doubt``: nats per class that another name must gain, so that a name is only given up for good reasons.
     """
     n_classes = counts.shape[1]
     pooled = counts.sum(0)
-    serious = pooled >= SERIOUS * pooled.max(1, keepdims=True)
+    serious = pooled >= _SERIOUS * pooled.max(1, keepdims=True)
     np.fill_diagonal(serious, False)
-    score = np.full((n_classes, n_classes), IMPOSSIBLE)
+    score = np.full((n_classes, n_classes), _IMPOSSIBLE)
     np.fill_diagonal(score, 0.0)
     for k in np.flatnonzero(serious.any(1)):
         present = evidence(counts[:, k], int(k))
@@ -324,10 +304,7 @@ def evidence(counts: FloatArray, named: int) -> float:
     their mistakes from one Dirichlet distribution, both shared by the workers and fitted to them:
     ``Σ_r log BetaBinomial(n_r,named | n_r) + log DirichletMultinomial(other counts)``. A plain Dirichlet would be
     blind to the name; the two concentrations make the name matter.
-
-    Args:
-        counts: (n_workers, C) expected counts of the given labels.
-        named: the label that would be right.
+    ``counts`` (n_workers, C) are those of the given labels.
     """
     right, wrong = counts[:, named], np.delete(counts, named, axis=1)
     return dirichlet_multinomial(np.stack([right, wrong.sum(1)], 1))[0] + dirichlet_multinomial(wrong)[0]
@@ -337,12 +314,12 @@ def dirichlet_multinomial(counts: FloatArray) -> tuple[float, float]:
     """The likeliest Dirichlet-multinomial with the pooled mean of rows of counts (n, K).
 
     Returns:
-        Its log-likelihood and its concentration, searched over `CONCENTRATIONS` (the largest without any row).
+        Its log-likelihood and its concentration, searched over `_CONCENTRATIONS` (the largest without any row).
     """
     total = counts.sum(1)
     counts, total = counts[total > 0], total[total > 0]
     if not len(counts):
-        return 0.0, float(CONCENTRATIONS[-1])
+        return 0.0, float(_CONCENTRATIONS[-1])
     mean = (counts.sum(0) + 0.5) / (total.sum() + 0.5 * counts.shape[1])
 
     def value(spread: float) -> float:
@@ -350,4 +327,4 @@ def dirichlet_multinomial(counts: FloatArray) -> tuple[float, float]:
         urns = (gammaln(counts + alpha) - gammaln(alpha)).sum()
         return float(urns + (gammaln(spread) - gammaln(total + spread)).sum())
 
-    return max((value(float(spread)), float(spread)) for spread in CONCENTRATIONS)
+    return max((value(float(spread)), float(spread)) for spread in _CONCENTRATIONS)

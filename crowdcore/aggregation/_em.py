@@ -86,6 +86,12 @@ def start_posterior(
     return posterior
 
 
+def label_table(dataset: CrowdDataset, known: IntArray | None) -> LabelTable:
+    """The annotations as `em_step` reads them."""
+    worker, label = dataset.worker, dataset.label
+    return LabelTable.of(dataset.task_start, worker, label, dataset.n_workers, dataset.n_classes, known)
+
+
 class Fitted(NamedTuple):
     """End of a run: the last parameters, their sums, and the convergence."""
 
@@ -169,9 +175,7 @@ class SumsEM(EMAggregator):
         return MemoryEngine(table, posterior, self.hard)
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
-        table = LabelTable.of(
-            dataset.task_start, dataset.worker, dataset.label, dataset.n_workers, dataset.n_classes, known
-        )
+        table = label_table(dataset, known)
         best: tuple[Fitted, FloatArray] | None = None
         ends: list[tuple[float, IntArray]] = []
         for posterior in self._starts(start_posterior(dataset, known, start), known):

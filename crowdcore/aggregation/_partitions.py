@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -95,9 +95,9 @@ def fit_partitions(
         raise DataError("There is no *.parquet file", "Give a folder of partitions.", file=source)
     each: Callable[..., Iterator[Any]] = map if client is None else partial(_on_cluster, client)
     try:
-        workers, classes = _numbered(list(each(partial(names_in, known=known), files)))
+        workers, classes = _numbered(list(each(partial(_read_names, known=known), files)))
         index = partial(
-            prepare, index=out / "index", workers=workers, classes=classes, known=known, memory_limit=memory_limit
+            _prepare, index=out / "index", workers=workers, classes=classes, known=known, memory_limit=memory_limit
         )
         partitions = list(each(index, files))
         _refuse_shared_tasks(partitions, memory_limit)
@@ -240,9 +240,8 @@ def _add(a: Sums, b: Sums) -> Sums:
     return Sums(a.counts + b.counts, a.classes + b.classes, a.log_likelihood + b.log_likelihood)
 
 
-@dataclass(frozen=True)
-class Piece:
-    """Some consecutive tasks of a partition: tasks ``first:last``, annotations ``begin:end``."""
+class Piece(NamedTuple):
+    """Consecutive tasks ``first:last`` of a partition, with the annotations ``begin:end``."""
 
     first: int
     last: int
@@ -279,11 +278,10 @@ class Partition:
 
     def tables(self) -> Iterator[LabelTable]:
         """The annotations, piece by piece."""
-        for piece in self.pieces:
-            n = piece.last - piece.first
-            start = _read_array(self.folder / "start", np.int64, piece.first, n + 1) - piece.begin
-            cell = _read_array(self.folder / "cell", np.int32, piece.begin, piece.end - piece.begin)
-            known = _read_array(self.folder / "known", np.int32, piece.first, n)
+        for first, last, begin, end in self.pieces:
+            start = _read_array(self.folder / "start", np.int64, first, last - first + 1) - begin
+            cell = _read_array(self.folder / "cell", np.int32, begin, end - begin)
+            known = _read_array(self.folder / "known", np.int32, first, last - first)
             yield LabelTable(start, cell, known, self.n_workers, self.n_classes)
 
     def write(self, posteriors: Iterator[FloatArray], target: Path, classes: tuple[str, ...]) -> None:
@@ -315,7 +313,7 @@ class _Rows:
         return taken
 
 
-def names_in(path: Path, known: str | None) -> tuple[Any, Any]:
+def _read_names(path: Path, known: str | None) -> tuple[Any, Any]:
     """Distinct workers and distinct classes of a Parquet file, as pyarrow string arrays.
 
     Raises:
@@ -329,15 +327,10 @@ def names_in(path: Path, known: str | None) -> tuple[Any, Any]:
     return workers, classes
 
 
-def prepare(path: Path, index: Path, workers: Any, classes: Any, known: str | None, memory_limit: int) -> Partition:
-    """Turn a Parquet file into index arrays sorted by task, in a folder of ``index``.
+def _prepare(path: Path, index: Path, workers: Any, classes: Any, known: str | None, memory_limit: int) -> Partition:
+    """Turn a Parquet file into index arrays sorted by task, in a folder below ``index``.
 
-    Args:
-        path: a Parquet file with the columns task, worker, label.
-        index: where the folder is made.
-        workers, classes: pyarrow strings whose order numbers them.
-        known: column with the classes of tasks to clamp (empty elsewhere).
-        memory_limit: bytes of a piece.
+    Workers and classes are pyarrow strings whose order numbers them; ``memory_limit`` is the bytes of a piece.
 
     Raises:
         DataError: the partition's index does not fit the limit, or a task has two known classes.

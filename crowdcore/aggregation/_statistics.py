@@ -45,13 +45,7 @@ def accuracy_against(dataset: CrowdDataset, won: FloatArray) -> FloatArray:
 
 
 def collapse(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None = None) -> tuple[str, ...]:
-    """Warnings about classes whose share of the labels differs much from their share of the votes.
-
-    Args:
-        dataset: the annotations.
-        posterior: (n_tasks, C), NaN rows without evidence.
-        known: (n_tasks,) true classes that were given, -1 = unknown; those tasks are not judged.
-    """
+    """Warnings about classes whose share of the labels differs much from their share of the votes, but known tasks."""
     judged = dataset.annotated & ~np.isnan(posterior[:, 0])
     if known is not None:
         judged &= known < 0
@@ -77,11 +71,7 @@ def collapse(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | Non
 def guard(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None, probabilistic: bool) -> tuple[str, ...]:
     """Warnings about a fit: lost or inflated classes, and confidence that is too high for dependent labels.
 
-    Args:
-        dataset: the annotations.
-        posterior: (n_tasks, C), NaN rows without evidence.
-        known: (n_tasks,) true classes that were given, -1 = unknown.
-        probabilistic: whether the posterior is one of a model (vote shares are not).
+    ``probabilistic``: whether the posterior (n_tasks, C) is one of a model; vote shares are not.
     """
     warnings = collapse(dataset, posterior, known)
     if not probabilistic:
@@ -105,11 +95,7 @@ def guard(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None, 
 
 
 def disagreement(ends: Sequence[tuple[float, IntArray]]) -> tuple[str, ...]:
-    """A warning if restarts that are as good as the best infer other labels.
-
-    Args:
-        ends: objective per annotation and labels (n_tasks,) of each run.
-    """
+    """Warn if restarts that are as good as the best infer other labels; of objectives per annotation and labels."""
     if not ends:
         return ()
     best, labels = max(ends, key=lambda end: end[0])
@@ -123,7 +109,7 @@ def disagreement(ends: Sequence[tuple[float, IntArray]]) -> tuple[str, ...]:
 
 
 def too_few_labels(dataset: CrowdDataset, needed: float, cells: int = 1) -> tuple[str, ...]:
-    """A warning if half the annotating workers have fewer than ``needed`` labels per ``cells`` cells.
+    """Warn if half the annotating workers have fewer than ``needed`` labels per ``cells`` cells.
 
     Args:
         needed: labels that one estimated quantity should rest on.
@@ -211,11 +197,8 @@ def _sampled(dataset: CrowdDataset, posterior: FloatArray) -> tuple[FloatArray, 
     if not chosen.any():
         return np.empty(0), np.empty(0)
     some = gather(chosen, dataset.task)
-    task, worker, label = (
-        np.cumsum(chosen, dtype=np.int32)[dataset.task[some]] - 1,
-        dataset.worker[some],
-        dataset.label[some],
-    )
+    task, worker, label = (values[some] for values in (dataset.task, dataset.worker, dataset.label))
+    task = np.cumsum(chosen, dtype=np.int32)[task] - 1
     top = np.argsort(-q[chosen], axis=1, kind="stable")[:, :likely]
     rows = confusion[worker[:, None], top[task]]
     return beyond_independent(task, label, rows, np.take_along_axis(q[chosen], top, 1), n_classes)
@@ -275,13 +258,9 @@ def held_out(dataset: CrowdDataset, share: float) -> BoolArray:
 def predicted(dataset: CrowdDataset, hidden: BoolArray, posterior: FloatArray, strength: float) -> FloatArray:
     """(n_hidden,) ``Σ_c q_i(c) π^r[c, y_i^r]`` of the hidden annotations, π from q and the others (`pooled_confusion`).
 
-    Every posterior is judged by the same model of the workers, so that only the labels it infers make the difference.
+    Every posterior is judged by the same model of the workers, so that only its labels make the difference.
 
-    Args:
-        dataset: all annotations.
-        hidden: (n_annotations,) those that the posterior has not seen.
-        posterior: (n_tasks, C) from the others; NaN rows stand for the class shares.
-        strength: κ of the pooling, labels.
+    ``posterior`` (n_tasks, C) is fitted to the others; NaN rows become the class shares. ``strength``: κ, labels.
     """
     n_classes, seen = dataset.n_classes, dataset.where(~hidden)
     shares = np.nanmean(posterior, axis=0)

@@ -27,6 +27,7 @@ from crowdcore.aggregation._em import (
     Engine,
     Fitted,
     class_shares,
+    label_table,
     start_posterior,
 )
 from crowdcore.aggregation._statistics import too_few_labels
@@ -242,9 +243,7 @@ class ConalEM(ConfusionEM):
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         if dataset.n_classes < 2:
             raise DataError(f"{dataset.name} has one class only", "There is nothing to confuse.")
-        table = LabelTable.of(
-            dataset.task_start, dataset.worker, dataset.label, dataset.n_workers, dataset.n_classes, known
-        )
+        table = label_table(dataset, known)
         named = start is not None or (known is not None and bool((known >= 0).any()))
         engine = self.engine(table, start_posterior(dataset, known, start))
         fitted = self.run(engine, dataset.n_workers, named)
