@@ -25,7 +25,7 @@ from crowdcore.data import load_dataset
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning import train
 from crowdcore.learning.choice import Choice, Scores
-from crowdcore.learning.results.blended import raised
+from crowdcore.learning.results.predictions import raised
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training import metrics
 from crowdcore.learning.training.problem import make_problem

@@ -14,6 +14,7 @@ from crowdcore.cli._options import Accept, DatasetName, Device, Json, Read, is_f
 from crowdcore.cli._output import print_json, print_note, print_notes, print_table, progress
 from crowdcore.cli.start import full_id
 from crowdcore.data import CrowdDataset
+from crowdcore.data.kinds import need_classes
 from crowdcore.data.report import plural
 
 _LISTS = ("list", "LIST")
@@ -48,7 +49,6 @@ def report(
     accept: Accept = False,
 ) -> None:
     """Write a report: one offline HTML file, and CSV and SVG files of everything it shows."""
-    from crowdcore.runs import datasets
     from crowdcore.runs.report import Trained, build, command_line, write_report
 
     ds = open_labels(dataset, read, accept)
@@ -56,7 +56,7 @@ def report(
     known = {i: runs.get_run(i) for i in ids}
     trained = [Trained(i, runs.learnt(i), runs.command_line(one.spec), one.name) for i, one in known.items()]
     elsewhere = dict.fromkeys(known[t.id].spec.dataset for t in trained if t.result.fingerprint != ds.fingerprint)
-    crowds = [datasets.open_dataset(other, runs.Workspace.open()) for other in elsewhere]
+    crowds = [need_classes(open_labels(other, accept=True)) for other in elsewhere]
     again = command_line(dataset, ids, part or (), reference, names, str(out))
     truth, note = choose_reference(reference, ds) if isinstance(ds, CrowdDataset) else (reference, "")
     with progress() as tell:

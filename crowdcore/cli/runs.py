@@ -51,14 +51,14 @@ def list_(
     json: opt.Json = False,
 ) -> None:
     """List runs, newest first, with the settings in which they differ."""
-    from crowdcore.runs.datasets import spelled
+    from crowdcore.data.catalogue import full_name
 
     if problem := runs.engine_state().problem:  # an engine that was killed while runs waited is started again
         print(f"crowdcore: {problem}", file=sys.stderr)
     everything = runs.list_runs()
     found = runs.matching(
         everything,
-        datasets=[spelled(name) for name in dataset or ()],
+        datasets=[full_name(name) for name in dataset or ()],
         methods=method or (),
         states=[state] if state else (),
         tags=tag or (),

@@ -71,11 +71,9 @@ def again(
     json: opt.Json = False,
 ) -> None:
     """Start a new run like an old one, with some settings changed."""
-    from crowdcore.runs import datasets
-
     old = runs.get_run(full_id(run_id)).spec
     changes = opt.settings(set)
-    opened = datasets.open_labels(old.dataset, runs.Workspace.open())
+    opened = opt.open_labels(old.dataset, accept=True)
     _checked(opened, old.method, old.settings | changes, old.accept)
     _say([runs.run_again(full_id(run_id), **changes)], json)
 

@@ -33,8 +33,8 @@ from crowdcore.learning.comparison.comparability import (
 from crowdcore.learning.comparison.summary import AT, AT_WORDS as AT_WORDS, EPOCHS, deviation
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results import curve_metrics as measured
+from crowdcore.learning.results.predictions import found_spans as judged
 from crowdcore.learning.results.result import At, TrainingResult
-from crowdcore.learning.results.tagged import found_spans as judged
 
 Results: TypeAlias = Mapping[str, TrainingResult]
 AnyResult: TypeAlias = TrainingResult | RatingsResult

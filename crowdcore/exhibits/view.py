@@ -128,6 +128,10 @@ def view(
 def view(
     dataset: RatingDataset, reference: str | RatingTruth = "", *, hidden: bool = False, columns: bool | None = None
 ) -> View[RatingDataset, RatingTruth]: ...
+@overload
+def view(
+    dataset: Labelled, reference: Any = "", *, hidden: bool = False, columns: bool | None = None
+) -> View[Any, Any]: ...
 def view(dataset: Any, reference: Any = "", *, hidden: bool = False, columns: bool | None = None) -> Any:
     """A view of a dataset; a reference given by name is fitted once.
 

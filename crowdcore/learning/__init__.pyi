@@ -17,9 +17,9 @@ from .recovery.study import (
     RecoveryStudy as RecoveryStudy,
     study_recovery as study_recovery,
 )
+from .results.predictions import tagged_spans as tagged_spans
 from .results.result import TrainingResult as TrainingResult
 from .results.result_files import load_ratings_result as load_ratings_result, load_result as load_result
-from .results.tagged import tagged_spans as tagged_spans
 from .settings import TrainSettings as TrainSettings
 from .topics.classes import TopicModel as TopicModel, TopicSettings as TopicSettings, fit_topics as fit_topics
 from .topics.ratings import (

@@ -116,7 +116,7 @@ def train(  # type: ignore[misc]  # ratings take settings of their own
 
     Args:
         dataset: tasks with features, images or texts (see `with_inputs`); annotations on the training tasks.
-        method: one of `methods.names`, by default conal; for ratings crowd-layer (the default; ``connection="s"``,
+        method: one of `base.names`, by default conal; for ratings crowd-layer (the default; ``connection="s"``,
             ``"b"`` or ``"s+b"``), dl-em, dl-mean, dl-true, doctor-net or wdn.
         seeds: how many replicas (seeds 0, 1, …), or which seeds.
         device: "auto", "cpu", "cuda", "cuda:1".

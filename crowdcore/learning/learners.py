@@ -28,7 +28,7 @@ Kind = Literal["classes", "ratings"]
 """What the labels are, which decides the methods; tags are classes."""
 FIRST = ("auto", "crowd-layer", "trace", "conal")
 """Methods that lists begin with: the one suggested, then those of the papers' comparison."""
-_RATING_MODULES = ("crowdcore.learning.ratings.methods", "crowdcore.learning.ratings.doctor_nets")
+_RATING_MODULE = "crowdcore.learning.ratings.methods"
 _RECOVERABLE = ("worker_confusion", "common_confusion", "omega")  # what a method may recover that does not say
 _log = logging.getLogger("crowdcore")
 
@@ -82,7 +82,7 @@ def _imported(member: type[Any]) -> Learner:
 @functools.cache
 def _methods(kind: Kind) -> dict[str, Learner]:
     if kind == "ratings":
-        facts = {name: told for module in _RATING_MODULES for name, told in described_classes(module).items()}
+        facts = described_classes(_RATING_MODULE)
         return {name: _learner(facts[name], settings) for name, settings in RATING_METHODS.items()}
     return _members(methods.REGISTRY, METHODS)
 

@@ -18,7 +18,7 @@ from crowdcore.data.index_table import NO_SPLIT
 from crowdcore.learning import methods
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.choice import Choice, Scores, choose, hopeless, label_agreement, label_likelihood, trusted
-from crowdcore.learning.results.blended import blended, raised
+from crowdcore.learning.results.predictions import blended, raised
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.events import EpochEvent, Event, Listener, NoteEvent, Pace

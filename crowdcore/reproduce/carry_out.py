@@ -11,14 +11,15 @@ import numpy as np
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError, DataError, SettingError, did_you_mean
+from crowdcore.data.catalogue import open_labels
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.kinds import need_classes
 from crowdcore.data.writers import write_folder
 from crowdcore.learning.recovery.plan import RecoveryPlan, plant
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.reproduce import ccc, conal, crowd_layer, trace
 from crowdcore.reproduce.entry import Entry, Found, Part, Scale
 from crowdcore.runs import Run, RunSpec, Workspace
-from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.patience import disk_problem
 
 ENTRIES: Mapping[str, Entry] = {
@@ -58,7 +59,7 @@ def start(entry: Entry, scale: Scale, *, device: str = "auto", workspace: Worksp
             continue
         try:
             _plant(part, workspace)
-            spec = _spec(part, open_dataset(_name(part), workspace), device)
+            spec = _spec(part, need_classes(open_labels(_name(part), accept=True, home=workspace.folder)), device)
         except CrowdError:  # `look` says why
             continue
         run = _found(spec, runs.list_runs(dataset=spec.dataset, workspace=workspace))
@@ -113,7 +114,7 @@ def look(
     """
     space = workspace or Workspace.open()
     listed = runs.list_runs(workspace=space)
-    opened = open_ or functools.cache(lambda name: open_dataset(name, space))
+    opened = open_ or functools.cache(lambda name: need_classes(open_labels(name, accept=True, home=space.folder)))
     read = result or functools.cache(lambda run_id: runs.result(run_id, workspace=space))
     return [_look(part, listed, opened, read, space) for part in entry.parts(scale)]
 

@@ -16,6 +16,7 @@ import numpy as np
 
 import crowdcore.core.garbage  # noqa: F401
 from crowdcore.core.errors import CrowdError
+from crowdcore.data.catalogue import open_labels
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.rows import Rows
@@ -25,7 +26,6 @@ from crowdcore.learning.api import method_for, train, usual_settings
 from crowdcore.learning.training.events import EpochEvent, Event
 from crowdcore.learning.training.inputs import input_rows, with_inputs
 from crowdcore.learning.trials import FOLDS, REPLICAS
-from crowdcore.runs.datasets import open_labels
 from crowdcore.runs.forkserver import give_way
 from crowdcore.runs.processes import end_with
 from crowdcore.runs.run_config import RunSpec
@@ -141,7 +141,7 @@ def main() -> None:
     end_with(int(sys.argv[1]))
     spec = RunSpec.model_validate_json(sys.stdin.read())
     try:
-        opened = open_labels(spec.dataset, Workspace.open())
+        opened = open_labels(spec.dataset, accept=True, home=Workspace.open().folder)
         dataset = with_inputs(opened, accept=True) if isinstance(opened, CrowdDataset) else opened
         startup = process_age() * processors.share()
         found = measure(dataset, spec.method, spec.settings, len(spec.seeds), spec.device)

@@ -14,8 +14,8 @@ from typing import Any
 import crowdcore
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.json_files import read_json, write_json
+from crowdcore.data.catalogue import full_name
 from crowdcore.data.ratings import Labelled
-from crowdcore.runs.datasets import spelled
 from crowdcore.runs.run import Run
 from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.store import list_runs
@@ -101,7 +101,7 @@ def _from_runs(runs: list[Run], spec: RunSpec) -> Estimate:
 
 def _from_trial(spec: RunSpec, dataset: Labelled, workspace: Workspace) -> Estimate:
     order = RunSpec(
-        dataset=spelled(spec.dataset),
+        dataset=full_name(spec.dataset),
         method=spec.method,
         settings={k: v for k, v in spec.settings.items() if k != "epochs"},
         seeds=tuple(range(len(spec.seeds))),

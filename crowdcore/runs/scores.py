@@ -37,8 +37,8 @@ def _on_test(result: Learnt) -> Iterator[tuple[str, Any]]:
     """Name of each score -> what computes it, (S,)."""
     from crowdcore.learning.comparison.comparability import Kept
     from crowdcore.learning.ratings.result import RatingsResult
+    from crowdcore.learning.results.predictions import found_spans
     from crowdcore.learning.results.result import At
-    from crowdcore.learning.results.tagged import found_spans
 
     for at in get_args(At):
         if isinstance(result, RatingsResult):

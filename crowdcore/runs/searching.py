@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import pandas as pd
 
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.data.catalogue import open_labels
 from crowdcore.learning.selection_score import selection_score
 from crowdcore.runs import store
-from crowdcore.runs.datasets import open_labels
 from crowdcore.runs.queue import submit
 from crowdcore.runs.run import Run
 from crowdcore.runs.run_config import RunSpec
@@ -51,7 +51,7 @@ def search(
     """
     if not space:
         raise SettingError("space", "name at least one setting to vary", dict(space))
-    score = selection_score(open_labels(spec.dataset, workspace or Workspace.open())).metric
+    score = selection_score(open_labels(spec.dataset, accept=True, home=(workspace or Workspace.open()).folder)).metric
     plan = SearchPlan(space=dict(space), trials=trials, sampler=sampler, score=score, seed=seed, parallel=parallel)
     return submit(spec.model_copy(update={"search": plan, "parent": ""}), workspace=workspace)
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError, missing_extra
 from crowdcore.core.json_files import write_json
-from crowdcore.runs.datasets import spelled
+from crowdcore.data.catalogue import full_name
 from crowdcore.runs.lease import is_leased, leased
 from crowdcore.runs.record import ask
 from crowdcore.runs.record_errors import RecordError
@@ -50,7 +50,7 @@ def create(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
         raise RecordError(workspace.read_only)
     key = uuid.uuid4().hex
     begun = workspace.folder / "runs" / f"{BEGUN}{key}"
-    spec = spec.model_copy(update={"dataset": spelled(spec.dataset)})
+    spec = spec.model_copy(update={"dataset": full_name(spec.dataset)})
     tags = {
         f"{TAG}spec": spec.model_dump_json(),
         f"{TAG}key": key,
@@ -136,7 +136,7 @@ def list_runs(
             raise missing
         return []
     client = client_of(workspace)
-    dataset = dataset and spelled(dataset)
+    dataset = dataset and full_name(dataset)
     if dataset is None:
         experiments = [e.experiment_id for e in client.search_experiments()]
     else:

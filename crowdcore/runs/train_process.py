@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdcore.core.errors import CrowdError, DataError
+from crowdcore.data.catalogue import open_labels
 from crowdcore.runs import store
 from crowdcore.runs.artefacts import keep_result
-from crowdcore.runs.datasets import open_labels
 from crowdcore.runs.environment import environment
 from crowdcore.runs.lease import Ending, leased
 from crowdcore.runs.patience import insist
@@ -91,7 +91,7 @@ def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> 
 
     spec, folder = run.spec, workspace.run_folder(run.id)
     print(f"{spec.method} on {spec.dataset}, seeds {', '.join(map(str, spec.seeds))}", flush=True)
-    dataset = open_labels(spec.dataset, workspace)
+    dataset = open_labels(spec.dataset, accept=True, home=workspace.folder)
     if spec.fingerprint and dataset.fingerprint != spec.fingerprint:
         raise DataError(
             f"{spec.dataset} has changed since this run was asked for", "Run it again to train on what is there now."

@@ -10,6 +10,8 @@ import pytest
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import read_ratings
+from crowdcore.data.catalogue import open_labels
+from crowdcore.data.kinds import need_classes
 from crowdcore.learning import RatingsResult, train_ratings
 from crowdcore.runs import (
     Run,
@@ -23,7 +25,6 @@ from crowdcore.runs import (
     result,
     store,
 )
-from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.lease import Ending
 from crowdcore.runs.recorder import Recorder
 from tests.rated_crowd import rated_folder
@@ -96,7 +97,7 @@ def test_what_is_about_classes_refuses_in_a_sentence(folder: Path, workspace: Wo
     with pytest.raises(DataError, match="learnt from ratings"):
         result(run.id)
     with pytest.raises(DataError, match="numbers"):
-        open_dataset(str(folder), workspace)
+        need_classes(open_labels(str(folder), accept=True, home=workspace.folder))
     wrong = asked(folder, workspace, "conal", epochs=1)
     assert train(wrong) == FAILED
     assert "for ratings" in get_run(wrong.id).message

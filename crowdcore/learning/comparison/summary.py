@@ -26,8 +26,8 @@ from crowdcore.learning.comparison.comparability import (
     shown_seed,
 )
 from crowdcore.learning.ratings.result import RatingsResult
+from crowdcore.learning.results.predictions import found_spans
 from crowdcore.learning.results.result import At, TrainingResult
-from crowdcore.learning.results.tagged import found_spans
 from crowdcore.learning.selection_score import ACCURACY, RMSE, SPAN_F1, SelectionScore
 from crowdcore.learning.training import metrics
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
+import pandas as pd
+from scipy.special import softmax
 
 from crowdcore.analysis.reference import Reference
-from crowdcore.core.types import BoolArray, IntArray
+from crowdcore.analysis.spans import compare_tags
+from crowdcore.core.errors import DataError
+from crowdcore.core.spelling import Part
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.tags import TagScheme
 from crowdcore.learning.results.result import TrainingResult
 
 GOLD = "gold"
@@ -46,3 +54,90 @@ def _tasks(results: Mapping[str, TrainingResult], dataset: CrowdDataset, split: 
     inside = np.zeros(dataset.n_tasks, bool)
     inside[first.task if split == "all" else first.task[first.split == _SPLITS.index(split)]] = True
     return inside
+
+
+def tagged_spans(
+    dataset: CrowdDataset, result: TrainingResult, split: str = "test", at: Literal["selected", "last"] = "selected"
+) -> pd.DataFrame:
+    """How near the spans of the most probable tags are to the true ones.
+
+    Args:
+        dataset: that the run learnt from.
+        result: of a crowd that tags tokens.
+        split: train, valid, test or unlabelled.
+        at: epoch.
+
+    Returns:
+        One row per seed: seed, precision, recall, f1 (of spans, as seqeval counts them) and token_accuracy.
+
+    Raises:
+        DataError: the crowd does not tag tokens, the data are others, or no gold is known there.
+    """
+    if result.fingerprint != dataset.fingerprint:
+        raise DataError(f"The run was trained on other data than the present {dataset.name}", "Train again.")
+    sentence = None if dataset.sentences is None else dataset.sentences.of_task[result.task]
+    return found_spans(replace(result, sentence=sentence), split, at)
+
+
+def found_spans(
+    result: TrainingResult, split: str = "test", at: Literal["selected", "last"] = "selected"
+) -> pd.DataFrame:
+    """`tagged_spans` of a result alone."""
+    scheme = TagScheme.of(result.classes)
+    if result.sentence is None or scheme is None:
+        raise DataError(f"The labels of {result.dataset} are not tags of tokens", "Spans are of sentences only.")
+    rows = result.split == ("train", "valid", "test", "unlabelled").index(split)
+    truth, tags = result.gold[rows], result.posterior(split, at).argmax(-1)
+    known = truth >= 0
+    if not known.any():
+        raise DataError(f"{result.dataset} has no gold labels in split {split!r}", "No span can be judged there.")
+    where = truth[known], result.task[rows][known], result.sentence[rows][known]
+    table = []
+    for seed, given in zip(result.seeds, tags, strict=True):
+        found = compare_tags(where[0], given[known], *where[1:], scheme)
+        table.append((seed, found.precision, found.recall, found.f1, found.token_accuracy))
+    return pd.DataFrame(table, columns=["seed", "precision", "recall", "f1", "token_accuracy"])
+
+
+_SMALLEST = 1e-30
+
+
+def raised(p: FloatArray, power: float) -> FloatArray:
+    """Probabilities to a power, rows (the last axis) sum to 1."""
+    found: FloatArray = softmax(power * np.log(np.maximum(p, _SMALLEST)), axis=-1)
+    return found
+
+
+def blended(results: Sequence[TrainingResult], parts: Sequence[Part]) -> TrainingResult:
+    """Probabilities are the mean of the parts, and the classifier is a `Blend`; the rest is the first result's.
+
+    Args:
+        results: of the same tasks and seeds.
+        parts: weight and power of each, weights with sum 1.
+    """
+    first = results[0]
+    if len(results) == 1:
+        return first
+    model = {name: value for name, value in first.model.items() if not name.startswith("classifier.")}
+    for k, result in enumerate(results):
+        own = {n.removeprefix("classifier."): v for n, v in result.model.items() if n.startswith("classifier.")}
+        model |= {f"classifier.parts.{k}.{name}": value for name, value in own.items()}
+    model["classifier.order"] = np.stack([result.names["selected"] for result in results], 1)
+    as_named = np.broadcast_to(np.arange(len(first.classes)), first.names["selected"].shape).copy()
+    note = (
+        f"Probabilities are the weighted mean of {len(results)} methods'; curves, confusions, ω and the posterior of "
+        f"training tasks are those of {first.method}."
+    )
+    return replace(
+        first,
+        model=model,
+        names=dict.fromkeys(first.names, as_named),
+        probabilities={
+            at: np.sum(
+                [p.weight * raised(r.probabilities[at], p.power) for p, r in zip(parts, results, strict=True)], axis=0
+            ).astype(np.float32)
+            for at in first.probabilities
+        },
+        seconds=sum(result.seconds for result in results),
+        notes=tuple(dict.fromkeys([note, *(line for result in results for line in result.notes)])),
+    )

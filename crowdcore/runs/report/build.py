@@ -15,12 +15,10 @@ from crowdcore.analysis.reference import ReferenceLike
 from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.pseudonyms import hide_names
-from crowdcore.data.ratings import Labelled, RatingDataset
+from crowdcore.data.ratings import Labelled
 from crowdcore.exhibits import Exhibit, view
-from crowdcore.exhibits.ratings import rating_view
 from crowdcore.learning.comparison import variation
-from crowdcore.runs.report.parts import DATA_PARTS, PARTS, Material, Part
-from crowdcore.runs.report.rating_parts import RATING_DATA_PARTS, RATING_PARTS
+from crowdcore.runs.report.parts import Material, Part, parts_of
 
 if TYPE_CHECKING:
     from crowdcore.learning.api import Learnt
@@ -90,13 +88,6 @@ class Report:
         return tuple(exhibit for section in self.sections for exhibit in section.exhibits)
 
 
-def parts_of(dataset: Labelled, runs: bool = True) -> Mapping[str, tuple[str, Part]]:
-    """Name -> title and what makes it, of the parts for such labels; without runs those about the data only."""
-    if isinstance(dataset, RatingDataset):
-        return RATING_PARTS if runs else RATING_DATA_PARTS
-    return PARTS if runs else DATA_PARTS
-
-
 def build(
     dataset: Labelled,
     runs: Sequence[Trained] = (),
@@ -140,12 +131,9 @@ def build(
     names = _names(own)
     results: dict[str, Any] = dict(zip(names, (run.result for run in own), strict=True))
     others = [run.result for run in guests]
-    if isinstance(dataset, RatingDataset):
-        shown: Any = rating_view(dataset, str(reference), hidden=not show_names)
-        material = Material(shown, dataset, results, others, crowds)
-    else:
-        shown = view(dataset, reference, hidden=not show_names)
-        material = Material(shown, dataset if show_names else hide_names(dataset), results, others, crowds)
+    shown = view(dataset, reference, hidden=not show_names)
+    own_names = show_names or dataset.kind.numeric
+    material = Material(shown, dataset if own_names else hide_names(dataset), results, others, crowds)  # type: ignore[type-var]
     sections = _sections(material, chosen, known)
     runs = [*own, *guests]
     names += _names(runs)[len(own) :]

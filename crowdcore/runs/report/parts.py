@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -19,6 +19,7 @@ from crowdcore.exhibits import (
     differences,
     omega as exhibits_of_omega,
     overview as data,
+    ratings,
     verdicts as told,
     worker_skills,
 )
@@ -51,36 +52,10 @@ class Material:
     crowds: Sequence[Labelled] = ()
 
 
-Part: TypeAlias = Callable[[Material], Iterator[Exhibit | None]]
+Part: TypeAlias = Callable[[Material], Iterable[Exhibit | None]]
 
 
-def overview(of: Material) -> Iterator[Exhibit]:
-    """Counts, noise and balance."""
-    yield data.overview(of.view)
-    yield data.annotations_per_worker(of.view)
-    yield data.class_balance(of.view)
-    yield data.annotation_entropy(of.view)
-
-
-def verdicts(of: Material) -> Iterator[Exhibit]:
-    """What to do: workers, shared mistakes, tasks."""
-    yield told.verdicts(of.view)
-    yield told.worker_verdicts(of.view)
-    yield told.mistakes_in_words(of.view)
-    yield told.task_verdicts(of.view)
-
-
-def agreement(of: Material) -> Iterator[Exhibit]:
-    """How far workers agree."""
-    yield data.agreement(of.view)
-
-
-def mistakes(of: Material) -> Iterator[Exhibit]:
-    """Fig. 1 of the CoNAL paper, with chance in mind."""
-    yield shared_mistakes(of.view)
-
-
-def annotators(of: Material) -> Iterator[Exhibit]:
+def _workers(of: Material) -> Iterator[Exhibit]:
     """Worker by worker, and how alike they are."""
     yield worker_ranking(of.view)
     distances = worker_distances(of.view)
@@ -88,7 +63,7 @@ def annotators(of: Material) -> Iterator[Exhibit]:
     yield replace(distances, table=pd.DataFrame({"worker": of.view.workers})) if many else distances
 
 
-def accuracy(of: Material) -> Iterator[Exhibit | None]:
+def _accuracy(of: Material) -> Iterator[Exhibit | None]:
     """Selected, last and best, seed by seed, and what may be said of differences."""
     yield found_spans(of.results)
     yield exhibits.accuracies(of.results)
@@ -101,28 +76,7 @@ def accuracy(of: Material) -> Iterator[Exhibit | None]:
     yield exhibits.scores(of.results)
 
 
-def classes(of: Material) -> Iterator[Exhibit]:
-    """Accuracy per class."""
-    yield exhibits.classes(of.results)
-
-
-def curves(of: Material) -> Iterator[Exhibit]:
-    """Every metric that was followed."""
-    for metric in exhibits.curve_metrics(of.results):
-        yield exhibits.curves(of.results, metric)
-
-
-def calibration(of: Material) -> Iterator[Exhibit | None]:
-    """Reliability of the test posterior."""
-    yield exhibits.calibration(of.results)
-
-
-def cost(of: Material) -> Iterator[Exhibit]:
-    """Time, throughput, device."""
-    yield exhibits.cost(of.results)
-
-
-def sweeps(of: Material) -> Iterator[Exhibit]:
+def _sweeps(of: Material) -> Iterator[Exhibit]:
     """Accuracy, of ratings RMSE, along every setting that varies, and along what other crowds differ in."""
     results = [*of.results.values(), *of.others]
     known = variation.facts_of_runs(results, (of.dataset, *of.crowds))
@@ -133,15 +87,22 @@ def sweeps(of: Material) -> Iterator[Exhibit]:
         yield replace(drawn, notes=(*drawn.notes, *notes))
 
 
-def recovery(of: Material) -> Iterator[Exhibit | None]:
+def _recovery(of: Material) -> Iterator[Exhibit | None]:
     """How near the truth of a simulated crowd."""
     yield exhibits.recovery(of.results, of.dataset)
     yield exhibits.truth(of.results, of.dataset, None)
-    busiest = int(of.dataset.labels_per_worker.argmax())
-    yield exhibits.truth(of.results, of.dataset, busiest)
+    yield exhibits.truth(of.results, of.dataset, int(of.dataset.labels_per_worker.argmax()))
 
 
-def confusions(of: Material) -> Iterator[Exhibit]:
+def _biases(of: Material) -> Iterator[Exhibit]:
+    """Learnt and true biases of the runs that learn them."""
+    for name, result in of.results.items():
+        if "bias" in result.workers["selected"] and of.view.dataset.has_gold:
+            shown = ratings.rating_biases(of.view.dataset, result, hidden=of.view.hidden)
+            yield replace(shown, name=f"{shown.name}-{'-'.join(name.split())}", title=f"{shown.title}: {name}")
+
+
+def _confusions(of: Material) -> Iterator[Exhibit]:
     """What each run says of the workers, and of what they share."""
     views = [view for view in _views(of) if view.result.worker_confusion is not None]
     for view in views:
@@ -157,7 +118,7 @@ def confusions(of: Material) -> Iterator[Exhibit]:
         yield worker_skills.skills(views)
 
 
-def omega(of: Material) -> Iterator[Exhibit]:
+def _omega(of: Material) -> Iterator[Exhibit]:
     """Where the runs see common noise."""
     for view in _views(of):
         if view.result.omega is None or np.isnan(view.result.omega).all():
@@ -184,22 +145,54 @@ def _named(shown: Exhibit, view: RunView, title: str, name: str = "") -> Exhibit
 
 
 DATA_PARTS: Mapping[str, tuple[str, Part]] = {
-    "verdicts": ("Verdicts: what to do", verdicts),
-    "overview": ("The dataset at a glance", overview),
-    "agreement": ("Agreement between workers", agreement),
-    "mistakes": ("Shared mistakes", mistakes),
-    "annotators": ("Annotators", annotators),
+    "verdicts": (
+        "Verdicts: what to do",
+        lambda of: (
+            show(of.view) for show in (told.verdicts, told.worker_verdicts, told.mistakes_in_words, told.task_verdicts)
+        ),
+    ),
+    "overview": (
+        "The dataset at a glance",
+        lambda of: (
+            show(of.view)
+            for show in (data.overview, data.annotations_per_worker, data.class_balance, data.annotation_entropy)
+        ),
+    ),
+    "agreement": ("Agreement between workers", lambda of: [data.agreement(of.view)]),
+    "mistakes": ("Shared mistakes", lambda of: [shared_mistakes(of.view)]),
+    "annotators": ("Annotators", _workers),
 }
+_CURVES: Part = lambda of: (exhibits.curves(of.results, metric) for metric in exhibits.curve_metrics(of.results))  # noqa: E731
+_COST: Part = lambda of: [exhibits.cost(of.results)]  # noqa: E731
 RUN_PARTS: Mapping[str, tuple[str, Part]] = {
-    "accuracy": ("Accuracy", accuracy),
-    "classes": ("Accuracy per class", classes),
-    "curves": ("Learning curves", curves),
-    "calibration": ("Calibration", calibration),
-    "cost": ("Time and cost", cost),
-    "sweeps": ("Along what varies", sweeps),
-    "recovery": ("Recovery of the truth", recovery),
-    "confusions": ("Recovered confusions", confusions),
-    "omega": ("Noise source ω", omega),
+    "accuracy": ("Accuracy", _accuracy),
+    "classes": ("Accuracy per class", lambda of: [exhibits.classes(of.results)]),
+    "curves": ("Learning curves", _CURVES),
+    "calibration": ("Calibration", lambda of: [exhibits.calibration(of.results)]),
+    "cost": ("Time and cost", _COST),
+    "sweeps": ("Along what varies", _sweeps),
+    "recovery": ("Recovery of the truth", _recovery),
+    "confusions": ("Recovered confusions", _confusions),
+    "omega": ("Noise source ω", _omega),
 }
 PARTS: Mapping[str, tuple[str, Part]] = {**DATA_PARTS, **RUN_PARTS}
 """Name -> title and what makes it; those of runs need some."""
+_OF_RATINGS: Mapping[str, tuple[str, Part]] = {
+    "overview": ("The ratings at a glance", lambda of: [ratings.summary(of.view), ratings.agreement(of.view)]),
+    "workers": ("Workers", lambda of: [ratings.worker_bias(of.view), ratings.errors_alike(of.view)]),
+    "shared": ("Shared bias", lambda of: [ratings.shared_bias(of.view)]),
+    "truth": ("True ratings", lambda of: [ratings.aggregators(of.view)]),
+}
+_OF_RATING_RUNS: Mapping[str, tuple[str, Part]] = {
+    "errors": ("Errors", lambda of: [exhibits.rating_errors(of.results), differences.rating_differences(of.results)]),
+    "curves": ("Learning curves", _CURVES),
+    "sweeps": ("Along what varies", _sweeps),
+    "biases": ("Learnt biases", _biases),
+    "cost": ("Time and cost", _COST),
+}
+
+
+def parts_of(dataset: Labelled, runs: bool = True) -> Mapping[str, tuple[str, Part]]:
+    """Name -> title and what makes it, of the parts for such labels; without runs those about the data only."""
+    of_data, of_runs = (_OF_RATINGS, _OF_RATING_RUNS) if dataset.kind.numeric else (DATA_PARTS, RUN_PARTS)
+    return {**of_data, **of_runs} if runs else of_data
