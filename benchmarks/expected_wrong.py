@@ -26,7 +26,7 @@ import pandas as pd
 
 import crowdcore as cc
 from crowdcore import analysis
-from crowdcore.analysis.verdicts.peers import agreement_beyond, peer_beliefs
+from crowdcore.analysis.verdicts.peers import estimate_dependence, peer_beliefs
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.catalogue import list_datasets
 from crowdcore.data.dataset import CrowdDataset
@@ -89,7 +89,7 @@ def measured(crowd: CrowdDataset, reference: str) -> FloatArray:
     wrong = [(found.label != crowd.gold)[judged].sum() for found in (old, new)]
     others = [(1 - q[at]).sum() for q in (now.held_out, fit.posterior, own_tempered, tempered, mean)]
     with_gold = crowd.where((crowd.gold >= 0)[crowd.task])
-    by_gold = agreement_beyond(with_gold, np.eye(crowd.n_classes)[crowd.gold])
+    by_gold = estimate_dependence(with_gold, np.eye(crowd.n_classes)[crowd.gold])
     quality = np.transpose([_quality(found, crowd.gold) for found in (old, new)]).ravel()
     return np.array([*wrong, (1 - old.sure[judged]).sum(), *others, now.dependence, by_gold, *quality])
 

@@ -95,7 +95,7 @@ def heatmap(
 
 def _axis(names: Sequence[str], title: str) -> dict[str, object]:
     axis: dict[str, object] = {"title": {"text": title}, "showgrid": False, "showline": False, "ticklabelstandoff": 5}
-    if len(names) > MAX_CELLS:  # an image: row numbers, so that a zoomed view can be told
+    if len(names) > MAX_CELLS:  # an image: row numbers, so that a zoomed view shows where it is
         return axis
     return {**axis, **named(names, 40), "showticklabels": len(names) <= MAX_LABELS}
 

@@ -140,7 +140,7 @@ def task_ratings(
     estimated_by: str = "raykar-em",
     title: str = "Ratings of one task",
 ) -> go.Figure:
-    """Draw what each worker said about one task, and where that lies without what the worker is usually off by.
+    """Draw each worker's rating of one task, and the rating without the worker's usual error.
 
     Args:
         ratings: of `exhibits.ratings.task_ratings`: worker, rating, without it, p value, surprising.

@@ -259,14 +259,7 @@ def worker_speed_over_time(result: WorkerSpeedOverTime, *, title: str = "") -> g
 def _blocks(
     result: WorkerOverTime | WorkerSpeedOverTime, height: FloatArray, beside: FloatArray, hover: str
 ) -> go.Scatter:
-    """A point with its interval for each block of labels, in the middle of it.
-
-    Args:
-        result: whose blocks.
-        height: (B,) of the points.
-        beside: (B,) ``customdata[0]``; then come the first label, the last, and when the block begins.
-        hover: what the pointer tells.
-    """
+    """A point with its interval in the middle of each block; custom data: ``beside``, first and last label, begin."""
     return go.Scatter(
         x=(result.first + result.last) / 2,
         y=height,

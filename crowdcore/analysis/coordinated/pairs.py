@@ -202,7 +202,7 @@ def agreement_by_others(dataset: CrowdDataset, judges: BoolArray, one: IntArray,
     Let a task have a true class z, a difficulty and perhaps a foil, all latent, and a worker confusions as in
     `core.latent_classes`. By EM, classes and types of tasks follow from the judges' labels alone, skills and shares
     of wrong labels of everybody from those. β of a worker's classes is drawn to their mean, as if normal around
-    it. For a pair, what the judges but the two said of task i gives q_i(z, t), and so for each label b the chance that
+    it. For a pair, the labels of the other judges on task i give q_i(z, t), and so for each label b the chance that
     both give it, ``E_i(b) = Σ q_i(z, t) P(b | r, z, t) P(b | s, z, t)``, and that either does, ``m_i^r(b)``. The
     statistic is the log likelihood ratio of copying half of the labels,
     ``log(1/2 + √(m_i^r(b) m_i^s(b)) / (2 E_i(b)))`` for equal labels b and ``log(1/2)`` else; its tail is that of

@@ -307,7 +307,7 @@ def _tokens(dataset: CrowdDataset) -> tuple[scipy.sparse.csr_array, IntArray, In
 def _profiles(votes: scipy.sparse.csr_array) -> tuple[scipy.sparse.csr_array, IntArray, IntArray]:
     """Distinct rows among the labelled tasks, how many tasks have each, and 0, 1, …: what a bootstrap over tasks needs.
 
-    Rows are told apart by a random 64-bit sum (Zobrist hash): two of n rows collide with probability n^2 / 2^65.
+    Rows are distinguished by a random 64-bit sum (Zobrist hash): two of n rows collide with probability n^2 / 2^65.
     """
     some = np.flatnonzero(np.diff(votes.indptr))
     if not len(some):

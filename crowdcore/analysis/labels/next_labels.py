@@ -1,4 +1,4 @@
-"""Which tasks to give to which workers next, by what their labels are expected to tell."""
+"""Which tasks to give to which workers next, by the expected information of their labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 
-_MOST_OUTCOMES = 64  # possible labels of planned assignments that are told apart for a task
+_MOST_OUTCOMES = 64  # possible labels of planned assignments that are distinguished for a task
 _BLOCK = 2_000_000  # numbers worked on at once
 FIT = {"max_iterations": 5}
 """Settings of the pooled Dawid–Skene behind it."""
@@ -52,7 +52,7 @@ class NextLabels:
         )
 
     def per_worker(self) -> pd.DataFrame:
-        """One row per worker who gets something: how many labels, and what they are expected to tell in all."""
+        """One row per worker with assignments: number of labels, and their expected information in all."""
         number, of, labels = np.unique(self.worker, return_inverse=True, return_counts=True)
         gains = np.bincount(of, self.gain, len(number))
         table = pd.DataFrame({"worker": self.worker_ids[number], "labels": labels, "gain_bits": gains}, index=number)
@@ -70,17 +70,17 @@ def next_labels(
     open_pairs: BoolArray | None = None,
     settled: BoolArray | None = None,
 ) -> NextLabels:
-    """Spend a budget of labels where they are expected to tell most.
+    """Spend a budget of labels where their expected information is largest.
 
     With the posterior q_i of a task and the confusion π^r of a worker, a label y of worker r on task i is expected to
     reduce the entropy of the task's class by ``I(z_i; y) = H(Σ_c q_ic π^r_c) - Σ_c q_ic H(π^r_c)``: little where all
-    say the same already, and little from a worker who guesses. π^r is the mean of its Dirichlet posterior, drawn to
+    agree already, and little from a worker who guesses. π^r is the mean of its Dirichlet posterior, drawn to
     the crowd's confusion where the worker's labels are few (`PooledDawidSkene`). A label tells of that confusion,
     too: ``Σ_c q_ic (H(E π^r_c) - E H(π^r_c))``; ``explore`` is the weight of this. With weight 1 the sum is the
     information about class and confusion together.
 
     Pairs of task and worker are taken greedily. Labels yet to come are unknown, so the gain of a further label of the
-    same task is the mean over what the planned ones may say. It can only fall, so only tasks at the top of the list
+    same task is the mean over the possible planned ones. It can only fall, so only tasks at the top of the list
     are looked at again (lazy greedy; within 1 - 1/e of the best choice, as this information is submodular).
 
     Args:

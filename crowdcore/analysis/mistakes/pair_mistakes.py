@@ -108,8 +108,8 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> P
 
     **Given skills and tasks** (``expected_beyond``, ``expected_agreed``, ``p_beyond``, ``q_beyond``). Hard tasks make
     everyone wrong and easy ones everyone right, so workers who never met agree more often than that. Let a task have a
-    difficulty d and perhaps a foil, a wrong class of its own (`task_types`), with shares of tasks fitted to the crowd.
-    What all workers but r and s said of task i tells how probable each type t is, ``q_i(t)``. So both are right with
+    difficulty d and perhaps a foil, a wrong class of its own (`fit_task_types`), with shares of tasks fitted to the crowd.
+    The labels of the other workers on task i give the probability of each type t, ``q_i(t)``. So both are right with
     chance ``A_i = Σ_t q_i(t) P(right | r, t) P(right | s, t)``, wrong alike with ``B_i``, the same sum over equal wrong
     labels, and neither with the rest. The statistic is the log likelihood ratio of copying half of the labels,
     ``log(1/2 + √(p_i^r p_i^s) / (2 A_i))`` where both are right (p: chance of being right), likewise where they are
@@ -122,7 +122,7 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> P
 
     Pairs that could not reach ``p_value`` <= 0.05 even if wrong alike on all shared tasks have none (NaN); that
     depends on the margins only, so it costs no validity. Time grows with Σ_i n_i² (n_i: workers of task i), memory
-    with the number of pairs. A pair that shares a handful of tasks cannot be told from chance by any test.
+    with the number of pairs. A pair that shares a handful of tasks cannot be distinguished from chance by any test.
 
     Args:
         dataset: the annotations; of a worker's repeats on a task the first one counts.

@@ -203,7 +203,7 @@ def rating_surprise(dataset: RatingDataset, truth: RatingTruth) -> RatingSurpris
     return RatingSurprise(error, usual, np.asarray(2 * special.stdtr(freedom, -np.abs(t))))
 
 
-FEW_WORKERS, FEW_TASKS = 5.0, 10  # below these nothing is said to be shared
+FEW_WORKERS, FEW_TASKS = 5.0, 10  # below these no shared bias is tested
 
 NO_GOLD = "A shared bias cannot be seen without gold: errors relative to the same workers' ratings cancel out."
 ENDS = "At the ends of the range errors can only point inwards, even those of unbiased workers."

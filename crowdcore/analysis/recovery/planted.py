@@ -1,4 +1,4 @@
-"""Errors planted in a crowd, or by gold, beside those that a reference or a network finds: classes, tags, ratings."""
+"""Errors planted in a crowd, or by gold, beside those by a reference or a network: classes, tags, ratings."""
 
 from __future__ import annotations
 

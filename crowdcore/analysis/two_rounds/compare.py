@@ -159,7 +159,7 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str 
     Args:
         reference: gold judges by gold; anything else by the other labels of the task (`peer_beliefs`; where workers
             labelled tasks again, their labels of each round count as those of two workers).
-        by: how rounds are told apart, and ``at`` where the second begins; see `in_second`.
+        by: how rounds are separated, and ``at`` where the second begins; see `in_second`.
 
     Raises:
         DataError: no usable reference, or one round is empty.

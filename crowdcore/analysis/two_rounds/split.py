@@ -1,4 +1,4 @@
-"""Two rounds in one dataset: joined from two datasets, or told apart by a column, a date or halves of the crowd."""
+"""Two rounds in one dataset: joined from two datasets, or separated by a column, a date or halves of the crowd."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def join_rounds(first: CrowdDataset, second: CrowdDataset) -> CrowdDataset:
 
 
 def in_second(dataset: CrowdDataset, by: str = HALVES, at: str = "") -> tuple[BoolArray, tuple[str, str]]:
-    """(n_annotations,) which annotations are of the second round, and what the two rounds are called.
+    """(n_annotations,) whether each annotation is of the second round, and the names of the two rounds.
 
     Args:
         by: ``"halves"`` of the crowd (every worker falls into one by the seed ``at``), ``"date"`` (the column

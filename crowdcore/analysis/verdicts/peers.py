@@ -73,7 +73,7 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
     workers who are judged by the same ones.
 
     Args:
-        dependence: η; default: 0 by gold, else `dependence_left`.
+        dependence: η; default: 0 by gold, else `fit_dependence`.
 
     Raises:
         DataError: arrays of annotations times classes that do not fit.
@@ -100,7 +100,7 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
     log_prior_without += log_prior
     evidence, elsewhere = Evidence(once, own), Evidence(once, without)
     if dependence is None:
-        dependence = 0.0 if truth.checked else dependence_left(once, elsewhere, log_prior_without)
+        dependence = 0.0 if truth.checked else fit_dependence(once, elsewhere, log_prior_without)
     if truth.checked:
         known = truth.labels[task]
         judge = np.where(known[:, None] >= 0, np.arange(n_classes) == known[:, None], np.nan)
@@ -141,7 +141,7 @@ _ROUNDS, _CLOSE = 10, 2e-3  # steps towards η, and the change at which they end
 
 
 class Evidence:
-    """The likelihood of each task's labels under each class, if every task has confusions of its own.
+    """Likelihood of each task's labels under each class, if every task has confusions of its own.
 
     Rows of a task's confusion are drawn around the workers', ``θ_ic ~ Dirichlet((1 - η) / η · π_c)``, so that labels of
     one task repeat each other: two labels on a task of class c agree with probability ``η + (1 - η) Σ_l π_cl²``. With θ
@@ -179,7 +179,7 @@ class Evidence:
         return equal_labels(of.task_start, of.label, self._log_confusion, of.n_classes)
 
 
-def agreement_beyond(dataset: CrowdDataset, posterior: FloatArray) -> float:
+def estimate_dependence(dataset: CrowdDataset, posterior: FloatArray) -> float:
     """η of a posterior: the share of pairs of labels of one task that agree beyond what independent mistakes explain.
 
     ``η̂ = Σ_i (agreeing_i - e_i) / (1 + Σ_i (pairs_i - e_i))`` with
@@ -215,15 +215,15 @@ def agreement_beyond(dataset: CrowdDataset, posterior: FloatArray) -> float:
     return float(np.clip(eta - noise / eta, 0, _MOST)) if eta > 0 else 0.0
 
 
-def dependence_left(dataset: CrowdDataset, evidence: Evidence, log_prior: FloatArray) -> float:
-    """η that the beliefs under η leave: the fixed point of ``η = agreement_beyond(q(η))``, reached from 0.
+def fit_dependence(dataset: CrowdDataset, evidence: Evidence, log_prior: FloatArray) -> float:
+    """Fit η to the beliefs that it leads to: the fixed point of ``η = estimate_dependence(q(η))``, reached from 0.
 
     Where labels agree beyond what q explains, q is less sure; and as q then explains less of the agreement, η grows a
     little more. ``log_prior`` holds the log class shares, (C,) or (n_tasks, C), up to a constant of each task.
     """
     eta = 0.0
     for _ in range(_ROUNDS):
-        before, eta = eta, agreement_beyond(dataset, evidence.beliefs(eta, log_prior))
+        before, eta = eta, estimate_dependence(dataset, evidence.beliefs(eta, log_prior))
         if abs(eta - before) < _CLOSE:
             break
     return eta

@@ -28,7 +28,7 @@ class AnswerTimes:
     """Answer times, and why some labels have none.
 
     Attributes:
-        seconds: (n_annotations,) NaN where it cannot be told.
+        seconds: (n_annotations,) NaN where unknown.
         batch: (n_annotations,) bool, labels with the same time as another one of their worker.
         first: labels that begin a worker's session: no gap to the label before, or a break.
         step: seconds to which the times are rounded; 0 for the column ``seconds`` and for finer times.

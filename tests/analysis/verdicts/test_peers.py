@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from crowdcore import analysis
-from crowdcore.analysis.verdicts.peers import Evidence, agreement_beyond, peer_beliefs
+from crowdcore.analysis.verdicts.peers import Evidence, estimate_dependence, peer_beliefs
 from crowdcore.core.types import IntArray
 from crowdcore.data import from_frame
 from crowdcore.data.dataset import CrowdDataset
@@ -48,7 +48,7 @@ def test_eta_is_the_dependence_that_the_beliefs_leave() -> None:
     crowd = honest_crowd(3, **FOILS)
     found = peer_beliefs(crowd, analysis.resolve_reference(crowd, "dawid-skene"))
     assert found.dependence > 0.05
-    assert agreement_beyond(crowd, found.held_out) == pytest.approx(found.dependence, abs=5e-3)
+    assert estimate_dependence(crowd, found.held_out) == pytest.approx(found.dependence, abs=5e-3)
 
 
 def test_workers_whose_labels_are_copied_within_a_task_agree_beyond_what_they_explain() -> None:
@@ -66,8 +66,8 @@ def test_workers_whose_labels_are_copied_within_a_task_agree_beyond_what_they_ex
     label = np.where(rng.random(len(task)) < 0.6, look, own)
     shared, honest = (make_crowd(task, worker, labels, n_tasks, per_task, 3) for labels in (label, own))
     truth = np.eye(3)[gold]
-    assert agreement_beyond(shared, truth) == pytest.approx(0.36, abs=0.04)  # both follow the look: 0.6²
-    assert agreement_beyond(honest, truth) < 0.01
+    assert estimate_dependence(shared, truth) == pytest.approx(0.36, abs=0.04)  # both follow the look: 0.6²
+    assert estimate_dependence(honest, truth) < 0.01
 
 
 def test_a_crowd_without_mistakes_has_no_dependence() -> None:
