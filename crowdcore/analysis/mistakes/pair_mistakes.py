@@ -108,7 +108,7 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> P
 
     **Given skills and tasks** (``expected_beyond``, ``expected_agreed``, ``p_beyond``, ``q_beyond``). Hard tasks make
     everyone wrong and easy ones everyone right, so workers who never met agree more often than that. Let a task have a
-    difficulty d and perhaps a foil, a wrong class of its own (`fit_task_types`), with shares of tasks fitted to the crowd.
+    difficulty d and perhaps a foil, a wrong class of its own (`TaskTypes`), with shares of tasks fitted to the crowd.
     The labels of the other workers on task i give the probability of each type t, ``q_i(t)``. So both are right with
     chance ``A_i = Σ_t q_i(t) P(right | r, t) P(right | s, t)``, wrong alike with ``B_i``, the same sum over equal wrong
     labels, and neither with the rest. The statistic is the log likelihood ratio of copying half of the labels,

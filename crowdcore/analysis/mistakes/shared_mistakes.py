@@ -60,7 +60,7 @@ class SharedMistakes:
         carriers: (C, C) how many tasks carry the cell: their number where all add as much to the test, 1 where one
             of them adds nearly all (see `task_evidence`); NaN where not tested.
         p_workers: (C, C) chance that the label ranks at least as high among the workers' wrong labels for the class
-            if each worker errs individually and tasks do not mislead (see `significance`); NaN on the diagonal and
+            if each worker errs individually and tasks do not mislead (see `sharing_p_values`); NaN on the diagonal and
             where not tested.
         p_value: (C, C) the same under ``null``, where tasks may mislead: at least ``p_workers``.
         q_value: (C, C) the same after Benjamini-Hochberg over the tested cells.

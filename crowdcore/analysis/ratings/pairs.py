@@ -73,11 +73,7 @@ def rating_pairs(dataset: RatingDataset, truth: RatingTruth, min_overlap: int = 
     else:
         r, z = _beyond_independence(residuals(dataset, chosen), dataset, a, b, min_overlap)
     p = 2 * special.ndtr(-np.abs(z))
-    q = np.full(len(p), np.nan)
-    tested = ~np.isnan(p)
-    if tested.any():
-        q[tested] = benjamini_hochberg(p[tested])
-    ids = tuple(map(str, dataset.worker_ids))
+    q, ids = benjamini_hochberg(p), tuple(map(str, dataset.worker_ids))
     compared = truth.name if truth.checked else "mean"
     return RatingPairs(ids, compared, a, b, n, np.sqrt(np.maximum(difference, 0)), kappa, r, p, q)
 

@@ -304,8 +304,8 @@ def shared_bias(dataset: RatingDataset, truth: RatingTruth, bins: int = 10, leve
     some = np.where(n > 0, n, np.nan)
     bias = np.bincount(b, error, bins) / some
     score = error - bias[b]
-    own = [_clusters(b, unit[known], score, bins, size) for unit, size in _units(dataset)]
-    (v_worker, workers, counts, sums), (v_task, tasks, _, _) = own
+    v_worker, workers, counts, sums = _clusters(b, dataset.worker[known], score, bins, dataset.n_workers)
+    v_task, tasks, _, _ = _clusters(b, dataset.task[known], score, bins, dataset.n_tasks)
     single = np.bincount(b, score**2, bins)
     variance = np.maximum(v_worker + v_task - single, np.maximum(v_worker, v_task)) / some**2
     effective = some**2 / np.maximum((counts**2).sum(1), 1)
@@ -316,18 +316,11 @@ def shared_bias(dataset: RatingDataset, truth: RatingTruth, bins: int = 10, leve
         half = special.stdtrit(df, (1 + level) / 2) * error_of_mean
         p = 2 * special.stdtr(df, -np.abs(bias) / error_of_mean)
     p[(effective < FEW_WORKERS) | (tasks < FEW_TASKS) | (not truth.checked)] = np.nan
-    tested = ~np.isnan(p)
-    q = np.full(bins, np.nan)
-    if tested.any():
-        q[tested] = benjamini_hochberg(p[tested])
+    q = benjamini_hochberg(p)
     return SharedBias(
         *(truth.name, truth.checked, level, edges, bias, bias - half, bias + half, n, tasks, workers, effective),
         *(signs.sum(1) / np.where(workers > 0, workers, np.nan), p, q, _smoothed(bias, n)),
     )
-
-
-def _units(dataset: RatingDataset) -> tuple[tuple[IntArray, int], tuple[IntArray, int]]:
-    return (dataset.worker, dataset.n_workers), (dataset.task, dataset.n_tasks)
 
 
 def _clusters(
