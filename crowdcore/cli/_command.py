@@ -223,21 +223,14 @@ class Drawn(Shown):
         super().put(json, out)
 
 
-def as_drawn(exhibit: Exhibit, about: str, columns: Sequence[str] = (), limit: int = 40) -> Drawn:
-    """An exhibit as a command shows it.
-
-    Args:
-        exhibit: what to show.
-        about: name of the dataset.
-        columns: those that are printed; default: all.
-        limit: rows that are printed.
-    """
-    printed = exhibit.table[list(columns)] if columns else exhibit.table
-    long = [str(c) for c in printed if printed[c].astype(str).str.len().max() > _LONG]
-    facts = {"name": exhibit.name, "title": exhibit.title, "notes": exhibit.notes, "table": exhibit.table}
+def as_drawn(exhibit: Exhibit, about: str) -> Drawn:
+    """An exhibit of a dataset, by name, as a command shows it."""
+    table = exhibit.table
+    long = [str(c) for c in table if table[c].astype(str).str.len().max() > _LONG]
+    facts = {"name": exhibit.name, "title": exhibit.title, "notes": exhibit.notes, "table": table}
     return Drawn(
         {"dataset": about, **facts},
-        [Printed(printed, f"{about}: {exhibit.title}", exhibit.notes, limit, long)],
+        [Printed(table, f"{about}: {exhibit.title}", exhibit.notes, wrapped=long)],
         exhibit,
     )
 
@@ -279,8 +272,8 @@ def call(
     hides = bool({"hidden", "hide_names"} & parameters.keys())  # by itself
     for name, opener in openers_of(function, ratings).items():
         wanted = inspect.signature(opener).parameters
-        opened[name], said = opener(**{key: value for key, value in options.items() if key in wanted})
-        note = note or said
+        opened[name], on_reference = opener(**{key: value for key, value in options.items() if key in wanted})
+        note = note or on_reference
         if isinstance(opened[name], CrowdDataset | RatingDataset) and options.get("hide_names") and not hides:
             opened[name] = without_names(opened[name])
     hidden = {"hidden": options["hide_names"]} if "hidden" in parameters else {}

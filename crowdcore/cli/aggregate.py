@@ -113,10 +113,10 @@ def aggregate(
             }
         )
         return
-    told = {name: value for name, value in facts.items() if value is not None and value == value}  # NaN is not told
-    told |= {f"labels: {name}": n for name, n in zip(ds.classes, shares, strict=True)}
+    known = {name: value for name, value in facts.items() if value is not None and value == value}  # no NaN
+    known |= {f"labels: {name}": n for name, n in zip(ds.classes, shares, strict=True)}
     print_table(
-        pd.DataFrame({"quantity": list(told), "value": list(told.values())}), f"{ds.name}: {method}", result.notes
+        pd.DataFrame({"quantity": list(known), "value": list(known.values())}), f"{ds.name}: {method}", result.notes
     )
     if not out:
         print_notes(("--out FILE writes the labels.",))

@@ -11,7 +11,7 @@ import typer
 
 from crowdcore.cli import _options as opt
 from crowdcore.cli._output import in_command, print_json, print_table, save_table
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, load_dataset, sources
 from crowdcore.data.catalogue import dataset_folders
 from crowdcore.data.media import SIDE
@@ -227,8 +227,7 @@ def marks(
     from crowdcore.marks import add_mark, marks_of_earlier_data, marks_of_file, undo_mark
 
     ds = opt.open_crowd(dataset, read, accept)
-    said = [*([add] if add else []), *((task, None) for task in unclear or [])]
-    for task, truth in said:
+    for task, truth in [*([add] if add else []), *((task, None) for task in unclear or [])]:
         add_mark(ds, task, truth, worker=worker, comment=comment, by=by)
     for taken in (marks_of_file(ds, take) if take else None, marks_of_earlier_data(ds) if carry else None):
         if taken is not None:
@@ -248,18 +247,19 @@ def marks(
 
 
 def _keep(dataset: CrowdDataset, taken: TakenMarks, accept: bool) -> None:
-    """Keep marks that were made elsewhere; those that do not fit are told, and refused unless accepted."""
+    """Keep marks that were made elsewhere; faults are printed, and refused unless accepted."""
     from crowdcore.marks import keep_marks
 
     where = taken.faults.columns[0]  # the row of a file, or the data that were marked
-    told = [f"{where} {f[where]}, column {f['column']!r}: {f['fault']}" for f in taken.faults.to_dict("records")]
-    if told and not accept:
-        more = f"; and {len(told) - 20:,} more" if len(told) > 20 else ""
+    faults = [f"{where} {f[where]}, column {f['column']!r}: {f['fault']}" for f in taken.faults.to_dict("records")]
+    if faults and not accept:
+        more = f"; and {len(faults) - 20:,} more" if len(faults) > 20 else ""
         raise DataError(
-            f"{len(told):,} of {len(told) + len(taken.marks):,} marks cannot be taken, so none was",
-            f"Correct them, or take the others with --accept: {'; '.join(told[:20])}{more}.",
+            f"{len(faults):,} of {len(faults) + len(taken.marks):,} marks cannot be taken, so none was",
+            f"Correct them: {'; '.join(faults[:20])}{more}.",
+            remedies=[Remedy.accept("take the others")],
         )
     keep_marks(dataset, taken.marks)
-    typer.echo(f"Marks taken: {len(taken.marks):,}. Not taken: {len(told):,}.", err=True)
-    for line in (*taken.notes, *told):
+    typer.echo(f"Marks taken: {len(taken.marks):,}. Not taken: {len(faults):,}.", err=True)
+    for line in (*taken.notes, *faults):
         typer.echo(line, err=True)

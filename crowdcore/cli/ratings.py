@@ -58,7 +58,7 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "pairs": ratings.errors_alike,
     "shared-bias": ratings.shared_bias,
     "aggregate": aggregate,
-    "train": train.train_ratings,
+    "train": train.train,
     "compare": train.compare_ratings,
     "biases": train.biases,
     "examine": files.examine_ratings,

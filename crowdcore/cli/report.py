@@ -108,16 +108,18 @@ def reproduce(
         runs = [run for entry in entries for run in reproductions.start(entry, scale, device=device)]
         with progress() as tell:
             reproductions.wait(list(dict.fromkeys(runs)), tell)
-    told = []
+    written = []
     for entry in entries:
         parts = reproductions.look(entry, scale)
         shown = reproductions.told(entry, scale, parts)
         files = reproductions.write(entry, scale, parts, out) if out else []
-        told.append({"id": entry.id, "title": entry.title, "notes": shown.notes, "table": shown.table, "files": files})
+        written.append(
+            {"id": entry.id, "title": entry.title, "notes": shown.notes, "table": shown.table, "files": files}
+        )
         if not json:
             table, footnotes = reproductions.footnoted(shown.table, parts)
             table["run"] = table["run"].str[:8]
             notes, wrapped = (*footnotes, *shown.notes), ("row", "column", "measure", "ours")
             print_table(table, f"{entry.id}: {entry.title}", notes, limit=300, wrapped=wrapped)
     if json:
-        print_json(told)
+        print_json(written)

@@ -62,7 +62,7 @@ def start(
     name, opened, rows, which = choose_runs(preset, dataset, method, given, seeds or 0, seed, read)
     group = uuid.uuid4().hex[:8]
     specs = [_spec(name, opened, one, which, device, own, accept, priority, group) for _, one, own in rows]
-    _say([runs.submit(spec) for spec in specs], json)
+    _print_started([runs.submit(spec) for spec in specs], json)
 
 
 def again(
@@ -75,7 +75,7 @@ def again(
     changes = opt.settings(set)
     opened = opt.open_labels(old.dataset, accept=True)
     _checked(opened, old.method, old.settings | changes, old.accept)
-    _say([runs.run_again(full_id(run_id), **changes)], json)
+    _print_started([runs.run_again(full_id(run_id), **changes)], json)
 
 
 def search(
@@ -112,7 +112,7 @@ def search(
     tried = {name: _first(values) for name, values in space.items()}
     which = seed or range(seeds)
     spec = _spec(dataset, opened, method, which, device, given, accept, tried=tried)
-    _say([runs.search(spec, space, trials, sampler=sampler)], json)
+    _print_started([runs.search(spec, space, trials, sampler=sampler)], json)
 
 
 def _spec(
@@ -128,10 +128,8 @@ def _spec(
     tried: Mapping[str, Any] | None = None,
 ) -> RunSpec:
     """What to train; ``tried`` are settings that a search will put in the place of these."""
-    from crowdcore.runs import RunSpec
-
     _checked(opened, method, given | dict(tried or {}), accept)
-    return RunSpec(
+    return runs.RunSpec(
         dataset=dataset,
         fingerprint=opened.fingerprint,
         method=method,
@@ -157,18 +155,16 @@ def _checked(dataset: Labelled, method: str, given: dict[str, Any], accept: bool
 
 def _values(text: str) -> tuple[str, Range | Choice]:
     """``NAME=LOW:HIGH[:log]`` or ``NAME=[…]``."""
-    from crowdcore.runs import Choice, Range
-
     name, equals, values = text.partition("=")
     refusal = SettingError("--over", "look like NAME=LOW:HIGH, NAME=LOW:HIGH:log or NAME=[A,B,…]", text)
     try:
         if values.startswith("["):
-            return name, Choice(values=tuple(json_module.loads(values)))
+            return name, runs.Choice(values=tuple(json_module.loads(values)))
         low, high, *log = values.split(":")
         if not equals or not name or log not in ([], ["log"]):
             raise refusal
         integer = all(part.lstrip("-").isdecimal() for part in (low, high))
-        return name, Range(low=float(low), high=float(high), log=bool(log), integer=integer)
+        return name, runs.Range(low=float(low), high=float(high), log=bool(log), integer=integer)
     except SettingError:
         raise
     except ValueError:
@@ -177,14 +173,12 @@ def _values(text: str) -> tuple[str, Range | Choice]:
 
 def _first(values: Range | Choice) -> Any:
     """A value to try the setting's bounds with."""
-    from crowdcore.runs import Choice
-
-    if isinstance(values, Choice):
+    if isinstance(values, runs.Choice):
         return values.values[0]
     return int(values.low) if values.integer else values.low
 
 
-def _say(started: list[Run], json: bool) -> None:
+def _print_started(started: list[Run], json: bool) -> None:
     if json:
         print_json([{"id": run.id, "method": run.spec.method, "state": run.state} for run in started])
         return

@@ -57,9 +57,6 @@ PresetName = Annotated[str | None, typer.Option("--preset", help="All runs of a 
 ListPresets = Annotated[
     bool, typer.Option("--presets", callback=_list_presets, is_eager=True, help="List the presets.")
 ]
-MethodName = Annotated[
-    str, typer.Option("--method", "-m", help="crowd-layer, dl-em, dl-mean, dl-true, doctor-net or wdn.")
-]
 Words = Annotated[int, typer.Option(min=1, help="Number of words to show per topic.")]
 
 
@@ -249,23 +246,6 @@ def accuracy_table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFr
             name = ensemble_name(r["method"])
             shown.append({"dataset": r["dataset"], "method": name, **together, **common, "seconds": "–"})
     return pd.DataFrame(shown)
-
-
-def train_ratings(
-    ds: RatingDataset,
-    method: MethodName = "crowd-layer",
-    seeds: opt.Seeds = SEEDS,
-    seed: opt.Seed = None,
-    epochs: opt.Epochs = None,
-    device: opt.Device = "auto",
-    set: opt.Settings = None,
-    out: opt.OutFolder = None,
-    checkpoint: opt.Checkpoint = None,
-    json: opt.Json = False,
-) -> None:
-    """Train a network that predicts ratings; errors are of the selected | last | best epoch on the test split."""
-    given = opt.with_epochs(set, epochs)
-    _train_on_ratings(ds, method, seed or range(seeds), device, given, out, checkpoint, json)
 
 
 def _train_on_ratings(

@@ -39,7 +39,8 @@ class LostRecordError(RecordError):
 
     def __init__(self, database: Path, how: str) -> None:
         remedy = "`crowdcore workspace check --repair` rebuilds it from the results, and keeps the file that is there."
-        super().__init__(f"The record of runs ({database}) {how}. {remedy}")
+        self.statement = f"The record of runs ({database}) {how}."
+        super().__init__(f"{self.statement} {remedy}")
 
 
 def explained(error: Exception, workspace: Workspace) -> RecordError | None:

@@ -90,7 +90,7 @@ def _lost(workspace: Workspace) -> str:
         client_of(workspace)
         said = ask(workspace, lambda: _integrity(workspace))
     except LostRecordError as error:
-        return str(error).partition(". ")[0] + "."
+        return error.statement
     return "" if said == "ok" else f"The record of runs ({database}) is damaged: {said}."
 
 
