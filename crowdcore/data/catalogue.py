@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from crowdcore.core.errors import CrowdError, SettingError, did_you_mean
+from crowdcore.core.places import cache_folder
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.encoder import encode
 from crowdcore.data.kinds import need_classes
@@ -55,15 +56,6 @@ class DatasetInfo:
     def loads(self) -> bool:
         """Whether `load_dataset` can load it."""
         return self.kind != "damaged"
-
-
-def cache_folder() -> Path:
-    """Where fetched datasets are kept."""
-    try:
-        import platformdirs
-    except ModuleNotFoundError:  # a machine that only trains need not have it
-        return Path.home() / ".cache" / "crowdcore" / "datasets"
-    return Path(platformdirs.user_cache_dir("crowdcore")) / "datasets"
 
 
 def search_path() -> list[Path]:

@@ -18,6 +18,7 @@ import pandas as pd
 
 from crowdcore.core.confined import ConfinedError, run_confined
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.places import cache_folder
 from crowdcore.core.types import AnyArray
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.ratings import Labelled, RatingDataset
@@ -95,8 +96,6 @@ def read_images(
         raise DataError(f"{dataset.name} has no images", "Add a column `image` with paths to tasks.* or to the table.")
     if side is not None and not _SIDES[0] <= side <= _SIDES[1]:
         raise SettingError("side", f"be between {_SIDES[0]} and {_SIDES[1]}", side)
-    from crowdcore.data.catalogue import cache_folder
-
     folder = Path(cache) if cache is not None else cache_folder().parent / "images"
     base = (dataset.media.folder if dataset.media else None) or Path()
     files = [_file(base.resolve(), name, folder, allow_urls) for name in names]

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.catalogue import cache_folder
+from crowdcore.core.places import cache_folder
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.readers.folder import is_dataset_folder
 from crowdcore.data.sources._download import Progress, download, remember
