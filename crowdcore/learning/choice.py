@@ -63,13 +63,13 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What each candidate weighs.
+    """Weights of candidates.
 
     Args:
-        scores: of all candidates.
-        weight: (n_candidates,) in the mean of probabilities that is the best predictor, sum 1; 0 = left aside.
-        left_aside: (n_candidates,) why, "" for those that are not.
-        share: (n_candidates,) share of resamples of the tasks in which each is the likeliest that is not left aside.
+        scores: scores of all candidates.
+        weight: (n_candidates,) weight in the mean of probabilities, sum 1; 0 = excluded.
+        left_aside: (n_candidates,) reason of the exclusion, "" if not excluded.
+        share: (n_candidates,) share of resamples of the tasks in which each is the likeliest of those not excluded.
     """
 
     scores: tuple[Scores, ...]
@@ -79,12 +79,12 @@ class Choice:
 
     @property
     def chosen(self) -> int:
-        """Number of the candidate that weighs most."""
+        """Number of the candidate with the highest weight."""
         return int(self.weight.argmax())
 
     @property
     def parts(self) -> list[Part]:
-        """Each candidate that weighs anything, the heaviest first."""
+        """Candidates with a weight, the highest first."""
         order = [k for k in np.argsort(-self.weight, kind="stable") if self.weight[k] > 0]
         return [Part(float(self.weight[k]), self.scores[k].candidate, self.scores[k].power) for k in order]
 
@@ -104,7 +104,7 @@ class Choice:
 
     @property
     def verdict(self) -> str:
-        """What was chosen, how surely, and why the others were not."""
+        """The chosen candidates, how sure the choice is, and why the others were excluded."""
         (_, name, _), *others = self.parts
         listed = " and ".join(f"{line} (weight {weight:.2f})" for weight, line, _ in self.parts)
         what = f"the mean of {listed}" if others else name
@@ -114,7 +114,7 @@ class Choice:
 
     @property
     def doubt(self) -> str | None:
-        """What cannot be known without gold, and what to do about it; None where nothing is in doubt."""
+        """What only gold could decide, and the remedy; None without doubt."""
         lead, agreement = self.scores[self.chosen], [s.agreement for s in self.scores]
         other = self.scores[int(np.argmax(agreement))]
         if len(lead.right):
@@ -154,18 +154,18 @@ class Choice:
 
 
 def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
-    """What each candidate should weigh in the mean of their probabilities.
+    """Choose the weight of each candidate in the mean of their probabilities.
 
-    Left aside are, one after the other, a candidate with clearly lower validation accuracy than the best; one under
-    which the labels are clearly less likely; one that agrees with the labels less than 0.8 times as often as another of
-    those that remain; one that names classes otherwise than the likeliest, without gold than the one with the highest
-    prior. Clearly is by two standard errors of a difference that is paired over tasks. The others weigh what makes all
-    that is known out of fold most probable: labels of training tasks, gold of validation tasks (stacking). Without gold
-    these make up what priors do not, since labels reward shared mistakes too, and every candidate gets one task more.
+    Excluded are, in this order, candidates with clearly lower validation accuracy than the best; under which the labels
+    are clearly less likely; that agree with the labels less than 0.8 times as often as another one; that name classes
+    otherwise than the likeliest (without gold: than the one with the highest prior). Clearly means by two standard
+    errors of the difference paired over tasks. The weights of the others maximise the probability of all out-of-fold
+    evidence, labels of training tasks and gold of validation tasks (stacking). Without gold, part of the weight is the
+    prior, since labels reward shared mistakes, too, and every candidate gets one more task.
 
     Args:
-        scores: of every candidate on the same tasks.
-        seed: of the bootstrap, which resamples validation and training tasks.
+        scores: scores of every candidate on the same tasks.
+        seed: seed of the bootstrap over validation and training tasks.
     """
     right = np.stack([s.right for s in scores]).astype(np.float64)
     gold, likelihood = (np.stack([getattr(s, part) for s in scores]) for part in ("gold", "likelihood"))
@@ -206,7 +206,7 @@ def stacked(log_likelihood: FloatArray, equal: float = 0.0) -> FloatArray:
     return weight
 
 
-def hopeless(scores: Sequence[Scores]) -> list[bool]:
+def clearly_worse(scores: Sequence[Scores]) -> list[bool]:
     """Whether gold of 100 tasks or more shows by three standard errors that a candidate is worse than another one."""
     right = np.stack([s.right for s in scores]).astype(np.float64)
     behind = right[right.mean(1).argmax()] - right if right.size else right
@@ -215,10 +215,10 @@ def hopeless(scores: Sequence[Scores]) -> list[bool]:
 
 
 def _reasons(right: FloatArray, likelihood: FloatArray, agreement: FloatArray) -> list[str]:
-    """Why each candidate is left aside, "" for those that are not; (K, n_gold), (K, n_train), (K,)."""
+    """Reason to exclude each candidate, "" without; (K, n_gold), (K, n_train), (K,)."""
     reasons = [""] * len(agreement)
 
-    def leave(out: BoolArray, why: str) -> BoolArray:
+    def exclude(out: BoolArray, why: str) -> BoolArray:
         for k in np.flatnonzero(out):
             reasons[k] = reasons[k] or why
         return np.array([not reason for reason in reasons])
@@ -227,13 +227,13 @@ def _reasons(right: FloatArray, likelihood: FloatArray, agreement: FloatArray) -
     for values, why in ((right, _BY_GOLD), (likelihood, _BY_LABELS)):
         if n := values.shape[1]:
             behind = values[np.where(kept, values.mean(1), -np.inf).argmax()] - values
-            kept = leave(behind.mean(1) > _CLEAR * behind.std(1) / np.sqrt(n), why)
-    leave(agreement < _FEW * agreement[kept].max(), _BY_AGREEMENT)
+            kept = exclude(behind.mean(1) > _CLEAR * behind.std(1) / np.sqrt(n), why)
+    exclude(agreement < _FEW * agreement[kept].max(), _BY_AGREEMENT)
     return reasons
 
 
 def _likeliest(gold: FloatArray, likelihood: FloatArray, reasons: Sequence[str]) -> int:
-    """Number of the candidate under which gold and labels are most likely, of those that are not left aside."""
+    """Number of the candidate under which gold and labels are most likely, of those not excluded."""
     return int(np.where([not why for why in reasons], gold.sum(1) + likelihood.sum(1), -np.inf).argmax())
 
 
@@ -250,11 +250,11 @@ def same_names(predicted: IntArray, other: IntArray) -> bool:
 
 
 class LabelEvidence(NamedTuple):
-    """What the labels say.
+    """Evidence of the labels of training tasks about K candidates.
 
     Attributes:
         likelihood: (K, n) log-likelihood of the labels of each task under each candidate.
-        powers: of each candidate's probabilities, under which the labels are most likely.
+        powers: power of each candidate's probabilities under which the labels are most likely.
         shared: η, the share of pairs of labels of one task that agree beyond what independent mistakes explain.
     """
 
@@ -264,7 +264,7 @@ class LabelEvidence(NamedTuple):
 
 
 def label_agreement(predicted: IntArray, label: IntArray, n_classes: int) -> float:
-    """Share of labels that are what is predicted, under the names of the predicted classes that make it largest.
+    """Share of labels that equal the prediction, maximised over the names of the predicted classes.
 
     Args:
         predicted: (A,) class predicted for the task of each label.
@@ -280,10 +280,9 @@ def label_likelihood(
 ) -> LabelEvidence:
     """``log Σ_c p_i(c) Π_r π^{r,-i}[c, y_i^r]`` of each task under each candidate.
 
-    The confusions leave the task out, and are the same for all candidates: they follow from the mean of the candidates'
-    posteriors, and those from them, in rounds from vote shares. Every candidate's probabilities are raised to the power
-    under which the labels are most likely: what says nothing of the labels counts as equal probabilities. What a
-    candidate calls its classes does not matter: they are matched to those of the votes.
+    The confusions leave the task out and are shared by all candidates: they alternate with the mean of the candidates'
+    posteriors, from vote shares. Every candidate's probabilities are raised to the power under which the labels are
+    most likely, and its classes are matched with those of the votes.
 
     Args:
         probabilities: (K, n, C) of K candidates for tasks that they were not fitted on, rows sum to 1.
@@ -313,10 +312,8 @@ def _likeliest_power(log_p: Tensor, evidence: Tensor) -> float:
     return max(_POWERS, key=lambda power: float(torch.logsumexp(log_softmax(power * log_p) + evidence, 1).mean()))
 
 
-def trusted(shared: float) -> float:
-    """Weight of `gaussian-em` beforehand, ``min(1, 0.7 + 3 η)``, where no gold is known.
-
-    Networks learn more easily to foretell mistakes that workers share, and labels reward it.
+def cluster_prior(shared: float) -> float:
+    """Prior weight of `gaussian-em` without gold, ``min(1, 0.7 + 3 η)``: networks learn shared mistakes more easily.
 
     Args:
         shared: η, the share of pairs of labels of one task that agree beyond what independent mistakes explain.

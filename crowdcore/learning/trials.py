@@ -17,7 +17,15 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.index_table import NO_SPLIT
 from crowdcore.learning import methods
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.choice import Choice, Scores, choose, hopeless, label_agreement, label_likelihood, trusted
+from crowdcore.learning.choice import (
+    Choice,
+    Scores,
+    choose,
+    clearly_worse,
+    cluster_prior,
+    label_agreement,
+    label_likelihood,
+)
 from crowdcore.learning.results.predictions import blended, raised
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import TrainSettings
@@ -34,21 +42,21 @@ _LEAST = 1e-3  # probability of a true class: one task with gold shall not decid
 _TRAIN, _VALID = range(2)
 
 Fit = Callable[..., TrainingResult]
-"""`train` with device and features of workers."""
+"""`train` with the run's device and worker features."""
 
 
 @dataclass
 class Trials:
-    """All that the trials of one run share.
+    """Trials of the candidates of one run.
 
     Args:
-        problem: what the run learns from.
-        fit: trains.
-        given: settings of the trainer that were asked for.
-        listen: gets the progress, as that of a first stage.
-        should_stop: asked between trials, and by them after every epoch.
+        problem: the run's problem.
+        fit: trains a candidate.
+        given: settings of the trainer that the caller gave.
+        listen: receives the progress, as that of a first stage.
+        should_stop: called between trials, and after every epoch.
         checkpoint: folder and epochs between writes, or None; finished trials are read from it.
-        share: of the whole run that the trials take.
+        share: share of the whole run's time.
     """
 
     problem: Problem
@@ -77,10 +85,10 @@ class Trials:
         self.pace = Pace()
 
     def choice(self, candidates: Sequence[str]) -> Choice | None:
-        """What some candidates weigh, lines of method and settings; None where the run was stopped before.
+        """Weigh candidates, given as lines of method and settings; None if the run was stopped.
 
         Raises:
-            CrowdError: no candidate could be trained, the first one for this reason.
+            CrowdError: no candidate could be trained; the reason is the first one's.
         """
         dataset, failed = self.problem.dataset, None
         tried = {name: np.full((dataset.n_tasks, dataset.n_classes), np.nan) for name in candidates}
@@ -95,7 +103,7 @@ class Trials:
                 except CrowdError as error:
                     failed = failed or error
                     del tried[candidate]
-                    self._tell(f"{candidate} is no candidate here: {error}")
+                    self._note(f"{candidate} is no candidate here: {error}")
                     continue
                 if self.should_stop():
                     return None
@@ -104,8 +112,8 @@ class Trials:
             if not tried and failed is not None:
                 raise failed
             if FOLDS / 2 <= fold + 1 < FOLDS and len(tried) > 1:
-                self._leave(tried, self._scores(tried, fold + 1), fold + 1)
-                if len(tried) == 1 or self._enough(fold + 1):  # nothing is left to choose, or to learn
+                self._drop_worse(tried, self._scores(tried, fold + 1), fold + 1)
+                if len(tried) == 1 or self._is_enough(fold + 1):
                     break
         scores = self._scores(tried, fold + 1)
         self.notes += filter(None, map(self.naming.get, tried))
@@ -118,25 +126,25 @@ class Trials:
             )
         return choice
 
-    def _enough(self, folds: int) -> bool:
-        """Whether the first folds hold so many tasks that the others would hardly change the weights."""
+    def _is_enough(self, folds: int) -> bool:
+        """Whether the first folds have enough tasks to determine the weights."""
         train, judged = (int((self.fold[tasks] < folds).sum()) for tasks in (self.train, self.judged))
         return train >= _ENOUGH and (judged >= _ENOUGH_GOLD or not len(self.judged))
 
-    def _leave(self, tried: dict[str, FloatArray], scores: Sequence[Scores], folds: int) -> None:
-        """Leave candidates that gold shows to be clearly worse out of the folds to come."""
+    def _drop_worse(self, tried: dict[str, FloatArray], scores: Sequence[Scores], folds: int) -> None:
+        """Stop evaluating candidates that gold shows to be worse."""
         best = max(score.right.mean() for score in scores) if len(self.judged) else 0.0
-        for candidate, score, out in zip(list(tried), scores, hopeless(scores), strict=True):
-            if out:
+        for candidate, score, worse in zip(list(tried), scores, clearly_worse(scores), strict=True):
+            if worse:
                 del tried[candidate]
                 accuracy = float(score.right.mean())
                 self.left.append({"candidate": candidate, "accuracy": accuracy, "weight": 0.0, "chosen_in": 0.0})
-                self._tell(
+                self._note(
                     f"{candidate} was left out after {folds} of {FOLDS} folds: it is right for {100 * accuracy:.1f} % "
                     f"of {len(score.right):,} validation tasks, the best candidate for {100 * best:.1f} %."
                 )
 
-    def _tell(self, note: str) -> None:
+    def _note(self, note: str) -> None:
         self.notes.append(note)
         self.listen(NoteEvent(note))
 
@@ -155,12 +163,12 @@ class Trials:
         )
 
     def listener(self, done: float, part: float, is_trial: bool = False) -> Listener:
-        """Passes events on with the progress of the whole run; trials have no metrics, and their notices are left out.
+        """Return a listener that passes events on with the progress of the whole run.
 
         Args:
-            done: share of the run that was done before.
-            part: share of the run that takes place now.
-            is_trial: whether it is a trial, or not the method whose curves are kept.
+            done: share of the run before.
+            part: share of the run now.
+            is_trial: leave out metrics and notes, as for trials and methods whose curves are not kept.
         """
 
         def listen(event: Event) -> None:
@@ -174,12 +182,12 @@ class Trials:
         return listen
 
     def _select_on(self) -> str:
-        """What selects epochs of trials: the same labels that select those of the run."""
+        """What selects epochs of trials: the same labels as in the run."""
         by = self.problem.validated_on
         return "none" if not by else "gold" if "gold" in by else "consensus"
 
     def _without(self, fold: int) -> CrowdDataset:
-        """The dataset without labels and gold of a fold, without a test split, and with no gold but what validates."""
+        """The dataset without a fold's labels, without a test split, and with gold of the validation tasks only."""
         problem = self.problem
         dataset, order, splits = problem.dataset, problem.order, problem.splits
         split = np.full(dataset.n_tasks, NO_SPLIT, np.int8)
@@ -197,13 +205,13 @@ class Trials:
         position[train] = np.arange(len(train))
         used = position[dataset.task] >= 0
         task, worker, label = position[dataset.task][used], dataset.worker[used], dataset.label[used]
-        each = np.stack([found[train] for found in tried.values()])
+        each = np.stack([p[train] for p in tried.values()])
         likelihood, powers, self.shared = label_likelihood(each, task, worker, label, dataset.n_workers)
         gold, scores = dataset.gold[judged], []
         clusters = np.array([candidate.split()[0] == "gaussian-em" for candidate in tried])
-        prior = trusted(self.shared) * clusters / max(clusters.sum(), 1)
-        for k, (candidate, found) in enumerate(tried.items()):
-            line, of_gold, order = self._named(candidate, found[judged], gold)
+        prior = cluster_prior(self.shared) * clusters / max(clusters.sum(), 1)
+        for k, (candidate, p) in enumerate(tried.items()):
+            line, of_gold, order = self._name_classes(candidate, p[judged], gold)
             predicted = each[k][:, order].argmax(1)
             agreement = label_agreement(predicted[task], label, dataset.n_classes)
             true = np.log(np.maximum(raised(of_gold, powers[k])[np.arange(len(gold)), gold], _LEAST))
@@ -211,19 +219,22 @@ class Trials:
             scores.append(Scores(line, of_gold.argmax(1) == gold, true, *of_labels))
         return scores
 
-    def _named(self, candidate: str, p: FloatArray, gold: IntArray) -> tuple[str, FloatArray, IntArray]:
-        """The candidate, what it says of tasks with gold, and its classes' order; named by gold where that is better.
+    def _name_classes(self, candidate: str, p: FloatArray, gold: IntArray) -> tuple[str, FloatArray, IntArray]:
+        """Name a candidate's classes by gold if that is right for more tasks, by three standard errors.
 
-        Better is what names each task by the others' gold and is right for more tasks by three standard errors.
+        Every task is judged under the names that the gold of the others gives.
+
+        Returns:
+            The candidate's line, its probabilities of tasks with gold, and the order of its classes.
         """
-        as_it_is = candidate, p, np.arange(p.shape[1])
+        unchanged = candidate, p, np.arange(p.shape[1])
         self.naming.pop(candidate, None)
         if not len(gold) or "names" in self.given:
-            return as_it_is
+            return unchanged
         other = match_names_without_task(p, gold)
         gain = (other.argmax(1) == gold).astype(np.float64) - (p.argmax(1) == gold)
         if gain.mean() <= _SURE * gain.std() / np.sqrt(len(gold)):
-            return as_it_is
+            return unchanged
         method, own = spelling.read(candidate)
         line = spelling.spell(method, {**own, "names": "validation-gold"})
         self.naming[candidate] = (
@@ -243,16 +254,16 @@ def train_chosen(
     should_stop: Callable[[], bool],
     checkpoint: tuple[Path, int] | None,
 ) -> TrainingResult:
-    """Weigh the candidates of a method, and train those that weigh something.
+    """Weigh the candidates of a method by trials, and train those with a weight.
 
     Args:
         fit: trains a method on a dataset.
-        problem: what the run learns from.
-        method: the one with candidates; its setting ``chosen`` makes trials needless.
-        given: settings that were asked for, the trainer's and the method's.
-        seeds: of the run.
-        listen: gets the events.
-        should_stop: asked after every epoch.
+        problem: the run's problem.
+        method: the method with candidates; with its setting ``chosen`` there are no trials.
+        given: settings of trainer and method that the caller gave.
+        seeds: seeds of the run.
+        listen: receives the events.
+        should_stop: called after every epoch.
         checkpoint: folder and epochs between writes, or None.
     """
     shared = {k: v for k, v in given.items() if k in TrainSettings.model_fields}
@@ -270,12 +281,10 @@ def train_chosen(
     else:
         choice = trials.choice(candidates)
         if choice is None:
-            notes, checkpoint = (
-                (f"Stopped before all trials were done: {candidates[0]} was trained for a moment.",),
-                None,
-            )
+            notes = (f"Stopped before all trials were done: {candidates[0]} was trained for a moment.",)
+            checkpoint = None
         else:
-            parts = spelling.read_mean(spelling.spell_mean(choice.parts))  # with the weights that are told
+            parts = spelling.read_mean(spelling.spell_mean(choice.parts))  # with rounded weights
             notes = tuple(filter(None, (choice.verdict, choice.doubt, choice.evidence)))
     for note in notes:
         listen(NoteEvent(note))
@@ -304,7 +313,7 @@ def _train_parts(
     trials: Trials,
     checkpoint: tuple[Path, int] | None,
 ) -> list[TrainingResult]:
-    """Results of some methods, one after the other, the first one anyway; none begins after the run was stopped."""
+    """Train methods one after another; only the first one is trained after the run was stopped."""
     results: list[TrainingResult] = []
     each = (1 - trials.share) / len(lines)
     for number, line in enumerate(lines):
@@ -327,7 +336,7 @@ def _train_parts(
 
 
 def _line(candidate: str, own: Settings) -> str:
-    """A candidate with the settings that it shares with the method that chooses, unless it has others."""
+    """A candidate with the settings of ``own`` that it has, too, unless its line gives others."""
     name, settings = spelling.read(candidate)
     usual = methods.get(name).Settings()
     shared = {k: v for k, v in own if k in type(usual).model_fields and v != getattr(usual, k)}

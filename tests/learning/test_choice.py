@@ -11,12 +11,12 @@ import pytest
 from crowdcore.learning.choice import (
     Scores,
     choose,
-    hopeless,
+    clearly_worse,
+    cluster_prior,
     label_agreement,
     label_likelihood,
     same_names,
     stacked,
-    trusted,
 )
 from tests.learning.helpers import featured_crowd
 
@@ -50,9 +50,9 @@ def test_gold_decides_first_and_then_the_likelihood_where_they_are_clear():
 
 
 def test_what_gold_of_enough_tasks_shows_to_be_worse_needs_no_more_trials():
-    assert hopeless(scores([0.9, 0.5], [-2, -1])) == [False, True]
-    assert hopeless(scores([0.9, 0.5], [-2, -1], n_gold=99)) == [False, False]
-    assert hopeless(scores([0.9, 0.5], [-2, -1], n_gold=0)) == [False, False]
+    assert clearly_worse(scores([0.9, 0.5], [-2, -1])) == [False, True]
+    assert clearly_worse(scores([0.9, 0.5], [-2, -1], n_gold=99)) == [False, False]
+    assert clearly_worse(scores([0.9, 0.5], [-2, -1], n_gold=0)) == [False, False]
 
 
 def test_what_is_as_good_within_noise_is_averaged():
@@ -217,4 +217,4 @@ def test_gaussian_classes_are_trusted_the_more_the_more_mistakes_are_shared():
         for wrong in (slips, looks)
     ]
     assert found[0] < 0.05 and found[1] > 0.5
-    assert trusted(0.0) == 0.7 and trusted(0.05) == pytest.approx(0.85) and trusted(found[1]) == 1
+    assert cluster_prior(0.0) == 0.7 and cluster_prior(0.05) == pytest.approx(0.85) and cluster_prior(found[1]) == 1
