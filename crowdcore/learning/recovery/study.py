@@ -50,7 +50,7 @@ class RecoveryStudy:
     Args:
         plan: what was planted and trained.
         table: one row per point, method, crowd and seed: what varied, ``crowd``, ``method``, ``seed``,
-            `recovery_measures.MEASURES` and ``seconds``; rows without a seed are the bounds "identity" and "counted
+            `MEASURES` and ``seconds``; rows without a seed are the bounds "identity" and "counted
             with gold".
         crowds: one row per point and crowd: what varied, ``crowd``, shares of right labels and of right majority votes,
             how many classes are mostly labelled otherwise, and how many annotations there are.
