@@ -106,7 +106,7 @@ def test_a_candidate_that_fails_is_left_out_and_said(simple, monkeypatch):
 
 
 def test_trials_end_where_one_candidate_is_left(simple, monkeypatch):
-    monkeypatch.setattr(trials, "hopeless", lambda scores: [False, True][: len(scores)])
+    monkeypatch.setattr(trials, "clearly_worse", lambda scores: [False, True][: len(scores)])
     events: list = []
     result = train(featured_crowd(), "auto", **RUN, select_on="gold", on_event=events.append)
     assert sum(isinstance(event, EpochEvent) for event in events) == 2 * (2 * 2 + 1), "two folds, and the chosen one"
