@@ -20,9 +20,8 @@ from crowdcore.core.settings import FormField, Settings, changed_settings, check
 from crowdcore.data import CrowdDataset
 from crowdcore.data.media import image_names
 from crowdcore.data.ratings import Labelled, RatingDataset
-from crowdcore.learning import backbones as networks, methods
-from crowdcore.learning.method_settings import METHODS, RATING_METHODS
-from crowdcore.learning.settings import BACKBONES, TrainSettings, drop_retired
+from crowdcore.learning import backbones as networks, method_settings as of, methods
+from crowdcore.learning.settings import BACKBONES, RATING_METHODS, TrainSettings, drop_retired
 
 Kind = Literal["classes", "ratings"]
 """What the labels are, which decides the methods; tags are classes."""
@@ -31,6 +30,40 @@ FIRST = ("auto", "crowd-layer", "trace", "conal")
 _RATING_MODULE = "crowdcore.learning.ratings.methods"
 _RECOVERABLE = ("worker_confusion", "common_confusion", "omega")  # what a method may recover that does not say
 _log = logging.getLogger("crowdcore")
+
+METHODS: Mapping[str, type[Settings]] = {
+    "annot-mix": of.TaskConfusionSettings,
+    "auto": of.AutoSettings,
+    "ccc": of.CccSettings,
+    "coinnet": of.CoinNetSettings,
+    "conal": of.ConalSettings,
+    "conal-groups": of.ConalGroupsSettings,
+    "crowd-layer": of.CrowdLayerSettings,
+    "crowd-layer-over": of.StartSettings,
+    "crowdar": of.CrowdArSettings,
+    "crowdlab": of.CrowdlabSettings,
+    "dl-aggregate": of.DlAggregateSettings,
+    "dl-ds": of.AggregateSettings,
+    "dl-em": of.DlEmSettings,
+    "dl-glad": of.AggregateSettings,
+    "dl-mv": of.AggregateSettings,
+    "dl-true": Settings,
+    "dl-wc": of.AggregateSettings,
+    "doctor-net": Settings,
+    "gaussian-em": of.GaussianEmSettings,
+    "generalized-em": of.EmSettings,
+    "geocrowdnet": of.GeoCrowdNetSettings,
+    "madl": of.MadlSettings,
+    "max-mig": of.MaxMigSettings,
+    "mbem": of.MbemSettings,
+    "single-cm": of.SingleCmSettings,
+    "soft-bootstrap": of.SoftBootstrapSettings,
+    "trace": of.TraceSettings,
+    "unionnet": of.UnionNetSettings,
+    "vanilla": Settings,
+    "wdn": of.WdnSettings,
+}
+"""Name of a method for classes -> its settings."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ A method of one's own may have its settings in its own file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -14,15 +13,21 @@ from crowdcore.core.settings import Settings, setting
 from crowdcore.learning.settings import swept
 
 
+def swept_setting(default: Any, title: str, description: str, **bounds: Any) -> Any:
+    """A `setting` in which replicas of one stack may differ."""
+    return setting(default, title, description, json_schema_extra=swept, **bounds)
+
+
+def noise_rate(default: float) -> Any:
+    """The learning rate of noise layers."""
+    words = "As a multiple of the classifier's: noise layers must move by several logits to be learnt."
+    return setting(default, "Learning rate of the noise layers", words, gt=0)
+
+
 class NoiseLayerSettings(Settings):
     """Settings of every method with a noise layer."""
 
-    noise_lr: float = setting(
-        20.0,
-        "Learning rate of the noise layers",
-        "As a multiple of the classifier's: noise layers must move by several logits to be learnt.",
-        gt=0,
-    )
+    noise_lr: float = noise_rate(20.0)
 
 
 class DirectStartSettings(NoiseLayerSettings):
@@ -30,12 +35,11 @@ class DirectStartSettings(NoiseLayerSettings):
 
     candidates: ClassVar[tuple[str, ...]] = ("identity", "dawid-skene")
     """The starts that best-of tries."""
-    start: Literal["identity", "votes", "dawid-skene", "best-of"] = setting(
+    start: Literal["identity", "votes", "dawid-skene", "best-of"] = swept_setting(
         "dawid-skene",
         "Start of the confusions",
         "Near the identity, at the estimates under the vote shares, at Dawid-Skene's; best-of: the first and the "
         "last, of which the lower training loss is kept.",
-        json_schema_extra=swept,
     )
 
 
@@ -44,13 +48,12 @@ class StartSettings(NoiseLayerSettings):
 
     candidates: ClassVar[tuple[str, ...]] = ("dawid-skene", "trace")
     """The starts that best-of tries."""
-    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = setting(
+    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = swept_setting(
         "dawid-skene",
         "Start of the noise layers",
         "Identity; confusions under the vote shares; or a first stage that learns one confusion per worker, from "
         "Dawid-Skene's estimates or with trace regularisation; best-of: both stages, of which the lower training "
         "loss is kept.",
-        json_schema_extra=swept,
     )
     start_epochs: float = setting(
         0.25,
@@ -72,23 +75,17 @@ class StartSettings(NoiseLayerSettings):
 class WorkerModelSettings(DirectStartSettings):
     """Settings of the methods that are a `WorkerModel`."""
 
-    noise_lr: float = setting(
-        10.0,
-        "Learning rate of the noise layers",
-        "As a multiple of the classifier's: noise layers must move by several logits to be learnt.",
-        gt=0,
-    )
+    noise_lr: float = noise_rate(10.0)
 
 
 class CommonNoiseSettings(StartSettings):
     """Settings of methods with common and individual matrices."""
 
-    regularisation: float = setting(
+    regularisation: float = swept_setting(
         1e-5,
         "Strength of the distance term, λ",
         "λ of the distances between common and individual matrices (Table 2).",
         ge=0,
-        json_schema_extra=swept,
     )
     embedding: int = setting(20, "Embedding size", "Dimension of the embeddings of tasks and workers (20 to 80).", ge=1)
     normalise: Literal["none", "worker", "both"] = setting(
@@ -132,12 +129,11 @@ class EmSettings(FoldSettings):
     leave_one_out: bool = setting(
         False, "Leave-one-out confusions", "Leave a task's own labels out of the confusions in its E-step."
     )
-    smoothing: float = setting(
+    smoothing: float = swept_setting(
         0.1,
         "Smoothing, α",
         "α of the symmetric Dirichlet prior of the confusions' rows (Rodrigues 2018, MAP estimates).",
         gt=0,
-        json_schema_extra=swept,
     )
 
 
@@ -211,10 +207,6 @@ class GaussianSettings(EmOptions, FeaturesSeen):
     )
 
 
-class AnnotMixSettings(TaskConfusionSettings):
-    """Settings of Annot-Mix."""
-
-
 class AutoSettings(FeaturesSeen):
     """Settings of auto."""
 
@@ -243,12 +235,11 @@ class CccSettings(DirectStartSettings):
         "How many tasks, M, the same number for every label; by default a fifth of the training tasks.",
         ge=1,
     )
-    correction_rate: float = setting(
+    correction_rate: float = swept_setting(
         0.5,
         "Correction rate, γ",
         "Largest entry of the corrections, as a share of that of the workers' matrices.",
         ge=0,
-        json_schema_extra=swept,
     )
     warm_up: float = setting(
         0.25,
@@ -265,19 +256,14 @@ class CccSettings(DirectStartSettings):
 class CoinNetSettings(WorkerModelSettings):
     """Settings of COINNet."""
 
-    strength: float = setting(
+    strength: float = swept_setting(
         0.01,
         "Strength of the volume, λ",
         "λ of the logarithm of the volume of a batch's predictions; 0 = without.",
         ge=0,
-        json_schema_extra=swept,
     )
-    sparsity: float = setting(
-        0.1,
-        "Strength of the outliers' penalty, μ",
-        "μ of the outliers of a batch's tasks.",
-        ge=0,
-        json_schema_extra=swept,
+    sparsity: float = swept_setting(
+        0.1, "Strength of the outliers' penalty, μ", "μ of the outliers of a batch's tasks.", ge=0
     )
 
 
@@ -330,20 +316,18 @@ class CrowdArSettings(StartSettings):
     noise_lr: float = setting(
         1.0, "Learning rate of the matrices", "As a multiple of the classifier's; the paper's is 1.", gt=0
     )
-    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = setting(
+    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = swept_setting(
         "identity",
         "Start of the matrices",
         "Identity (Cao 2023); confusions under the vote shares; or a first stage that learns one confusion per "
         "worker; best-of: both stages, of which the lower training loss is kept.",
-        json_schema_extra=swept,
     )
-    trust: float = setting(
+    trust: float = swept_setting(
         0.9,
         "Weight of the labels' loss, λ",
         "λ of the labels' cross-entropy; 1 - λ is that of the reliabilities' (Cao 2023, eq. 5).",
         ge=0,
         le=1,
-        json_schema_extra=swept,
     )
     embedding: int = setting(128, "Embedding size", "Hidden units of the layer that finds difficulties.", ge=1)
 
@@ -392,12 +376,11 @@ class GeoCrowdNetSettings(WorkerModelSettings):
     volume: Literal["f", "w"] = setting(
         "f", "Volume", "Of the predictions of a batch's tasks (F), or of the workers' confusions (W)."
     )
-    strength: float = setting(
+    strength: float = swept_setting(
         0.01,
         "Strength of the volume, λ",
         "λ of the logarithm of the volume (Ibrahim 2023, eq. 8 and 9); 0 = without regularisation.",
         ge=0,
-        json_schema_extra=swept,
     )
 
 
@@ -415,12 +398,11 @@ class MaxMigSettings(StartSettings):
     noise_lr: float = setting(
         10.0, "Learning rate of the aggregator", "As a multiple of the classifier's; 1 in the authors' code.", gt=0
     )
-    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = setting(
+    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = swept_setting(
         "votes",
         "Start of the aggregator",
         "Logarithms of the confusions under the vote shares (Cao 2019); identity; or a first stage that learns "
         "one confusion per worker; best-of: both stages, of which the lower training loss is kept.",
-        json_schema_extra=swept,
     )
     prior: Literal["uniform", "votes"] = setting(
         "uniform", "Prior of the classes, p", "Uniform, as in the authors' code, or the mean of the vote shares."
@@ -441,37 +423,30 @@ class MbemSettings(EmSettings):
 class SingleCmSettings(NoiseLayerSettings):
     """Settings of the single confusion matrix."""
 
-    strength: float = setting(
+    strength: float = swept_setting(
         0.01,
         "Strength of the trace penalty, λ",
         "λ of tr(π), which lets noise diffuse into π (Sukhbaatar 2015, 3.3).",
         ge=0,
-        json_schema_extra=swept,
     )
 
 
 class SoftBootstrapSettings(Settings):
     """Settings of soft bootstrapping."""
 
-    trust: float = setting(
-        0.95,
-        "Weight of the vote, β",
-        "β, weight of the vote in the target (Reed 2015, 3.2).",
-        ge=0,
-        le=1,
-        json_schema_extra=swept,
+    trust: float = swept_setting(
+        0.95, "Weight of the vote, β", "β, weight of the vote in the target (Reed 2015, 3.2).", ge=0, le=1
     )
 
 
 class TraceSettings(WorkerModelSettings):
     """Settings of trace regularisation."""
 
-    strength: float = setting(
+    strength: float = swept_setting(
         0.01,
         "Strength of the trace penalty, λ",
         "λ of the sum of traces (Tanno 2019, eq. 4); 0 = without regularisation.",
         ge=0,
-        json_schema_extra=swept,
     )
 
 
@@ -484,12 +459,11 @@ class UnionNetSettings(StartSettings):
         "Softmax over all workers' labels after the transition (a), or a transition whose rows are probabilities "
         "of all workers' labels (b).",
     )
-    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = setting(
+    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = swept_setting(
         "votes",
         "Start of the transition",
         "Confusions under the vote shares; identity; or a first stage that learns one confusion per worker; "
         "best-of: both stages, of which the lower training loss is kept.",
-        json_schema_extra=swept,
     )
 
 
@@ -504,80 +478,3 @@ class WdnSettings(Settings):
         lt=1,
     )
     noise_lr: float = setting(20.0, "Learning rate of the mixing weights", "As a multiple of the classifier's.", gt=0)
-
-
-class RatingCrowdLayerSettings(Settings):
-    """Settings of the crowd layer for ratings."""
-
-    connection: Literal["s", "b", "s+b"] = setting(
-        "b",
-        "Connection",
-        "What a worker's rating is of the network's: a scale (s), a bias (b), or both (Rodrigues 2018).",
-    )
-    noise_lr: float = setting(1.0, "Learning rate of the crowd layer", "As a multiple of the network's.", gt=0)
-
-
-class RatingDlEmSettings(Settings):
-    """Settings of EM for ratings."""
-
-    strength: float = setting(
-        5.0,
-        "Strength of the pooled variance",
-        "Ratings of its own that the pooled variance counts for in a worker's.",
-        gt=0,
-    )
-
-
-class RatingWdnSettings(Settings):
-    """Settings of Weighted Doctor Net for ratings."""
-
-    combine: Literal["weight", "bias", "weight+bias"] = setting(
-        "weight+bias",
-        "How outputs are combined",
-        "By a weight per worker, a bias per worker (the best in Rodrigues 2018), or both.",
-    )
-
-
-METHODS: Mapping[str, type[Settings]] = {
-    "annot-mix": AnnotMixSettings,
-    "auto": AutoSettings,
-    "ccc": CccSettings,
-    "coinnet": CoinNetSettings,
-    "conal": ConalSettings,
-    "conal-groups": ConalGroupsSettings,
-    "crowd-layer": CrowdLayerSettings,
-    "crowd-layer-over": StartSettings,
-    "crowdar": CrowdArSettings,
-    "crowdlab": CrowdlabSettings,
-    "dl-aggregate": DlAggregateSettings,
-    "dl-ds": AggregateSettings,
-    "dl-em": DlEmSettings,
-    "dl-glad": AggregateSettings,
-    "dl-mv": AggregateSettings,
-    "dl-true": Settings,
-    "dl-wc": AggregateSettings,
-    "doctor-net": Settings,
-    "gaussian-em": GaussianEmSettings,
-    "generalized-em": EmSettings,
-    "geocrowdnet": GeoCrowdNetSettings,
-    "madl": MadlSettings,
-    "max-mig": MaxMigSettings,
-    "mbem": MbemSettings,
-    "single-cm": SingleCmSettings,
-    "soft-bootstrap": SoftBootstrapSettings,
-    "trace": TraceSettings,
-    "unionnet": UnionNetSettings,
-    "vanilla": Settings,
-    "wdn": WdnSettings,
-}
-"""Name of a method for classes -> its settings."""
-
-RATING_METHODS: Mapping[str, type[Settings]] = {
-    "crowd-layer": RatingCrowdLayerSettings,
-    "dl-em": RatingDlEmSettings,
-    "dl-mean": Settings,
-    "dl-true": Settings,
-    "doctor-net": Settings,
-    "wdn": RatingWdnSettings,
-}
-"""Name of a method for ratings -> its settings."""

@@ -1,4 +1,4 @@
-"""Settings of the trainer (optimiser, batches, validation, hardware) and of the networks. No torch here."""
+"""Settings of the trainer, of networks and of methods for ratings. No torch here."""
 
 from __future__ import annotations
 
@@ -77,69 +77,56 @@ def executing(**changes: Any) -> Iterator[None]:
 class TrainSettings(Settings):
     """Settings of the trainer; those of a method are a model of their own next to it."""
 
-    epochs: int = Field(default=100, ge=1, title="Epochs", description="Passes over the training tasks.")
-    batch_size: int = Field(
-        default=64, ge=1, title="Batch size (tasks)", description="Tasks per step, each with all its annotations."
+    epochs: int = setting(100, "Epochs", "Passes over the training tasks.", ge=1)
+    batch_size: int = setting(64, "Batch size (tasks)", "Tasks per step, each with all its annotations.", ge=1)
+    lr: float = setting(1e-3, "Learning rate", "Learning rate.", gt=0)
+    optimizer: Literal["adam", "sgd"] = setting("adam", "Optimiser", "Optimiser.")
+    momentum: float = setting(0.9, "Momentum", "Momentum (SGD).", ge=0, lt=1)
+    weight_decay: float = setting(0.0, "Weight decay", "L2 penalty on all parameters, added to the gradient.", ge=0)
+    schedule: Literal["constant", "cosine", "step"] = setting(
+        "constant",
+        "Learning-rate schedule",
+        "Learning rate over epochs: constant, cosine to 0, or times 0.1 at 1/2 and 3/4.",
     )
-    lr: float = Field(default=1e-3, gt=0, title="Learning rate", description="Learning rate.")
-    optimizer: Literal["adam", "sgd"] = Field(default="adam", title="Optimiser", description="Optimiser.")
-    momentum: float = Field(default=0.9, ge=0, lt=1, title="Momentum", description="Momentum (SGD).")
-    weight_decay: float = Field(
-        default=0.0, ge=0, title="Weight decay", description="L2 penalty on all parameters, added to the gradient."
+    patience: int | None = setting(
+        None, "Patience (epochs)", "Stop a replica after this many epochs without a better validation accuracy.", ge=1
     )
-    schedule: Literal["constant", "cosine", "step"] = Field(
-        default="constant",
-        title="Learning-rate schedule",
-        description="Learning rate over epochs: constant, cosine to 0, or times 0.1 at 1/2 and 3/4.",
-    )
-    patience: int | None = Field(
-        default=None,
-        ge=1,
-        title="Patience (epochs)",
-        description="Stop a replica after this many epochs without a better validation accuracy.",
-    )
-    select_on: Literal["auto", "gold", "crowd", "consensus", "holdout", "none"] = Field(
-        default="auto",
-        title="What selects the epoch",
-        description="What selects the epoch: gold of the valid split, or of held-out train tasks (holdout); crowd "
+    select_on: Literal["auto", "gold", "crowd", "consensus", "holdout", "none"] = setting(
+        "auto",
+        "What selects the epoch",
+        "What selects the epoch: gold of the valid split, or of held-out train tasks (holdout); crowd "
         "labels held out, those of the valid split (consensus) if it has any (crowd); or nothing: the last epoch.",
     )
-    names: Literal["as-trained", "validation-gold"] = Field(
-        default="as-trained",
-        title="Names of classes",
-        description="How latent classes are matched to labels: as training left them, or matched with the validation "
+    names: Literal["as-trained", "validation-gold"] = setting(
+        "as-trained",
+        "Names of classes",
+        "How latent classes are matched to labels: as training left them, or matched with the validation "
         "split's gold labels (Hungarian method). Labels cannot name classes where most of them are wrong.",
     )
-    holdout: float = Field(
-        default=0.1,
+    holdout: float = setting(
+        0.1,
+        "Held-out share of training tasks",
+        "Share of train tasks held out when there is no valid split.",
         gt=0,
         lt=1,
-        title="Held-out share of training tasks",
-        description="Share of train tasks held out when there is no valid split.",
     )
-    backbone: str = Field(
-        default="mlp", title="Network", description="Name of a classifier network, or 'package.module:Class'."
-    )
+    backbone: str = setting("mlp", "Network", "Name of a classifier network, or 'package.module:Class'.")
     backbone_settings: dict[str, Any] = Field(
         default_factory=dict, title="Settings of the network", description="Settings of the network."
     )
-    standardise: bool | Literal["auto"] = Field(
-        default="auto",
-        title="Standardise features",
-        description="Scale features to mean 0 and variance 1 on train; auto: when their scales differ wildly.",
+    standardise: bool | Literal["auto"] = setting(
+        "auto",
+        "Standardise features",
+        "Scale features to mean 0 and variance 1 on train; auto: when their scales differ wildly.",
     )
-    augment: Literal["no", "affine", "affine+flip", "crop", "crop+flip"] = Field(
-        default="no",
-        title="Image augmentation",
-        description="Change training images at random: shift, shear and scale them, or crop them with a margin of an "
+    augment: Literal["no", "affine", "affine+flip", "crop", "crop+flip"] = setting(
+        "no",
+        "Image augmentation",
+        "Change training images at random: shift, shear and scale them, or crop them with a margin of an "
         "eighth of the side; also flip them left to right.",
     )
-    precision: Literal["float32", "bfloat16"] = Field(
-        default="float32", title="Precision", description="Arithmetic of the network."
-    )
-    deterministic: bool = Field(
-        default=False, title="Deterministic kernels", description="Use deterministic kernels only (slower on CUDA)."
-    )
+    precision: Literal["float32", "bfloat16"] = setting("float32", "Precision", "Arithmetic of the network.")
+    deterministic: bool = setting(False, "Deterministic kernels", "Use deterministic kernels only (slower on CUDA).")
 
 
 class CnnSettings(Settings):
@@ -181,3 +168,46 @@ BACKBONES: Mapping[str, type[Settings]] = {
     "vgg16": Settings,
 }
 """Name of a network -> its settings."""
+
+
+class RatingCrowdLayerSettings(Settings):
+    """Settings of the crowd layer for ratings."""
+
+    connection: Literal["s", "b", "s+b"] = setting(
+        "b",
+        "Connection",
+        "What a worker's rating is of the network's: a scale (s), a bias (b), or both (Rodrigues 2018).",
+    )
+    noise_lr: float = setting(1.0, "Learning rate of the crowd layer", "As a multiple of the network's.", gt=0)
+
+
+class RatingDlEmSettings(Settings):
+    """Settings of EM for ratings."""
+
+    strength: float = setting(
+        5.0,
+        "Strength of the pooled variance",
+        "Ratings of its own that the pooled variance counts for in a worker's.",
+        gt=0,
+    )
+
+
+class RatingWdnSettings(Settings):
+    """Settings of Weighted Doctor Net for ratings."""
+
+    combine: Literal["weight", "bias", "weight+bias"] = setting(
+        "weight+bias",
+        "How outputs are combined",
+        "By a weight per worker, a bias per worker (the best in Rodrigues 2018), or both.",
+    )
+
+
+RATING_METHODS: Mapping[str, type[Settings]] = {
+    "crowd-layer": RatingCrowdLayerSettings,
+    "dl-em": RatingDlEmSettings,
+    "dl-mean": Settings,
+    "dl-true": Settings,
+    "doctor-net": Settings,
+    "wdn": RatingWdnSettings,
+}
+"""Name of a method for ratings -> its settings."""

@@ -12,10 +12,10 @@ from crowdcore.core.settings import Settings
 from crowdcore.data.simulate import synthetic
 from crowdcore.learning import backbones, learners, methods
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.method_settings import METHODS, RATING_METHODS
+from crowdcore.learning.learners import METHODS
 from crowdcore.learning.ratings.methods import METHODS as OF_RATINGS
 from crowdcore.learning.results.result import TrainingResult
-from crowdcore.learning.settings import BACKBONES, TrainSettings
+from crowdcore.learning.settings import BACKBONES, RATING_METHODS, TrainSettings
 from crowdcore.learning.training.loop import Replica, make_replicas
 from crowdcore.learning.training.problem import Problem, make_problem
 
@@ -23,7 +23,6 @@ FORMS = """
 import sys
 import crowdcore as cc
 from crowdcore.learning import learners, methods, TrainSettings
-from crowdcore.learning.method_settings import METHODS
 from crowdcore.learning.settings import BACKBONES
 assert set(METHODS) <= set(methods.names())
 for name in METHODS:

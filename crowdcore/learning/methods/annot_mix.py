@@ -9,7 +9,7 @@ from torch import Tensor
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
-from crowdcore.learning.method_settings import AnnotMixSettings
+from crowdcore.learning.method_settings import TaskConfusionSettings
 from crowdcore.learning.networks.layers import Random
 from crowdcore.learning.networks.omega import TaskConfusion
 from crowdcore.learning.networks.ops import gather_rows
@@ -30,7 +30,7 @@ class AnnotMix(CrowdMethod):
     title: ClassVar[str] = "Annot-Mix"
     paper: ClassVar[str] = "Herde, Lührs, Huseljic, Sick: Annot-Mix, ECAI 2024"
     recovers: ClassVar[tuple[str, ...]] = ("worker_confusion",)
-    Settings: ClassVar[type[Settings]] = AnnotMixSettings
+    Settings: ClassVar[type[Settings]] = TaskConfusionSettings
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)

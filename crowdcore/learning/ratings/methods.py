@@ -16,9 +16,9 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import FloatArray
 from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovered
-from crowdcore.learning.method_settings import RatingCrowdLayerSettings, RatingDlEmSettings, RatingWdnSettings
 from crowdcore.learning.networks.ops import gather_rows, softmax
 from crowdcore.learning.ratings.problem import RatingProblem
+from crowdcore.learning.settings import RatingCrowdLayerSettings, RatingDlEmSettings, RatingWdnSettings
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
