@@ -23,6 +23,7 @@ FORMS = """
 import sys
 import crowdcore as cc
 from crowdcore.learning import learners, methods, TrainSettings
+from crowdcore.learning.learners import METHODS
 from crowdcore.learning.settings import BACKBONES
 assert set(METHODS) <= set(methods.names())
 for name in METHODS:
