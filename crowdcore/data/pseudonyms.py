@@ -107,7 +107,7 @@ def hidden_in(texts: Iterable[str], dataset: CrowdDataset | RatingDataset) -> tu
         dataset: what they are about.
     """
     called = {fold_name(str(w)): p for w, p in zip(dataset.worker_ids, pseudonyms(dataset), strict=True)}
-    labels = dataset.classes if isinstance(dataset, CrowdDataset) else dataset.levels
+    labels = dataset.label_names
     others = {fold_name(str(name)) for names in (labels, dataset.task_ids) for name in names}
 
     def hidden(text: str) -> str:

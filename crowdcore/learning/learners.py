@@ -17,9 +17,8 @@ from crowdcore.core import spelling
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.core.registry import Registry, described_classes
 from crowdcore.core.settings import FormField, Settings, changed_settings, check_settings, form_fields
-from crowdcore.data import CrowdDataset
 from crowdcore.data.media import image_names
-from crowdcore.data.ratings import Labelled, RatingDataset
+from crowdcore.data.ratings import Labelled
 from crowdcore.learning import backbones as networks, method_settings as of, methods
 from crowdcore.learning.settings import BACKBONES, RATING_METHODS, TrainSettings, drop_retired
 
@@ -140,7 +139,7 @@ def _members(registry: Registry[Any], known: Mapping[str, type[Settings]]) -> di
 
 def kind_of(dataset: Labelled) -> Kind:
     """What the labels of a dataset are."""
-    return "classes" if isinstance(dataset, CrowdDataset) else "ratings"
+    return "ratings" if dataset.kind.numeric else "classes"
 
 
 def learners(kind: Kind = "classes") -> dict[str, str]:
@@ -174,8 +173,8 @@ def about_backbone(name: str) -> Learner:
 
 def backbones(dataset: Labelled) -> dict[str, str]:
     """Name -> title of the networks that fit a dataset, the first one best."""
-    words = isinstance(dataset, CrowdDataset) and dataset.of_words
-    pictures = isinstance(dataset, CrowdDataset) and dataset.media is not None and dataset.media.images is not None
+    words = dataset.of_words
+    pictures = not dataset.kind.numeric and dataset.media is not None and dataset.media.images is not None
     known = _backbones()
     fitting = [name for name, one in known.items() if one.sentences == words and (pictures or not one.images)]
     usual = "tagger" if words else "cnn" if dataset.features is None and "cnn" in fitting else "mlp"
@@ -279,24 +278,24 @@ def run_settings(
 
 def usual_method(dataset: Labelled) -> str:
     """The crowd layer, which explains labels of every kind, where they are numbers or tags; CoNAL of classes."""
-    return "crowd-layer" if isinstance(dataset, RatingDataset) or dataset.of_words else "conal"
+    return "crowd-layer" if dataset.kind.numeric or dataset.of_words else "conal"
 
 
 def suggested_methods(dataset: Labelled) -> list[str]:
     """Methods to begin with: `auto` of classes with features (of images, each of its trials would train a network)."""
-    classes = isinstance(dataset, CrowdDataset) and not dataset.of_words
+    classes = not dataset.kind.numeric and not dataset.of_words
     return ["auto"] if classes and dataset.features is not None else [usual_method(dataset)]
 
 
 def plantable(dataset: Labelled) -> bool:
     """Whether nobody has labelled a dataset whose true classes are known: one to plant a crowd on."""
-    return isinstance(dataset, CrowdDataset) and dataset.n_annotations == 0 and bool((dataset.gold >= 0).any())
+    return not dataset.kind.numeric and dataset.n_annotations == 0 and bool(dataset.known.any())
 
 
 def embeddable(dataset: Labelled) -> str:
     """The texts or images, in words, of labelled tasks without features; "" if there are none."""
     if (
-        not isinstance(dataset, CrowdDataset)
+        dataset.kind.numeric
         or dataset.n_annotations == 0
         or dataset.features is not None
         or dataset.media is None
@@ -320,7 +319,7 @@ def untrainable(dataset: Labelled) -> str:
             f"It has no annotations, so there is nothing to learn from. {plant} a file on the Data page that has a "
             "label per row: task, worker, label."
         )
-    if not isinstance(dataset, CrowdDataset):
+    if dataset.kind.numeric:
         how = "Bring a folder with `features_train.npy` (a row per task, in the order of `tasks.csv`)."
         return "" if dataset.features is not None else f"It has no features, so a network has nothing to look at. {how}"
     if dataset.of_words:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from crowdcore.core.types import FloatArray
-from crowdcore.data.ratings import Labelled, RatingDataset
+from crowdcore.data.ratings import Labelled
 from crowdcore.data.tags import TagScheme
 
 T = TypeVar("T", float, FloatArray)
@@ -67,9 +67,9 @@ def selection_score(dataset: Labelled) -> SelectionScore:
         >>> selection_score(cc.data.simulate.tags(n_sentences=5)).words
         'validation F1 of spans'
     """
-    if isinstance(dataset, RatingDataset):
+    if dataset.kind.numeric:
         return RMSE
-    return ACCURACY if dataset.sentences is None or TagScheme.of(dataset.classes) is None else SPAN_F1
+    return ACCURACY if dataset.sentences is None or TagScheme.of(dataset.label_names) is None else SPAN_F1
 
 
 def recorded_score(scores: Mapping[str, float]) -> SelectionScore | None:

@@ -145,9 +145,9 @@ def _sidebar(above: DeltaGenerator) -> bool:
             **state.bind("names", hidden_names(), say=("hidden", "shown")),
         )
         st.caption(f"{_tasks(opened)} · {count(opened.n_workers, 'worker')} · {_labels(opened)}")
-        for note in () if isinstance(opened, CrowdDataset) else opened.notes:  # what was left out is told everywhere
+        for note in opened.notes if opened.kind.numeric else ():  # what was left out is told everywhere
             st.caption(as_text(note))
-        if isinstance(opened, CrowdDataset) or state.page() == "data":
+        if not opened.kind.numeric or state.page() == "data":
             _print_link(state.page())
     state.rename(lambda: datasets.other_names(dataset, hidden_names()))
     return True
@@ -169,7 +169,7 @@ def _labels(dataset: Labelled) -> str:
 
 def _tasks(dataset: Labelled) -> str:
     """How many tasks; of a crowd that tags tokens, how many tokens and sentences."""
-    if not isinstance(dataset, CrowdDataset) or dataset.sentences is None:
+    if dataset.sentences is None:
         return count(dataset.n_tasks, "task")
     return f"{count(dataset.n_tasks, 'token')} · {count(len(dataset.sentences), 'sentence')}"
 

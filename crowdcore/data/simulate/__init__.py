@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from crowdcore.core.registry import Registry
 from crowdcore.data.simulate._attacks import copy_leader, imitate_common, push_class
-from crowdcore.data.simulate._tasks import TaskChoice
+from crowdcore.data.simulate._draw import TaskChoice
 from crowdcore.data.simulate.base import ClassSimulation, Simulation, TaskSource
 from crowdcore.data.simulate.ccc import ccc
 from crowdcore.data.simulate.conal import conal

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from pydantic import Field
 
 from crowdcore.core.errors import SettingError
+from crowdcore.core.settings import Settings
 from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import SPLITS, CrowdDataset
+from crowdcore.data.splitting import take_tasks
 
 _BLOCK = 1 << 22  # elements of a temporary block
 
@@ -105,3 +111,101 @@ def assign(
     workers = [choose_workers(int((count == k).sum()), n_workers, int(k), rng, weights).ravel() for k in sizes]
     task = [np.repeat(tasks[count == k], k) for k in sizes]
     return np.concatenate([*task, tasks[:0]]), np.concatenate([*workers, np.empty(0, np.int32)])
+
+
+def flip(target: IntArray, strength: float) -> FloatArray:
+    """Each class is given its ``target`` (C,) with probability ``strength``; a class that targets itself is never."""
+    n_classes = len(target)
+    confusion = np.eye(n_classes) * (1 - strength)
+    confusion[np.arange(n_classes), target] += strength
+    return confusion
+
+
+def other_class(n_classes: int, rng: np.random.Generator) -> IntArray:
+    """(C,) for every class another one, uniformly chosen (asymmetric confusion; two classes may share a target)."""
+    return np.asarray((np.arange(n_classes) + rng.integers(1, max(n_classes, 2), n_classes)) % n_classes)
+
+
+def paired_class(n_classes: int, rng: np.random.Generator) -> IntArray:
+    """(C,) partners of randomly paired classes (symmetric confusion); with odd C one class is its own partner."""
+    order = rng.permutation(n_classes)
+    even = n_classes - n_classes % 2
+    target = np.arange(n_classes)
+    target[order[:even:2]], target[order[1:even:2]] = order[1:even:2], order[:even:2]
+    return target
+
+
+def next_class(n_classes: int) -> IntArray:
+    """(C,) the class after each, the last one's being the first."""
+    return np.roll(np.arange(n_classes), -1)
+
+
+def symmetrical(n_classes: int, epsilon: float) -> FloatArray:
+    """Right with probability 1 - ε, else uniformly one of the other classes."""
+    confusion = np.full((n_classes, n_classes), epsilon / (n_classes - 1))
+    np.fill_diagonal(confusion, 1 - epsilon)
+    return confusion
+
+
+def hammer_spammer(n_classes: int, skill: float) -> FloatArray:
+    """Right with probability ``skill``, else uniformly any class, the right one included."""
+    return skill * np.eye(n_classes) + (1 - skill) / n_classes
+
+
+def class_wise(n_classes: int, known: tuple[int, ...]) -> FloatArray:
+    """Always right on the ``known`` classes, uniform on all others."""
+    confusion = np.full((n_classes, n_classes), 1.0 / n_classes)
+    confusion[list(known)] = np.eye(n_classes)[list(known)]
+    return confusion
+
+
+class TaskChoice(Settings):
+    """A part of a dataset; the default is all of it.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> TaskChoice(classes=("one", "seven"), n_train=50).of(cc.load_dataset("demo")).classes
+        ('one', 'seven')
+    """
+
+    classes: tuple[str, ...] = Field(
+        default=(), description="Only tasks of these true classes, in this order; empty: all."
+    )
+    n_train: int | None = Field(default=None, ge=1, description="Training tasks at most.")
+    n_valid: int | None = Field(default=None, ge=0, description="Validation tasks at most.")
+    n_test: int | None = Field(default=None, ge=0, description="Test tasks at most.")
+
+    def of(self, dataset: CrowdDataset) -> CrowdDataset:
+        """The tasks chosen, without annotations.
+
+        Raises:
+            SettingError: a class that the dataset does not have.
+        """
+        unknown = next((c for c in self.classes if c not in dataset.classes), None)
+        if unknown is not None:
+            raise SettingError(
+                "classes", f"name classes of {dataset.name}", unknown, f"It has {', '.join(dataset.classes)}."
+            )
+        codes = [dataset.classes.index(c) for c in self.classes] or list(range(dataset.n_classes))
+        number: IntArray = np.full(dataset.n_classes + 1, -1, np.int32)  # the last is that of unknown gold
+        number[codes] = np.arange(len(codes))
+        gold = number[dataset.gold]
+        chosen = np.ones(dataset.n_tasks, bool) if not self.classes else gold >= 0
+        parts = [np.flatnonzero(chosen & (dataset.split < 0))]
+        parts += [
+            np.flatnonzero(chosen & (dataset.split == k))[: getattr(self, f"n_{s}")] for k, s in enumerate(SPLITS)
+        ]
+        if self.n_train is not None and not len(parts[1]):
+            parts[0] = parts[0][: self.n_train]  # a dataset without splits trains on all it has
+        rows = np.sort(np.concatenate(parts))
+        tasks = take_tasks(dataset.where(np.zeros(dataset.n_annotations, bool)), rows)
+        return replace(
+            tasks,
+            classes=tuple(dataset.classes[c] for c in codes),
+            worker_ids=dataset.worker_ids[:0],
+            gold=gold[rows],
+            extra=None,
+            file_row=None,
+            truth=None,
+            notes=(),
+        )

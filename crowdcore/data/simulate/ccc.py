@@ -9,7 +9,7 @@ import numpy as np
 from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
-from crowdcore.data.simulate import _confusion as confusions
+from crowdcore.data.simulate import _draw as confusions
 from crowdcore.data.simulate._draw import choose_workers, draw_labels
 from crowdcore.data.simulate.base import ClassSimulation, Crowd, TaskSource, wrong_classes
 

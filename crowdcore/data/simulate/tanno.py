@@ -10,7 +10,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Share, setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
-from crowdcore.data.simulate import _confusion as confusions
+from crowdcore.data.simulate import _draw as confusions
 from crowdcore.data.simulate._draw import assign, draw_labels
 from crowdcore.data.simulate.base import ClassSimulation, Crowd, TaskSource, wrong_classes
 

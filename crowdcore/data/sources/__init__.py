@@ -51,6 +51,6 @@ def fetch(name: str, *, url_base: str | None = None, force: bool = False, progre
         DownloadError: a file could not be fetched, or is not the one that was fetched before.
         DataError: a file is damaged, unsafe or not in the source's known layout.
     """
-    from crowdcore.data.sources._fetch import fetch_source
+    from crowdcore.data.sources._download import fetch_source
 
     return fetch_source(get(name)(), url_base=url_base, force=force, progress=progress)

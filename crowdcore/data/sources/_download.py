@@ -5,15 +5,24 @@ from __future__ import annotations
 import hashlib
 import http.client
 import json
+import tarfile
+import tempfile
 import time
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.parse import urlsplit
 
-from crowdcore.core.errors import CrowdError
+from crowdcore.core.errors import CrowdError, DataError
+from crowdcore.core.places import cache_folder
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.readers.folder import is_dataset_folder
+from crowdcore.data.sources.base import RemoteFile, Source
+from crowdcore.data.unpack import leads_outside
+from crowdcore.data.writers import write_folder
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the file's name, the bytes here so far and all of them (None = the server does not say)."""
@@ -187,3 +196,100 @@ def _begun(part: Path, url: str) -> tuple[int, str | None]:
         pass
     part.unlink(missing_ok=True)
     return 0, None
+
+
+def fetch_source(
+    source: Source, *, url_base: str | None = None, force: bool = False, progress: Progress | None = None
+) -> Path:
+    """Download and convert a source into the cache; see `crowdcore.data.sources.fetch`."""
+    target = cache_folder() / source.name
+    if is_dataset_folder(target) and not force:
+        return target
+    downloads = cache_folder().parent / "downloads" / source.name
+    files, digests = {}, {}
+    for file in source.files:
+        url = file.url if url_base is None else f"{url_base.rstrip('/')}/{file.name}"
+        files[file.name] = downloads / file.name
+        digests[file.name] = download(url, files[file.name], sha256=file.sha256, progress=progress, limit=file.limit)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(prefix="unpacked-", dir=downloads) as work:
+            dataset = source.convert(files, Path(work))
+            write_folder(dataset, target, readme=_readme(source, dataset, digests), overwrite=True)
+    except DataError:
+        _delete(files)  # must not be taken for the right files next time
+        raise
+    for name, digest in digests.items():
+        remember(files[name], digest)
+    _delete(files)
+    return target
+
+
+def _delete(files: dict[str, Path]) -> None:
+    for path in files.values():
+        path.unlink()
+
+
+def _readme(source: Source, dataset: CrowdDataset, digests: dict[str, str]) -> str:
+    def line(file: RemoteFile) -> str:
+        return f"- {file.url} (SHA-256 `{digests[file.name]}`)"
+
+    return "\n".join(
+        [
+            f"# {source.title}",
+            "",
+            f"Paper: {source.paper}. Licence: {source.licence}.",
+            "",
+            f"{dataset.n_tasks} tasks, {int(dataset.annotated.sum())} of them annotated; {dataset.n_workers} workers, "
+            f"{dataset.n_annotations} annotations, {dataset.n_classes} classes.",
+            "",
+            "Fetched from:",
+            "",
+            *map(line, source.files),
+            "",
+        ]
+    )
+
+
+def unpack(archive: Path, place: Callable[[PurePosixPath], Path | None], limit: int = 1 << 32) -> set[Path]:
+    """Write the regular files of a ``.tar.gz`` that ``place`` wants to where it says.
+
+    Links and devices are never written. A member whose name leads outside of the archive's own folder is refused,
+    wanted or not, before anything of it is written.
+
+    Args:
+        place: takes a member's name and returns its file here, or None to leave it.
+        limit: bytes that may be unpacked in all.
+
+    Returns:
+        The files written.
+
+    Raises:
+        DataError: damaged or cut short, too large, or a name that leads outside.
+    """
+    written: set[Path] = set()
+    try:
+        with tarfile.open(archive, "r:gz") as tar:
+            for member in tar:
+                if leads_outside(member.name):
+                    raise DataError(
+                        f"The archive holds {member.name!r}, which is outside the archive's folder: it was refused",
+                        file=archive,
+                    )
+                target = place(PurePosixPath(member.name)) if member.isfile() else None
+                if target is None:
+                    continue
+                limit -= member.size
+                if limit < 0:
+                    raise DataError("The archive unpacks to more bytes than such a file should hold", file=archive)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                source = tar.extractfile(member)
+                if source is None:
+                    continue
+                with source, target.open("wb") as out:
+                    while chunk := source.read(_CHUNK):
+                        out.write(chunk)
+                written.add(target)
+    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        raise DataError(f"The archive is damaged or cut short ({error})", "Fetch it again.", file=archive) from error
+    return written

@@ -12,7 +12,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset, Media
 from crowdcore.data.rows import Rows
-from crowdcore.data.sources._archive import unpack
+from crowdcore.data.sources._download import unpack
 from crowdcore.data.sources.base import RemoteFile, Source, load_array, need, whole_numbers
 
 CLASSES = ("highway", "insidecity", "tallbuilding", "street", "forest", "coast", "mountain", "opencountry")

@@ -11,7 +11,7 @@ import pandas as pd
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
-from crowdcore.data.sources._archive import unpack
+from crowdcore.data.sources._download import unpack
 from crowdcore.data.sources.base import RemoteFile, Source, need
 
 CLASSES = ("blues", "classical", "country", "disco", "hiphop", "jazz", "metal", "pop", "reggae", "rock")

@@ -51,7 +51,7 @@ def write_folder(
     """
     path = Path(path)
     check_names(dataset, listed=True)
-    names = dataset.levels if isinstance(dataset, RatingDataset) else dataset.classes
+    names = dataset.label_names
     bad = next((c for c in names if "\n" in c or "\r" in c or c.lower().startswith(TARGET_MARKS)), None)
     if bad is not None:
         raise DataError(f"The class name {bad!r} cannot be written to classes.txt", "Rename it.")
@@ -88,7 +88,7 @@ def _fill(dataset: CrowdDataset | RatingDataset, folder: Path, table: TableForma
     (folder / "classes.txt").write_text("".join(f"{line}\n" for line in _class_list(dataset)), encoding="utf-8")
     write_table(annotation_table(dataset), folder / f"annotations.{table}")
     write_table(_task_table(dataset), folder / f"tasks.{table}")
-    sentences = None if isinstance(dataset, RatingDataset) else dataset.sentences
+    sentences = dataset.sentences
     if sentences is not None:
         write_table(_token_table(sentences), folder / f"tokens.{table}")
     if _needs_worker_list(dataset):

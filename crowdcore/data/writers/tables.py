@@ -134,7 +134,7 @@ def check_names(dataset: CrowdDataset | RatingDataset, listed: bool) -> None:
     Raises:
         DataError: says which name, and of what.
     """
-    classes = () if isinstance(dataset, RatingDataset) else dataset.classes
+    classes = () if dataset.kind.numeric else dataset.label_names
     for what, names in (("task", dataset.task_ids), ("worker", dataset.worker_ids), ("class", classes)):
         column = strings(map(str, names))
         result = clean(encode(column), whole="all" if what != "class" else "keep" if listed else "mixed")

@@ -195,7 +195,7 @@ def judge_tasks(results: Mapping[str, TrainingResult], at: Kept | Mapping[str, K
 
 def gold_on_test(result: TrainingResult | RatingsResult) -> IntArray | FloatArray:
     """(n,) gold of the test tasks with gold."""
-    known = ~np.isnan(result.gold) if isinstance(result, RatingsResult) else result.gold >= 0
+    known = result.known
     return np.asarray(result.gold[(result.split == TEST) & known])
 
 
@@ -204,7 +204,7 @@ def explain_missing_gold(results: Sequence[TrainingResult | RatingsResult]) -> s
     if any(len(gold_on_test(r)) for r in results):
         return ""
     names = ", ".join(dict.fromkeys(r.dataset for r in results))
-    what = "error" if any(isinstance(r, RatingsResult) for r in results) else "accuracy"
+    what = "error" if any(r.numeric for r in results) else "accuracy"
     if any((r.split == TEST).any() for r in results):
         return f"The test split of {names} has no gold labels, so {what} cannot be measured."
     return f"{names} has no test split, so {what} cannot be measured. Give some tasks with gold the split 'test'."

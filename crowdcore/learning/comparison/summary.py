@@ -66,7 +66,7 @@ def spans(result: TrainingResult) -> dict[At, FloatArray]:
 
 def test_scores(results: Sequence[TrainingResult | RatingsResult]) -> tuple[SelectionScore, list[dict[At, FloatArray]]]:
     """Choose a test score for several results, and evaluate it: RMSE for ratings, F1 of spans for taggers, accuracy."""
-    rated = any(isinstance(r, RatingsResult) for r in results)
+    rated = any(r.numeric for r in results)
     tagged = bool(results) and all(SPAN_F1.on_test in r.curves for r in results)
     values = [errors(r) if isinstance(r, RatingsResult) else spans(r) if tagged else accuracies(r) for r in results]
     return RMSE if rated else SPAN_F1 if tagged else ACCURACY, values

@@ -60,6 +60,7 @@ class RatingsResult(Result):
     """
 
     FORMAT: ClassVar[int | str] = "ratings 1"
+    numeric: ClassVar[bool] = True
     TABLES: ClassVar[tuple[str, ...]] = ("predictions", "workers")
 
     low: float

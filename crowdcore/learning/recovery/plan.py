@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 from crowdcore.core import spelling
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.settings import Settings
-from crowdcore.data import CrowdDataset, RatingDataset, simulate
+from crowdcore.data import CrowdDataset, simulate
 from crowdcore.data.catalogue import open_labels
 from crowdcore.data.kinds import need_classes
 from crowdcore.data.ratings import Labelled
@@ -220,21 +220,21 @@ def simulators(dataset: Labelled) -> dict[str, str]:
     """
     titles = simulate.REGISTRY.map(lambda found: found.title)
     without = {"large"}
-    if isinstance(dataset, RatingDataset):
+    if dataset.kind.numeric:
         without |= {one for one in titles if not simulate.get(one).makes_tasks}
     return {one: titles[one] for one in (usual_simulator(dataset), *FIRST, *titles) if one not in without}
 
 
 def usual_simulator(dataset: Labelled) -> str:
     """The simulator of such labels as the dataset's."""
-    if isinstance(dataset, RatingDataset):
+    if dataset.kind.numeric:
         return "ratings"
     return "spans" if dataset.sentences is not None else "synthetic"
 
 
 def usual_settings(crowd: Labelled) -> str:
     """Seeds and settings of the trainer that suit a planted crowd, as a line; gold names the classes where it can."""
-    if isinstance(crowd, RatingDataset):
+    if crowd.kind.numeric:
         return ""
     if crowd.sentences is not None:
         return spelling.spell_settings({"seeds": 1, "epochs": 20, "lr": 0.005, "schedule": "cosine"})

@@ -62,6 +62,7 @@ class Result:
     """
 
     FORMAT: ClassVar[int | str]
+    numeric: ClassVar[bool] = False
     ARRAYS: ClassVar[tuple[str, ...]] = ("task", "split", "gold", "selected_epoch", "last_epoch")
     TABLES: ClassVar[tuple[str, ...]]
 

@@ -182,7 +182,7 @@ def test_an_interrupted_conversion_keeps_what_was_downloaded(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as during, pytest.raises(KeyboardInterrupt):
-        during.setattr("crowdcore.data.sources._fetch.write_folder", interrupted)
+        during.setattr("crowdcore.data.sources._download.write_folder", interrupted)
         sources.fetch("music", url_base=server.url)
     assert [p.name for p in (cache.parent / "downloads/music").iterdir()] == ["mturk-datasets.tar.gz"]
     sources.fetch("music", url_base=server.url)
@@ -228,7 +228,7 @@ def test_links_and_devices_are_not_written(server: Server, cache: Path, write: C
 
 
 def test_an_archive_that_unpacks_to_too_much(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crowdcore.data.sources._archive.unpack.__defaults__", (10_000,))
+    monkeypatch.setattr("crowdcore.data.sources._download.unpack.__defaults__", (10_000,))
     server.serve(LABELME, archives.tar_gz(archives.labelme()[0]))
     with pytest.raises(DataError, match="unpacks to more bytes"):
         sources.fetch("labelme", url_base=server.url)
