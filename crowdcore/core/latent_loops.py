@@ -14,7 +14,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from crowdcore.core.compiled import compiled
+from crowdcore.core.compiled import compiled, compiled_unchecked
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
 Tasks = tuple[IntArray, IntArray, IntArray, BoolArray, IntArray, IntArray]
@@ -26,7 +26,7 @@ _IN_ONE = 16  # labels whose chances, of at least 1e-10, are multiplied before t
 _SHOWN, _RAREST = 0.06, 0.001  # chance of an equal label that n labels can show: _SHOWN / n; and of any class
 
 
-@compiled
+@compiled_unchecked
 def fit_step(start: int, stop: int, tasks: Tasks, model: Model) -> Sums:
     """The E-step on the tasks ``start:stop``, and the sums of the M-step over all workers' labels.
 
@@ -91,7 +91,7 @@ def fit_step(start: int, stop: int, tasks: Tasks, model: Model) -> Sums:
     return n_types, n_class, labels, right_slope, counts, n_misled, log_likelihood
 
 
-@compiled
+@compiled_unchecked
 def fill_posterior(
     start: int,
     stop: int,
@@ -148,7 +148,7 @@ def fill_posterior(
                 foils[i] = b
 
 
-@compiled
+@compiled_unchecked
 def likelihood(
     i: int, j: int, k: int, tasks: Tasks, model: Model, own: FloatArray, foil: FloatArray, steered: FloatArray
 ) -> float:
@@ -199,7 +199,7 @@ def likelihood(
     return scale
 
 
-@compiled
+@compiled_unchecked
 def _scale_foils(c: int, own: FloatArray, foil: FloatArray, steered: FloatArray) -> None:
     """Let the largest of a candidate's foils be 1, and the larger of its factors with a foil and without."""
     most = steered[3, c]
@@ -217,7 +217,7 @@ def _scale_foils(c: int, own: FloatArray, foil: FloatArray, steered: FloatArray)
         own[c, d] *= most
 
 
-@compiled
+@compiled_unchecked
 def _scale(own: FloatArray, n: int) -> float:
     """Divide the first ``n`` rows by their largest value; its logarithm."""
     largest = 1e-300
