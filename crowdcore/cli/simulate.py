@@ -13,7 +13,7 @@ from crowdcore.cli import _options as opt
 from crowdcore.cli._output import print_json, print_notes, print_table, progress, save_exhibit, save_table
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, simulate as simulators
-from crowdcore.data.catalogue import is_path
+from crowdcore.data.catalogue import full_name
 
 if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled
@@ -163,7 +163,7 @@ def _plan(
         simulation=simulation,
         settings={**base.settings, **given},
         over=varying,
-        dataset=base.dataset if on is None else str(Path(on).resolve()) if is_path(on) else on,
+        dataset=base.dataset if on is None else full_name(on),
         tasks=tasks,
         crowds=base.crowds,
         methods=[c.model_dump() for c in candidates],

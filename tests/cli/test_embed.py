@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from crowdcore.core.errors import MissingExtraError
 from crowdcore.data.dataset import Media
 from crowdcore.data.writers import write_folder
 from crowdcore.learning import TextFeatures, embedding
@@ -73,7 +72,7 @@ def test_what_is_spent_once_is_estimated_once(texts, monkeypatch):
 def test_sentences_are_embedded_by_a_model_that_is_here(texts, refused, crowdcore, monkeypatch, tmp_path):
     sentences = ("embed", texts[0], tmp_path / "out", "--accept", "--kind", "sentences")
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    assert isinstance(refused(*sentences), MissingExtraError)
+    assert "sentence_transformers" in str(refused(*sentences))
 
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
 
