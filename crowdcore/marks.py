@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from crowdcore.core import places
+from crowdcore.core import files
 from crowdcore.core.errors import CrowdError, DataError, SettingError, need_posix
 from crowdcore.data.columns import ALIASES, plain
 from crowdcore.data.dataset import CrowdDataset, Media
@@ -226,7 +226,7 @@ def looked_at(dataset: CrowdDataset, task: str, worker: str) -> str:
 
 def marks_file(dataset: CrowdDataset, workspace: Path | str | None) -> Path:
     """File of the marks on these data."""
-    folder = places.workspace(workspace)
+    folder = files.workspace(workspace)
     return folder / "marks" / f"{dataset.fingerprint}.jsonl"
 
 

@@ -25,7 +25,7 @@ if "dashboard" not in sys.modules:  # this folder, also where the user's own has
     sys.path.insert(0, str(HERE.parent))
 
 import crowdcore.core.garbage  # noqa: E402, F401
-from crowdcore.core.confined import start_helper  # noqa: E402
+from crowdcore.core import confined  # noqa: E402
 from crowdcore.data.tour import DEMO  # noqa: E402
 from dashboard.access import AccessError, sign_in_settings  # noqa: E402
 from dashboard.pages import PATHS, TITLES  # noqa: E402
@@ -127,4 +127,4 @@ except AccessError as fault:
     print(f"crowdcore: {fault}", file=sys.stderr)
     sys.exit(2)
 if sys.argv[1:2] not in ([], [DEMO]):  # which is ours, and opened without it
-    start_helper()
+    confined.server.start()

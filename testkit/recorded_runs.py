@@ -15,10 +15,9 @@ from crowdcore.learning.api import Learnt
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training.inputs import Preparation
 from crowdcore.runs import RunSpec, Workspace
-from crowdcore.runs.artefacts import keep_result
+from crowdcore.runs.artefacts import keep_result, result_scores
+from crowdcore.runs.record import client_of
 from crowdcore.runs.recorder import Recorder
-from crowdcore.runs.schema import client_of
-from crowdcore.runs.scores import result_scores
 from crowdcore.runs.store import create, set_state
 
 _OMEGA = {"conal", "conal-groups"}

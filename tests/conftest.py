@@ -107,9 +107,9 @@ def nothing_is_left_running(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.fixture(scope="session", autouse=True)
 def copied_records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """New workspaces get a copy of an empty record: MLflow takes a second to make one, in each process once."""
-    from crowdcore.runs import schema
+    from crowdcore.runs import record
 
-    template, make = tmp_path_factory.mktemp("record") / "mlflow.db", schema._make
+    template, make = tmp_path_factory.mktemp("record") / "mlflow.db", record._make
 
     def copy(database: Path) -> None:
         if not template.exists():
@@ -119,7 +119,7 @@ def copied_records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         draft.replace(database)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schema, "_make", copy)
+        patch.setattr(record, "_make", copy)
         yield
 
 

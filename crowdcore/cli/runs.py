@@ -18,7 +18,7 @@ from crowdcore.cli._output import jsonable, print_json, print_table, save_table
 from crowdcore.cli.start import again, full_id, search, start
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.report import plural
-from crowdcore.runs.measures import leading
+from crowdcore.runs.run import leading
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -297,7 +297,7 @@ def _reached(run: Run, split: str, at: str) -> str:
     score = f"{split}_{measure.name}_{at}" if measure else ""
     if measure is None or measure.name == "accuracy" or score not in run.scores or not run.has_result:
         return _spread(run, f"{split}_accuracy_{at}")
-    return f"{measure.words} {measure.told(run.scores, score)}"
+    return f"{measure.words} {measure.format(run.scores, score)}"
 
 
 def _spread(run: Run, score: str) -> str:

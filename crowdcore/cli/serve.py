@@ -93,7 +93,7 @@ def worker(
     """
     if missing := missing_extra("Training in the background", "distributed"):
         raise missing
-    from crowdcore.runs.cluster import UNGUARDED
+    from crowdcore.runs.engine import UNGUARDED
     from crowdcore.runs.worker_process import devices, run_worker
     from crowdcore.runs.workspace import Workspace
 
@@ -131,7 +131,7 @@ def scheduler(
     """
     if missing := missing_extra("Training in the background", "distributed"):
         raise missing
-    from crowdcore.runs.scheduler import run_scheduler
+    from crowdcore.runs.worker_process import run_scheduler
     from crowdcore.runs.workspace import Workspace
 
     run_scheduler(Workspace.open(), host, port, say=lambda text: print(text, file=sys.stderr))

@@ -104,7 +104,7 @@ def search(
     The best has the highest validation accuracy; of tags the highest F1 of spans, of ratings the lowest RMSE.
     """
     from crowdcore.learning.learners import kind_of, usual_method
-    from crowdcore.runs.searchable import usually_searched
+    from crowdcore.runs.searching import usually_searched
 
     given, opened = opt.with_epochs(set, epochs), opt.open_labels(dataset, accept=accept)
     method = method or usual_method(opened)

@@ -1,6 +1,6 @@
-"""For the processes that are ours, on import: looking for garbage less often, as loading large packages makes none.
+"""Raise the threshold of the garbage collector on import: loading large packages creates no garbage.
 
-Python looks once in 700 new objects, and at everything there is whenever that has grown by a quarter.
+By default Python looks once in 700 new objects, and at all of them whenever they have grown by a quarter.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""How much memory this process may take, and giving back what it no longer needs."""
+"""Memory limit of this process; return freed memory to the system."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 
 
 def available_memory() -> int:
-    """Bytes: of the machine, or fewer where its control group or its own limits say so."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    found += [resource.getrlimit(which)[0] for which in (resource.RLIMIT_DATA, resource.RLIMIT_AS)]
+    """Return the bytes of the machine, or fewer where its control group or its own limits say so."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    limits += [resource.getrlimit(which)[0] for which in (resource.RLIMIT_DATA, resource.RLIMIT_AS)]
     for name in _GROUPS:
         with contextlib.suppress(OSError, ValueError):  # "max"
-            found.append(int(Path(name).read_text()))
-    return min(bytes for bytes in found if bytes > 0)
+            limits.append(int(Path(name).read_text()))
+    return min(limit for limit in limits if limit > 0)
 
 
 @contextlib.contextmanager
 def frugal_memory() -> Iterator[None]:
-    """In here Arrow takes memory from the C library, which hands it back once it is free; its own pool keeps much.
+    """Let Arrow take memory from the C library, which returns it once it is free; its own pool keeps much.
 
     The pool is the process's: a thread that leaves while another one is still in here takes it along.
     """
@@ -39,7 +39,7 @@ def frugal_memory() -> Iterator[None]:
 
 
 def release_memory() -> None:
-    """Hand freed memory back to the system, which Arrow's pool and the C library else keep for later."""
+    """Return freed memory to the system, which Arrow's pool and the C library would keep for later."""
     for pool in (pa.default_memory_pool(), _USUAL):  # inside Arrow some work takes the usual one at all times
         pool.release_unused()
     with contextlib.suppress(AttributeError, OSError):  # glibc has it

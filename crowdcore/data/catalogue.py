@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from crowdcore.core.errors import CrowdError, SettingError, did_you_mean
-from crowdcore.core.places import cache_folder
+from crowdcore.core.files import cache_folder
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.encoder import encode
 from crowdcore.data.kinds import need_classes

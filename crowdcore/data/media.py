@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import time
 import zlib
@@ -18,7 +17,7 @@ import pandas as pd
 
 from crowdcore.core.confined import ConfinedError, run_confined
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.core.places import cache_folder
+from crowdcore.core.files import cache_folder, replacing
 from crowdcore.core.types import AnyArray
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.ratings import Labelled, RatingDataset
@@ -213,11 +212,10 @@ def _key(files: list[tuple[str, str]], side: int) -> str:
 
 def _decode_all(files: list[tuple[str, str]], side: int, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_suffix(f".{os.getpid()}.part")
     reasons = [fault for _, fault in files]
     there = [i for i, (path, _) in enumerate(files) if path]
-    pixels = np.lib.format.open_memmap(partial, "w+", np.uint8, (len(files), side, side, 3))
-    try:
+    with replacing(target) as draft:
+        pixels = np.lib.format.open_memmap(draft, "w+", np.uint8, (len(files), side, side, 3))
         for first in range(0, len(there), _AT_ONCE):
             some = there[first : first + _AT_ONCE]
             pixels[some], told = _decode([files[i][0] for i in some], side)
@@ -225,9 +223,6 @@ def _decode_all(files: list[tuple[str, str]], side: int, target: Path) -> None:
                 reasons[i] = reason
         pixels.flush()
         target.with_suffix(".json").write_text(json.dumps(reasons), encoding="utf-8")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _decode(files: list[str], side: int) -> tuple[AnyArray, list[str]]:

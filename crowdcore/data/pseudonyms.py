@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from crowdcore.core import places
+from crowdcore.core import files
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import fold_name
 from crowdcore.data.ratings import RatingDataset
@@ -40,7 +40,7 @@ def pseudonyms(dataset: CrowdDataset | RatingDataset) -> list[str]:
 
 def _secret() -> bytes:
     """The workspace's key (32 bytes), made when it is first needed; empty where no workspace can keep one."""
-    folder = places.workspace()
+    folder = files.workspace()
     file, draft = folder / KEY_FILE, folder / f".{KEY_FILE}.{os.getpid()}"
     with contextlib.suppress(OSError):
         if folder.is_dir() and not file.exists():

@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 
 from crowdcore.core.errors import DataError
+from crowdcore.core.files import replacing
 
 EXPANDED = 4 << 30  # bytes that an archive may unpack to
 RATIO, FREELY = 200, 256 << 20  # times its own size, and bytes up to which that does not matter
@@ -38,13 +39,10 @@ def unpack_zip(archive: Path, target: Path) -> None:
     Raises:
         DataError: damaged, too large, with a name that leads outside, or with one name for a file and a folder.
     """
-    partial = target.with_name(target.name + ".part")
-    shutil.rmtree(partial, ignore_errors=True)
     try:
         _refuse_long_list(archive)
-        with zipfile.ZipFile(archive) as source:
+        with zipfile.ZipFile(archive) as source, replacing(target, draft=f"{target.name}.part") as partial:
             _unpack(source, partial, archive)
-        partial.rename(target)
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
         what = "This archive uses one name for a file and a folder"
         raise DataError(what, "Pack it again.", file=archive) from None
@@ -53,8 +51,6 @@ def unpack_zip(archive: Path, target: Path) -> None:
     except _FAULTS as error:
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"This archive is damaged: {reason}", "Pack the folder again.", file=archive) from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _refuse_long_list(archive: Path) -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdcore.core.errors import SettingError
-from crowdcore.core.json_files import read_json
-from crowdcore.core.places import workspace
+from crowdcore.core.files import read_json, workspace
 
 NOTE = "upload.json"
 """File of an upload, and of a dataset that came of one, with its name, its owner and how it was read."""

@@ -20,7 +20,7 @@ from crowdcore.learning.results.result import TrainingResult
 from crowdcore.reproduce import ccc, conal, crowd_layer, trace
 from crowdcore.reproduce.entry import Entry, Found, Part, Scale
 from crowdcore.runs import Run, RunSpec, Workspace
-from crowdcore.runs.patience import disk_problem
+from crowdcore.runs.faults import disk_problem
 
 ENTRIES: Mapping[str, Entry] = {
     entry.id: entry for paper in (conal, crowd_layer, trace, ccc) for entry in paper.ENTRIES

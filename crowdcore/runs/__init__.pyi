@@ -30,11 +30,6 @@ from .listing import (
     settings_table as settings_table,
     short_names as short_names,
 )
-from .marks import (
-    change_tags as change_tags,
-    rename as rename,
-    set_note as set_note,
-)
 from .queue import (
     cancel as cancel,
     resume as resume,
@@ -45,28 +40,29 @@ from .queue import (
 from .run import (
     ENDED as ENDED,
     STATES as STATES,
+    Choice as Choice,
+    Range as Range,
     Run as Run,
-    State as State,
-)
-from .run_config import (
     RunSpec as RunSpec,
+    SearchPlan as SearchPlan,
+    State as State,
     command_line as command_line,
 )
 from .searching import (
     search as search,
     search_importances as search_importances,
     search_trials as search_trials,
-)
-from .space import (
-    Choice as Choice,
-    Range as Range,
-    SearchPlan as SearchPlan,
+    searchable as searchable,
+    usually_searched as usually_searched,
 )
 from .store import (
+    change_tags as change_tags,
     curves as curves,
     delete as delete,
     get_run as get_run,
     list_runs as list_runs,
+    rename as rename,
+    set_note as set_note,
 )
 from .workspace import Workspace as Workspace
 from .workspace_check import (

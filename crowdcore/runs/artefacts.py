@@ -1,20 +1,26 @@
-"""What a run leaves besides numbers per epoch: its result, its predictions (as a table, as a reference), its log."""
+"""What a run leaves besides curves: its result, its scores, its predictions (as a table, as a reference), its log."""
 
 from __future__ import annotations
 
-import os
+import contextlib
 import shutil
+import tempfile
 from collections import deque
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
-from crowdcore.core.errors import DataError
-from crowdcore.runs.record_errors import RecordError
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.files import flush
+from crowdcore.learning.selection_score import SCORES
+from crowdcore.runs.faults import RecordError
+from crowdcore.runs.record import client_of, local_folder
+from crowdcore.runs.recorder import spread
 from crowdcore.runs.run import TAG, Run
-from crowdcore.runs.schema import client_of, local_folder
 from crowdcore.runs.store import entry_of, get_run
 from crowdcore.runs.workspace import Workspace
 
@@ -30,7 +36,7 @@ _LOG_BYTES = 200_000  # read from the end of a log
 
 
 def result(run_id: str, *, workspace: Workspace | None = None) -> TrainingResult:
-    """What a run learnt from classes or tags.
+    """The result of a run on classes or tags.
 
     Raises:
         DataError: there is nothing (yet), its files are gone, or it learnt from ratings.
@@ -44,7 +50,7 @@ def result(run_id: str, *, workspace: Workspace | None = None) -> TrainingResult
 
 
 def learnt(run_id: str, *, workspace: Workspace | None = None) -> Learnt:
-    """What a run learnt from labels of either kind.
+    """The result of a run on labels of any kind.
 
     Raises:
         DataError: there is nothing (yet), or its files are gone.
@@ -66,7 +72,7 @@ def predictions(run_id: str, *, workspace: Workspace | None = None) -> pd.DataFr
 
 
 def reference(run_id: str, dataset: CrowdDataset, *, workspace: Workspace | None = None) -> Reference:
-    """What a run's classifier takes for the truth, the mean over its seeds at their selected epochs.
+    """The predictions of a run as a reference, the mean over its seeds at their selected epochs.
 
     Args:
         run_id: of a run with a result.
@@ -144,9 +150,7 @@ def _move(draft: Path, place: Path) -> None:
     """Put the contents of a folder in place of what is there, once they are on the disk, for their owner alone."""
     for path in [draft, *draft.rglob("*")]:
         path.chmod(0o700 if path.is_dir() else 0o600)
-        handle = os.open(path, os.O_RDONLY)
-        os.fsync(handle)
-        os.close(handle)
+        flush(path)
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     for new in list(draft.iterdir()):
         if (place / new.name).is_dir():
@@ -176,14 +180,14 @@ def predicted(found: Learnt, dataset: Labelled) -> pd.DataFrame:
 def _artefact(run_id: str, name: str, workspace: Workspace) -> Path:
     run = get_run(run_id, workspace=workspace)
     if not run.has_result:
-        raise DataError(*_nothing(run))
+        raise DataError(*_why_none(run))
     path = _download(run_id, name, workspace)
     if not path.exists():
         raise DataError(f"The files of run {run_id} are gone", "Run it again to restore them.")
     return path
 
 
-def _nothing(run: Run) -> tuple[str, str]:
+def _why_none(run: Run) -> tuple[str, str]:
     if run.state == "queued":
         return f"Run {run.id} waits in the queue", "Its result is there once it has finished."
     if run.state == "running":
@@ -199,13 +203,43 @@ def _download(run_id: str, name: str, workspace: Workspace) -> Path:
         return local / name
     folder = workspace.run_folder(run_id) / "fetched" / str(info.end_time)  # a resumed run ends again
     if not (folder / name).exists():
-        draft = folder / f".{name}"
-        draft.mkdir(parents=True, exist_ok=True)
-        try:
-            client_of(workspace).download_artifacts(run_id, name, str(draft))
-            (draft / name).replace(folder / name)
-        except (RecordError, OSError):
-            return folder / name
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(RecordError, OSError), tempfile.TemporaryDirectory(dir=folder) as draft:
+            client_of(workspace).download_artifacts(run_id, name, draft)
+            Path(draft, name).replace(folder / name)
     return folder / name
+
+
+def result_scores(result: Learnt) -> dict[str, float]:
+    """Means over seeds, and ``…_std`` from two on, of the test split at three epochs and of validation at the selected.
+
+    Of classes accuracies, of tags also precision, recall and F1 of spans; of ratings MAE, RMSE and R².
+    """
+    scores: dict[str, float] = {}
+    for name, score in _on_test(result):
+        with contextlib.suppress(DataError, SettingError):  # no gold on the test split, no spans
+            scores |= spread(f"test_{name}", score().tolist())
+    for metric in SCORES if result.validated_on else ():
+        if metric in result.curves:
+            reached = result.curves[metric][result.selected_epoch - 1, np.arange(len(result.seeds))]
+            scores |= spread(f"{metric}_selected", reached.tolist())
+    return scores
+
+
+def _on_test(result: Learnt) -> Iterator[tuple[str, Any]]:
+    """Name of each score -> what computes it, (S,)."""
+    from crowdcore.learning.comparison.comparability import Kept
+    from crowdcore.learning.ratings.result import RatingsResult
+    from crowdcore.learning.results.predictions import found_spans
+    from crowdcore.learning.results.result import At
+
+    for at in get_args(At):
+        if isinstance(result, RatingsResult):
+            yield from ((f"{measure}_{at}", partial(result.score, measure, at=at)) for measure in ("mae", "rmse", "r2"))
+        else:
+            yield f"accuracy_{at}", partial(result.accuracy, "test", at)
+    if not isinstance(result, RatingsResult) and result.sentence is not None:
+        for at in get_args(Kept):
+            with contextlib.suppress(DataError):
+                spans = found_spans(result, "test", at)
+                yield from ((f"span_{score}_{at}", spans[score].to_numpy) for score in ("precision", "recall", "f1"))

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from crowdcore.core.errors import CrowdError, DataError
+from crowdcore.core.files import create_private, flush, replacing
 from crowdcore.data.pseudonyms import KEY_FILE
 from crowdcore.data.unpack import leads_outside
-from crowdcore.runs.record import ask
-from crowdcore.runs.schema import client_of, connect
+from crowdcore.runs.record import ask, client_of, connect
 from crowdcore.runs.workspace import Workspace
 
 _LIST, _FORMAT = "backup.json", 1  # file -> size and SHA-256, the last entry of the archive
@@ -48,18 +48,14 @@ def backup_workspace(file: Path | str, *, workspace: Workspace | None = None) ->
         raise CrowdError(f"There is no record of runs in {workspace.folder} to back up.")
     if file.exists():
         raise CrowdError(f"{file} already exists. Choose another file, or delete it first.")
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        with os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b") as out:
-            with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        with replacing(file) as draft:
+            os.close(create_private(draft))
+            with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
                 n = _fill(archive, workspace)
-            out.flush()
-            os.fsync(out.fileno())
-        draft.replace(file)
+            flush(draft)
     except OSError as error:
         raise CrowdError(f"The backup {file} cannot be written: {error.strerror}.") from error
-    finally:
-        draft.unlink(missing_ok=True)
     return n
 
 
@@ -121,17 +117,14 @@ def restore_workspace(file: Path | str, folder: Path | str | None = None) -> Wor
     if place.exists() and not (place.is_dir() and not any(place.iterdir())):
         raise CrowdError(f"{place} is not empty, and nothing is overwritten. Choose an empty or new folder.")
     place.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
     try:
-        with zipfile.ZipFile(file) as archive:
+        with zipfile.ZipFile(file) as archive, replacing(place) as draft:
+            draft.mkdir(mode=0o700)
             _unpack(archive, _listed(archive, file), draft, file)
-        draft.replace(place)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise DataError("This is not a backup of a workspace, or it is damaged", file=file) from error
     except OSError as error:
         raise CrowdError(f"{error.filename or file} cannot be read or written: {error.strerror}.") from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return workspace
 
 

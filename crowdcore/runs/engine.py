@@ -1,6 +1,7 @@
 """The engine as apps see it: a process of the workspace that is started when needed and found again.
 
-Everything here only looks at files and locks: it costs well under a millisecond and may be called from any thread.
+Looking at it takes well under a millisecond, as it reads files and locks alone, and may be done from any thread.
+Whoever may send to its scheduler, or a cluster's, runs code on all of its machines, so TLS guards it.
 """
 
 from __future__ import annotations
@@ -14,20 +15,69 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from crowdcore.core.errors import CrowdError, missing_extra
-from crowdcore.core.json_files import read_json
-from crowdcore.runs.cluster import JOIN, check_scheduler
-from crowdcore.runs.files import EngineFiles
+from crowdcore.core.errors import CrowdError, DataError, SettingError, missing_extra
+from crowdcore.core.files import create_private, read_json, replacing
+from crowdcore.core.processes import is_alive, kill_group, start_detached
+from crowdcore.runs.faults import check_disk, disk_problem
 from crowdcore.runs.locks import is_locked
-from crowdcore.runs.patience import disk_problem, one_sentence
-from crowdcore.runs.processes import is_alive, kill_group, start_detached
 from crowdcore.runs.workspace import Workspace
 
-_PATIENCE = 25.0  # seconds that it has to end everything
+if TYPE_CHECKING:
+    from distributed import Security
 
+    from crowdcore.runs.workspace import Workspace
+
+SLOT, CONCLUDING = "slot", "concluding"
+"""Dask resources: runs that train at once, and cancelled ones whose checkpoint becomes a result, which is soon done."""
+JOIN = "CROWDCORE_SCHEDULER"
+"""Address of the scheduler that the engine and workers join."""
+KEY = "CROWDCORE_CLUSTER_KEY"
+"""File with the cluster's private key and certificate; default: ``engine/cluster.pem`` in the workspace."""
+UNGUARDED = "CROWDCORE_ANYONE_MAY_RUN_CODE"
+"""Allows a scheduler without TLS when it is "1"."""
+_PATIENCE = 25.0  # seconds that the engine has to end everything
 _started: dict[Path, subprocess.Popen[bytes]] = {}  # workspace -> the engine that this process started last
-_one = threading.Lock()
+_starting = threading.Lock()
+
+
+class EngineFiles:
+    """Paths below ``<workspace>/engine``, by which the engine is found again.
+
+    Args:
+        workspace: the workspace's folder.
+
+    Attributes:
+        folder: only its owner may look in, as its key lets one run code.
+        lock: held by the engine as long as it lives.
+        note: process and host of the engine, and what `engine_state` says.
+        key: private key and certificate of the engine's own scheduler and workers.
+        wanted: there as long as runs wait or go on; touched when there is something to do.
+        scratch: Dask's own.
+    """
+
+    def __init__(self, workspace: Path) -> None:
+        self.folder = workspace / "engine"
+        self.lock = self.folder / "engine.lock"
+        self.note = self.folder / "engine.json"
+        self.key = self.folder / "key.pem"
+        self.wanted = self.folder / "wanted"
+        self.scratch = self.folder / "scratch"
+
+    def wanted_at(self) -> int:
+        """When work was last requested, in nanoseconds; 0 = nothing is wanted."""
+        try:
+            return self.wanted.stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
+    def want(self) -> None:
+        """Request that the engine looks at the record, and that whoever sees that there is none starts one."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.wanted.touch()
+        now = time.time_ns()
+        os.utime(self.wanted, ns=(now, now))
 
 
 @dataclass(frozen=True)
@@ -42,7 +92,7 @@ class WorkerState:
 
 @dataclass(frozen=True)
 class EngineState:
-    """What the engine said last.
+    """What the engine reported last.
 
     Args:
         address: the scheduler's; None while the engine is down or still starting.
@@ -68,9 +118,9 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
     check_scheduler(os.environ.get(JOIN, ""))
     workspace = workspace or Workspace.open()
     files = EngineFiles(workspace.folder)
-    with one_sentence(workspace):
-        files.ask()
-    with _one:
+    with check_disk(workspace):
+        files.want()
+    with _starting:
         started = _started.get(workspace.folder)
         if is_locked(files.lock) or (started and started.poll() is None):
             return
@@ -91,12 +141,9 @@ def engine_state(*, workspace: Workspace | None = None) -> EngineState:
         if files.wanted.exists() and not workspace.read_only:
             ensure_engine(workspace=workspace)
         return EngineState(None)
-    said = read_json(files.note)
-    return EngineState(
-        said.get("address"),
-        tuple(WorkerState(**w) for w in said.get("workers", [])),
-        str(said.get("problem", "")),
-    )
+    note = read_json(files.note)
+    workers = tuple(WorkerState(**worker) for worker in note.get("workers", []))
+    return EngineState(note.get("address"), workers, str(note.get("problem", "")))
 
 
 def stop_engine(*, workspace: Workspace | None = None) -> None:
@@ -128,3 +175,66 @@ def stop_engine(*, workspace: Workspace | None = None) -> None:
     if started is not None:
         kill_group(started.pid)  # it may be about to take the lock
         started.wait()
+
+
+def check_scheduler(address: str) -> None:
+    """Refuse a scheduler that does not ask who connects; "" stands for the engine's own, which does.
+
+    Raises:
+        SettingError: its address is not ``tls://HOST:PORT``, and `UNGUARDED` is not "1".
+    """
+    if address and not address.startswith("tls://") and os.environ.get(UNGUARDED) != "1":
+        raise SettingError(
+            JOIN,
+            "be tls://HOST:PORT",
+            address,
+            "Without TLS, anyone who reaches the scheduler can run code on every machine of the cluster: start it with "
+            f"`crowdcore scheduler`. Where nobody else reaches the network, {UNGUARDED}=1 allows it.",
+        )
+
+
+def cluster_security(workspace: Workspace, address: str) -> Security | None:
+    """How to connect to a scheduler: with the cluster's key, or with what Dask's own configuration says.
+
+    Raises:
+        SettingError: the scheduler has no TLS, which has not been allowed.
+        DataError: there is no key.
+    """
+    import distributed
+
+    check_scheduler(address)
+    if not address.startswith("tls://"):
+        return None
+    own = distributed.Security(require_encryption=True)
+    if not os.environ.get(KEY) and own.tls_ca_file:  # type: ignore[attr-defined]
+        return own
+    pem = key_file(workspace)
+    if not pem.is_file():
+        raise DataError(
+            f"There is no key of the cluster at {pem}",
+            f"`crowdcore scheduler` makes it in a workspace that all machines share; else copy it and set {KEY}.",
+        )
+    return tls(pem)
+
+
+def key_file(workspace: Workspace) -> Path:
+    """Where the cluster's key is, or would be."""
+    return Path(os.environ.get(KEY) or workspace.folder / "engine" / "cluster.pem")
+
+
+def make_key(pem: Path) -> None:
+    """Write a private key and its certificate, valid for a year, that only their owner may read."""
+    from distributed import Security
+
+    key = Security.temporary()
+    pem.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with replacing(pem) as draft, os.fdopen(create_private(draft), "w") as file:
+        file.write(key.tls_scheduler_key + key.tls_scheduler_cert)
+
+
+def tls(pem: Path) -> Security:
+    """TLS in which both sides must hold the key."""
+    import distributed
+
+    ends = {f"tls_{role}_{part}": str(pem) for role in ("client", "scheduler", "worker") for part in ("cert", "key")}
+    return distributed.Security(require_encryption=True, tls_ca_file=str(pem), **ends)

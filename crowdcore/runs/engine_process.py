@@ -11,30 +11,35 @@ and keeps neither their order nor every slot busy (docs/design.md, `python -m be
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
+import shutil
 import signal
 import socket
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import crowdcore.core.garbage  # noqa: F401
 from crowdcore.core.errors import CrowdError
-from crowdcore.core.json_files import write_json
-from crowdcore.runs.cluster import CONCLUDING, JOIN, SLOT, cluster_security, tls
-from crowdcore.runs.engine import EngineState, WorkerState
-from crowdcore.runs.files import EngineFiles
-from crowdcore.runs.locks import is_in_place, locked
-from crowdcore.runs.patience import disk_problem, lock_problem
-from crowdcore.runs.schema import client_of
+from crowdcore.core.files import write_json
+from crowdcore.core.processes import is_alive, kill_group
+from crowdcore.runs import store
+from crowdcore.runs.engine import CONCLUDING, JOIN, SLOT, EngineFiles, EngineState, WorkerState, cluster_security, tls
+from crowdcore.runs.faults import disk_problem, lock_problem
+from crowdcore.runs.locks import Ending, Note, is_in_place, is_leased, leased, locked, read_note
+from crowdcore.runs.record import client_of
+from crowdcore.runs.run import TAG, Run, State, read_run
+from crowdcore.runs.supervise import SAVING, supervise
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
-    from crowdcore.runs.coordinator import Coordinator
-    from crowdcore.runs.run import Run
+    from crowdcore.runs.searching import Coordinator
 
 IDLE, SLOTS = "CROWDCORE_ENGINE_IDLE", "CROWDCORE_SLOTS"
 _BRIEFLY = 90.0  # seconds without work after which the engine ends: what it has loaded takes 800 MB
@@ -50,6 +55,8 @@ _QUIET = {  # runs are processes of their own: there is nothing here to measure 
     "distributed.worker.daemon": False,  # a daemon may not have children
     "distributed.worker.profile.enabled": False,
 }
+_FORGOTTEN = 60.0  # seconds after which a run whose creation MLflow never heard of is forgotten
+_GRACE = 5.0  # seconds that a child has to end after its supervisor did
 _log = logging.getLogger("crowdcore.engine")
 
 
@@ -68,7 +75,6 @@ class Engine:
     def __init__(self, workspace: Workspace, lock: int, stop: threading.Event) -> None:
         import dask
 
-        from crowdcore.runs.recovery import Reconciler
         from crowdcore.runs.worker_process import local_cluster
 
         dask.config.set(_QUIET)
@@ -86,7 +92,7 @@ class Engine:
         self._joined = time.monotonic()
         self._lock, self._wake, self._stop = lock, threading.Event(), stop
         self.answered = 0
-        """When what was answered last had been asked for."""
+        """When the work that was answered last had been requested."""
 
     def run(self) -> None:
         """Until told to stop, or idle for long."""
@@ -94,11 +100,11 @@ class Engine:
         try:
             while not self._is_over():
                 self._wake.clear()
-                asked = self._files.asked()
+                wanted = self._files.wanted_at()
                 problem = disk_problem(self._workspace.folder) or lock_problem(self._workspace) or self._step()
-                if asked != self.answered or self._handed or self._reconciler.unfinished:
+                if wanted != self.answered or self._handed or self._reconciler.unfinished:
                     busy = time.monotonic()
-                self.answered = asked
+                self.answered = wanted
                 self._report(problem)
                 own, n_workers = len(self._cluster.workers) if self._cluster else 0, len(self._workers)
                 idle = self._idle or (_LONG if n_workers > own else _BRIEFLY)
@@ -160,7 +166,7 @@ class Engine:
 
         One that has ended is let go at once: it may be resumed before the next round.
         """
-        from crowdcore.runs.coordinator import Coordinator
+        from crowdcore.runs.searching import Coordinator
 
         for run in waiting:
             if run.spec.search is not None:
@@ -195,8 +201,6 @@ class Engine:
     def _give(self, run: Run, worker: str, resource: str) -> None:
         import distributed
 
-        from crowdcore.runs.supervise import supervise
-
         future = self._client.submit(
             supervise,
             str(self._workspace.folder),
@@ -228,8 +232,8 @@ class Engine:
         with contextlib.suppress(OSError):  # of a full disk, `engine_state` knows by itself
             write_json(self._files.note, _me() | asdict(state))
             if self._reconciler.unfinished and not self.answered:
-                self._files.ask()
-            elif not self._reconciler.unfinished and self._files.asked() == self.answered:
+                self._files.want()
+            elif not self._reconciler.unfinished and self._files.wanted_at() == self.answered:
                 self._files.wanted.unlink(missing_ok=True)
                 self.answered = 0
 
@@ -237,7 +241,7 @@ class Engine:
         """Until somebody asks, a run ends, or time is up."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self._is_over():
-            if self._files.asked() != self.answered or self._wake.wait(_TICK):
+            if self._files.wanted_at() != self.answered or self._wake.wait(_TICK):
                 return
 
     def _disconnect(self) -> None:
@@ -259,6 +263,118 @@ class Engine:
             self._files.note.unlink(missing_ok=True)
 
 
+class Reconciler:
+    """Decides from the record and the leases alone what has to be done; may be stopped and started at any time.
+
+    Args:
+        workspace: whose runs.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._orphaned_since: dict[str, float] = {}
+        self.unfinished: set[str] = set()
+        """Runs that wait or go on."""
+
+    def waiting(self, handed: set[str]) -> list[Run]:
+        """The runs to hand over, in their order, after the record has been put right.
+
+        Args:
+            handed: ids of runs that a worker has been given, and of searches at work; they are left alone.
+        """
+        self._finish_creating()
+        live = [
+            run
+            for run in store.list_runs(states=["queued", "running"], workspace=self._workspace)
+            if self._workspace.run_folder(run.id).is_dir()
+        ]
+        self.unfinished = {run.id for run in live}
+        free = [run for run in live if run.id not in handed and self._is_free(run)]
+        is_over = functools.cache(self._is_over)  # trials of one search wait together
+        return sorted((run for run in free if self._is_queued(run, is_over)), key=self._turn)
+
+    def _finish_creating(self) -> None:
+        """Queue the runs whose creation was cut short after MLflow had recorded them; forget the others."""
+        for begun in (self._workspace.folder / "runs").glob(f"{store.BEGUN}*"):
+            if is_leased(begun):
+                continue
+            client, key = client_of(self._workspace), begun.name.removeprefix(store.BEGUN)
+            experiments = [e.experiment_id for e in client.search_experiments()]
+            found = client.search_runs(experiments, f"tags.`{TAG}key` = '{key}'")
+            run = read_run(found[0]) if found else None
+            if run and not self._workspace.run_folder(run.id).exists():
+                store.put_in_place(begun, run.id, run.spec, self._workspace)
+            elif begun.exists() and time.time() - begun.stat().st_mtime > _FORGOTTEN:  # its lease comes after it
+                shutil.rmtree(begun, ignore_errors=True)
+
+    def _turn(self, run: Run) -> tuple[bool, int, datetime]:
+        """What a run's place in the queue goes by; one that only has to make its checkpoint a result goes first."""
+        concludes = self._workspace.cancel_requested(run.id)
+        return not concludes, -run.spec.priority, run.created or datetime.min.replace(tzinfo=UTC)
+
+    def settle(self, run_id: str) -> None:
+        """Put one run's record right after its supervisor came back."""
+        with contextlib.suppress(CrowdError):
+            run = store.get_run(run_id, workspace=self._workspace)
+            if not run.has_ended and not is_leased(self._workspace.run_folder(run_id)):
+                self._is_queued(run, self._is_over)
+
+    def _is_free(self, run: Run) -> bool:
+        """Whether nobody works on the run; a child without a supervisor that does not end is ended."""
+        folder = self._workspace.run_folder(run.id)
+        if not is_leased(folder):
+            self._orphaned_since.pop(run.id, None)
+            return True
+        note = read_note(folder)
+        if note.host == socket.gethostname() and note.child and not is_alive(note.supervisor):
+            since = self._orphaned_since.setdefault(run.id, time.monotonic())
+            if time.monotonic() - since > _GRACE:
+                kill_group(note.child)
+        return False
+
+    def _is_queued(self, run: Run, is_over: Callable[[str], bool]) -> bool:
+        """Whether a run that nobody works on waits, once the record says what its note says."""
+        folder = self._workspace.run_folder(run.id)
+        if run.state == "queued" and self._due(run, read_note(folder), is_over)[0] == "queued":
+            return True
+        try:
+            with leased(folder, wait=0):
+                run = store.get_run(run.id, workspace=self._workspace)
+                if run.has_ended:
+                    return False
+                state, message = self._due(run, read_note(folder), self._is_over)
+                if state != run.state:
+                    store.set_state(run.id, state, message, workspace=self._workspace)
+                return state == "queued"
+        except BlockingIOError:  # somebody has just begun
+            return False
+
+    def _due(self, run: Run, note: Note, is_over: Callable[[str], bool]) -> tuple[State, str]:
+        """The state that a run should be in on which nobody works, and why."""
+        cancelled, ending = self._workspace.cancel_requested(run.id), note.outcome
+        if cancelled and ending.state == "queued" and self._workspace.has_checkpoint(run.id):
+            return "queued", SAVING
+        if ending is not Ending.CANCELLED and (cancelled or is_over(run.spec.parent)):
+            return "cancelled", "Cancelled while it waited." if cancelled else "Its search was ended."
+        if ending is Ending.FINISHED:
+            return "failed", "It ended without recording its result. Resume continues from its checkpoint."
+        if ending.state != "queued":
+            return ending.state, note.message
+        why = note.message.partition("\n")[0] or "Its worker was lost."
+        return "queued", f"{why} {_goes_on(run)}" if note.supervisor else ""
+
+    def _is_over(self, search: str) -> bool:
+        """Whether the search of a trial has ended, or is gone; "" is that of a run that is none."""
+        try:
+            return bool(search) and store.get_run(search, workspace=self._workspace).has_ended
+        except CrowdError:
+            return True
+
+
+def _goes_on(run: Run) -> str:
+    return f"It continues from its last checkpoint before epoch {run.epoch}." if run.epoch else "It begins again."
+
+
 def _me() -> dict[str, Any]:
     return {"pid": os.getpid(), "host": socket.gethostname()}
 
@@ -272,14 +388,14 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     answered = -1
-    while not stop.is_set() and answered != files.asked():  # asked for something while it was ending
+    while not stop.is_set() and answered != files.wanted_at():  # asked for something while it was ending
         try:
             with locked(files.lock, wait=0) as lock:
                 while disk_problem(workspace.folder) and not stop.wait(_LOOK):
                     pass
                 engine = Engine(workspace, lock, stop)
                 engine.run()
-                answered = engine.answered if files.lock.exists() else files.asked()  # without a folder, nobody asks
+                answered = engine.answered if files.lock.exists() else files.wanted_at()  # else nobody asks
         except (BlockingIOError, FileNotFoundError):  # there is another one, or no workspace any more
             return
 

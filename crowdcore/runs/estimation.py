@@ -1,41 +1,52 @@
-"""How long a run will take and how much memory: from earlier runs like it, else from a short trial."""
+"""How long a run will take and how much memory: from earlier runs like it, else from a short trial.
+
+``python -m crowdcore.runs.estimation PARENT`` is that trial: it reads a `RunSpec`, trains two epochs on growing parts
+of the tasks until some seconds have passed, and prints one line of JSON.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import crowdcore
+from crowdcore.core import processes
 from crowdcore.core.errors import CrowdError
-from crowdcore.core.json_files import read_json, write_json
-from crowdcore.data.catalogue import full_name
-from crowdcore.data.ratings import Labelled
-from crowdcore.runs.run import Run
-from crowdcore.runs.run_config import RunSpec
+from crowdcore.core.files import read_json, write_json
+from crowdcore.core.processes import RefusedError, run_module
+from crowdcore.data import CrowdDataset
+from crowdcore.data.catalogue import full_name, open_labels
+from crowdcore.learning.training.events import EpochEvent, Event
+from crowdcore.runs.run import Run, RunSpec
 from crowdcore.runs.store import list_runs
 from crowdcore.runs.workspace import Workspace
 
+if TYPE_CHECKING:
+    from crowdcore.data.ratings import Labelled
+    from crowdcore.data.rows import Rows
+
 _PATIENCE = 120  # seconds for a trial
-_REFUSED = 2  # exit code of a trial that says why
+_FIRST, _GROWTH = 512, 4  # tasks
+_BUDGET = 4.0  # seconds after which no larger part is tried
 
 
-class RefusedError(CrowdError):
-    """A trial was refused, as the run itself would be."""
-
-
-class UntoldError(CrowdError):
-    """A trial took too long to tell anything; the run itself may be started all the same."""
+class SlowTrialError(CrowdError):
+    """A trial took too long for an estimate; the run itself may be started all the same."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run will need.
+    """Time and memory of a run.
 
     Args:
         seconds: wall time of all seeds, from start to result.
@@ -49,10 +60,10 @@ class Estimate:
 
 
 def estimate(spec: RunSpec, dataset: Labelled, *, workspace: Workspace | None = None) -> Estimate:
-    """Time and memory of a run before it starts.
+    """Estimate time and memory of a run before it starts.
 
-    Earlier finished runs with the same settings, epochs and seeds aside, say best; otherwise a process of its own
-    trains two epochs on growing parts of the tasks for some seconds, once: the answer is kept in the workspace.
+    Earlier finished runs with the same settings, epochs and seeds aside, are the best basis; otherwise a process of its
+    own trains two epochs on growing parts of the tasks for some seconds, once: the answer is kept in the workspace.
 
     Args:
         spec: the run.
@@ -61,7 +72,7 @@ def estimate(spec: RunSpec, dataset: Labelled, *, workspace: Workspace | None = 
 
     Raises:
         RefusedError: the settings or the dataset are refused, as the run itself would be.
-        UntoldError: the trial took too long.
+        SlowTrialError: the trial took too long.
         CrowdError: the trial failed.
     """
     workspace = workspace or Workspace.open()
@@ -109,39 +120,172 @@ def _from_trial(spec: RunSpec, dataset: Labelled, workspace: Workspace) -> Estim
     )
     key = json.dumps([crowdcore.__version__, dataset.fingerprint, order.model_dump(mode="json")], sort_keys=True)
     kept = workspace.folder / "estimates" / f"{hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}.json"
-    found = read_json(kept)
-    if not found:
-        found = _measure(order, workspace)
-        write_json(kept, found)
-    epochs = spec.settings.get("epochs", found["epochs"])
-    part = "" if found["share"] == 1 else f" on {100 * found['share']:.1f} % of the tasks"
+    measured = read_json(kept)
+    if not measured:
+        measured = _try(order, workspace)
+        write_json(kept, measured)
+    epochs = spec.settings.get("epochs", measured["epochs"])
+    part = "" if measured["share"] == 1 else f" on {100 * measured['share']:.1f} % of the tasks"
     return Estimate(
-        found["startup_seconds"] + epochs * found["seconds_per_epoch"],
-        int(found["bytes"]),
+        measured["startup_seconds"] + epochs * measured["seconds_per_epoch"],
+        int(measured["bytes"]),
         f"From a trial of two epochs{part} on this machine.",
     )
 
 
-def _measure(order: RunSpec, workspace: Workspace) -> dict[str, float]:
+def _try(order: RunSpec, workspace: Workspace) -> dict[str, float]:
+    environment = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE"), **workspace.environment}
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "crowdcore.runs.dry_run", str(os.getpid())],
+        printed = run_module(
+            "crowdcore.runs.estimation",
+            str(os.getpid()),
             input=order.model_dump_json(),
-            capture_output=True,
-            text=True,
+            environment=environment,
             timeout=_PATIENCE,
-            check=False,
-            env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **workspace.environment},
         )
     except subprocess.TimeoutExpired as error:
-        raise UntoldError(
+        raise SlowTrialError(
             f"A trial of two epochs took longer than {_PATIENCE} s, so how long this will take is not known. It can be "
-            "started all the same, and Runs tells how far it is; a smaller network takes less."
+            "started all the same, and Runs shows its progress; a smaller network takes less."
         ) from error
-    last = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()[-1:]
-    if done.returncode == _REFUSED:
-        raise RefusedError(last[0])
-    if done.returncode != 0:
-        raise CrowdError(f"A trial of two epochs failed: {' '.join(last) or f'exit code {done.returncode}'}")
-    found: dict[str, float] = json.loads(last[0])
-    return found
+    except RefusedError:
+        raise
+    except CrowdError as error:
+        raise CrowdError(f"A trial of two epochs failed: {error}") from error
+    measured: dict[str, float] = json.loads(printed.strip().splitlines()[-1])
+    return measured
+
+
+@dataclass
+class _Clock:
+    """Times of the first two epochs of the first stack, had no other program used the processors."""
+
+    seconds: list[float] = field(default_factory=list)
+    replicas: int = 1
+    share: processes.ProcessorShare = field(default_factory=processes.ProcessorShare)
+
+    def listen(self, event: Event) -> None:
+        if isinstance(event, EpochEvent):
+            self.seconds.append(event.seconds * self.share.measure())
+            self.replicas = len(event.seeds)
+
+    def enough(self) -> bool:
+        return len(self.seconds) >= 2
+
+
+def measure(dataset: Labelled, method: str, settings: dict[str, Any], seeds: int, device: str) -> dict[str, float]:
+    """Time and memory of a run.
+
+    Args:
+        dataset: what it trains on.
+        method: its method.
+        settings: of trainer and method, without epochs.
+        seeds: how many.
+        device: where.
+
+    Returns:
+        ``seconds_per_epoch`` (all seeds), ``bytes``, ``epochs`` (when none are asked for), ``share`` of the tasks that
+        the trial has seen.
+    """
+    from crowdcore.learning import split_settings
+    from crowdcore.learning.api import method_for, train, usual_settings
+    from crowdcore.learning.trials import REPLICAS
+    from crowdcore.runs.train_process import peak_bytes
+
+    training, own = split_settings(found := method_for(dataset, method), {**usual_settings(dataset), **settings})
+    candidates = found.candidates
+    if candidates and not settings.get("chosen"):
+        shared = {k: v for k, v in settings.items() if k not in own.model_fields_set}
+        return _of_trials([measure(dataset, name, shared, REPLICAS, device) for name in candidates], seeds)
+    began, size = time.perf_counter(), _FIRST
+    while True:
+        part = _part(dataset, size)
+        clock = _Clock()
+        given = {**settings, "epochs": max(training.epochs, 2), "patience": None}
+        try:
+            train(part, method, seeds=seeds, device=device, on_event=clock.listen, should_stop=clock.enough, **given)
+        except CrowdError:  # a part may lack what the whole has
+            if size >= dataset.n_tasks:
+                raise
+        else:
+            if size >= dataset.n_tasks or time.perf_counter() - began > _BUDGET:
+                break
+        size *= _GROWTH
+    share = min(1.0, size / dataset.n_tasks)
+    row = math.prod(_inputs(dataset, training.backbone).shape[1:])
+    return {
+        "seconds_per_epoch": clock.seconds[-1] * math.ceil(seeds / clock.replicas) / share,
+        "bytes": peak_bytes(device) + 4 * row * round(dataset.n_tasks * (1 - share)),
+        "epochs": training.epochs,
+        "share": share,
+    }
+
+
+def _inputs(dataset: Labelled, backbone: str) -> Rows:
+    """What the network reads."""
+    from crowdcore.learning import backbones
+    from crowdcore.learning.training.inputs import input_rows
+
+    if isinstance(dataset, CrowdDataset):
+        return input_rows(dataset, backbones.wants_images(backbone))
+    assert dataset.features is not None
+    return dataset.features
+
+
+def _of_trials(parts: list[dict[str, float]], seeds: int) -> dict[str, float]:
+    """What it takes at most: to try all candidates, without a fold each time, and to train all of them."""
+    from crowdcore.learning.trials import FOLDS, REPLICAS
+
+    each = sum(part["seconds_per_epoch"] for part in parts)
+    most = {key: max(part[key] for part in parts) for key in ("bytes", "epochs")}
+    return {
+        "seconds_per_epoch": (FOLDS - 1 + math.ceil(seeds / REPLICAS)) * each,
+        **most,
+        "share": min(part["share"] for part in parts),
+    }
+
+
+def _part(dataset: Labelled, size: int) -> Labelled:
+    """The dataset with input for ``size`` of its tasks only, evenly chosen from all splits; sentences stay whole."""
+    from crowdcore.data.splitting import take_tasks
+
+    if size >= dataset.n_tasks:
+        return dataset
+    if isinstance(dataset, CrowdDataset) and dataset.of_words:
+        assert dataset.sentences is not None
+        n = max(1, round(size / dataset.n_tasks * len(dataset.sentences)))
+        chosen = np.linspace(0, len(dataset.sentences) - 1, n).astype(int)
+        return take_tasks(dataset, dataset.sentences.tasks(chosen))
+    keep = np.zeros(dataset.n_tasks, bool)
+    keep[np.linspace(0, dataset.n_tasks - 1, size).astype(int)] = True
+
+    def some(rows: Rows | None) -> Rows | None:
+        return None if rows is None else replace(rows, part_of=np.where(keep, rows.part_of, -1))
+
+    media = dataset.media and replace(dataset.media, images=some(dataset.media.images))
+    return replace(dataset, features=some(dataset.features), media=media)
+
+
+def main() -> None:
+    """Read, measure, print; other programs go first, and nothing goes on without the app."""
+    from crowdcore.learning.training.inputs import with_inputs
+
+    processes.give_way()
+    share = processes.ProcessorShare()
+    processes.end_with(int(sys.argv[1]))
+    spec = RunSpec.model_validate_json(sys.stdin.read())
+    try:
+        opened = open_labels(spec.dataset, accept=True, home=Workspace.open().folder)
+        dataset = with_inputs(opened, accept=True) if isinstance(opened, CrowdDataset) else opened
+        startup = processes.age() * share.measure()
+        measured = measure(dataset, spec.method, spec.settings, len(spec.seeds), spec.device)
+    except CrowdError as error:
+        print(error, file=sys.stderr)
+        sys.exit(processes.REFUSED)
+    print(json.dumps(measured | {"startup_seconds": startup}))
+
+
+if __name__ == "__main__":
+    import crowdcore.core.garbage
+
+    main()

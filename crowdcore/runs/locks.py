@@ -1,7 +1,8 @@
-"""Locks between processes. The system releases them when the last process that holds the open file is gone.
+"""Locks between processes, and the lease of a run: who works on it, and how its process ended.
 
-They are `fcntl.flock` rather than filelock's: a child inherits the lock of its run, so that it outlives its supervisor;
-filelock unlocks the file itself when one of its holders lets go, and keeps the descriptor private.
+The system releases a lock when the last process that holds the open file is gone. They are `fcntl.flock` rather than
+filelock's: a training process inherits the lock of its run, so that it outlives its supervisor; filelock unlocks the
+file itself when one of its holders releases it, and keeps the descriptor private.
 """
 
 from __future__ import annotations
@@ -9,21 +10,27 @@ from __future__ import annotations
 import fcntl
 import math
 import os
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
+
+from crowdcore.core.files import read_json, write_json
+from crowdcore.runs.run import State
 
 _TICK = 0.05  # seconds
 
 
 @contextmanager
 def locked(path: Path, wait: float = math.inf) -> Iterator[int]:
-    """Within: no other process holds the lock. Yields the file descriptor, which a child may inherit.
+    """Hold a lock that no other process holds. Yields its file descriptor, which a child may inherit.
 
     Args:
         path: a file, which is created and left there; its folder, too, but not the one around that.
-        wait: seconds for its holder to let go.
+        wait: seconds to wait for its holder.
 
     Raises:
         BlockingIOError: another process still holds it.
@@ -66,3 +73,121 @@ def is_in_place(path: Path, handle: int) -> bool:
         return os.path.samestat(path.stat(), os.fstat(handle))
     except OSError:
         return False
+
+
+class Ending(StrEnum):
+    """How the training of a run ended; its value is the word in the run's note.
+
+    Attributes:
+        state: of the run in the record; see `run.STATUS` for what MLflow calls that.
+        code: exit code of a training process that ended so.
+    """
+
+    state: State
+    code: int
+
+    def __new__(cls, word: str, state: State, code: int) -> Ending:
+        """With its two attributes."""
+        made = str.__new__(cls, word)
+        made._value_, made.state, made.code = word, state, code
+        return made
+
+    FINISHED = "ended", "finished", 0
+    FAILED = "failed", "failed", 1  # its message says why
+    CANCELLED = "cancelled", "cancelled", 3  # by request
+    LOST = "", "queued", 4  # without an outcome, or not yet: its supervisor is gone, another process trains it
+    STOPPED = "stopped", "queued", 5  # by the engine, to go on later; no process exits so
+
+    @classmethod
+    def of(cls, code: int | None) -> Ending:
+        """The ending behind an exit code; None and minus a signal are those of a process that was lost."""
+        lost = code is None or code < 0
+        return cls.LOST if lost else next((one for one in cls if one.code == code), cls.FAILED)
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a supervisor left about its run.
+
+    Args:
+        lost: how many processes of the run, training or supervising, died without an outcome since the last checkpoint.
+        progress: the checkpoints there were when the last one began; see `progress_of`.
+        supervisor: its process.
+        child: the process that trains; also its process group.
+        host: where both are.
+        outcome: how it ended; `Ending.LOST` while it goes on. A child that ended by itself has recorded it.
+        message: why; of a process that was lost, one line, and then the last ones of its log.
+    """
+
+    lost: int = 0
+    progress: str = ""
+    supervisor: int = 0
+    child: int = 0
+    host: str = ""
+    outcome: Ending = Ending.LOST
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The held lock of a run.
+
+    Args:
+        handle: file descriptor that the child inherits.
+    """
+
+    folder: Path
+    handle: int
+
+    def write(self, note: Note) -> None:
+        """Replace the note; a folder that was deleted meanwhile stays away."""
+        if self.folder.is_dir():
+            write_json(self.folder / "note.json", asdict(note))
+
+    def begin(self, child: int = 0) -> Note:
+        """Start a note of ours; what began before us and left no outcome counts as lost, unless a checkpoint came."""
+        before, progress = read_note(self.folder), progress_of(self.folder)
+        lost = before.lost if before.progress == progress else 0
+        lost += bool(before.supervisor and not before.outcome)
+        note = Note(lost, progress, os.getpid(), child, socket.gethostname())
+        self.write(note)
+        return note
+
+
+@contextmanager
+def leased(folder: Path, wait: float = 0.5) -> Iterator[Lease]:
+    """Hold the lease of a run: nobody else supervises, trains or ends it.
+
+    Args:
+        folder: of the run.
+        wait: seconds to wait for its holder.
+
+    Raises:
+        BlockingIOError: somebody still does.
+    """
+    with locked(folder / "lease", wait) as handle:
+        yield Lease(folder, handle)
+
+
+def is_leased(folder: Path) -> bool:
+    """Whether a process supervises or trains the run now."""
+    return is_locked(folder / "lease")
+
+
+def progress_of(folder: Path) -> str:
+    """The checkpoints of a run, as one string."""
+    return " ".join(sorted(str(path.relative_to(folder)) for path in folder.glob("checkpoint/**/epoch-*.safetensors")))
+
+
+def read_note(folder: Path) -> Note:
+    """What the last supervisor left; an empty note when there was none."""
+    try:
+        fields = read_json(folder / "note.json")
+        return Note(**fields | {"outcome": Ending(fields.get("outcome", ""))})  # type: ignore[call-arg]
+    except (TypeError, ValueError):  # what another version left
+        return Note()
+
+
+def forget_note(folder: Path) -> None:
+    """Count lost processes anew."""
+    (folder / "note.json").unlink(missing_ok=True)

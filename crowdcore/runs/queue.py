@@ -1,4 +1,4 @@
-"""Asking for runs: submit, cancel, go on, again with changes, sooner or later."""
+"""Submit, cancel, resume and repeat runs, and change their order."""
 
 from __future__ import annotations
 
@@ -7,19 +7,16 @@ from typing import Any
 
 from crowdcore.core.errors import DataError
 from crowdcore.runs import store
-from crowdcore.runs.cluster import JOIN, check_scheduler
-from crowdcore.runs.engine import ensure_engine
-from crowdcore.runs.files import EngineFiles
-from crowdcore.runs.lease import forget_note, leased
-from crowdcore.runs.patience import one_sentence
-from crowdcore.runs.run import TAG, Run
-from crowdcore.runs.run_config import RunSpec
-from crowdcore.runs.schema import client_of
+from crowdcore.runs.engine import JOIN, EngineFiles, check_scheduler, ensure_engine
+from crowdcore.runs.faults import check_disk
+from crowdcore.runs.locks import forget_note, leased
+from crowdcore.runs.record import client_of
+from crowdcore.runs.run import TAG, Run, RunSpec
 from crowdcore.runs.workspace import Workspace
 
 
 def submit(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
-    """Record a run as queued; the engine, started where there is none, takes it as soon as it can.
+    """Queue a run; the engine, started where there is none, takes it as soon as it can.
 
     Raises:
         SettingError: the engine is to join a cluster without TLS.
@@ -27,8 +24,8 @@ def submit(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
     workspace = workspace or Workspace.open()
     check_scheduler(os.environ.get(JOIN, ""))
     client_of(workspace)  # says what is wrong with it before anything is written
-    with one_sentence(workspace):
-        EngineFiles(workspace.folder).ask()  # whoever looks starts an engine, should we die on the way
+    with check_disk(workspace):
+        EngineFiles(workspace.folder).want()  # whoever looks starts an engine, should we die on the way
         run = store.create(spec, workspace=workspace)
     ensure_engine(workspace=workspace)
     return run
@@ -47,7 +44,7 @@ def cancel(run_id: str, *, now: bool = False, workspace: Workspace | None = None
     run = store.get_run(run_id, workspace=workspace)
     if run.has_ended:
         return
-    with one_sentence(workspace):
+    with check_disk(workspace):
         workspace.request_cancel(run_id, now=now)
     try:
         with leased(workspace.run_folder(run_id), wait=0.2):  # nobody has begun, and nobody will
@@ -73,7 +70,7 @@ def resume(run_id: str, *, workspace: Workspace | None = None) -> Run:
     store.get_run(run_id, workspace=workspace)
     folder = workspace.run_folder(run_id)
     try:
-        with one_sentence(workspace), leased(folder, wait=5):
+        with check_disk(workspace), leased(folder, wait=5):
             run = store.get_run(run_id, workspace=workspace)
             if run.state not in {"failed", "cancelled"}:
                 raise DataError(f"Run {run_id} is {run.state}", "Only failed and cancelled runs can be resumed.")

@@ -1,9 +1,8 @@
-"""`Recorder`: writes what a training run tells to the record, from a thread of its own, and loses nothing."""
+"""`Recorder`: writes the events of a training run to the record, from a thread of its own, and loses nothing."""
 
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import threading
 import time
@@ -13,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from crowdcore.core import forkserver
+from crowdcore.core.processes import ProcessorShare
 from crowdcore.core.types import FloatArray
 from crowdcore.learning.training.events import Event, NoteEvent
-from crowdcore.runs.lease import Ending
-from crowdcore.runs.schema import client_of
+from crowdcore.runs.locks import Ending
+from crowdcore.runs.record import client_of
 from crowdcore.runs.store import log_progress
-from crowdcore.runs.usage import Processors
 from crowdcore.runs.workspace import Workspace
 
 _EVERY = 1.0  # seconds between two batches
@@ -38,7 +38,7 @@ class Recorder:
         self._pending: list[tuple[str, float, int, int]] = []  # metric, value, milliseconds, epoch
         self._progress: dict[str, Any] = {}
         self._written: dict[str, Any] = {}  # the progress that the record has; a first stage has nothing else to write
-        self._processors, self._crowded, self._looked = Processors(), False, time.monotonic()
+        self._share, self._crowded, self._looked = ProcessorShare(), False, time.monotonic()
         self._lock, self._ending = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
         self._failing = False
@@ -66,7 +66,7 @@ class Recorder:
             return
         self._take(event.epoch, event.seeds, event.metrics)
         if time.monotonic() - self._looked > _LOOK:
-            self._crowded, self._looked = self._processors.share() < _CROWDED, time.monotonic()
+            self._crowded, self._looked = self._share.measure() < _CROWDED, time.monotonic()
         with self._lock:
             self._progress = {
                 "epoch": event.epoch,
@@ -133,16 +133,10 @@ class Recorder:
 
     def _watch(self) -> None:
         self.deleted = self.deleted or not self._workspace.run_folder(self._run_id).exists()
-        if self._orphaned_since is None and worker_is_gone():
+        if self._orphaned_since is None and forkserver.caller_is_gone():
             self._orphaned_since = time.monotonic()
         if self._orphaned_since is not None and time.monotonic() - self._orphaned_since > _GRACE:
             os._exit(Ending.LOST.code)  # the last checkpoint stays
-
-
-def worker_is_gone() -> bool:
-    """Whether this process was started by a worker that lives no more."""
-    worker = multiprocessing.parent_process()
-    return worker is not None and not worker.is_alive()
 
 
 def spread(name: str, values: Sequence[float]) -> dict[str, float]:
@@ -157,12 +151,12 @@ def checkpointed(folder: Path) -> list[tuple[list[int], dict[str, FloatArray]]]:
     """Seeds and per-epoch history of every stack in a checkpoint folder; training itself says when one is broken."""
     from crowdcore.learning.training.checkpoint import read_checkpoint
 
-    found = []
+    stacks = []
     for stack in sorted(folder.glob("*/")):
         whole, _ = read_checkpoint(stack)
         if whole is not None:
             metadata, tensors = whole
             seeds = [seed for _, seed in json.loads(metadata["identity"])["replicas"]]
             history = {k.removeprefix("history."): v.numpy() for k, v in tensors.items() if k.startswith("history.")}
-            found.append((seeds, history))
-    return found
+            stacks.append((seeds, history))
+    return stacks

@@ -1,18 +1,124 @@
-"""`Run`: what the record says of one run, as plain values."""
+"""`RunSpec`: what a run is to compute; `SearchPlan`: what a search varies; `Run`: what the record says of a run."""
 
 from __future__ import annotations
 
 import json
+import math
+import shlex
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
+from pydantic import Field, field_validator
+
+from crowdcore.core.errors import SettingError
+from crowdcore.core.settings import Settings
+from crowdcore.core.spelling import spell_options
+from crowdcore.learning.selection_score import SCORES, SelectionScore
 from crowdcore.learning.training.events import epoch_words
-from crowdcore.runs.run_config import RunSpec
 
 if TYPE_CHECKING:
     import mlflow.entities
+
+_GRID = 10  # points of a continuous range in a grid
+
+
+class Range(Settings):
+    """Numbers between two bounds, both included."""
+
+    low: float = Field(description="Smallest value.")
+    high: float = Field(description="Largest value.")
+    log: bool = Field(default=False, description="Search its logarithm.")
+    integer: bool = Field(default=False, description="Whole numbers only.")
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise SettingError("high", f"be above `low`, which is {self.low:g}", self.high)
+        if self.log and self.low <= 0:
+            raise SettingError("low", "be positive where the logarithm is searched", self.low)
+
+    def points(self) -> list[float]:
+        """Its values in a grid: all whole numbers of a short range, else evenly spaced ones."""
+        if self.integer and self.high - self.low < _GRID:
+            return [float(v) for v in range(round(self.low), round(self.high) + 1)]
+        shares = [k / (_GRID - 1) for k in range(_GRID)]
+        if self.log:
+            points = [self.low * (self.high / self.low) ** share for share in shares]
+        else:
+            points = [self.low + (self.high - self.low) * share for share in shares]
+        return sorted({float(round(p)) for p in points}) if self.integer else points
+
+
+class Choice(Settings):
+    """One of several values."""
+
+    values: tuple[str | bool | int | float | None, ...] = Field(min_length=1, description="To choose from.")
+
+
+class SearchPlan(Settings):
+    """How settings are searched for the best validation score."""
+
+    space: dict[str, Range | Choice] = Field(min_length=1, description="Setting -> its values.")
+    trials: int = Field(default=20, ge=1, description="Runs at most; a grid ends sooner when it is exhausted.")
+    sampler: Literal["tpe", "grid", "random"] = Field(default="tpe", description="How to choose the next settings.")
+    score: Literal["valid_accuracy", "valid_span_f1", "valid_rmse"] = Field(
+        default="valid_accuracy", description="What trials are compared by."
+    )
+    seed: int = Field(default=0, ge=0, description="Of the sampler.")
+    parallel: int = Field(default=0, ge=0, description="Trials at once; 0: as many as the engine has slots.")
+
+    @property
+    def selection(self) -> SelectionScore:
+        """What trials are compared by."""
+        return SCORES[self.score]
+
+    def grid(self) -> dict[str, list[Any]]:
+        """Setting -> its values in a grid."""
+        return {
+            name: list(part.values) if isinstance(part, Choice) else part.points() for name, part in self.space.items()
+        }
+
+
+class RunSpec(Settings):
+    """One training run: dataset, method, settings and seeds."""
+
+    dataset: str = Field(min_length=1, description="Name of a dataset, or a path to one.")
+    fingerprint: str = Field(
+        default="", description="Content hash that the dataset must have; empty: whatever is there."
+    )
+    method: str = Field(min_length=1, description="Name of a learning method.")
+    settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the trainer and of the method.")
+    seeds: tuple[int, ...] = Field(default=(0,), min_length=1, description="One replica for each.")
+    device: str = Field(default="auto", description="auto, cpu, cuda or cuda:N.")
+    priority: int = Field(default=0, description="Higher goes first.")
+    accept: bool = Field(default=False, description="Leave out tasks whose image or text cannot be used.")
+    group: str = Field(default="", description="Runs that were started together share it.")
+    parent: str = Field(default="", description="The search that this run is a trial of.")
+    search: SearchPlan | None = Field(default=None, description="A search, whose trials are runs; empty: one run.")
+
+    @field_validator("seeds")
+    @classmethod
+    def _different(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        if min(seeds) < 0 or len(set(seeds)) < len(seeds):
+            raise ValueError("Seeds must be different non-negative numbers")
+        return seeds
+
+
+def command_line(spec: RunSpec) -> str:
+    """``crowdcore train …``, which computes a run again without the record; what reading drops is accepted."""
+    words = ["crowdcore", "train", spec.dataset, "--method", spec.method]
+    if spec.seeds == tuple(range(len(spec.seeds))):
+        words += ["--seeds", str(len(spec.seeds))]
+    else:
+        words += [word for seed in spec.seeds for word in ("--seed", str(seed))]
+    if spec.device != "auto":
+        words += ["--device", spec.device]
+    for name, value in spec.settings.items():
+        words += ["--epochs", str(value)] if name == "epochs" else ["--set", *spell_options({name: value})]
+    return shlex.join([*words, "--accept"])
+
 
 Words: TypeAlias = Callable[[Mapping[str, Any], str], list[str]]
 Title: TypeAlias = Callable[[str, str], str]
@@ -60,9 +166,9 @@ class Run:
         scores: last known means over seeds, such as ``test_accuracy`` and ``test_accuracy_std``; with a result also
             ``test_accuracy_selected``, ``…_last``, ``…_best``, ``valid_accuracy_selected`` and their ``…_std``.
         has_result: whether `result` has something to give.
-        name: what somebody has called it; "" when nobody has.
-        note: what somebody has written about it.
-        tags: words that somebody has put on it, in their order.
+        name: given by a user; "" when none was.
+        note: written by a user.
+        tags: given by users, in their order.
         parameters: every setting of trainer and method as used, as text; empty until training has begun.
         validated_on: which labels its validation accuracy compares with, in words; "" until it has a result.
     """
@@ -90,8 +196,8 @@ class Run:
 
     @property
     def title(self) -> str:
-        """What it is called, else its method and what differs from the defaults."""
-        return self.name or described(self.spec)
+        """Its name, else its method and what differs from the defaults."""
+        return self.name or describe_spec(self.spec)
 
     @property
     def at(self) -> str:
@@ -114,7 +220,7 @@ class Run:
 
 
 def read_run(entry: mlflow.entities.Run) -> Run | None:
-    """MLflow's record of a run; None when it is not one of ours, or its tags were broken by hand."""
+    """Read MLflow's record of a run; None when it is not one of ours, or its tags were broken by hand."""
     tags: dict[str, str] = entry.data.tags
     try:
         spec = RunSpec(**json.loads(tags[f"{TAG}spec"]))
@@ -129,7 +235,7 @@ def read_run(entry: mlflow.entities.Run) -> Run | None:
         state=state,
         message=" ".join(filter(None, (tags.get(f"{TAG}message", ""), crowded))),
         epoch=progress.get("epoch", 0),
-        epochs=progress.get("epochs", 0) or _asked(spec),
+        epochs=progress.get("epochs", 0) or (epochs if isinstance(epochs := spec.settings.get("epochs"), int) else 0),
         first_stage=tuple(first) if (first := progress.get("first_stage")) else None,
         done=1.0 if state == "finished" else progress.get("done", 0.0),
         remaining=progress.get("remaining") if state == "running" else None,
@@ -174,7 +280,7 @@ def value_in_words(value: object) -> str:
     return ", ".join(f"{name} {inner}" for name, inner in value.items()) if isinstance(value, Mapping) else str(value)
 
 
-def described(spec: RunSpec, words: Words = plain_words, title: Title = plain_title) -> str:
+def describe_spec(spec: RunSpec, words: Words = plain_words, title: Title = plain_title) -> str:
     """Method and what differs from its defaults, what is searched first.
 
     Args:
@@ -182,15 +288,10 @@ def described(spec: RunSpec, words: Words = plain_words, title: Title = plain_ti
         words: makes a phrase of each setting of a method.
         title: what to call a setting of a method.
     """
-    said = words(spec.settings, spec.method)
+    phrases = words(spec.settings, spec.method)
     if spec.search is not None:
-        said = [f"search of {', '.join(title(name, spec.method) for name in spec.search.space)}", *said]
-    return " · ".join([spec.method, *said])
-
-
-def _asked(spec: RunSpec) -> int:
-    epochs = spec.settings.get("epochs", 0)
-    return epochs if isinstance(epochs, int) else 0
+        phrases = [f"search of {', '.join(title(name, spec.method) for name in spec.search.space)}", *phrases]
+    return " · ".join([spec.method, *phrases])
 
 
 def _when(milliseconds: int | None) -> datetime | None:
@@ -202,3 +303,39 @@ def _tagged(tags: Mapping[str, str], name: str) -> datetime | None:
         return datetime.fromisoformat(tags[TAG + name])
     except (KeyError, ValueError):
         return None
+
+
+class Measure(NamedTuple):
+    """A metric by which runs are judged.
+
+    Args:
+        name: without split and epoch.
+        words: its title.
+        share: whether it is between 0 and 1 and written in per cent.
+    """
+
+    name: str
+    words: str
+    share: bool = True
+
+    def format_mean(self, value: float) -> str:
+        """A single number."""
+        return self.format({"": value}, "")
+
+    def format(self, scores: Mapping[str, float], score: str) -> str:
+        """A score as mean ± standard deviation over seeds; "–" where it is not known."""
+        mean, std = scores.get(score, float("nan")), scores.get(f"{score}_std", float("nan"))
+        scale, digits, unit = (100, 1, " %") if self.share else (1, 4, "")
+        if mean != mean:
+            return "–"
+        spread = "" if std != std else f" ± {scale * std:.{digits}f}"
+        return f"{scale * mean:.{digits}f}{spread}{unit}"
+
+
+_MEASURES = (Measure("rmse", "RMSE", share=False), Measure("span_f1", "span F1"), Measure("accuracy", "accuracy"))
+
+
+def leading(scores: Mapping[str, float]) -> Measure | None:
+    """The main measure of a run with these scores of its test or validation split; None without any."""
+    names = {name.partition("_")[2] for name in scores if name.startswith(("test_", "valid_"))}
+    return next((m for m in _MEASURES if any(name.startswith(m.name) for name in names)), None)

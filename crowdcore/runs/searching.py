@@ -1,22 +1,50 @@
-"""Searching settings: one record for the search, one run for every trial, judged on the validation split."""
+"""Searching settings: one record for the search, one run for every trial, judged on the validation split.
+
+A search goes on within the engine, which tells Optuna the results of trials and asks it for the next ones. It needs no
+process: its study, a journal in its folder, and the runs of its trials say where it stands, so each step may be the
+last. Optuna's `ask` and `tell` rather than its loop, which counts trials of a process that was killed as failed (or,
+with a retry callback, evaluates them a second time), whereas their runs go on here.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import math
+import time
+import traceback
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import CrowdError, DataError, SettingError, need_extra
+from crowdcore.core.settings import FormField, form_fields
 from crowdcore.data.catalogue import open_labels
-from crowdcore.learning.selection_score import selection_score
+from crowdcore.learning.learners import Kind, about_method, read_method
+from crowdcore.learning.selection_score import SelectionScore, selection_score
+from crowdcore.learning.settings import TrainSettings
 from crowdcore.runs import store
-from crowdcore.runs.queue import submit
-from crowdcore.runs.run import Run
-from crowdcore.runs.run_config import RunSpec
-from crowdcore.runs.space import Choice, Range, SearchPlan
-from crowdcore.runs.study import RUN, open_study
+from crowdcore.runs.faults import may_pass, redact
+from crowdcore.runs.queue import resume, submit
+from crowdcore.runs.run import Choice, Range, Run, RunSpec, SearchPlan, State
 from crowdcore.runs.workspace import Workspace
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial, Trial
+
+RUN = "run"
+"""User attribute of a trial: the run behind it."""
+_NAME = "search"
+_HOPELESS = 3  # first trials that all fail
+# Settings that say how to judge or where to compute, not what to learn.
+_FIXED = {"backbone", "backbone_settings", "select_on", "holdout"}
+_FIXED |= {"standardise", "deterministic", "precision", "epochs", "patience"}
+_OF_CLASSES = {"names", "augment"}
+_PAPERS = {"embedding": (20, 80), "regularisation": (1e-6, 1e-4), "strength": (1e-3, 1e-1), "lr": (1e-4, 1e-2)}
 
 
 def search(
@@ -29,7 +57,7 @@ def search(
     parallel: int = 0,
     workspace: Workspace | None = None,
 ) -> Run:
-    """Look for the settings with the best validation score; the test split is not used.
+    """Search the settings with the best validation score; the test split is not used.
 
     Of classes the score is accuracy, of tags the F1 of spans, of ratings the RMSE.
 
@@ -108,3 +136,281 @@ def _plan(search_id: str, workspace: Workspace) -> SearchPlan:
     if plan is None:
         raise DataError(f"Run {search_id} is not a search")
     return plan
+
+
+def searchable(line: str, kind: Kind = "classes") -> dict[str, Range | Choice]:
+    """Settings of the method and the trainer that can be varied, the method's first."""
+    method, _ = read_method(line, kind)
+    fixed = _FIXED | (_OF_CLASSES if kind == "ratings" else set())
+    trained = {name: field for name, field in form_fields(TrainSettings).items() if name not in fixed}
+    ranges = {name: _range(field) for name, field in {**about_method(method, kind).fields, **trained}.items()}
+    return {name: values for name, values in ranges.items() if values is not None}
+
+
+def usually_searched(line: str, kind: Kind = "classes") -> dict[str, Range | Choice]:
+    """Those of `searchable` that the papers choose on the validation split."""
+    return {name: values for name, values in searchable(line, kind).items() if name in _PAPERS}
+
+
+def _range(field: FormField) -> Range | Choice | None:
+    """Values to try, or None for a setting that is text, a list, or empty by default."""
+    if field.choices:
+        return Choice(values=field.choices)
+    if field.kind == "boolean":
+        return Choice(values=(False, True))
+    if field.kind not in {"integer", "number"} or field.optional:
+        return None
+    default, integer = float(field.default), field.kind == "integer"
+    low, high = _PAPERS.get(field.name, (default, default))
+    if not low <= default <= high or low == high:  # another setting of that name, or one of ratings
+        low, high = _around(default, field)
+    return Range(low=low, high=high, log=low > 0 and high >= 20 * low, integer=integer)
+
+
+def _around(value: float, field: FormField) -> tuple[float, float]:
+    """A tenth to ten times the default, within its bounds."""
+    smallest, largest = field.low or 0.0, field.high
+    if field.kind == "integer":
+        return max(smallest, value // 4), max(value * 4, smallest + 1)
+    if largest is not None:
+        return smallest + 0.05 * (largest - smallest), smallest + 0.95 * (largest - smallest)
+    return (value / 10, value * 10) if value else (1e-5, 1e-1)
+
+
+def open_study(folder: Path, plan: SearchPlan | None = None) -> Study | None:
+    """The study of a search.
+
+    Args:
+        folder: of the search's run.
+        plan: to make it where there is none yet, and to choose its next trials.
+
+    Returns:
+        None where there is none and no plan.
+    """
+    try:
+        import optuna
+        from optuna.storages.journal import JournalFileBackend
+    except ModuleNotFoundError as error:
+        raise need_extra("Searching settings", "optuna") from error
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    journal = folder / "search.journal"
+    if plan is None and not journal.exists():
+        return None
+    if plan is not None:
+        _cut_to_whole_lines(journal)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what it calls experimental we have tested
+        storage = optuna.storages.JournalStorage(JournalFileBackend(str(journal)))
+        if plan is None:
+            with contextlib.suppress(KeyError):
+                return optuna.load_study(study_name=_NAME, storage=storage)
+            return None
+        made = optuna.create_study(
+            study_name=_NAME,
+            storage=storage,
+            direction="minimize" if plan.selection.lowest else "maximize",
+            load_if_exists=True,
+        )
+        made.sampler = _sampler(plan, len(made.trials))
+    return made
+
+
+def _cut_to_whole_lines(journal: Path) -> None:
+    """Drop what a full disk left of a line."""
+    if journal.exists():
+        content = journal.read_bytes()
+        if content and not content.endswith(b"\n"):
+            journal.write_bytes(content[: content.rfind(b"\n") + 1])
+
+
+def _sampler(plan: SearchPlan, already: int) -> Any:
+    from optuna import samplers
+
+    seed = plan.seed + already  # a search that goes on does not repeat its first draws
+    if plan.sampler == "grid":
+        grid = samplers.GridSampler(plan.grid(), seed=plan.seed)  # the point of a trial follows from its number
+        grid.after_trial = lambda *_: None  # type: ignore[method-assign]  # it would stop Optuna's own loop
+        return grid
+    if plan.sampler == "tpe":
+        return samplers.TPESampler(seed=seed, constant_liar=True, n_startup_trials=min(10, max(1, plan.trials // 3)))
+    return samplers.RandomSampler(seed=seed)
+
+
+def distributions(plan: SearchPlan) -> dict[str, BaseDistribution]:
+    """What Optuna draws from."""
+    from optuna import distributions as d
+
+    def one(part: Range | Choice) -> BaseDistribution:
+        if isinstance(part, Choice):
+            return d.CategoricalDistribution(part.values)
+        if part.integer:
+            return d.IntDistribution(round(part.low), round(part.high), log=part.log)
+        return d.FloatDistribution(part.low, part.high, log=part.log)
+
+    return {name: one(part) for name, part in plan.space.items()}
+
+
+class Coordinator:
+    """One search, from where its study stands.
+
+    Args:
+        run: its record.
+        plan: of it.
+        workspace: of it and its trials.
+    """
+
+    def __init__(self, run: Run, plan: SearchPlan, workspace: Workspace) -> None:
+        self._run, self._plan, self._workspace = run, plan, workspace
+        self._study: Study | None = None
+        self._began, self._reported = time.monotonic(), 0
+        points = math.prod(map(len, plan.grid().values())) if plan.sampler == "grid" else plan.trials
+        self._total = min(plan.trials, points)
+
+    def step(self, slots: int) -> bool:
+        """Collect trials that have ended and start others; what cannot pass by itself ends the search.
+
+        Args:
+            slots: runs that the engine can have at once.
+
+        Returns:
+            Whether the search goes on. One that has ended may be resumed at any time, by a new `Coordinator`.
+        """
+        try:
+            recorded = self._recorded()  # before the flag, which comes before any of its trials is cancelled with it
+            if self._workspace.cancel_requested(self._run.id):
+                return self._end("cancelled", f"Cancelled after {self._reported} trials.")
+            if self._study is None:
+                self._study = self._take_up(recorded)
+                return True
+            return self._go_on(self._study, recorded, self._plan.parallel or max(1, slots))
+        except Exception as error:
+            if may_pass(error):
+                raise
+            self._log(traceback.format_exc())
+            return self._end("failed", str(error))
+
+    def _take_up(self, recorded: Mapping[str, Run]) -> Study:
+        """Begin, or go on with the trials of an engine that was killed, or of a search that was cancelled."""
+        from optuna.trial import Trial
+
+        study = open_study(self._workspace.run_folder(self._run.id), self._plan)
+        assert study is not None
+        store.set_state(self._run.id, "running", workspace=self._workspace)
+        known = {trial.user_attrs.get(RUN) for trial in study.trials}
+        unknown = [run for run in recorded.values() if run.id not in known]
+        for trial in _in_state(study, "RUNNING"):
+            if RUN not in trial.user_attrs:  # killed between drawing its settings and noting its run
+                again = Trial(study, trial._trial_id)
+                for name, distribution in distributions(self._plan).items():
+                    again._suggest(name, distribution)  # what was drawn already stays
+                self._start(again, unknown)
+            elif (run := recorded.get(trial.user_attrs[RUN])) and run.state == "cancelled":
+                resume(run.id, workspace=self._workspace)
+        return study
+
+    def _go_on(self, study: Study, recorded: Mapping[str, Run], parallel: int) -> bool:
+        for trial in _in_state(study, "RUNNING"):
+            self._collect(study, trial, recorded.get(trial.user_attrs[RUN]))
+        running, failed = len(_in_state(study, "RUNNING")), len(_in_state(study, "FAIL"))
+        values = [trial.value for trial in study.trials if trial.value is not None]
+        if not values and not running and failed >= _HOPELESS:
+            return self._end("failed", f"The first trials failed. {_last_failure(recorded)}")
+        while running < parallel and len(study.trials) < self._total:
+            self._start(study.ask(distributions(self._plan)), [])
+            running += 1
+        self._report(values, failed)
+        if running:
+            return True
+        if values:
+            best = study.best_trial
+            chosen = ", ".join(f"{name} {_in_words(value)}" for name, value in best.params.items())
+            return self._end("finished", f"Best {self._plan.selection.words} {best.value:.4f}: {chosen}.")
+        return self._end("failed", f"No trial has a result. {_last_failure(recorded)}")
+
+    def _recorded(self) -> dict[str, Run]:
+        """The runs of its trials that were not deleted, newest first."""
+        return {run.id: run for run in store.list_runs(parent=self._run.id, workspace=self._workspace)}
+
+    def _start(self, trial: Trial, recorded: list[Run]) -> None:
+        """Give a trial its run: the recorded one with its settings, else a new one."""
+        settings = {**self._run.spec.settings, **trial.params}
+        run = next((run for run in recorded if run.spec.settings == settings), None)
+        if run is None:
+            own = {"settings": settings, "search": None, "parent": self._run.id}
+            run = submit(self._run.spec.model_copy(update=own), workspace=self._workspace)
+        else:
+            recorded.remove(run)
+        trial.set_user_attr(RUN, run.id)
+        self._log(f"Trial {trial.number}: {trial.params}")
+
+    def _collect(self, study: Study, trial: FrozenTrial, run: Run | None) -> None:
+        """Tell the study the score of a trial's run, once it has ended."""
+        from optuna.trial import TrialState
+
+        if run is not None and not run.has_ended:
+            return
+        score = self._plan.selection
+        try:
+            value = _reached(run, score)
+        except CrowdError as error:
+            study.tell(trial.number, state=TrialState.FAIL)
+            self._log(f"Trial {trial.number} failed: {error}")
+        else:
+            study.tell(trial.number, value)
+            self._log(f"Trial {trial.number}: {score.words} {value:.4f}")
+
+    def _report(self, values: list[float], failed: int) -> None:
+        """Record how many trials have ended, and the score of the best of them."""
+        ended = len(values) + failed
+        if ended == self._reported:
+            return
+        each = (time.monotonic() - self._began) / ended
+        progress = {
+            "epoch": ended,
+            "epochs": self._total,
+            "done": ended / self._total,
+            "remaining": each * (self._total - ended),
+        }
+        at = round(1000 * time.time())
+        score = self._plan.selection
+        best = [(f"best_{score.metric}", max(values, key=score.better), at, ended)] if values else []
+        store.log_progress(self._run.id, progress, best, workspace=self._workspace)
+        self._reported = ended
+
+    def _end(self, state: State, message: str) -> Literal[False]:
+        """Record that the search has ended; it does not go on."""
+        self._log(message)
+        store.set_state(self._run.id, state, message, workspace=self._workspace)
+        return False
+
+    def _log(self, text: str) -> None:
+        with (self._workspace.run_folder(self._run.id) / "log.txt").open("a", encoding="utf-8") as log:
+            log.write(f"{redact(text)}\n")
+
+
+def _reached(run: Run | None, score: SelectionScore) -> float:
+    """The validation score of a trial's run that has ended.
+
+    Raises:
+        CrowdError: it was deleted, failed, was cancelled by itself, or has no such score.
+    """
+    if run is None:
+        raise CrowdError("Its run was deleted.")
+    if run.state != "finished":
+        raise CrowdError(run.message)
+    if score.recorded not in run.scores:
+        raise CrowdError(f"There is no {score.words}: a search needs `select_on` or `holdout`.")
+    return run.scores[score.recorded]
+
+
+def _in_state(study: Study, name: str) -> list[FrozenTrial]:
+    return [trial for trial in study.trials if trial.state.name == name]
+
+
+def _last_failure(recorded: Mapping[str, Run]) -> str:
+    return next((run.message.partition("\n")[0] for run in recorded.values() if run.state == "failed"), "")
+
+
+def _in_words(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

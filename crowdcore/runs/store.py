@@ -1,4 +1,4 @@
-"""The record of runs, kept by MLflow: one experiment per dataset, one MLflow run per run."""
+"""The record of runs, kept by MLflow: one experiment per dataset, one MLflow run per run; names, notes and tags."""
 
 from __future__ import annotations
 
@@ -15,16 +15,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from crowdcore.core.errors import DataError, missing_extra
-from crowdcore.core.json_files import write_json
+from crowdcore.core.errors import DataError, SettingError, missing_extra
+from crowdcore.core.files import write_json
 from crowdcore.data.catalogue import full_name
-from crowdcore.runs.lease import is_leased, leased
-from crowdcore.runs.record import ask
-from crowdcore.runs.record_errors import RecordError
-from crowdcore.runs.redaction import redact
-from crowdcore.runs.run import ENDED, NAME, STATES, STATUS, TAG, Run, State, default_name, is_spread, read_run
-from crowdcore.runs.run_config import RunSpec
-from crowdcore.runs.schema import client_of, connect, experiment_name, experiment_of, is_new, local_folder
+from crowdcore.runs.faults import RecordError, redact
+from crowdcore.runs.locks import is_leased, leased
+from crowdcore.runs.record import ask, client_of, connect, experiment_name, experiment_of, is_new, local_folder
+from crowdcore.runs.run import (
+    ENDED,
+    NAME,
+    NOTE,
+    STATES,
+    STATUS,
+    TAG,
+    Run,
+    RunSpec,
+    State,
+    default_name,
+    is_spread,
+    read_run,
+)
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -36,6 +46,7 @@ in a run's folder that has what the record said of it last."""
 _LEAVING = 10.0  # seconds that the process of a run may take to leave once the run has ended
 _MESSAGE = 4000  # characters; MLflow takes 8,000 in a tag
 _MOST = 50_000  # runs read at once
+_NAME, _NOTE, _TAG = 120, 4000, 40  # characters at most
 
 
 def create(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
@@ -74,15 +85,15 @@ def put_in_place(begun: Path, run_id: str, spec: RunSpec, workspace: Workspace) 
     from mlflow.entities import Param
 
     client = client_of(workspace)
-    told = {"dataset": spec.dataset, "method": spec.method, "seeds": ", ".join(map(str, spec.seeds))}
-    client.log_batch(run_id, params=[Param(name, value) for name, value in told.items()])
+    facts = {"dataset": spec.dataset, "method": spec.method, "seeds": ", ".join(map(str, spec.seeds))}
+    client.log_batch(run_id, params=[Param(name, value) for name, value in facts.items()])
     client.update_run(run_id, STATUS["queued"])
     begun.rename(workspace.run_folder(run_id))
     keep_copy(run_id, workspace)
 
 
 def get_run(run_id: str, *, workspace: Workspace | None = None) -> Run:
-    """One run as the record has it now.
+    """Read one run as it stands now.
 
     Raises:
         DataError: there is none of that id.
@@ -108,7 +119,7 @@ def entry_of(run_id: str, workspace: Workspace) -> Entry:
             raise
         entry = None
     if entry is None or entry.info.lifecycle_stage == "deleted":
-        raise DataError(f"There is no run {run_id}", "`crowdcore runs list` shows those there are.")
+        raise DataError(f"There is no run {run_id}", "`crowdcore runs list` lists the runs.")
     return entry
 
 
@@ -140,15 +151,15 @@ def list_runs(
     if dataset is None:
         experiments = [e.experiment_id for e in client.search_experiments()]
     else:
-        found = client.get_experiment_by_name(experiment_name(dataset))
-        experiments = [found.experiment_id] if found else []
+        experiment = client.get_experiment_by_name(experiment_name(dataset))
+        experiments = [experiment.experiment_id] if experiment else []
     if not experiments:
         return []
     others = [state for state in STATES if states is not None and state not in states]
-    asked = [f"attributes.status != '{STATUS[state]}'" for state in others]  # MLflow knows "and", but not "or"
-    asked += [f"tags.`mlflow.parentRunId` = '{parent}'"] if parent and parent.isalnum() else []
+    filters = [f"attributes.status != '{STATUS[state]}'" for state in others]  # MLflow knows "and", but not "or"
+    filters += [f"tags.`mlflow.parentRunId` = '{parent}'"] if parent and parent.isalnum() else []
     newest = ["attributes.start_time DESC"]
-    runs = map(read_run, client.search_runs(experiments, " and ".join(asked), max_results=_MOST, order_by=newest))
+    runs = map(read_run, client.search_runs(experiments, " and ".join(filters), max_results=_MOST, order_by=newest))
     return [run for run in runs if run and parent in {None, run.spec.parent} and dataset in {None, run.spec.dataset}]
 
 
@@ -157,7 +168,7 @@ def set_state(run_id: str, state: State, message: str | None = None, *, workspac
 
     Args:
         state: the new one.
-        message: what to say about it; None leaves what was said.
+        message: shown on its page; None leaves the last one.
     """
     workspace = workspace or Workspace.open()
     client = client_of(workspace)
@@ -173,7 +184,7 @@ def set_state(run_id: str, state: State, message: str | None = None, *, workspac
 
 
 def set_message(run_id: str, message: str, *, workspace: Workspace | None = None) -> None:
-    """Say something about a run on its page; secrets of the environment are taken out."""
+    """Show a message on the page of a run; secrets of the environment are taken out."""
     client_of(workspace or Workspace.open()).set_tag(run_id, f"{TAG}message", redact(message)[:_MESSAGE])
 
 
@@ -190,7 +201,7 @@ def log_progress(
     *,
     workspace: Workspace,
 ) -> None:
-    """Say how far a run is, and what was measured: metric, value, milliseconds, epoch."""
+    """Record the progress of a run, and points of its curves: metric, value, milliseconds, epoch."""
     from mlflow.entities import Metric, RunTag
 
     tags = [RunTag(f"{TAG}progress", json.dumps(progress, separators=(",", ":")))] if progress else []
@@ -198,7 +209,7 @@ def log_progress(
 
 
 def keep_copy(run_id: str, workspace: Workspace) -> None:
-    """Copy what the record says of a run into its folder, where a lost record is rebuilt from; curves stay out."""
+    """Copy the record of a run but its curves into its folder, from where a lost record is rebuilt."""
     if workspace.owns_record:
         entry = client_of(workspace).get_run(run_id)
         facts = {name: getattr(entry.info, name) for name in ("user_id", "status", "start_time", "end_time")}
@@ -208,7 +219,7 @@ def keep_copy(run_id: str, workspace: Workspace) -> None:
 
 
 def curves(run_id: str, metrics: Collection[str] | None = None, *, workspace: Workspace | None = None) -> pd.DataFrame:
-    """What was measured after every epoch, also while the run goes on: epoch (from 1), metric, mean, std over seeds.
+    """The measurements after every epoch, also while the run goes on: epoch (from 1), metric, mean, std over seeds.
 
     Args:
         metrics: which of them; None for all.
@@ -221,9 +232,7 @@ def curves(run_id: str, metrics: Collection[str] | None = None, *, workspace: Wo
         columns=["name", "epoch", "at", "value"],
     )
     points = points[points["epoch"] > 0].sort_values(["epoch", "at"], kind="stable")
-    points = points.drop_duplicates(
-        ["name", "epoch"], keep="last"
-    )  # of an epoch that was measured again, after a resume
+    points = points.drop_duplicates(["name", "epoch"], keep="last")  # an epoch is measured again after a resume
     is_mean = points["name"].isin(names)
     points["metric"] = points["name"].where(is_mean, points["name"].str.removesuffix("_std"))
     points["what"] = np.where(is_mean, "mean", "std")
@@ -284,3 +293,63 @@ def _has_left(workspace: Workspace, run_id: str) -> bool:
             return False
         time.sleep(0.05)
     return True
+
+
+def rename(run_id: str, name: str, *, workspace: Workspace | None = None) -> None:
+    """Name a run; an empty name restores its default.
+
+    Raises:
+        DataError: there is no run of that id.
+        SettingError: the name is too long, or more than one line.
+    """
+    workspace = workspace or Workspace.open()
+    run = get_run(run_id, workspace=workspace)
+    set_tag(run.id, NAME, _line("name", name, _NAME) or default_name(run.spec), workspace)
+
+
+def set_note(run_id: str, note: str, *, workspace: Workspace | None = None) -> None:
+    """Replace the note on a run; an empty note removes it.
+
+    Raises:
+        DataError: there is no run of that id.
+        SettingError: the note is too long.
+    """
+    workspace = workspace or Workspace.open()
+    if len(note.strip()) > _NOTE:
+        raise SettingError("note", f"have at most {_NOTE:,} characters", f"{len(note):,}")
+    set_tag(get_run(run_id, workspace=workspace).id, NOTE, note.strip(), workspace)
+
+
+def change_tags(
+    run_ids: Iterable[str],
+    add: Collection[str] = (),
+    remove: Collection[str] = (),
+    *,
+    workspace: Workspace | None = None,
+) -> None:
+    """Add tags to runs and remove others, where a run has, or lacks, them.
+
+    Raises:
+        DataError: there is no run of one of these ids (nothing is changed then).
+        SettingError: a tag is too long, or holds a comma.
+    """
+    workspace = workspace or Workspace.open()
+    added = [_tag(word) for word in add]
+    removed = {word.strip() for word in remove}
+    for run in [get_run(run_id, workspace=workspace) for run_id in dict.fromkeys(run_ids)]:
+        words = [word for word in dict.fromkeys([*run.tags, *added]) if word not in removed]
+        if tuple(words) != run.tags:
+            set_tag(run.id, f"{TAG}tags", ", ".join(words), workspace)
+
+
+def _tag(word: str) -> str:
+    if "," in word or not word.strip():
+        raise SettingError("tag", "be a word or some, without a comma", word)
+    return _line("tag", word, _TAG)
+
+
+def _line(what: str, text: str, most: int) -> str:
+    text = text.strip()
+    if len(text) > most or not text.isprintable():
+        raise SettingError(what, f"be one line of at most {most} characters", text[: most + 1])
+    return text

@@ -1,6 +1,7 @@
-"""The Dask task behind a run: it starts the child, watches over it, and says what became of it.
+"""The Dask task behind a run: it starts a training process, watches it, and reports how it ended.
 
-Dask cannot stop a running task, and a crash must not take the worker along: so training is a process group of its own.
+Dask cannot stop a running task, and a crash must not take the worker along: so training is a process group of its own,
+forked from a server that has loaded the packages that a run needs.
 """
 
 from __future__ import annotations
@@ -8,33 +9,52 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from crowdcore.runs.forkserver import Forked
-from crowdcore.runs.lease import Ending, Lease, Note, leased, read_note
-from crowdcore.runs.patience import insist
-from crowdcore.runs.processes import kill_group
+from crowdcore.core.forkserver import ForkServer
+from crowdcore.core.processes import give_way, kill_group
+from crowdcore.runs.faults import retry
+from crowdcore.runs.locks import Ending, Lease, Note, leased, read_note
 from crowdcore.runs.workspace import Workspace
 
-DEVICE = "CROWDCORE_DEVICE"  # "cuda:1": the device that this worker gives to its runs
-KEEPING = "Cancelled; what was learnt is being kept."
+DEVICE = "CROWDCORE_DEVICE"
+"""Environment variable: the device that this worker gives to its runs, such as ``cuda:1``."""
+SAVING = "Cancelled. Saving the last checkpoint as the result."
 _TICK = 0.1  # seconds
-_LOST = 2  # times that a run goes on after its process, or its worker, was lost and it had not got on
+_LOST = 2  # times that a run goes on after its process, or its worker, was lost without progress
 _TAIL = 8  # log lines in a message
 
+server = ForkServer(  # nothing of our own that trains: a run uses the code as it is then; it touches no GPU
+    (
+        "crowdcore.core.garbage",
+        "crowdcore.runs",
+        "mlflow",
+        "mlflow.artifacts",
+        "mlflow.store.tracking.sqlalchemy_store",
+        "numba",
+        "optuna",
+        "pyarrow.parquet",
+        "scipy.sparse",
+        "safetensors.torch",
+        "torch._dynamo",  # which PyTorch's optimisers load
+        "torch.func",
+    )
+)
 _stopping = threading.Event()
 _reasons: list[str] = []
 _active: set[int] = set()
 
 
 def stop_all(reason: str) -> None:
-    """End the children of this worker; their runs go on elsewhere or later."""
+    """End the training processes of this worker; their runs go on elsewhere or later."""
     _reasons.append(reason)
     _stopping.set()
 
 
-def idle() -> bool:
+def is_idle() -> bool:
     """Whether this worker supervises nothing."""
     return not _active
 
@@ -45,18 +65,19 @@ def supervise(folder: str, tracking_uri: str, run_id: str, device: str) -> Endin
     Args:
         folder: the workspace's.
         tracking_uri: the workspace's.
+        run_id: of the run.
         device: what the run asks for.
 
     Returns:
-        What became of it, also noted in the run's folder; lost, too, when somebody else supervises it.
+        How it ended, also noted in the run's folder; lost, too, when another process supervises it.
     """
     workspace = Workspace(Path(folder), tracking_uri)
     _active.add(threading.get_ident())
     try:
         with leased(workspace.run_folder(run_id), wait=15) as lease:
-            ended = _Supervisor(lease, workspace, run_id, device).run()
-            insist(lambda: lease.write(ended), _stopping.is_set)
-            return ended.outcome
+            note = _Supervisor(lease, workspace, run_id, device).run()
+            retry(lambda: lease.write(note), _stopping.is_set)
+            return note.outcome
     except BlockingIOError:
         return Ending.LOST
     finally:
@@ -65,7 +86,7 @@ def supervise(folder: str, tracking_uri: str, run_id: str, device: str) -> Endin
 
 @dataclass(frozen=True)
 class _Supervisor:
-    """Starts the child of a run and watches over it."""
+    """Starts the training process of a run and watches it."""
 
     lease: Lease
     workspace: Workspace
@@ -73,14 +94,14 @@ class _Supervisor:
     device: str
 
     def run(self) -> Note:
-        """Until the child has ended; returns the note to leave."""
+        """Wait until the process has ended; returns the note to leave."""
         why, _, tail = read_note(self.lease.folder).message.partition("\n")
-        note = insist(self.lease.begin, _stopping.is_set)
-        concludes = self._is_cancelled()  # the child turns the last checkpoint into the result
+        note = retry(self.lease.begin, _stopping.is_set)
+        concludes = self._is_cancelled()  # the process turns the last checkpoint into the result
         if concludes and not self._has_checkpoint():
             return replace(note, outcome=Ending.CANCELLED, message="Cancelled before it started.")
         if note.lost > _LOST and not concludes:
-            often = f"That happened {note.lost} times before it got on."
+            often = f"This happened {note.lost} times without progress."
             return self._failed(note, f"{why or 'Its worker was lost.'} {often}", tail)
         start = self._log.stat().st_size if self._log.exists() else 0
         note, code = self._run_child(note, concludes)
@@ -90,22 +111,25 @@ class _Supervisor:
         if code is None or ending in {Ending.FINISHED, Ending.CANCELLED}:
             return replace(note, outcome=ending, message="Cancelled." if ending is Ending.CANCELLED else "")
         if ending is Ending.FAILED:
-            return self._failed(note, _why(code), _tail(self._log, start))
+            return self._failed(note, _explain(code), _tail(self._log, start))
         if not self._is_cancelled():
-            return replace(note, message=f"{_why(code)}\n{_tail(self._log, start)}")
+            return replace(note, message=f"{_explain(code)}\n{_tail(self._log, start)}")
         if self._has_checkpoint() and not concludes:
-            return replace(note, outcome=Ending.STOPPED, message=KEEPING)
-        return replace(note, outcome=Ending.CANCELLED, message=self._cut_short())
+            return replace(note, outcome=Ending.STOPPED, message=SAVING)
+        cut = "Cancelled before its first epoch had ended, so there is nothing to keep."
+        if self._has_checkpoint():
+            cut = "Cancelled. Its last checkpoint could not be turned into a result; Resume continues from there."
+        return replace(note, outcome=Ending.CANCELLED, message=cut)
 
     def _run_child(self, note: Note, concludes: bool) -> tuple[Note, int | None]:
-        """Start a child and wait for it; its checkpoint is whole at any time.
+        """Start a process and wait for it; its checkpoint is whole at any time.
 
         A cancelled one is killed only when somebody asked not to wait for the end of its epoch.
         """
         environment = {**self.workspace.environment, **_visible(self.device)}
-        child = Forked(self.run_id, environment, self._log, self.lease.handle)
+        child = server.fork(_train, self.run_id, environment, str(self._log), handles=[self.lease.handle])
         note = replace(note, child=child.pid)
-        insist(lambda: self.lease.write(note), lambda: _stopping.is_set() or child.wait(0))
+        retry(lambda: self.lease.write(note), lambda: _stopping.is_set() or child.wait(0))
         while not child.wait(_TICK):
             if _stopping.is_set() or (self.workspace.stop_requested(self.run_id) and not concludes):
                 kill_group(child.pid)
@@ -126,23 +150,36 @@ class _Supervisor:
     def _has_checkpoint(self) -> bool:
         return self.workspace.has_checkpoint(self.run_id)
 
-    def _cut_short(self) -> str:
-        if self._has_checkpoint():
-            return "Cancelled. Its last checkpoint could not be turned into a result; Resume continues from there."
-        return "Cancelled before its first epoch had ended, so there is nothing to keep."
+
+def _train(run_id: str, environment: Mapping[str, str], log: str) -> None:
+    """Train a run in this process, which was forked for it, and exit; the run's lock stays open until then."""
+    os.setsid()
+    give_way()
+    os.environ.update(environment)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    try:
+        from crowdcore.runs.train_process import main
+
+        code = main(run_id)
+    except BaseException:
+        traceback.print_exc()
+        code = Ending.FAILED.code
+    raise SystemExit(code)
 
 
 def _visible(device: str) -> dict[str, str]:
     """The environment in which a run that leaves the choice open sees this worker's GPU alone."""
-    mine = os.environ.get(DEVICE, "")
-    if device not in {"auto", "cuda"} or not mine.startswith("cuda:"):
+    own = os.environ.get(DEVICE, "")
+    if device not in {"auto", "cuda"} or not own.startswith("cuda:"):
         return {}
-    number = int(mine.removeprefix("cuda:"))
+    number = int(own.removeprefix("cuda:"))
     visible = [v for v in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if v]
     return {"CUDA_VISIBLE_DEVICES": visible[number] if number < len(visible) else str(number)}
 
 
-def _why(code: int) -> str:
+def _explain(code: int) -> str:
     if code == -signal.SIGKILL:
         return "Its process was killed (SIGKILL), as the system does when memory runs out."
     if code < 0:
@@ -151,7 +188,7 @@ def _why(code: int) -> str:
 
 
 def _tail(log: Path, start: int) -> str:
-    with log.open("rb") as written:
-        written.seek(max(start, log.stat().st_size - 8192))
-        lines = written.read().decode(errors="replace").splitlines()
+    with log.open("rb") as file:
+        file.seek(max(start, log.stat().st_size - 8192))
+        lines = file.read().decode(errors="replace").splitlines()
     return "\n".join([line for line in lines if line.strip()][-_TAIL:])

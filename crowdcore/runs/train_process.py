@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import io
-import multiprocessing
 import os
+import platform
+import resource
 import shutil
 import signal
 import sys
@@ -16,29 +17,28 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import crowdcore
+from crowdcore.core import forkserver, processes
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data.catalogue import open_labels
 from crowdcore.runs import store
-from crowdcore.runs.artefacts import keep_result
-from crowdcore.runs.environment import environment
-from crowdcore.runs.lease import Ending, leased
-from crowdcore.runs.patience import insist
+from crowdcore.runs.artefacts import keep_result, result_scores
+from crowdcore.runs.faults import redact, retry
+from crowdcore.runs.locks import Ending, leased
+from crowdcore.runs.record import client_of
 from crowdcore.runs.recorder import Recorder, checkpointed
-from crowdcore.runs.redaction import redact
-from crowdcore.runs.run import TAG, Run
-from crowdcore.runs.run_config import RunSpec
-from crowdcore.runs.schema import client_of
-from crowdcore.runs.scores import result_scores
-from crowdcore.runs.usage import peak_bytes, process_age
+from crowdcore.runs.run import TAG, Run, RunSpec
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
     from crowdcore.learning.api import Learnt
 
 _CHECKPOINT_EVERY = 5  # epochs
+_USED = ("numpy", "pandas", "pyarrow", "scipy", "numba", "pydantic", "safetensors", "torch", "torchvision", "mlflow")
 
 
 def main(run_id: str) -> int:
@@ -47,7 +47,7 @@ def main(run_id: str) -> int:
     folder = workspace.run_folder(run_id)
     try:
         with contextlib.ExitStack() as held:
-            if multiprocessing.parent_process() is None:  # started by hand: no worker holds the run's lease
+            if not forkserver.is_forked():  # started by hand: no worker holds the run's lease
                 held.enter_context(leased(folder)).begin(child=os.getpid())
             _log_to(folder / "log.txt")
             return work(workspace, run_id)
@@ -65,13 +65,13 @@ def work(workspace: Workspace, run_id: str) -> int:
         return signalled.is_set() or workspace.cancel_requested(run_id)
 
     try:
-        run = insist(lambda: store.get_run(run_id, workspace=workspace))
+        run = retry(lambda: store.get_run(run_id, workspace=workspace))
         kept = workspace.has_checkpoint(run_id)
         if run.state in {"finished", "cancelled"} or (is_cancelled() and not kept):
             if not run.has_ended:
                 store.set_state(run_id, "cancelled", "Cancelled before it began.", workspace=workspace)
             return (Ending.FINISHED if run.state == "finished" else Ending.CANCELLED).code
-        insist(lambda: store.set_state(run_id, "running", workspace=workspace))
+        retry(lambda: store.set_state(run_id, "running", workspace=workspace))
         ending, message = _train(workspace, run, is_cancelled)
     except BaseException as error:
         if not isinstance(error, CrowdError):
@@ -79,7 +79,7 @@ def work(workspace: Workspace, run_id: str) -> int:
         ending, message = Ending.FAILED, _explain(error)
     print(message or "Finished.", flush=True)
     if ending is not Ending.LOST:
-        insist(lambda: _end(workspace, run_id, ending, message), lambda: not workspace.run_folder(run_id).exists())
+        retry(lambda: _end(workspace, run_id, ending, message), lambda: not workspace.run_folder(run_id).exists())
     if ending is Ending.FINISHED:
         shutil.rmtree(workspace.run_folder(run_id) / "checkpoint", ignore_errors=True)
     return ending.code
@@ -100,11 +100,11 @@ def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> 
         method_for(dataset, spec.method), {**usual_settings(dataset), **spec.settings}
     )
     described = spec.model_copy(update={"fingerprint": dataset.fingerprint})
-    insist(lambda: _describe(workspace, run, described, {**training.model_dump(), **own.model_dump()}))
+    retry(lambda: _describe(workspace, run, described, {**training.model_dump(), **own.model_dump()}))
     with Recorder(workspace, run.id) as recorder:
         for seeds, history in checkpointed(folder / "checkpoint"):
             recorder.restore(seeds, history)
-        startup = process_age()
+        startup = processes.age()
         result = train(
             dataset,
             spec.method,
@@ -123,11 +123,11 @@ def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> 
             return Ending.CANCELLED, "The run was deleted."
         if getattr(result, "start_loss", None):  # of two starts, the curves of the one that was kept
             recorder.restore(result.seeds, result.curves)
-        insist(lambda: keep_result(run.id, result, dataset, workspace), lambda: recorder.orphaned or recorder.deleted)
-    insist(lambda: _log_scores(workspace, run.id, result, startup))
+        retry(lambda: keep_result(run.id, result, dataset, workspace), lambda: recorder.orphaned or recorder.deleted)
+    retry(lambda: _log_scores(workspace, run.id, result, startup))
     if is_cancelled():
         when = f"after epoch {int(result.last_epoch.max())}" if result.seconds else "in its first stage"
-        return Ending.CANCELLED, f"Cancelled {when}; what was learnt by then is kept."
+        return Ending.CANCELLED, f"Cancelled {when}. The result up to then is saved."
     return Ending.FINISHED, result.notes[0] if getattr(result, "tried", ()) else ""
 
 
@@ -141,8 +141,8 @@ def _describe(workspace: Workspace, run: Run, spec: RunSpec, settings: dict[str,
     parameters = [
         Param(name, str(value)[:6000]) for name, value in {"fingerprint": spec.fingerprint, **settings}.items()
     ]
-    told = {"spec": spec.model_dump_json(), "device": str(resolve_device(run.spec.device)), "result": ""}
-    client.log_batch(run.id, params=parameters, tags=[RunTag(TAG + name, value) for name, value in told.items()])
+    tags = {"spec": spec.model_dump_json(), "device": str(resolve_device(run.spec.device)), "result": ""}
+    client.log_batch(run.id, params=parameters, tags=[RunTag(TAG + name, value) for name, value in tags.items()])
     client.log_dict(run.id, environment(), "environment.json")
 
 
@@ -179,6 +179,31 @@ def _explain(error: BaseException) -> str:
             "The disk is full, so no result could be written. Make room and resume: it continues from its checkpoint."
         )
     return f"{type(error).__name__}: {text}"
+
+
+def environment() -> dict[str, str]:
+    """Versions of packages, and the machine: no paths, no names of people, no values of variables."""
+    versions = {"crowdcore": crowdcore.__version__, "python": platform.python_version()}
+    for package in _USED:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return versions | {
+        "system": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "cores": str(os.cpu_count() or 1),
+    }
+
+
+def peak_bytes(device: str) -> int:
+    """Peak of the GPU's memory where this process has trained on one, else of its own."""
+    import torch
+
+    if device != "cpu" and torch.cuda.is_available() and torch.cuda.is_initialized():
+        return int(torch.cuda.max_memory_reserved())
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def _log_to(path: Path) -> None:

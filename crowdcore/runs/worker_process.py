@@ -1,32 +1,33 @@
-"""Workers: Dask's own, with the slots of one device, whose runs are processes that end with them."""
+"""Dask's workers, with the slots of one device, whose runs are processes that end with them; and its scheduler."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import ctypes
+import logging
 import os
 import signal
 import socket
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from distributed import Nanny, Security, SpecCluster, Status, Worker
+from distributed import Nanny, Scheduler, SpecCluster, Status, Worker
 
-from crowdcore.core.errors import CrowdError
-from crowdcore.core.json_files import read_json
+from crowdcore.core.errors import CrowdError, DataError
+from crowdcore.core.files import read_json
 from crowdcore.core.parallel import cores
-from crowdcore.runs import forkserver, supervise
-from crowdcore.runs.cluster import CONCLUDING, SLOT, cluster_security, make_key, tls
-from crowdcore.runs.files import EngineFiles
-from crowdcore.runs.scheduler import QuietScheduler
+from crowdcore.runs import supervise
+from crowdcore.runs.engine import CONCLUDING, JOIN, SLOT, EngineFiles, cluster_security, key_file, make_key, tls
 from crowdcore.runs.workspace import Workspace
 
 _N_CONCLUDING = 8  # at once on a worker
 _STOPPED, _LOST = "The engine was stopped.", "Its worker lost the scheduler."
 _TICK, _PATIENCE = 0.2, 4.0  # seconds between looks, and that training processes have to be gone
+_ENDING = timedelta(days=30)  # a key that is valid for less is replaced
 
 
 def devices() -> tuple[str, ...]:
@@ -37,6 +38,13 @@ def devices() -> tuple[str, ...]:
         if cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) != 0:
             count.value = 0
     return tuple(f"cuda:{k}" for k in range(count.value)) or ("cpu",)
+
+
+class QuietScheduler(Scheduler):
+    """Dask's scheduler without its web server."""
+
+    def start_http_server(self, *arguments: object, **options: object) -> None:
+        """Runs are seen on the dashboard and in MLflow."""
 
 
 class RunWorker(Worker):
@@ -55,19 +63,22 @@ class RunWorker(Worker):
             os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores() // slots)))
         options["name"] = f"{socket.gethostname()}, {device}, {os.getpid()}"  # unique in a cluster
         super().__init__(*arguments, **options)
-        forkserver.preload(Path(options["local_directory"]).with_name("forkserver.log"))
+        os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # asking whether there is a GPU must not touch it
+        supervise.server.log = Path(options["local_directory"]).with_name("forkserver.log")
+        supervise.server.start()
 
     def start_http_server(self, *arguments: object, **options: object) -> None:
         """Runs are seen on the dashboard and in MLflow."""
 
     async def close(self, *, reason: str = "worker-close", **options: Any) -> Any:  # type: ignore[override]
-        """End the training processes first, and say why in their notes."""
+        """End the training processes first, with the reason in their notes."""
         if self.status == Status.running:
             supervise.stop_all(_LOST if "connection" in reason else _STOPPED)
             for _ in range(int(_PATIENCE / _TICK)):
                 await asyncio.sleep(_TICK)
-                if supervise.idle():
+                if supervise.is_idle():
                     break
+            supervise.server.stop()
         return await super().close(reason=reason, **options)
 
 
@@ -110,14 +121,14 @@ def local_cluster(workspace: Workspace, slots: int) -> SpecCluster:
 def run_worker(
     address: str | None, workspace: Workspace, slots: int, device: str, say: Callable[[str], None] = print
 ) -> None:
-    """Work off runs in this process until told to stop or the scheduler is gone.
+    """Train runs on this machine until a signal comes or the scheduler is gone.
 
     Args:
         address: the scheduler's; None: the engine of the workspace.
         workspace: a folder that this machine shares with the engine.
         slots: runs at once.
         device: "cpu" or "cuda:N".
-        say: told when it is connected, and why it ends.
+        say: receives a sentence when it is connected, and why it ends.
 
     Raises:
         SettingError: the scheduler has no TLS, which has not been allowed.
@@ -128,32 +139,67 @@ def run_worker(
     address = address or str(read_json(files.note).get("address") or "")
     if not address:
         raise CrowdError(f"The engine of {workspace.folder} has ended: ask again.")
-    asyncio.run(_work(address, security, workspace, slots, device, say))
+    options = _worker_options(workspace, slots, device)
+    if urlsplit(address).hostname in {"127.0.0.1", "localhost"}:
+        options["host"] = "127.0.0.1"
+    asyncio.run(_work(address, {"security": security, **options}, say))
 
 
-async def _work(
-    address: str,
-    security: Security | None,
-    workspace: Workspace,
-    slots: int,
-    device: str,
-    say: Callable[[str], None],
-) -> None:
+def _stop_on_signals() -> asyncio.Event:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    worker = RunWorker(
-        address,
-        host="127.0.0.1" if urlsplit(address).hostname in {"127.0.0.1", "localhost"} else None,
-        security=security,
-        **_worker_options(workspace, slots, device),
-    )
+    return stop
+
+
+async def _work(address: str, options: dict[str, Any], say: Callable[[str], None]) -> None:
+    stop, worker = _stop_on_signals(), RunWorker(address, **options)
     try:
         await worker
     except (TimeoutError, OSError) as error:
         raise CrowdError(f"There is no scheduler at {address}: {error}") from error
+    slots, device = options["slots"], options["device"]
     say(f"Connected to {worker.scheduler.address}: {slots} run{'s' if slots > 1 else ''} at once on {device}.")
     while worker.status == Status.running and not stop.is_set():
         await asyncio.sleep(_TICK)
     say(_STOPPED if stop.is_set() else _LOST)
     await worker.close(timeout=2, executor_wait=False, reason="crowdcore-stop")
+
+
+def run_scheduler(workspace: Workspace, host: str | None, port: int, say: Callable[[str], None] = print) -> None:
+    """Serve a cluster's scheduler until a signal comes; make the cluster's key where there is none.
+
+    Args:
+        workspace: holds the key.
+        host: address to listen on; None: the one by which this machine is known on its network.
+        port: to listen on; 0: any.
+        say: receives the address, and how the others connect.
+
+    Raises:
+        DataError: the port is taken, or the key cannot be read.
+    """
+    from cryptography import x509
+
+    pem = key_file(workspace)
+    try:
+        until = pem.is_file() and x509.load_pem_x509_certificate(pem.read_bytes()).not_valid_after_utc
+        if not until or until - datetime.now(UTC) < _ENDING:
+            make_key(pem)
+    except ValueError as error:
+        raise DataError("This is not a key with a certificate", "Delete it: a new one is made.", file=pem) from error
+    asyncio.run(_schedule(pem, host, port, say))
+
+
+async def _schedule(pem: Path, host: str | None, port: int, say: Callable[[str], None]) -> None:
+    stop = _stop_on_signals()
+    logging.getLogger("distributed").setLevel(logging.WARNING)
+    scheduler = QuietScheduler(host=host, port=port, protocol="tls", security=tls(pem), dashboard=False)
+    try:
+        await scheduler
+    except OSError as error:
+        raise DataError(f"The scheduler cannot listen at port {port} ({error})", "Choose another --port.") from error
+    say(f"The scheduler listens at {scheduler.address}; its key is {pem}.")
+    say(f"On each machine that trains: crowdcore worker --scheduler {scheduler.address}")
+    say(f"Where the app runs: {JOIN}={scheduler.address} crowdcore app")
+    await stop.wait()
+    await scheduler.close()

@@ -1,4 +1,4 @@
-"""`Workspace`: the folder that keeps what was trained, and the record of it."""
+"""`Workspace`: the folder that keeps what was trained, and where the record of it is."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from crowdcore.core import places
+from crowdcore.core import files
 from crowdcore.core.errors import DataError
-from crowdcore.runs.mounts import network_filesystem
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
-WAIT = 3  # seconds that SQLite waits for another writer before somebody is told
+WAIT = 3  # seconds that SQLite waits for another writer before it says so
+_MOUNTS = Path("/proc/mounts")
+_SHARED = re.compile(
+    r"nfs4?|cifs|smb3|smbfs|afs|ceph|lustre|gpfs|beegfs|glusterfs|orangefs|pvfs2|ocfs2|gfs2|9p"
+    r"|fuse\.(?!(fuse-overlayfs|mergerfs|bindfs|ntfs-3g|lxcfs)$).+"  # sshfs, s3fs, rclone …, but not these on own disks
+)
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where uploads, runs and their record live.
+    """Where uploads, runs and their record are.
 
     Args:
         folder: an absolute path; made when something is first written.
@@ -33,7 +37,7 @@ class Workspace:
 
         ``MLFLOW_TRACKING_URI`` names another record than the workspace's own SQLite database.
         """
-        chosen = places.workspace(folder)
+        chosen = files.workspace(folder)
         uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{chosen / 'mlflow.db'}"
         if uri.startswith("sqlite:") and "timeout=" not in uri:
             uri += f"{'&' if '?' in uri else '?'}timeout={WAIT}"
@@ -53,7 +57,7 @@ class Workspace:
 
     @property
     def owns_record(self) -> bool:
-        """Whether the record lies in the folder: then all that it points to is found relative to the folder, too."""
+        """Whether the record is in the folder: then all that it points to is found relative to the folder, too."""
         return self.database is not None and self.database.parent == self.folder
 
     @property
@@ -85,15 +89,15 @@ class Workspace:
             DataError: that is no run's name; nothing else can become a path.
         """
         if not RUN_ID.fullmatch(run_id):
-            raise DataError(f"There is no run {run_id!r}", "`crowdcore runs list` shows those there are.")
+            raise DataError(f"There is no run {run_id!r}", "`crowdcore runs list` lists the runs.")
         return self.folder / "runs" / run_id
 
     def has_checkpoint(self, run_id: str) -> bool:
-        """Whether a run has learnt something that it can go on from, or turn into a result."""
+        """Whether a run has a checkpoint, from which it can go on or make a result."""
         return any((self.run_folder(run_id) / "checkpoint").rglob("epoch-*.safetensors"))
 
     def request_cancel(self, run_id: str, *, now: bool = False) -> None:
-        """Ask the child of a run to stop after its current epoch, or, ``now``, have it stopped within the epoch."""
+        """Ask the process of a run to stop after its current epoch, or, ``now``, have it stopped within the epoch."""
         folder = self.run_folder(run_id)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "cancel").touch()
@@ -101,14 +105,29 @@ class Workspace:
             (folder / "cancel-now").touch()
 
     def cancel_requested(self, run_id: str) -> bool:
-        """Whether somebody asked."""
+        """Whether a run is to stop."""
         return (self.run_folder(run_id) / "cancel").exists()
 
     def stop_requested(self, run_id: str) -> bool:
-        """Whether somebody asked not to wait for the end of the epoch."""
+        """Whether a run is to stop before the end of its epoch."""
         return (self.run_folder(run_id) / "cancel-now").exists()
 
     def forget_cancel(self, run_id: str) -> None:
         """Take the request back."""
         for name in ("cancel", "cancel-now"):
             (self.run_folder(run_id) / name).unlink(missing_ok=True)
+
+
+def network_filesystem(folder: Path) -> str:
+    """The type of a network file system that holds the folder, such as ``nfs4``; "" for this machine's own disks."""
+    kind, longest = "", -1
+    try:
+        lines = _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # no Linux
+        return ""
+    for line in lines:
+        _, place, mounted, *_ = [*line.split(" "), "", "", ""]
+        point = Path(place.replace("\\040", " "))
+        if len(point.parts) >= longest and (folder == point or point in folder.parents):
+            kind, longest = mounted, len(point.parts)
+    return kind if _SHARED.fullmatch(kind) else ""

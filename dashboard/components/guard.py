@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from crowdcore.core.errors import CrowdError
-from crowdcore.core.places import workspace
+from crowdcore.core.files import workspace
 from crowdcore.data.catalogue import search_path
 from dashboard import state
 from dashboard.components.text import as_text

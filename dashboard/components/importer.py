@@ -9,7 +9,7 @@ from unicodedata import normalize
 import pandas as pd
 import streamlit as st
 
-from crowdcore.core.confined import start_helper
+from crowdcore.core import confined
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.uploads import digest_of
 from dashboard import state
@@ -195,7 +195,7 @@ def importer() -> None:
     )
     path = chosen_file()
     if path is None:
-        start_helper()  # what examines files is loaded by the time that one comes
+        confined.server.start()  # what examines files is loaded by the time that one comes
         st.caption("The file stays on this machine, in the app's workspace.")
         return
     mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(path, {})

@@ -11,7 +11,7 @@ import streamlit as st
 from crowdcore import runs
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.data.uploads import dataset_title
-from crowdcore.runs.measures import leading
+from crowdcore.runs.run import leading
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.fits import reference_button
@@ -21,7 +21,7 @@ from dashboard.components.run_choice import run_asked, run_labels, run_title, ta
 from dashboard.components.table import download, table
 from dashboard.components.text import as_text, count, duration
 from dashboard.components.train_form import prefill
-from dashboard.services import compare, opening, run_actions, searches, train
+from dashboard.services import compare, opening, runs as recorded, train
 from dashboard.services.runs import live_runs, readable, runs_of, spelled
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _row(run: Run) -> None:
 
 def _progress(run: Run) -> str:
     words = [run.at if run.device or run.spec.search is not None else "starting"]
-    if run_actions.is_stopping(run.id):
+    if recorded.is_stopping(run.id):
         words.append("stopping after this epoch" if run.spec.search is None else "stopping")
     elif run.remaining is not None:
         words.append(f"{duration(run.remaining)} left")
@@ -175,7 +175,9 @@ def _now(run: Run) -> list[str]:
     if measure is None:
         return []
     known = {f"{split}_{measure.name}": words for split, words in SPLITS.items()}
-    return [f"{words} {measure.words} {measure.mean(run.scores[s])}" for s, words in known.items() if s in run.scores]
+    return [
+        f"{words} {measure.words} {measure.format_mean(run.scores[s])}" for s, words in known.items() if s in run.scores
+    ]
 
 
 def _reached(run: Run) -> str:
@@ -184,17 +186,17 @@ def _reached(run: Run) -> str:
     if measure is None:
         return ""
     known = {at: f"test_{measure.name}_{at}" for at in REACHED}
-    said = [f"{measure.told(run.scores, s)} ({REACHED[at]})" for at, s in known.items() if s in run.scores]
+    said = [f"{measure.format(run.scores, s)} ({REACHED[at]})" for at, s in known.items() if s in run.scores]
     return f"test {measure.words}: {' · '.join(said)}" if said else ""
 
 
 def _buttons(run: Run) -> None:
     if run.state == "queued":
-        first, last = (partial(run_actions.put, first=is_first) for is_first in (True, False))
+        first, last = (partial(recorded.put, first=is_first) for is_first in (True, False))
         _button("First", ":material/vertical_align_top:", run, first, "Start it before all others")
         _button("Last", ":material/vertical_align_bottom:", run, last, "Start it after all others")
     if not run.has_ended:
-        if not run_actions.is_stopping(run.id):
+        if not recorded.is_stopping(run.id):
             about = "Stop it after its epoch, and keep what it has learnt by then"
             _button("Cancel", ":material/stop_circle:", run, runs.cancel, about)
         elif run.state == "running" and run.spec.search is None:
@@ -211,7 +213,7 @@ def _button(label: str, icon: str, run: Run, action: Callable[[str], object], ab
         icon=icon,
         help=about,
         on_click=attempt,
-        args=(run_actions.act, action, run.id),
+        args=(recorded.act, action, run.id),
         type="tertiary",
     )
 
@@ -278,7 +280,7 @@ def _delete(run: Run) -> None:
         st.markdown("Delete this run with its curves, model and log? This cannot be undone.")
         if st.button("Delete for good", type="primary", key=f"delete-{run.id}"):
             with refusals():
-                run_actions.act(runs.delete, [run.id])
+                recorded.act(runs.delete, [run.id])
                 state.put(runs=[name for name in state.get_many("runs") if name != run.id])
                 st.rerun()
 
@@ -295,11 +297,11 @@ def _take_along(run: Run) -> None:
             "text/csv",
             icon=":material/download:",
         )
-        kinds = run_actions.model_kinds() if opening.kind(state.get("dataset")) == "classes" else {}
+        kinds = recorded.model_kinds() if opening.kind(state.get("dataset")) == "classes" else {}
         for kind, words in kinds.items():
             download(
                 f"Model ({words})",
-                partial(run_actions.model_archive, run.id, kind),
+                partial(recorded.model_archive, run.id, kind),
                 f"{name}-{kind}.zip",
                 "application/zip",
                 icon=":material/download:",
@@ -320,12 +322,12 @@ def _log(run: Run) -> None:
 def search_board(search: Run) -> None:
     """One search."""
     st.header(as_text(run_title(search)))
-    trials = searches.search_trials(search)
-    if not trials[searches.compared_by(search).column].notna().any():
+    trials = train.search_trials(search)
+    if not trials[train.compared_by(search).column].notna().any():
         st.caption("No trial has finished yet.")
         return
     name = f"{state.get('dataset')}-{search.spec.method}-search"
-    history, importance = searches.search_exhibits(search)
+    history, importance = train.search_exhibits(search)
     grid = st.grid(2, min_column_width=400, gap="small")
     with grid.cell():
         show(history, f"history-{search.id}", file=f"{name}-history")
@@ -334,7 +336,7 @@ def search_board(search: Run) -> None:
             st.caption("Importance needs four trials.")
         else:
             show(importance, f"importance-{search.id}", file=f"{name}-importance")
-    best = searches.best_draft(state.get("dataset"), search)
+    best = train.best_draft(state.get("dataset"), search)
     if best is not None and st.button(
         "Train with the best settings …", icon=":material/trophy:", key=f"best-{search.id}"
     ):
@@ -342,6 +344,6 @@ def search_board(search: Run) -> None:
         st.toast("The form above holds the best settings.", icon=":material/trophy:")
         st.rerun()
     if search.id in compare.searches(state.get("dataset")):
-        told = searches.compared_by(search).measure
+        told = train.compared_by(search).measure
         link("compare", f"Test {told} along what it varies", icon="show_chart", view="Sweeps", searches=[search.id])
     table(trials.drop(columns="run"), f"trials-{search.id}", name=name, noun="trial")

@@ -13,17 +13,17 @@ import streamlit as st
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError
-from crowdcore.core.places import workspace
+from crowdcore.core.files import workspace
 from crowdcore.data.uploads import dataset_title
 from crowdcore.learning import learners
 from crowdcore.learning.learners import setting_title, settings_in_words
 from crowdcore.runs import Run
-from crowdcore.runs.run import described
+from crowdcore.runs.run import describe_spec
 from dashboard import state
 from dashboard.components.guard import attempt, refused_before
 from dashboard.components.link import link
 from dashboard.components.text import as_text, count
-from dashboard.services import run_actions
+from dashboard.services import runs as recorded
 from dashboard.services.runs import all_runs, readable, runs_of, spelled, training_fault
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _cancel(chosen: Sequence[Run]) -> None:
 
 def _cancel_all(run_ids: Sequence[str]) -> None:
     for run_id in run_ids:
-        run_actions.act(runs.cancel, run_id)
+        recorded.act(runs.cancel, run_id)
 
 
 def _delete(chosen: Sequence[Run], names: dict[str, str]) -> None:
@@ -128,9 +128,7 @@ def _delete(chosen: Sequence[Run], names: dict[str, str]) -> None:
         if trials:
             st.caption(f"{count(trials, 'trial')} of these searches stay; “Trials of searches” lists them.")
         label = f"Delete {count(len(ids), 'run')} for good"
-        st.button(
-            label, type="primary", key="delete-chosen", on_click=attempt, args=(run_actions.act, runs.delete, ids)
-        )
+        st.button(label, type="primary", key="delete-chosen", on_click=attempt, args=(recorded.act, runs.delete, ids))
 
 
 def _differences(chosen: Sequence[Run]) -> None:
@@ -166,10 +164,10 @@ def _known_tags() -> list[str]:
 
 def _save(run: Run, keys: dict[str, str]) -> None:
     values = {what: st.session_state[key] for what, key in keys.items()}
-    run_actions.act(runs.rename, run.id, values["name"])
-    run_actions.act(runs.set_note, run.id, values["note"])
+    recorded.act(runs.rename, run.id, values["name"])
+    recorded.act(runs.set_note, run.id, values["note"])
     gone = [tag for tag in run.tags if tag not in values["tags"]]
-    run_actions.act(runs.change_tags, [run.id], values["tags"], gone)
+    recorded.act(runs.change_tags, [run.id], values["tags"], gone)
     st.session_state["runs-saved"] = True
 
 
@@ -184,7 +182,7 @@ def _tags(chosen: Sequence[Run]) -> None:
 
 def _tag(run_ids: Sequence[str], on: bool) -> None:
     words = st.session_state["tags-chosen"]
-    run_actions.act(runs.change_tags, run_ids, *((words, []) if on else ([], words)))
+    recorded.act(runs.change_tags, run_ids, *((words, []) if on else ([], words)))
 
 
 SUGGESTED = 6  # runs that are shown while nobody has chosen
@@ -283,7 +281,7 @@ def run_title(found: Run) -> str:
 
 def run_asked(found: Run) -> str:
     """Its method and what differs from its defaults, whatever it is called."""
-    return described(found.spec, settings_in_words, setting_title)
+    return describe_spec(found.spec, settings_in_words, setting_title)
 
 
 def run_label(found: Run) -> str:

@@ -10,13 +10,13 @@ from crowdcore.learning import learners
 from crowdcore.learning.learners import usual_method
 from crowdcore.learning.selection_score import selection_score
 from crowdcore.runs import Choice, Range
-from crowdcore.runs.searchable import searchable, usually_searched
+from crowdcore.runs.searching import searchable, usually_searched
 from dashboard import state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.own_settings import method_titled
 from dashboard.components.text import as_text, count
 from dashboard.components.train_form import KEPT, refusal_of, shared_settings
-from dashboard.services import opening, searches
+from dashboard.services import opening, train
 from dashboard.services.train import Draft, read_draft
 
 SAMPLERS = {"tpe": "Guided (TPE)", "grid": "Grid", "random": "Random"}
@@ -103,6 +103,6 @@ def _values(line: str, name: str, field: Range | Choice) -> Callable[[], Range |
 def _start(draft: Draft, space: dict[str, Callable[[], Range | Choice]], trials: int, sampler: str) -> None:
     with refusals(), st.spinner("Starting …"):
         ranges = {name: made() for name, made in space.items()}
-        started = searches.start_search(state.get("dataset"), draft, ranges, trials, sampler)
+        started = train.start_search(state.get("dataset"), draft, ranges, trials, sampler)
         state.put(runs=[started])
         st.rerun()

@@ -20,8 +20,7 @@ from dashboard.components.method_form import at_first, method_form
 from dashboard.components.own_settings import method_titled, own_settings, what_comes
 from dashboard.components.text import as_text, count, duration, size
 from dashboard.services import opening, train
-from dashboard.services.estimates import estimate, refused
-from dashboard.services.train import Draft
+from dashboard.services.train import Draft, estimate, refused
 
 if TYPE_CHECKING:
     from crowdcore.runs import Estimate
@@ -258,7 +257,7 @@ def _estimate(names: Sequence[str], draft: Draft) -> None:
     if not draft["methods"]:
         st.caption("Choose at least one method.", width="stretch")
         return
-    from crowdcore.runs.estimation import UntoldError
+    from crowdcore.runs.estimation import SlowTrialError
 
     dataset = names[0]
 
@@ -266,7 +265,7 @@ def _estimate(names: Sequence[str], draft: Draft) -> None:
         with refusals():
             try:
                 found = estimate(dataset, draft)
-            except UntoldError as slow:
+            except SlowTrialError as slow:
                 if waiting:
                     st.rerun(scope="app")
                 st.caption(f":material/hourglass_disabled: {as_text(slow)}", width="stretch")

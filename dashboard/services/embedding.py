@@ -10,8 +10,8 @@ from typing import Any
 
 import streamlit as st
 
-from crowdcore.core.json_files import write_json
-from crowdcore.core.printed import printed
+from crowdcore.core.files import write_json
+from crowdcore.core.processes import run_module
 from crowdcore.data.uploads import NOTE, dataset_title, note_of, upload_folder
 from dashboard.services.opening import dataset, datasets_folder, forget_dataset
 from dashboard.services.uploads import free_title, note_dataset
@@ -83,4 +83,4 @@ def embed(name: str, kind: str, accept: bool, model: str = "") -> str:
 
 def _command(name: str, *arguments: str) -> dict[str, Any]:
     """What `crowdcore embed` says, run as a process of its own."""
-    return json.loads(printed("crowdcore", "embed", str(upload_folder(name) or name), *arguments, "--json"))  # type: ignore[no-any-return]
+    return json.loads(run_module("crowdcore", "embed", str(upload_folder(name) or name), *arguments, "--json"))  # type: ignore[no-any-return]

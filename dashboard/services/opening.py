@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError, did_you_mean
+from crowdcore.core.files import workspace
 from crowdcore.core.memory import available_memory
-from crowdcore.core.places import workspace
 from crowdcore.data.kinds import need_classes, need_ratings
 from crowdcore.data.uploads import note_of, upload_folder
 from crowdcore.exhibits.view import cached

@@ -1,13 +1,19 @@
-"""Training runs as every page sees them: which there are, how far they are, what they came to."""
+"""Training runs as every page sees them: their list, progress and results, and the actions on them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib.util
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, ParamSpec
 
 import streamlit as st
 
 from crowdcore import runs
 from crowdcore.core.errors import SystemNotSupportedError, missing_extra, need_posix
+from crowdcore.core.processes import run_module
+from crowdcore.data.unpack import pack_zip
 from crowdcore.data.uploads import upload_folder
 from crowdcore.exhibits.view import cached
 from dashboard.services.opening import labelled, version
@@ -122,3 +128,41 @@ def _growing(run_id: str, metric: str) -> pd.DataFrame:
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _grown(run_id: str, metric: str, ended: datetime) -> pd.DataFrame:
     return runs.curves(run_id, [metric] if metric else None)
+
+
+P = ParamSpec("P")
+
+
+def act(action: Callable[P, object], *arguments: P.args, **named: P.kwargs) -> None:
+    """Do something to runs; pages look at the record anew after it."""
+    action(*arguments, **named)
+    forget()
+
+
+def is_stopping(run_id: str) -> bool:
+    """Whether a run was asked to stop."""
+    return runs.Workspace.open().cancel_requested(run_id)
+
+
+def put(run_id: str, *, first: bool) -> None:
+    """Let a queued run go before all others, or after them."""
+    waiting = [found.spec.priority for found in live_runs() if found.state == "queued"]
+    runs.set_priority(run_id, max(waiting, default=0) + 1 if first else min(waiting, default=0) - 1)
+
+
+def model_kinds() -> dict[Literal["torch", "onnx"], str]:
+    """How a trained network can leave, and in words."""
+    onnx = all(importlib.util.find_spec(package) for package in ("onnx", "onnxscript"))
+    return {"torch": "PyTorch", **({"onnx": "ONNX"} if onnx else {})}
+
+
+def model_archive(run_id: str, kind: Literal["torch", "onnx"]) -> bytes:
+    """The trained networks as a ZIP, with what is needed to use them; written by a process of its own.
+
+    Raises:
+        CrowdError: there is nothing to take along.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        environment = runs.Workspace.open().environment
+        run_module("crowdcore", "runs", "export", run_id, folder, "--kind", kind, environment=environment)
+        return pack_zip(Path(folder))

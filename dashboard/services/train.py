@@ -1,20 +1,36 @@
-"""Drafts of trainings, as the page Train holds and addresses spell them, and starting them."""
+"""Drafts of trainings, as the page Train holds and addresses spell them: what they will take, starting them, searches.
+
+A trial for an estimate may take some seconds, so it runs in a process of its own, beside the app.
+"""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from crowdcore import runs
+import streamlit as st
+
+from crowdcore import exhibits, runs
 from crowdcore.core import spelling
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import check_settings
 from crowdcore.learning import learners, presets
+from crowdcore.learning.selection_score import ACCURACY
 from crowdcore.learning.settings import SEEDS, TrainSettings, drop_retired
 from crowdcore.runs import RunSpec
+from dashboard.services.jobs import Job, Jobs
 from dashboard.services.opening import kind, labelled
 from dashboard.services.runs import forget, spelled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crowdcore.data.ratings import Labelled
+    from crowdcore.exhibits import Exhibit
+    from crowdcore.learning.selection_score import SelectionScore
+    from crowdcore.runs import Choice, Estimate, Range, Run, RunSpec
 
 Draft = Mapping[str, Any]
 """What a form holds: ``methods`` (lines), ``seeds`` (as typed), ``device`` and ``training`` (name -> value): settings
@@ -115,3 +131,96 @@ def read_draft(name: str, line: str, trusted: str = "") -> Draft:
     check_settings(TrainSettings, training)
     training = {"backbone": next(iter(networks)), "backbone_settings": {}, **training}
     return {"seeds": seeds, "device": device, "training": training}
+
+
+_SETTLED, _FORGOTTEN = 1.0, 4.0  # seconds: nobody has changed the form since; nobody asks any more
+
+
+@st.cache_resource(show_spinner=False)
+def _jobs() -> Jobs:
+    return Jobs("estimate", _SETTLED, _FORGOTTEN)
+
+
+def _asked(spec: RunSpec, opened: Labelled) -> Job:
+    return _jobs().ask(spec.model_dump_json(exclude={"group", "priority"}), partial(runs.estimate, spec, opened))
+
+
+def refused(name: str, draft: Draft) -> str:
+    """Why one of these runs would be refused, as far as a trial has told; "" while none has.
+
+    Raises:
+        CrowdError: see `specs`.
+    """
+    from crowdcore.core.processes import RefusedError
+
+    found = [_asked(spec, labelled(name)).refusal for spec in specs(name, draft)]
+    return next((str(refusal) for refusal in found if isinstance(refusal, RefusedError)), "")
+
+
+def estimate(name: str, draft: Draft) -> list[Estimate] | None:
+    """Time and memory of each run of a draft; None while that is being found out.
+
+    Raises:
+        CrowdError: the settings or the dataset are refused, as the run itself would be.
+    """
+    found = [_asked(spec, labelled(name)) for spec in specs(name, draft)]
+    for job in found:
+        if job.refusal is not None:
+            raise job.refusal
+    return [job.found for job in found] if all(job.ended.is_set() for job in found) else None
+
+
+def start_search(name: str, draft: Draft, space: Mapping[str, Range | Choice], trials: int, sampler: str) -> str:
+    """Queue a search; returns its id.
+
+    Raises:
+        SettingError: bounds that cannot be.
+    """
+    (spec,) = specs(name, draft)
+    kept = {k: v for k, v in spec.settings.items() if k not in space}
+    started = runs.search(spec.model_copy(update={"settings": kept}), dict(space), trials, sampler=sampler)
+    forget()
+    return started.id
+
+
+def compared_by(found: Run) -> SelectionScore:
+    """The validation score by which a search compares its trials."""
+    return found.spec.search.selection if found.spec.search else ACCURACY
+
+
+def search_trials(found: Run) -> pd.DataFrame:
+    """The trials so far: trial, run, state, score, best so far, and the settings."""
+    return _trials(found.id, found.epoch, found.state)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _trials(search: str, done: int, state: str) -> pd.DataFrame:
+    return runs.search_trials(search)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _importances(search: str, done: int, state: str) -> dict[str, float]:
+    """Setting -> share of the variance that it explains; empty while there are too few trials."""
+    return runs.search_importances(search)
+
+
+def search_exhibits(found: Run) -> tuple[Exhibit, Exhibit | None]:
+    """Validation score by trial; which settings matter, None while there are too few trials."""
+    training, method = exhibits.training, found.spec.method
+    shares = _importances(found.id, found.epoch, found.state)
+    return training.search_history(search_trials(found), method, compared_by(found)), training.search_importance(
+        shares, method
+    )
+
+
+def best_draft(name: str, found: Run) -> Draft | None:
+    """A draft with the settings of the best trial of a search on a dataset; None while no trial has ended."""
+    score = compared_by(found)
+    trials = search_trials(found).dropna(subset=score.column)
+    if trials.empty or found.spec.search is None:
+        return None
+    best = trials.iloc[[int(trials[score.column].map(score.better).argmax())]]
+    chosen = {name: best[name].tolist()[0] for name in found.spec.search.space}
+    settings = {**found.spec.settings, **chosen}
+    spec = found.spec.model_copy(update={"settings": settings, "search": None, "priority": 0})
+    return draft_of(name, spec)

@@ -17,8 +17,7 @@ import streamlit as st
 
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.core.json_files import write_json
-from crowdcore.core.places import workspace
+from crowdcore.core.files import replacing, workspace, write_json
 from crowdcore.data import uploads as kept
 from crowdcore.data.readers.folder import is_dataset_folder
 from crowdcore.data.unpack import is_archive, unpack_zip
@@ -114,10 +113,8 @@ def receive(name: str, content: BinaryIO) -> str:
     if not file.exists():
         home.mkdir(parents=True, exist_ok=True)
         content.seek(0)
-        partial = file.with_name(file.name + ".part")
-        with partial.open("wb") as out:
+        with replacing(file, draft=f"{file.name}.part") as draft, draft.open("wb") as out:
             shutil.copyfileobj(content, out, _CHUNK)
-        partial.rename(file)
     note_file(home, file, Path(name).name)
     return _to_read(file)
 

@@ -183,7 +183,7 @@ def test_runs_outlive_the_tab_and_the_server(lab: Lab, browser: Browser) -> None
         row(elsewhere, second).get_by_role("button", name="Cancel").click()
         expect(row(elsewhere, second).get_by_text("cancelled")).to_be_visible()
         row(elsewhere, first).get_by_role("button", name="Cancel").click()
-        expect(row(elsewhere, first).get_by_text("what was learnt by then is kept")).to_be_visible()
+        expect(row(elsewhere, first).get_by_text("The result up to then is saved")).to_be_visible()
     for name in (first, second):
         assert lab.runs()[name].state == "cancelled"
 

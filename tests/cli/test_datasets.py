@@ -6,7 +6,7 @@ from pathlib import Path
 
 import crowdcore as cc
 from crowdcore.core.errors import Remedy
-from crowdcore.core.json_files import write_json
+from crowdcore.core.files import write_json
 from crowdcore.data.uploads import NOTE
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.runs import Range, Run, Workspace, get_run, list_runs, store
-from crowdcore.runs.searchable import usually_searched
+from crowdcore.runs.searching import usually_searched
 from tests.runs.conftest import crowd_folder, make, train, workspace  # noqa: F401
 
 
@@ -53,7 +53,7 @@ def test_list_and_show(finished: Run, make: Callable[..., Run], crowdcore: Calla
 def test_a_full_disk_is_said_and_nothing_is_started(workspace, run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     full = "The disk is full: make room."
     monkeypatch.setattr("crowdcore.runs.engine.disk_problem", lambda folder: full)
-    monkeypatch.setattr("crowdcore.runs.patience.disk_problem", lambda folder: full)
+    monkeypatch.setattr("crowdcore.runs.faults.disk_problem", lambda folder: full)
     listed, started = run("runs", "list"), run("runs", "start", "demo", "-m", "dl-mv", "--epochs", 1)
     assert (listed.code, listed.err.strip()) == (0, f"crowdcore: {full}")
     assert (started.code, started.out, started.err.strip()) == (2, "", f"crowdcore: {full}")
@@ -207,7 +207,7 @@ def test_refused_before_it_starts(workspace, crowd_folder: Path, no_engine: None
 
 def test_a_locked_record_is_said_and_waited_for(make, run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     waiting = make()
-    monkeypatch.setattr("crowdcore.runs.schema.WAIT", 0.2)
+    monkeypatch.setattr("crowdcore.runs.record.WAIT", 0.2)
     other = sqlite3.connect(Workspace.open().database, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     Timer(2.0, other.close).start()

@@ -24,9 +24,9 @@ from crowdcore.data.columns import MappingError
 
 
 @pytest.fixture(scope="module", autouse=True)
-def helper() -> Iterator[None]:
+def server() -> Iterator[None]:
     yield
-    confined.stop_helper()
+    confined.server.stop()
 
 
 def test_a_dataset_comes_back_as_it_is() -> None:
@@ -56,7 +56,7 @@ def test_a_fault_of_ours_comes_back_with_its_traceback() -> None:
 
 def test_too_much_memory_is_refused_and_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MEMORY, "0.5")
-    sentence = r"Reading this needs more than 0.5 GiB of memory, which is what it may take"
+    sentence = r"exceeded the limit of 0.5 GiB of memory"
     for work, argument in ((np.ones, 1 << 28), (bytes, 1 << 30)):
         with pytest.raises(ConfinedError, match=sentence):
             run_confined(work, argument)
@@ -65,7 +65,7 @@ def test_too_much_memory_is_refused_and_others_go_on(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_an_abrupt_end_is_refused(number: int) -> None:
-    with pytest.raises(ConfinedError, match="too large, or made to do harm"):
+    with pytest.raises(ConfinedError, match="too large or malformed"):
         run_confined(signal.raise_signal, number)
     assert run_confined(max, 1, 2) == 2
 
@@ -75,7 +75,7 @@ def test_too_much_time_is_refused_while_others_are_served(monkeypatch: pytest.Mo
     ended: list[CrowdError] = []
 
     def endless() -> None:
-        with pytest.raises(ConfinedError, match="takes longer than 1 s") as refused:
+        with pytest.raises(ConfinedError, match="exceeded the limit of 1 s") as refused:
             run_confined(time.sleep, 60)
         ended.append(refused.value)
 
@@ -94,25 +94,26 @@ def test_the_child_sees_our_environment_and_its_limit(monkeypatch: pytest.Monkey
     assert run_confined(available_memory) == 1 << 28
 
 
-def test_a_helper_that_has_ended_is_started_again() -> None:
+def test_a_server_that_has_ended_is_started_again() -> None:
     assert run_confined(max, 1, 2) == 2
-    assert confined._helper is not None
-    process = confined._helper[0]
+    process = confined.server._process
+    assert process is not None
     process.kill()
     process.wait()
     assert run_confined(max, 1, 2) == 2
-    assert confined._helper[0].pid != process.pid
+    assert confined.server._process is not process
 
 
-def test_a_helper_that_is_about_to_end_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_about_to_end_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     ending = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1)"])  # its end of the socket is closed
     ours, its = socket.socketpair()
     its.close()
-    confined.stop_helper()
-    monkeypatch.setattr(confined, "_helper", (ending, ours))
+    confined.server.stop()
+    monkeypatch.setattr(confined.server, "_process", ending)
+    monkeypatch.setattr(confined.server, "_control", ours)
     assert run_confined(max, 1, 2) == 2
-    assert ending.poll() == 0
-    confined.stop_helper()
+    assert ending.poll() is not None
+    confined.server.stop()
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "much"])

@@ -18,8 +18,8 @@ from crowdcore import runs
 from crowdcore.data.rows import Rows
 from crowdcore.data.writers import write_folder
 from crowdcore.runs import Estimate, Workspace, store
-from crowdcore.runs.schema import make_database
-from dashboard.services import estimates
+from crowdcore.runs.record import make_database
+from dashboard.services import train
 from testkit.crowds import simulate_crowd
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
     monkeypatch.setattr("dashboard.services.opening._FRESH", 0.0)
     monkeypatch.setattr(runs, "estimate", lambda *_: Estimate(61.0, 3 * 10**9, "By a test."), raising=False)
-    monkeypatch.setattr(estimates, "_SETTLED", 0.0)
+    monkeypatch.setattr(train, "_SETTLED", 0.0)
     st.cache_resource.clear()
     return tmp_path / "workspace"
 

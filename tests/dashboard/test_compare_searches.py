@@ -15,8 +15,8 @@ from crowdcore.learning import learners
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.runs import Choice, RunSpec, SearchPlan, Workspace
 from crowdcore.runs.artefacts import keep_result
+from crowdcore.runs.searching import RUN, distributions, open_study
 from crowdcore.runs.store import create, set_state
-from crowdcore.runs.study import RUN, distributions, open_study
 from dashboard.services import compare
 from testkit.recorded_runs import record
 from tests.dashboard.app_page import table, words

@@ -12,11 +12,11 @@ from crowdcore import runs
 from crowdcore.data import read_ratings
 from crowdcore.learning import RatingsResult, learners, train_ratings
 from crowdcore.runs.report import to_html
-from crowdcore.runs.searchable import searchable
+from crowdcore.runs.searching import searchable
 from dashboard.components import frame
 from dashboard.components.table import formats
 from dashboard.pages import TITLES
-from dashboard.services import report, searches, train
+from dashboard.services import report, train
 from testkit.recorded_runs import record
 from tests.dashboard.app_page import button, open_page, table, words
 from tests.rated_crowd import rated_folder
@@ -65,7 +65,7 @@ def test_a_search_goes_by_the_rmse_of_validation() -> None:
     assert not {"names", "augment"} & set(space), "which ratings refuse"
     assert space["strength"] == runs.Range(low=0.5, high=50.0, log=True), "not the range of another strength"
     draft = {**train.read_draft("rated", ""), "seeds": "1", "methods": ["dl-em"]}
-    started = searches.start_search("rated", draft, {"lr": runs.Choice(values=(0.1, 0.2))}, 2, "grid")
+    started = train.start_search("rated", draft, {"lr": runs.Choice(values=(0.1, 0.2))}, 2, "grid")
     search = runs.get_run(started)
     assert search.spec.search is not None and search.spec.search.score == "valid_rmse"
 

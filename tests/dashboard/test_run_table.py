@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from crowdcore import runs
 from crowdcore.data import load_dataset
 from crowdcore.runs import RunSpec, Workspace, store
-from crowdcore.runs.schema import client_of
+from crowdcore.runs.record import client_of
 from dashboard.components.run_choice import app_dataset, comparable, run_label
 from tests.dashboard.app_page import button, open_page, words
 

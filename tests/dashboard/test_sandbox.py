@@ -20,7 +20,7 @@ from crowdcore.data import simulate
 from crowdcore.data.writers import write_folder
 from crowdcore.learning.recovery.plan import preset
 from crowdcore.learning.recovery.study import judge, true_effective
-from dashboard.services import sandbox, sandbox_results
+from dashboard.services import sandbox
 from dashboard.services.sandbox import read_crowd, read_tasks, read_vary, spell_crowd, spell_tasks
 from testkit.crowds import simulate_crowd
 from testkit.recorded_runs import record
@@ -148,16 +148,16 @@ def test_the_table_holds_the_measures_of_every_crowd_and_method(workspace: Path)
 def test_crowds_that_stand_together_are_called_by_what_sets_them_apart() -> None:
     plan = sandbox.plan("crowd", LINE, ["pattern=[%22asymmetric%22,%22symmetric%22]"], "", 1)
     names = sandbox.plant("crowd", plan)
-    assert list(sandbox_results.crowd_words(names).values()) == ["pattern asymmetric", "pattern symmetric"]
+    assert list(sandbox.crowd_words(names).values()) == ["pattern asymmetric", "pattern symmetric"]
     alike = sandbox.plant("crowd", sandbox.plan("crowd", LINE, [], "", 2))
-    assert list(sandbox_results.crowd_words(alike).values()) == ["crowd, seed 0", "crowd, seed 1"]
-    assert list(sandbox_results.crowd_words(names[:1]).values()) == names[:1]
+    assert list(sandbox.crowd_words(alike).values()) == ["crowd, seed 0", "crowd, seed 1"]
+    assert list(sandbox.crowd_words(names[:1]).values()) == names[:1]
 
 
 def test_the_planted_matrix_stands_beside_the_learnt_ones(workspace: Path) -> None:
     [name], results = recorded(workspace)
     crowd = cc.read_dataset(workspace / "datasets" / name)
-    shown = sandbox_results.matrices(name, "common", "")
+    shown = sandbox.matrices(name, "common", "")
     assert shown.table["planted"].tolist() == pytest.approx(crowd.truth.common_confusion.ravel().tolist())
     learnt = results[name, "conal"].common_confusion
     assert shown.table["conal"].tolist() == pytest.approx(learnt.mean(0).ravel().tolist())
@@ -165,7 +165,7 @@ def test_the_planted_matrix_stands_beside_the_learnt_ones(workspace: Path) -> No
     test = page(crowd=LINE, planted=name, matrix="effective", worker="w3")
     assert field(test, "Matrix").value == "effective"
     assert field(test, "Worker").value == "w3"
-    shown = sandbox_results.matrices(name, "effective", "w3")
+    shown = sandbox.matrices(name, "effective", "w3")
     assert shown.table["planted"].tolist() == pytest.approx(true_effective(crowd)[2].ravel().tolist())
     own = results[name, "crowd-layer"].worker_confusion[:, 2]
     assert shown.table["crowd-layer"].tolist() == pytest.approx(own.mean(0).ravel().tolist())

@@ -13,7 +13,7 @@ from crowdcore import exhibits
 from crowdcore.data import simulate, write_folder
 from crowdcore.learning import tagged_spans, train_ratings
 from crowdcore.learning.recovery.plan import usual_settings
-from dashboard.services import opening, sandbox, sandbox_results
+from dashboard.services import opening, sandbox
 from testkit.recorded_runs import record
 from tests.dashboard.app_page import button, field, open_page, table, words
 from tests.rated_crowd import rated_folder
@@ -55,7 +55,7 @@ def test_runs_on_planted_ratings_are_compared_by_their_errors(workspace: Path) -
     test = open_page("sandbox", dataset="crowd", crowd=RATINGS, planted=name)
     assert not test.exception and "Who recovered what" in words(test)
     assert table(test, "RMSE")["run"].tolist() == ["dl-mean"] * 3
-    found = sandbox_results.errors([name])
+    found = sandbox.errors([name])
     assert found is not None and found.table["RMSE"].iloc[0] == pytest.approx(result.score("rmse").mean())
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from crowdcore import runs
+from crowdcore.core.processes import RefusedError
 from crowdcore.data import load_dataset
 from crowdcore.learning import learners
-from crowdcore.runs.estimation import RefusedError
 from dashboard.services.runs import runs_of
 from tests.conftest import ROOT
 from tests.dashboard.app_page import button, words

@@ -10,7 +10,7 @@ from streamlit.util import calc_hash
 from crowdcore import runs
 from crowdcore.core.errors import DataError
 from crowdcore.runs import Workspace, queue, store
-from crowdcore.runs.schema import client_of
+from crowdcore.runs.record import client_of
 from dashboard.services.runs import curves
 from tests.dashboard.app_page import button, words
 from tests.dashboard.train_page import asked, page

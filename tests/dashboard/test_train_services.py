@@ -15,9 +15,9 @@ from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.learning import TrainSettings, learners, methods, presets, split_settings
 from crowdcore.learning.results.curve_metrics import curve_metrics
 from crowdcore.runs import Estimate, Run, RunSpec
-from crowdcore.runs.searchable import searchable, usually_searched
+from crowdcore.runs.searching import searchable, usually_searched
 from dashboard.components.run_choice import run_label, run_labels, run_names
-from dashboard.services import estimates, train
+from dashboard.services import train
 from testkit.crowds import simulate_crowd
 
 BEGAN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -110,8 +110,8 @@ class _Slow:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[str] = []
         self.nod = threading.Event()
-        monkeypatch.setattr(estimates, "_SETTLED", 0.1)
-        monkeypatch.setattr(estimates, "_FORGOTTEN", 0.5)
+        monkeypatch.setattr(train, "_SETTLED", 0.1)
+        monkeypatch.setattr(train, "_FORGOTTEN", 0.5)
         monkeypatch.setattr(runs, "estimate", self.look, raising=False)
         self.opened = simulate_crowd()
 
@@ -124,7 +124,7 @@ class _Slow:
 
     def ask(self, *names: str) -> list[object]:
         asked = [RunSpec(dataset="crowd", method=name) for name in names]
-        jobs = [estimates._asked(spec, self.opened) for spec in asked]
+        jobs = [train._asked(spec, self.opened) for spec in asked]
         return [job.found or job.refusal for job in jobs]
 
     def ask_until_known(self, *names: str) -> list[object]:

@@ -11,7 +11,7 @@ from crowdcore import runs
 from crowdcore.data import simulate, write_folder
 from crowdcore.learning import learners
 from crowdcore.learning.learners import untrainable
-from dashboard.services import opening, searches, train
+from dashboard.services import opening, train
 from tests.dashboard.app_page import button, field, open_page, words
 
 pytestmark = pytest.mark.usefixtures("tagged")
@@ -51,7 +51,7 @@ def test_a_search_of_taggers_goes_by_the_f1_of_spans() -> None:
     test = open_page("train", dataset="tagged", view="Search settings", methods=["crowd-layer"])
     assert "Judged by validation F1 of spans" in words(test)
     draft = {**train.read_draft("tagged", ""), "seeds": "1", "methods": ["crowd-layer"]}
-    started = searches.start_search("tagged", draft, {"lr": runs.Choice(values=(0.1, 0.2))}, 2, "grid")
+    started = train.start_search("tagged", draft, {"lr": runs.Choice(values=(0.1, 0.2))}, 2, "grid")
     search = runs.get_run(started)
     assert search.spec.search is not None and search.spec.search.score == "valid_span_f1"
-    assert list(searches.search_trials(search)) == ["trial", "run", "state", "validation_span_f1", "best", "lr"]
+    assert list(train.search_trials(search)) == ["trial", "run", "state", "validation_span_f1", "best", "lr"]

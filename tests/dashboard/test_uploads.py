@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crowdcore.core.errors import CrowdError, DataError
-from crowdcore.core.places import workspace
+from crowdcore.core.files import workspace
 from crowdcore.data.uploads import upload_folder
 from dashboard.services import datasets, opening, uploads
 from testkit import bombs

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crowdcore.core.errors import SettingError
-from crowdcore.core.json_files import write_json
+from crowdcore.core.files import write_json
 from crowdcore.data.uploads import (
     NOTE,
     dataset_title,

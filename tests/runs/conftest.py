@@ -11,7 +11,7 @@ import pytest
 
 from crowdcore.data.writers import write_folder
 from crowdcore.runs import Run, RunSpec, Workspace, queue, store, train_process
-from crowdcore.runs.schema import make_database
+from crowdcore.runs.record import make_database
 from tests.learning.helpers import featured_crowd
 
 

@@ -17,7 +17,7 @@ import pytest
 from crowdcore import runs
 from crowdcore.data.rows import Rows
 from crowdcore.data.writers import write_folder
-from crowdcore.runs.lease import Note, leased
+from crowdcore.runs.locks import Note, leased
 from crowdcore.runs.workspace import Workspace
 from testkit.crowds import simulate_crowd
 

@@ -15,10 +15,10 @@ from types import SimpleNamespace
 import pytest
 from optuna.storages.journal import JournalFileBackend
 
-from crowdcore.runs import Choice, Run, RunSpec, SearchPlan, Workspace, coordinator
+from crowdcore.runs import Choice, Run, RunSpec, SearchPlan, Workspace, searching
 from crowdcore.runs.engine_process import Engine
 from crowdcore.runs.run import State
-from crowdcore.runs.study import open_study
+from crowdcore.runs.searching import open_study
 
 GRID = {"lr": Choice(values=(0.1, 0.2)), "embedding": Choice(values=(20, 40))}
 SEARCH = "f" * 32
@@ -60,11 +60,11 @@ class Record:
 def coordinate(workspace: Workspace, record: Record, plan: SearchPlan) -> tuple[State, str]:
     """What the engine does, with `record` in the place of MLflow."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coordinator, "store", record)
-        patch.setattr(coordinator, "submit", record.submit)
+        patch.setattr(searching, "store", record)
+        patch.setattr(searching, "submit", record.submit)
         run = Run(SEARCH, RunSpec(dataset="d", method="conal", settings={"epochs": 3}, search=plan), "queued")
         record.ended = "queued", ""
-        search = coordinator.Coordinator(run, plan, workspace)
+        search = searching.Coordinator(run, plan, workspace)
         while search.step(slots=1):
             assert record.ended[0] == "running"
         return record.ended
@@ -178,8 +178,8 @@ def test_a_search_that_is_cancelled_while_it_is_taken_up_ends(searched):
 
 def test_a_search_that_was_cancelled_can_be_resumed_before_the_engine_looks_again(searched, monkeypatch):
     workspace, record = searched
-    monkeypatch.setattr(coordinator, "store", record)
-    monkeypatch.setattr(coordinator, "submit", record.submit)
+    monkeypatch.setattr(searching, "store", record)
+    monkeypatch.setattr(searching, "submit", record.submit)
     plan = SearchPlan(space=GRID)
     run = Run(SEARCH, RunSpec(dataset="d", method="conal", settings={"epochs": 3}, search=plan), "queued")
     engine = Engine.__new__(Engine)

@@ -15,11 +15,11 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError, DataError, SettingError
-from crowdcore.runs import engine, recovery, store
-from crowdcore.runs.files import EngineFiles
-from crowdcore.runs.lease import Note, is_leased, leased, read_note
-from crowdcore.runs.processes import is_alive
-from crowdcore.runs.recovery import Reconciler
+from crowdcore.core.processes import is_alive
+from crowdcore.runs import engine, engine_process, store
+from crowdcore.runs.engine import EngineFiles
+from crowdcore.runs.engine_process import Reconciler
+from crowdcore.runs.locks import Note, is_leased, leased, read_note
 from crowdcore.runs.supervise import supervise
 from tests.runs.on_engine import ENGINE, leave, processes, spec, until, workspace_at
 
@@ -117,7 +117,7 @@ def test_a_creation_that_was_cut_short_is_finished_or_undone(workspace, monkeypa
         raise KilledError
 
     held = []
-    monkeypatch.setattr(recovery, "_FORGOTTEN", 0.0)
+    monkeypatch.setattr(engine_process, "_FORGOTTEN", 0.0)
     with monkeypatch.context() as patch:
         patch.setattr(store.client_of(workspace) if what else store, what or where, die)
         with pytest.raises(KilledError):
@@ -140,7 +140,7 @@ def test_a_creation_that_the_record_refused_leaves_nothing(workspace, monkeypatc
 
 
 def test_a_child_that_outlives_its_supervisor_is_ended(workspace, monkeypatch):
-    monkeypatch.setattr(recovery, "_GRACE", 0.0)
+    monkeypatch.setattr(engine_process, "_GRACE", 0.0)
     run = store.create(spec(3), workspace=workspace)
     folder = workspace.run_folder(run.id)
     with leased(folder) as lease:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdcore.runs.environment import environment
+from crowdcore.runs.train_process import environment
 
 
 def test_versions_and_machine_but_nothing_private(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.core.errors import CrowdError
-from crowdcore.runs import Run, dry_run, estimate, estimation, get_run
+from crowdcore.runs import Run, estimate, estimation, get_run
 from tests.learning.helpers import featured_crowd
 
 Make, Train = Callable[..., Run], Callable[[Run], int]
@@ -32,7 +32,7 @@ def test_earlier_runs_say_how_long(make: Make, train: Train) -> None:
 
 def test_a_trial_says_it_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
-    monkeypatch.setattr(estimation, "_measure", lambda order, workspace: asked.append(order) or TRIAL)
+    monkeypatch.setattr(estimation, "_try", lambda order, workspace: asked.append(order) or TRIAL)
     spec = make(epochs=10).spec
     data = cc.read_dataset(spec.dataset)
     found = estimate(spec, data)
@@ -58,15 +58,15 @@ def test_a_real_trial_and_a_refusal(make: Make) -> None:
 
 
 def test_a_large_dataset_is_tried_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dry_run, "_FIRST", 100)
-    monkeypatch.setattr(dry_run, "_BUDGET", 0.0)
+    monkeypatch.setattr(estimation, "_FIRST", 100)
+    monkeypatch.setattr(estimation, "_BUDGET", 0.0)
     crowd = featured_crowd(n_tasks=1000)
-    found = dry_run.measure(crowd, "dl-mv", {"backbone_settings": {"hidden": 4}}, 2, "cpu")
+    found = estimation.measure(crowd, "dl-mv", {"backbone_settings": {"hidden": 4}}, 2, "cpu")
     assert found["share"] == 0.1
     assert found["epochs"] == 100
-    monkeypatch.setattr(dry_run, "_BUDGET", 100.0)
-    assert dry_run.measure(crowd, "dl-mv", {"epochs": 7, "backbone_settings": {"hidden": 4}}, 2, "cpu")["share"] == 1
-    part = dry_run._part(crowd, 100)
+    monkeypatch.setattr(estimation, "_BUDGET", 100.0)
+    assert estimation.measure(crowd, "dl-mv", {"epochs": 7, "backbone_settings": {"hidden": 4}}, 2, "cpu")["share"] == 1
+    part = estimation._part(crowd, 100)
     assert part.features is not None
     assert part.features.present.sum() == 100
     assert part.n_annotations == crowd.n_annotations
@@ -74,7 +74,7 @@ def test_a_large_dataset_is_tried_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_trials_of_candidates_take_their_time() -> None:
     parts = [{"seconds_per_epoch": s, "bytes": 10 * s, "epochs": 50, "share": 1 / s} for s in (2.0, 3.0, 1.0)]
-    found = dry_run._of_trials(parts, seeds=4)
+    found = estimation._of_trials(parts, seeds=4)
     assert found == {"seconds_per_epoch": 3 * 6 + 6 * 2, "bytes": 30, "epochs": 50, "share": 1 / 3}
 
 
@@ -83,5 +83,5 @@ def test_a_trial_that_takes_too_long_says_that_the_run_can_be_started(
 ) -> None:
     monkeypatch.setattr(estimation, "_PATIENCE", 0.01)
     spec = make(epochs=3).spec
-    with pytest.raises(estimation.UntoldError, match="can be started all the same"):
+    with pytest.raises(estimation.SlowTrialError, match="can be started all the same"):
         estimate(spec, cc.read_dataset(spec.dataset))

@@ -15,8 +15,8 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError
-from crowdcore.runs.lease import is_leased, read_note
-from crowdcore.runs.processes import is_alive
+from crowdcore.core.processes import is_alive
+from crowdcore.runs.locks import is_leased, read_note
 from crowdcore.runs.workspace import Workspace
 from tests.runs.on_engine import ENGINE, LONG, WORKER, make_dataset, processes, spec, until, workspace_at
 
@@ -180,7 +180,7 @@ def test_cancel_of_a_run_whose_epochs_are_long(workspace):
     runs.cancel(run.id, workspace=workspace)
     cancelled = ended(workspace, run.id, 60)
     assert time.monotonic() - begun > 4  # longer than any patience of old
-    assert cancelled.message.startswith(f"Cancelled after epoch {before.epoch + 1};")
+    assert cancelled.message.startswith(f"Cancelled after epoch {before.epoch + 1}.")
     assert runs.result(run.id, workspace=workspace).last_epoch.tolist() == [before.epoch + 1]
     assert runs.resume(run.id, workspace=workspace).state == "queued"
     at_epoch(workspace, run.id, before.epoch + 1)

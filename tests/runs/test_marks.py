@@ -4,7 +4,7 @@ import pytest
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.runs import RunSpec, Workspace, change_tags, get_run, rename, set_note, store
-from crowdcore.runs.schema import client_of
+from crowdcore.runs.record import client_of
 
 
 def test_name_note_and_tags_are_what_mlflow_shows(workspace: Workspace) -> None:

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import pytest
 
 from crowdcore.core.errors import CrowdError
-from crowdcore.runs import RunSpec, Workspace, get_run, list_runs, mounts, record, result, schema, set_note, store
+from crowdcore.runs import RunSpec, Workspace, get_run, list_runs, record, result, set_note, store, workspace as places
 from crowdcore.runs.engine import engine_state
+from crowdcore.runs.faults import RecordError, explain
 from crowdcore.runs.locks import is_locked
-from crowdcore.runs.record_errors import RecordError, explained
 from testkit.recorded_runs import record as record_result
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
@@ -66,7 +66,7 @@ def test_a_locked_record_is_said_within_five_seconds_and_goes_on(workspace: Work
 
 
 def test_a_page_does_not_wait(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "WAIT", 0.3)
+    monkeypatch.setattr(record, "WAIT", 0.3)
     run, release, began = queued(), locked(workspace.database), time.monotonic()  # type: ignore[arg-type]
     with pytest.raises(CrowdError, match=r"locked by another program: nothing was changed\. Try again") as refused:
         set_note(run, "x")
@@ -140,7 +140,7 @@ def mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: Path, kind: 
     table = tmp_path / "mounts"
     spelled = str(place).replace(" ", "\\040")
     table.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/home {spelled} {kind} rw 0 0\nproc /proc proc rw 0 0\n")
-    monkeypatch.setattr(mounts, "_MOUNTS", table)
+    monkeypatch.setattr(places, "_MOUNTS", table)
 
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "fuse.sshfs", "lustre"])
@@ -167,7 +167,7 @@ def test_a_record_on_a_network_folder_can_be_read(workspace: Workspace, tmp_path
 @pytest.mark.parametrize("kind", ["ext4", "overlay", "tmpfs", "fuseblk", "fuse.mergerfs"])
 def test_own_disks_are_not_refused(tmp_path: Path, monkeypatch, kind: str) -> None:
     mounted(tmp_path, monkeypatch, tmp_path / "disk", kind)
-    assert mounts.network_filesystem(tmp_path / "disk" / "workspace") == ""
+    assert places.network_filesystem(tmp_path / "disk" / "workspace") == ""
 
 
 def test_a_server_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,17 +183,13 @@ def test_what_mlflow_says_in_words_of_its_own(workspace: Workspace) -> None:
     class OddError(Exception):
         __module__ = "sqlalchemy.exc"
 
-    said = explained(
-        OddError("(sqlite3.IntegrityError) UNIQUE failed\n[SQL: INSERT]\n(Background on this …)"), workspace
-    )
+    said = explain(OddError("(sqlite3.IntegrityError) UNIQUE failed\n[SQL: INSERT]\n(Background on this …)"), workspace)
     assert str(said) == "The record of runs refuses this: UNIQUE failed"
-    full = explained(OddError("(sqlite3.OperationalError) database or disk is full [SQL: INSERT]"), workspace)
+    full = explain(OddError("(sqlite3.OperationalError) database or disk is full [SQL: INSERT]"), workspace)
     assert full is not None and full.passes and "Make room" in str(full)
-    assert explained(ValueError("ours"), workspace) is None
+    assert explain(ValueError("ours"), workspace) is None
     again = RecordError("said already")
-    assert explained(again, workspace) is again
-    denied = explained(
-        OddError("API request failed with error code 401 != 200"), Workspace(Path("/w"), "http://server")
-    )
+    assert explain(again, workspace) is again
+    denied = explain(OddError("API request failed with error code 401 != 200"), Workspace(Path("/w"), "http://server"))
     assert "does not let you in" in str(denied)
     assert SimpleNamespace(**vars(denied)).passes is False

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from crowdcore.learning.training.events import EpochEvent
-from crowdcore.runs import RunSpec, Workspace, curves, get_run, schema, store
+from crowdcore.runs import RunSpec, Workspace, curves, get_run, record, store
+from crowdcore.runs.record import client_of
 from crowdcore.runs.recorder import Recorder, spread
-from crowdcore.runs.schema import client_of
 
 
 def epoch(number: int, seeds: tuple[int, ...], **metrics: list[float]) -> EpochEvent:
@@ -73,7 +73,7 @@ def test_epochs_of_a_checkpoint_are_not_doubled(workspace: Workspace, run_id: st
 def test_a_database_locked_for_longer_than_writers_wait_loses_nothing(
     workspace: Workspace, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schema, "WAIT", 0.3)
+    monkeypatch.setattr(record, "WAIT", 0.3)
     held = threading.Event()
 
     def hold() -> None:
@@ -143,7 +143,7 @@ def test_spread(values: list[float], found: dict[str, float]) -> None:
 
 def test_a_run_beside_busy_programs_says_so(workspace: Workspace, run_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crowdcore.runs.recorder._LOOK", 0.0)
-    monkeypatch.setattr("crowdcore.runs.usage.Processors.share", lambda self: 0.4)
+    monkeypatch.setattr("crowdcore.core.processes.ProcessorShare.measure", lambda self: 0.4)
     store.set_state(run_id, "running", "Resumed after epoch 3.")
     with Recorder(workspace, run_id) as recorder:
         recorder.listen(epoch(1, (0,), loss=[1.0]))

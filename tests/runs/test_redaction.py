@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from crowdcore.runs.redaction import redact
+from crowdcore.runs.faults import redact
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.runs import Run, get_run, result
-from crowdcore.runs.lease import Ending
+from crowdcore.runs.locks import Ending
 
 Make, Train = Callable[..., Run], Callable[[Run], int]
 FAILED = Ending.FAILED.code

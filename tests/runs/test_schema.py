@@ -13,7 +13,7 @@ import pytest
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.runs import RunSpec, Workspace, list_runs, store
-from crowdcore.runs.schema import client_of, experiment_name, make_database
+from crowdcore.runs.record import client_of, experiment_name, make_database
 
 
 def _start(folder: str, gate: Any, said: Any) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crowdcore.runs.scores import result_scores
+from crowdcore.runs.artefacts import result_scores
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 

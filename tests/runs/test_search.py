@@ -10,9 +10,9 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.runs.lease import read_note
-from crowdcore.runs.processes import is_alive
-from crowdcore.runs.study import distributions
+from crowdcore.core.processes import is_alive
+from crowdcore.runs.locks import read_note
+from crowdcore.runs.searching import distributions
 from tests.runs.on_engine import ENGINE, LONG, processes, spec, until, workspace_at
 
 pytestmark = [

@@ -20,9 +20,9 @@ from crowdcore.runs import (
     set_priority,
     store,
 )
-from crowdcore.runs.lease import leased
+from crowdcore.runs.locks import leased
+from crowdcore.runs.record import client_of
 from crowdcore.runs.run import STATUS
-from crowdcore.runs.schema import client_of
 
 
 def queued(dataset: str = "demo", **fields: object) -> Run:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from safetensors import SafetensorError
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError
-from crowdcore.runs import patience, store
-from crowdcore.runs.lease import Ending, leased, read_note
-from crowdcore.runs.recovery import Reconciler
+from crowdcore.runs import faults, store
+from crowdcore.runs.engine_process import Reconciler
+from crowdcore.runs.locks import Ending, leased, read_note
 from crowdcore.runs.run import STATUS
 from crowdcore.runs.supervise import supervise
 from tests.runs.on_engine import leave, spec
@@ -37,7 +38,7 @@ def test_runs_are_not_started_for_ever(workspace):
     assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "cpu") == "failed"
     Reconciler(workspace).settle(run.id)
     found = store.get_run(run.id, workspace=workspace)
-    assert (found.state, found.message) == ("failed", "Its worker was lost. That happened 3 times before it got on.")
+    assert (found.state, found.message) == ("failed", "Its worker was lost. This happened 3 times without progress.")
 
 
 class Dying:
@@ -46,10 +47,10 @@ class Dying:
     def __init__(self, folder, codes, gets_on):
         self.folder, self.codes, self.gets_on, self.pid, self.told = folder, list(codes), gets_on, 0, []
 
-    def __call__(self, run_id, environment, log, handle):
+    def fork(self, work, run_id, environment, log, handles):
         self.told.append(store.get_run(run_id).message)
         store.set_state(run_id, "running")
-        with log.open("a") as written:
+        with Path(log).open("a") as written:
             written.write(f"line of child {len(self.told)}\n")
         if self.gets_on:
             (self.folder / "checkpoint" / "0-0").mkdir(parents=True, exist_ok=True)
@@ -71,7 +72,7 @@ def test_a_child_that_a_signal_ends_is_started_again_while_it_gets_on(
     run = store.create(spec(3), workspace=workspace)
     folder = workspace.run_folder(run.id)
     child = Dying(folder, codes, gets_on)
-    monkeypatch.setattr("crowdcore.runs.supervise.Forked", child)
+    monkeypatch.setattr("crowdcore.runs.supervise.server", child)
     monkeypatch.setattr("crowdcore.runs.supervise.kill_group", lambda pid: None)
     became = ""
     while not became:
@@ -83,19 +84,19 @@ def test_a_child_that_a_signal_ends_is_started_again_while_it_gets_on(
     assert child.told[1].endswith("It begins again.")
     if not gets_on:
         message = read_note(folder).message
-        assert "3 times before it got on" in message
+        assert "3 times without progress" in message
         assert message.endswith("\nline of child 3"), "the last lines of the last child alone"
 
 
 def test_a_disk_that_takes_nothing_is_one_sentence(workspace, no_engine, monkeypatch):
     run = runs.submit(spec(3), workspace=workspace)
     full = os.statvfs(workspace.folder)
-    monkeypatch.setattr(patience.os, "statvfs", lambda _: os.statvfs_result((*full[:4], 0, *full[5:])))
+    monkeypatch.setattr(faults.os, "statvfs", lambda _: os.statvfs_result((*full[:4], 0, *full[5:])))
     assert "is full: make room" in runs.engine_state(workspace=workspace).problem
     for action in (runs.cancel, runs.resume, runs.run_again):
         with pytest.raises(CrowdError, match=r"^The disk of .* is full: make room; waiting runs then continue"):
             action(run.id, workspace=workspace)
-    monkeypatch.setattr(patience.os, "statvfs", lambda _: os.statvfs_result((*full[:8], os.ST_RDONLY, *full[9:])))
+    monkeypatch.setattr(faults.os, "statvfs", lambda _: os.statvfs_result((*full[:8], os.ST_RDONLY, *full[9:])))
     assert "is read-only: make it writable" in runs.engine_state(workspace=workspace).problem
     monkeypatch.undo()
     assert [r.id for r in runs.list_runs(workspace=workspace)] == [run.id]
@@ -110,16 +111,16 @@ def test_what_passes_is_tried_again():
         return "done"
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(patience, "_PAUSE", 0.0)
-        assert patience.insist(act) == "done"
+        patch.setattr(faults, "_PAUSE", 0.0)
+        assert faults.retry(act) == "done"
         asked.append(SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"))
-        assert patience.insist(act) == "done"
+        assert faults.retry(act) == "done"
         asked.append(OSError(27, "File too large"))  # a limit stays
         with pytest.raises(OSError, match="too large"):
-            patience.insist(act)
+            faults.retry(act)
         asked.append(OSError(28, "No space left on device"))
         with pytest.raises(OSError, match="No space"):
-            patience.insist(act, stopped=lambda: True)
+            faults.retry(act, stopped=lambda: True)
 
 
 def test_a_run_that_somebody_has_is_not_supervised_twice(workspace, monkeypatch):

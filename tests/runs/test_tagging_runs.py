@@ -12,8 +12,8 @@ import crowdcore as cc
 from crowdcore.data.simulate import tags
 from crowdcore.data.writers import write_folder
 from crowdcore.learning import tagged_spans
-from crowdcore.runs import Run, RunSpec, Workspace, curves, dry_run, get_run, predictions, result, store
-from crowdcore.runs.lease import Ending
+from crowdcore.runs import Run, RunSpec, Workspace, curves, estimation, get_run, predictions, result, store
+from crowdcore.runs.locks import Ending
 
 FINISHED = Ending.FINISHED.code
 
@@ -50,10 +50,10 @@ def test_a_run_records_the_tagger_and_how_many_spans_it_finds(
 
 def test_a_trial_takes_whole_sentences(folder: Path) -> None:
     crowd = cc.read_dataset(folder)
-    part = dry_run._part(crowd, 50)
+    part = estimation._part(crowd, 50)
     assert part.sentences is not None and crowd.sentences is not None
     assert 0 < len(part.sentences) < len(crowd.sentences)
     whole = dict(zip(crowd.sentences.ids, crowd.sentences.lengths, strict=True))
     assert part.sentences.lengths.tolist() == [whole[name] for name in part.sentences.ids]
-    found = dry_run.measure(crowd, "crowd-layer", {k: v for k, v in FAST.items() if k != "epochs"}, 1, "cpu")
+    found = estimation.measure(crowd, "crowd-layer", {k: v for k, v in FAST.items() if k != "epochs"}, 1, "cpu")
     assert found["seconds_per_epoch"] > 0 and np.isfinite(list(found.values())).all()

@@ -20,9 +20,9 @@ from crowdcore.data.writers import write_folder
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training.events import EpochEvent, Event
 from crowdcore.runs import Run, Workspace, curves, get_run, log_lines, predictions, recorder, result, store
-from crowdcore.runs.lease import Ending, is_leased, leased
+from crowdcore.runs.locks import Ending, is_leased, leased
+from crowdcore.runs.record import client_of
 from crowdcore.runs.recorder import Recorder
-from crowdcore.runs.schema import client_of
 from crowdcore.runs.train_process import main
 
 Make, Train = Callable[..., Run], Callable[[Run], int]
@@ -177,7 +177,7 @@ def test_a_cancelled_run_makes_its_checkpoint_the_result(make: Make, train: Trai
     assert train(run) == CANCELLED
     found = get_run(run.id)
     assert (found.state, found.has_result) == ("cancelled", True)
-    assert "after epoch 3;" in found.message
+    assert "after epoch 3." in found.message
     np.testing.assert_array_equal(result(run.id).curves["loss"], expected.curves["loss"][:3])
     workspace.forget_cancel(run.id)
     store.set_state(run.id, "queued")
@@ -212,11 +212,11 @@ def test_without_its_supervisor_a_run_stops_and_waits(make: Make, train: Train, 
 
     monkeypatch.setattr(Recorder, "listen", listen_and_wait)
     expected = uninterrupted(run)
-    monkeypatch.setattr(recorder, "worker_is_gone", lambda: True)
+    monkeypatch.setattr(recorder.forkserver, "caller_is_gone", lambda: True)
     assert train(run) == ORPHANED
     assert (get_run(run.id).state, get_run(run.id).epoch) == ("running", 3)
     assert not get_run(run.id).has_result
-    monkeypatch.setattr(recorder, "worker_is_gone", lambda: False)
+    monkeypatch.setattr(recorder.forkserver, "caller_is_gone", lambda: False)
     monkeypatch.setattr(Recorder, "listen", listen)
     assert train(run) == FINISHED
     assert_same(result(run.id), expected)

@@ -8,7 +8,7 @@ import numpy as np
 
 import crowdcore as cc
 from crowdcore.runs import Run, curves, get_run, result
-from crowdcore.runs.lease import Ending
+from crowdcore.runs.locks import Ending
 
 FINISHED = Ending.FINISHED.code
 

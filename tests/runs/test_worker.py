@@ -14,8 +14,8 @@ import pytest
 from crowdcore import runs
 from crowdcore.cli.serve import worker
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.runs.cluster import cluster_security
-from crowdcore.runs.scheduler import run_scheduler
+from crowdcore.runs.engine import cluster_security
+from crowdcore.runs.worker_process import run_scheduler
 from crowdcore.runs.workspace import Workspace
 from tests.runs.on_engine import LONG, spec, until, workspace_at
 

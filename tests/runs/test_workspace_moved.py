@@ -27,7 +27,7 @@ from crowdcore.runs import (
 )
 from crowdcore.runs.engine import engine_state
 from crowdcore.runs.queue import resume
-from crowdcore.runs.schema import client_of
+from crowdcore.runs.record import client_of
 from testkit.recorded_runs import record
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up

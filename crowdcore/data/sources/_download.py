@@ -17,7 +17,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from crowdcore.core.errors import CrowdError, DataError
-from crowdcore.core.places import cache_folder
+from crowdcore.core.files import cache_folder
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.readers.folder import is_dataset_folder
 from crowdcore.data.sources.base import RemoteFile, Source

@@ -21,10 +21,10 @@ from crowdcore.data.tables.base import Arrow
 from crowdcore.data.writers.tables import (
     TableFormat,
     annotation_table,
-    beside,
     check_names,
     gold_column,
     names_column,
+    replacing,
     write_table,
 )
 
@@ -58,21 +58,9 @@ def write_folder(
     if path.exists() and not (overwrite and path.is_dir() and (path / "classes.txt").is_file()):
         remedy = "Choose another name; in Python, overwrite=True replaces a dataset folder."
         raise DataError(f"{path} exists already", remedy)
-    if not path.parent.is_dir():
-        raise DataError(f"The folder {path.parent} does not exist")
-    temporary = beside(path)
-    temporary.mkdir()
-    try:
+    with replacing(path, overwrite) as temporary:
+        temporary.mkdir()
         _fill(dataset, temporary, table, readme)
-        if path.exists():
-            old = temporary.with_suffix(".old")
-            path.rename(old)
-            temporary.rename(path)
-            shutil.rmtree(old)
-        else:
-            temporary.rename(path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return path
 
 

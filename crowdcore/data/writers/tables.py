@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from crowdcore.core import files
 from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
@@ -29,25 +29,16 @@ DICTIONARY = 1 << 14  # values of a dictionary that stays one: read as one, a la
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its place when the block ends well, and vanishes otherwise."""
+def replacing(path: Path, overwrite: bool = False) -> Iterator[Path]:
+    """`crowdcore.core.files.replacing`, in a folder that is there.
+
+    Raises:
+        DataError: it is not.
+    """
     if not path.parent.is_dir():
         raise DataError(f"The folder {path.parent} does not exist")
-    temporary = beside(path)
-    try:
+    with files.replacing(path, overwrite) as temporary:
         yield temporary
-        temporary.replace(path)
-    except OSError as error:
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error  # nobody knows the temporary one
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def beside(path: Path) -> Path:
-    """A hidden name in the same folder that nothing has."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
 
 
 def table_format(path: Path) -> TableFormat:

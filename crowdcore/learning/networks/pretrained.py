@@ -14,7 +14,7 @@ from urllib.error import URLError
 import numpy as np
 
 from crowdcore.core.errors import CrowdError, DataError, need_extra
-from crowdcore.core.places import cache_folder
+from crowdcore.core.files import cache_folder
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from crowdcore.core.errors import SettingError
+from crowdcore.core.files import flush, replacing
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.learning.settings import drop_retired
 from crowdcore.learning.training.evaluation import KeptEpochs
@@ -168,16 +168,14 @@ class Checkpoint:
         values |= {f"kept.{e}.{k}": torch.from_numpy(v) for e, parts in state.kept.at.items() for k, v in parts.items()}
         metadata = {"identity": json.dumps(self.identity), "epoch": str(epoch), "checksum": _checksum(values)}
         path = self.folder / f"epoch-{epoch:06}.safetensors"
-        draft = path.with_suffix(".new")
         try:
             for folder in (self.folder.parent, self.folder):  # no further parents: a deleted run stays deleted
                 folder.mkdir(exist_ok=True)
-            save_file(values, draft, metadata)
-            _flush(draft)
-            draft.replace(path)
-            _flush(self.folder)
+            with replacing(path, draft=f"{path.stem}.new") as draft:
+                save_file(values, draft, metadata)
+                flush(draft)
+            flush(self.folder)
         except (OSError, SafetensorError) as error:
-            draft.unlink(missing_ok=True)
             self.note(f"A checkpoint could not be written; an interrupted run would resume from an older one: {error}.")
             return
         for old in sorted(self.folder.glob(GENERATIONS))[:-_KEPT]:
@@ -245,12 +243,3 @@ def _checksum(values: Mapping[str, Tensor]) -> str:
         content = values[name].detach().cpu().contiguous().reshape(-1).view(torch.uint8)
         total = zlib.crc32(content.numpy().data, zlib.crc32(name.encode(), total))
     return f"{total:08x}"
-
-
-def _flush(path: Path) -> None:
-    """Write a file, or the names in a folder, to the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -15,7 +15,7 @@ from dashboard.components.link import link
 from dashboard.components.run_choice import run_title
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, duration
-from dashboard.services import opening, run_actions, sandbox, sandbox_results
+from dashboard.services import opening, runs as recorded, sandbox
 from dashboard.services.runs import training_fault
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def results() -> None:
     names = [name for name in state.get_many("planted") if name in known]
     if not names or training_fault() or len({usual_simulator(opening.labelled(name)) for name in names}) > 1:
         return
-    runs = sandbox_results.runs_on(names)
+    runs = sandbox.runs_on(names)
     if runs:
         st.header("Who recovered what")
         _follow(names, runs)
@@ -51,8 +51,8 @@ def _follow(names: list[str], drawn: list[tuple[str, Run]]) -> None:
         return
 
     def rows() -> None:
-        found = sandbox_results.runs_on(names)
-        words = sandbox_results.crowd_words(names) if len(names) > 1 else dict.fromkeys(names, "")
+        found = sandbox.runs_on(names)
+        words = sandbox.crowd_words(names) if len(names) > 1 else dict.fromkeys(names, "")
         done = sum(run.has_ended for _, run in found)
         with live("ended"):
             waiting = sum(run.state == "queued" for _, run in found)
@@ -62,7 +62,7 @@ def _follow(names: list[str], drawn: list[tuple[str, Run]]) -> None:
             if run.state in ("running", "failed", "cancelled"):
                 _row(run, words[name])
 
-    watch(_stages(drawn), lambda: _stages(sandbox_results.runs_on(names)), EVERY, rows)
+    watch(_stages(drawn), lambda: _stages(sandbox.runs_on(names)), EVERY, rows)
     waiting = [run.id for _, run in drawn if not run.has_ended]
     st.button("Cancel all", icon=":material/stop_circle:", type="tertiary", on_click=_cancel, args=(waiting,))
 
@@ -80,13 +80,13 @@ def _row(run: Run, crowd: str) -> None:
         if run.state in ("failed", "cancelled"):
             st.button(
                 "Resume", key=f"resume-{run.id}", icon=":material/resume:", type="tertiary",
-                on_click=attempt, args=(run_actions.act, runs.resume, run.id),
+                on_click=attempt, args=(recorded.act, runs.resume, run.id),
             )  # fmt: skip
 
 
 def _cancel(ids: list[str]) -> None:
     for name in ids:
-        attempt(run_actions.act, runs.cancel, name)
+        attempt(recorded.act, runs.cancel, name)
 
 
 @fragment
@@ -95,7 +95,7 @@ def _recovered() -> None:
     known = sandbox.planted_before()
     names = [name for name in state.get_many("planted") if name in known]
     with st.spinner("Comparing with the truth …"):
-        found = sandbox_results.errors(names)
+        found = sandbox.errors(names)
     if found is None:
         return
     if found.figure is not None:
@@ -111,7 +111,7 @@ def _recovered() -> None:
 
 def _matrices(names: list[str]) -> None:
     """The planted matrix of a crowd beside the learnt ones."""
-    words = sandbox_results.crowd_words(names)
+    words = sandbox.crowd_words(names)
     st.header("Planted beside learnt")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = names[state.index_of("shown", names) or 0]
@@ -128,7 +128,7 @@ def _matrices(names: list[str]) -> None:
         worker = workers[state.index_of("worker", workers) or 0]
         if kind != "common":
             st.selectbox("Worker", workers, width=140, **state.bind("worker", worker))
-    shown = sandbox_results.matrices(name, kind, worker)
+    shown = sandbox.matrices(name, kind, worker)
     if shown is None:
         st.info("No finished method learns this matrix.", icon=":material/block:")
     else:
@@ -138,7 +138,7 @@ def _matrices(names: list[str]) -> None:
 
 def _onwards(name: str, pages: tuple[str, ...] = PAGES) -> None:
     """The pages that open the same runs."""
-    runs = [run.id for (_, _), run in sandbox_results.newest([name]).items()]
+    runs = [run.id for (_, _), run in sandbox.newest([name]).items()]
     with st.container(horizontal=True):
         for page in pages:
             link(page, runs=runs, dataset=name, reference=None)

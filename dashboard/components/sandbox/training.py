@@ -11,7 +11,7 @@ from dashboard.components.guard import fragment
 from dashboard.components.table import download
 from dashboard.components.text import as_text, count
 from dashboard.components.train_form import train_on
-from dashboard.services import opening, sandbox, sandbox_results
+from dashboard.services import opening, sandbox
 from dashboard.services.runs import training_fault
 
 SUGGESTED = ("conal start=best-of", "crowd-layer start=best-of", "trace")
@@ -62,7 +62,7 @@ def _crowds() -> list[str]:
     if not chosen:
         st.caption("Plant a crowd, or choose one that was planted before.")
         return []
-    words = sandbox_results.crowd_words(chosen)
+    words = sandbox.crowd_words(chosen)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         for name in chosen[:6]:
             st.page_link(
