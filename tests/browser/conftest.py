@@ -77,7 +77,7 @@ def keep_estimates(
     draft = {**train.read_draft(dataset, settings), "methods": list(methods)}
     trial = {"seconds_per_epoch": 0.1, "startup_seconds": 1.0, "bytes": 10**9, "epochs": 50, "share": 1.0}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(estimation, "_measure", lambda *_: trial)
+        patch.setattr(estimation, "_try", lambda *_: trial)
         for spec in train.specs(dataset, draft):
             runs.estimate(spec, open_labels(dataset), workspace=place)
 
