@@ -19,13 +19,13 @@ _FEWEST, _MOST = 20, 4096  # tasks with several labels, and tasks, between which
 
 _TEMPERATURES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 _BALANCING = 15  # steps of the biases towards the wanted class shares
-_ENOUGH = 10_000  # tasks that temperature and biases are found on
+_ENOUGH = 10_000  # tasks to estimate temperature and biases from
 _FEW = 100_000  # numbers
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianFit:
-    """What EM came to.
+    """Result of the EM.
 
     Args:
         classes: fitted on all tasks.
@@ -113,7 +113,7 @@ def fit_gaussians(
 
 
 def _temperature(scores: Tensor, evidence: Tensor) -> float:
-    """The temperature at which features and labels agree best."""
+    """Temperature at which features explain the labels best."""
     scores, evidence = _thinned(scores), _thinned(evidence)
     at_once = max(1, _FEW // scores.numel())  # a small crowd's at once: each call costs more than its arithmetic
     likelihood = [
@@ -124,7 +124,7 @@ def _temperature(scores: Tensor, evidence: Tensor) -> float:
 
 
 def _bias(logits: Tensor, evidence: Tensor, balance: float) -> Tensor:
-    """(C,) log prior under which class shares are ``(1 - ρ)`` times what they are plus ρ times equal ones."""
+    """(C,) log prior that moves class shares by a part ρ towards equal shares."""
     n_classes = logits.shape[1]
     bias = logits.new_zeros(n_classes)
     if balance == 0:
@@ -139,7 +139,7 @@ def _bias(logits: Tensor, evidence: Tensor, balance: float) -> Tensor:
 
 
 def _thinned(rows: Tensor) -> Tensor:
-    """As many evenly spaced rows as are enough."""
+    """At most `_ENOUGH` evenly spaced rows."""
     return rows[:: max(1, len(rows) // _ENOUGH)]
 
 

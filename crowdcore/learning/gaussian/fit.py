@@ -35,14 +35,14 @@ from crowdcore.learning.training.trainer import train_stack
 _SPLITS = ConalEM()  # splits counts and names classes with its default priors
 _BALANCES, _SHARPENINGS = (0.0, 0.3, 0.5), (1.0, 1.5)
 _UNJUDGED = (0.15, 0.3, 0.5)  # balances where only labels choose: shares that drift foretell shared mistakes
-_ENOUGH, _NUMBERS, _FEWEST = 10_000, 20_000_000, 2_000  # tasks, or numbers in them, that the space is found from
+_ENOUGH, _NUMBERS, _FEWEST = 10_000, 20_000_000, 2_000  # tasks, or numbers in them, to estimate the space from
 _CALIBRATING = 20  # annotated tasks with gold, at least, that say how sure the posterior should be
 _CHUNK = 4096  # tasks at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """The fit that was chosen.
+    """The chosen fit.
 
     Args:
         space: where its classes are.
@@ -62,7 +62,7 @@ class Chosen:
 
     @property
     def posterior(self) -> Tensor:
-        """(n, C) of the annotated tasks, as sure as it should be."""
+        """(n, C) calibrated posterior of the annotated tasks."""
         return softmax(self.power * self.fit.posterior.clamp_min(1e-300).log())
 
 
@@ -106,31 +106,31 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.M
             right = _accuracy(fit.log_probs(x[valid]), checked) if judged else 0.0
             score = (right, float(fit.log_likelihood[-1]))
             if score > best:
-                best, found, chosen = score, fit, (balance, sharpening)
+                best, best_fit, chosen = score, fit, (balance, sharpening)
                 moved = name if named_by == "evidence" else None
     by = f"validation accuracy ({100 * best[0]:.1f} %)" if judged else f"the labels' likelihood ({best[1]:.3f})"
     n_fits = len(balances) * len(sharpenings)
-    shared = f"A share of {found.shared:.2f} of the pairs of labels of one task agree in mistakes (η)."
+    shared = f"A share of {best_fit.shared:.2f} of the pairs of labels of one task agree in mistakes (η)."
     notes = [f"Balance {chosen[0]:g} and sharpening {chosen[1]:g} were chosen among {n_fits} fits by {by}. {shared}"]
     if moved is not None:
         notes.append(new_names(problem.dataset.classes, moved))
     held_out = _annotations(problem, valid)
     both = torch.where(torch.bincount(held_out.task, minlength=held_out.n_tasks) > 0, checked, -1)
     if "gold" in problem.validated_on and (n_gold := int((both >= 0).sum())) >= _CALIBRATING:
-        power = gold_power(found, found.log_probs(x[valid]), held_out, both)
+        power = gold_power(best_fit, best_fit.log_probs(x[valid]), held_out, both)
         basis = f"the gold of {n_gold:,} annotated validation tasks"
     else:
-        power = held_out_power(found, labelled, annotations, settings, *chosen, everything)
+        power = held_out_power(best_fit, labelled, annotations, settings, *chosen, everything)
         basis = "labels that it has not seen"
     if power < 1:
         notes.append(f"The posterior shown is q to the power of {power:g}, calibrated on {basis}.")
-    found = _on_host(found)
-    split = _SPLITS.decompose(annotations.counts(found.posterior.to(device)).cpu().numpy())
-    return Chosen(space.cpu(), found, power, split, tuple(notes), None if network is None else network.cpu())
+    best_fit = _on_host(best_fit)
+    split = _SPLITS.decompose(annotations.counts(best_fit.posterior.to(device)).cpu().numpy())
+    return Chosen(space.cpu(), best_fit, power, split, tuple(notes), None if network is None else network.cpu())
 
 
 def _annotations(problem: Problem, tasks: slice) -> Annotations:
-    """Those of some tasks, which are numbered from 0."""
+    """Annotations of some tasks, renumbered from 0."""
     some = slice(*np.searchsorted(problem.task, (tasks.start, tasks.stop)))
     columns = (problem.task[some] - tasks.start, problem.worker[some], problem.label[some])
     task, worker, label = (torch.from_numpy(np.ascontiguousarray(column)).to(problem.device) for column in columns)
@@ -146,7 +146,7 @@ def _names(annotations: Annotations, fit: GaussianFit, settings: EmOptions) -> I
 
 
 def _space(problem: Problem, settings: GaussianSettings, network: nn.Module | None) -> Space:
-    """The space of the training tasks, or of as many of them as are enough to find it."""
+    """The space of the training tasks, estimated from a sample if there are many."""
     enough = max(_FEWEST, min(_ENOUGH, _NUMBERS // math.prod(problem.rows.shape[1:])))
     some = np.sort(np.random.default_rng(0).permutation(problem.n_train)[:enough])
     x = torch.cat([_features(problem, network, part) for part in np.split(some, range(_CHUNK, len(some), _CHUNK))])
@@ -169,7 +169,7 @@ def _coordinates(space: Space, problem: Problem, network: nn.Module | None, n: i
 
 @torch.no_grad()
 def _features(problem: Problem, network: nn.Module | None, tasks: slice | IntArray) -> Tensor:
-    """(n, …) prepared inputs of some tasks on the device, or what the network makes of them."""
+    """(n, …) prepared inputs of some tasks on the device, or the network's output for them."""
     order = problem.order[tasks]
     rows: AnyArray = np.ascontiguousarray(problem.rows[order])
     refuse_not_finite(rows, problem.dataset.task_ids[order])
@@ -205,7 +205,7 @@ class _OnTargets(CrowdMethod):
 
 
 def without_last_layer(network: nn.Module) -> nn.Module:
-    """The network up to what its last linear layer takes, as buffers: it is not trained any more.
+    """The network up to what its last linear layer takes, as buffers, so that it is not trained.
 
     Raises:
         SettingError: it has no such layer inside.
@@ -224,14 +224,14 @@ def without_last_layer(network: nn.Module) -> nn.Module:
 def fit_alternating(problem: Problem, settings: GaussianSettings) -> Chosen:
     """Gaussian classes of the inputs; then, ``alternate`` times, a network on their posterior and Gaussian classes of
     its last layer. The networks are trained as the problem's settings say, with seed 0."""
-    found = choose_gaussians(problem, settings)
+    chosen = choose_gaussians(problem, settings)
     for _ in range(settings.alternate):
-        targets = found.fit.posterior.numpy().astype(np.float32)
+        targets = chosen.fit.posterior.numpy().astype(np.float32)
         data = Data(problem, torch.device(problem.device), targets=targets)
         replicas = [Replica(Settings(), 0)]
         outcome = train_stack(data, _OnTargets, replicas, problem.training, lambda epoch, metrics, seconds: False)
         network = make_network(problem.training, problem.input_shape)(problem.n_classes)
         state = {name.removeprefix("classifier."): torch.tensor(v[0]) for name, v in outcome.model.items()}
         network.load_state_dict(state)
-        found = choose_gaussians(problem, settings, without_last_layer(network).eval())
-    return found
+        chosen = choose_gaussians(problem, settings, without_last_layer(network).eval())
+    return chosen

@@ -74,8 +74,8 @@ class Random(nn.Module):
         for shift, mask, factor in _ROUNDS:  # the masks make the shifts logical, as the mixing needs
             h = h.bitwise_xor_(torch.bitwise_right_shift(h, shift).bitwise_and_(mask)).mul_(factor)
         h = h.bitwise_xor_(torch.bitwise_right_shift(h, 16).bitwise_and_(0xFFFF))
-        found: Tensor = _Bytes.apply(h)
-        return found[:n]
+        drawn: Tensor = _Bytes.apply(h)
+        return drawn[:n]
 
     def uniform(self, shape: tuple[int, ...]) -> Tensor:
         """Fresh float32 of this shape, uniform on multiples of 2⁻²⁴ in [0, 1)."""
@@ -182,5 +182,5 @@ class WordSum(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(B, 5) tokens as `word_rows` makes them -> (B, size)."""
         rows = x.to(torch.int64)
-        found: Tensor = torch.stack([embed(rows[:, k]) for k, embed in enumerate(self.embeddings)]).sum(0) + self.bias
-        return found
+        total: Tensor = torch.stack([embed(rows[:, k]) for k, embed in enumerate(self.embeddings)]).sum(0) + self.bias
+        return total

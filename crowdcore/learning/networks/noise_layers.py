@@ -162,7 +162,7 @@ class WorkerHeads(nn.Module):
     """
 
     present: Tensor
-    """(R,) 1, or 0 for a worker without training labels; until told otherwise, everyone is there."""
+    """(R,) 1, or 0 for a worker without training labels; all 1 at first."""
 
     def __init__(self, network: Network, n_classes: int, n_workers: int, weighted: bool = False) -> None:
         super().__init__()

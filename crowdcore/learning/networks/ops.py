@@ -125,7 +125,7 @@ def normalise(x: Tensor) -> Tensor:
 
 
 def _call(function: type[Function], x: Tensor) -> Any:
-    """Where no gradient is asked for, without autograd: for few rows it takes twice as long as the arithmetic."""
+    """Skip autograd without gradients: for few rows it takes twice as long as the arithmetic."""
     return function.apply(x) if torch.is_grad_enabled() else function.forward(x)
 
 

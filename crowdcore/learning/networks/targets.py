@@ -67,8 +67,8 @@ class AggregateThenTrain(CrowdMethod):
             "group": result.group,
             "difficulty": None if result.difficulty is None else result.difficulty[train],
         }
-        self._found = tuple(part for part, value in parts.items() if value is not None)
-        for part in self._found:
+        self._parts = tuple(part for part, value in parts.items() if value is not None)
+        for part in self._parts:
             value = torch.from_numpy(np.array(parts[part]))
             self.register_buffer(part, value, persistent=False)
 
@@ -79,7 +79,7 @@ class AggregateThenTrain(CrowdMethod):
 
     def recovered(self) -> Recovered:
         """Worker and task parameters of the aggregator."""
-        return {part: self.get_buffer(part) for part in self._found}
+        return {part: self.get_buffer(part) for part in self._parts}
 
 
 class PosteriorTrained(CrowdMethod):

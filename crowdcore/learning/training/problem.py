@@ -118,11 +118,11 @@ class Problem:
         return np.append(np.flatnonzero(begins), len(self.order))
 
     def once(self, key: str, make: Callable[[], T]) -> T:
-        """What ``make`` returned when it was first asked for under this key."""
+        """The result of ``make``, which is called once for each key."""
         if key not in self._fitted:
             self._fitted[key] = make()
-        found: T = self._fitted[key]
-        return found
+        result: T = self._fitted[key]
+        return result
 
     def aggregate(self, name: str, **settings: Any) -> AggregationResult:
         """An aggregator's result on the training annotations alone (fitted once; arrays in dataset numbering)."""
