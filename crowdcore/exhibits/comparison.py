@@ -1,4 +1,4 @@
-"""What there is to see of several results: each figure with its table, for the pages, the command line and reports.
+"""Exhibits that compare several results: accuracies, errors, spans, curves, calibration, cost and recovery.
 
 Results come under the names that figures and tables call them by (`variation.names`).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.exhibit import Exhibit, cells, none_of
-from crowdcore.learning.comparison import summary as comparison, variation
+from crowdcore.learning.comparison import summary, variation
 from crowdcore.learning.comparison.comparability import (
     NAMES,
     SEEN,
@@ -38,7 +38,10 @@ from crowdcore.learning.results.result import At, TrainingResult
 
 Results: TypeAlias = Mapping[str, TrainingResult]
 AnyResult: TypeAlias = TrainingResult | RatingsResult
-AnyResults: TypeAlias = Results | Mapping[str, RatingsResult]
+RatingResults: TypeAlias = Mapping[str, RatingsResult]
+AnyResults: TypeAlias = Results | RatingResults
+_SPAN_SCORES = {"precision": "precision", "recall": "recall", "f1": "F1", "token_accuracy": "accuracy"}
+_ERRORS: Mapping[Literal["mae", "rmse", "r2"], str] = {"mae": "MAE", "rmse": "RMSE", "r2": "R²"}
 
 
 def accuracies(results: Results) -> Exhibit:
@@ -50,20 +53,20 @@ def accuracies(results: Results) -> Exhibit:
     if why:
         return none_of("accuracy", "Test accuracy", why)
     rows: list[dict[str, object]] = []
-    told = {name: comparison.row(result) for name, result in results.items()}
+    told = {name: summary.row(result) for name, result in results.items()}
     some = any(said["features_seen"] != "no" for said in told.values())
     for name in sorted(told, key=lambda name: list(SEEN).index(told[name]["features_seen"])):
         said, result = told[name], results[name]
         kind = {"features without labels": SEEN[said["features_seen"]]} if some else {}
         kind |= {"selected by": WAYS[said["selected_by"]], "names": NAMES.get(said["names"], said["names"])}
         columns: dict[str, object] = {}
-        for at in comparison.AT:
+        for at in summary.AT:
             head = "best, optimistic" if at == "best" else at
             columns |= {f"{head} %": 100 * said[f"{at}_mean"], f"{head} ±": 100 * said[f"{at}_std"]}
         rows.append({"run": name, **columns, "seeds": len(result.seeds), **kind})
         if len(result.seeds) > 1:
-            together = {f"{at} %": 100 * said[f"ensemble_{at}"] for at in comparison.EPOCHS}
-            row = {"run": comparison.ensemble_name(name), **together, "seeds": len(result.seeds), **kind}
+            together = {f"{at} %": 100 * said[f"ensemble_{at}"] for at in summary.EPOCHS}
+            row = {"run": summary.ensemble_name(name), **together, "seeds": len(result.seeds), **kind}
             rows.append(row)
     notes = ["The best epoch on the test split is optimistic: compare it only with papers that report it."]
     if len(rows) > len(results):
@@ -71,7 +74,7 @@ def accuracies(results: Results) -> Exhibit:
             "Ensemble: the most probable class of the mean of the seeds' probabilities, at no further training. It has "
             "no best epoch, as predictions are not stored for every epoch."
         )
-    return Exhibit("accuracy", "Test accuracy", None, _told(rows), (*notes, *warnings(results)))
+    return Exhibit("accuracy", "Test accuracy", None, _drop_empty_columns(rows), (*notes, *warnings(results)))
 
 
 def seeds(results: Results, at: At = "selected") -> Exhibit:
@@ -79,10 +82,10 @@ def seeds(results: Results, at: At = "selected") -> Exhibit:
     why = explain_missing_gold(list(results.values()))
     if why:
         return none_of("seeds", "Test accuracy of every seed", why)
-    reached = {name: comparison.accuracies(r) for name, r in results.items()}
+    reached = {name: summary.accuracies(r) for name, r in results.items()}
     bands = [analysis.band(escaped(name), r.method, [at], [reached[name][at]]) for name, r in results.items()]
     several = at != "best" and any(len(r.seeds) > 1 for r in results.values())
-    together = [comparison.ensemble_accuracy(r, at) for r in results.values()] if at != "best" and several else []
+    together = [summary.ensemble_accuracy(r, at) for r in results.values()] if at != "best" and several else []
     figure = figures.seed_accuracies(
         [a[at] for a in reached.values()],
         bands,
@@ -90,12 +93,12 @@ def seeds(results: Results, at: At = "selected") -> Exhibit:
         subtitle=f"{AT_WORDS[at]}, {_over(results.values())}{' · star: ensemble' if several else ''}",
     )
     rows = [pd.DataFrame(dict(reached[n])).assign(run=n, seed=r.seeds) for n, r in results.items()]
-    return Exhibit("seeds", "Test accuracy of every seed", figure, pd.concat(rows)[["run", "seed", *comparison.AT]])
+    return Exhibit("seeds", "Test accuracy of every seed", figure, pd.concat(rows)[["run", "seed", *summary.AT]])
 
 
 def classes(results: Results, at: Kept = "selected") -> Exhibit:
     """Accuracy among the test tasks of each class."""
-    bands = comparison.class_bands(results, at)
+    bands = summary.class_bands(results, at)
     if not bands:
         return none_of("classes", "Test accuracy per class", explain_missing_gold(list(results.values())))
     drawn = [replace(b, name=escaped(b.name), x=np.array([escaped(c) for c in b.x])) for b in bands]
@@ -107,13 +110,13 @@ def classes(results: Results, at: Kept = "selected") -> Exhibit:
         tasks |= {(name, c): k for c, k in zip(r.classes, n, strict=True)}
     table["test tasks"] = [tasks[key] for key in zip(table["run"], table["class"], strict=True)]
     figure = figures.class_accuracy(drawn, subtitle=f"{AT_WORDS[at]}, {_over(results.values())}")
-    return Exhibit("classes", "Test accuracy per class", figure, _told(table))
+    return Exhibit("classes", "Test accuracy per class", figure, _drop_empty_columns(table))
 
 
 def scores(results: Results, at: Kept = "selected") -> Exhibit:
     """Accuracy, macro F1, negative log-likelihood and calibration error on the test split."""
     title = f"Scores on the test split, {AT_WORDS[at].lower()}"
-    table = comparison.scores(results, at)
+    table = summary.scores(results, at)
     if table.empty:
         return none_of("scores", title, explain_missing_gold(list(results.values())))
     heads = {"accuracy": "accuracy %", "macro_f1": "macro F1 %", "nll": "NLL (nats)"}
@@ -122,13 +125,13 @@ def scores(results: Results, at: Kept = "selected") -> Exhibit:
     for score, head in heads.items():
         scale = 100 if head.endswith("%") else 1
         columns |= {head: scale * table[score], f"{head.removesuffix(' %')} ±": scale * table[f"{score} ±"]}
-    return Exhibit("scores", title, None, _told(pd.DataFrame(columns)))
+    return Exhibit("scores", title, None, _drop_empty_columns(pd.DataFrame(columns)))
 
 
 def cost(results: AnyResults) -> Exhibit:
     """Device, time and throughput."""
     notes = ("Seconds are wall time, all seeds together; annotations/s count every seed and epoch.",)
-    return Exhibit("cost", "Time and cost", None, comparison.cost(results), notes)
+    return Exhibit("cost", "Time and cost", None, summary.cost(results), notes)
 
 
 def curve_metrics(results: AnyResults) -> dict[str, str]:
@@ -146,7 +149,7 @@ def curves(
 ) -> Exhibit:
     """One metric over epochs; see `figures.learning_curves` for smoothing and axes."""
     having: AnyResults = {name: r for name, r in results.items() if metric in r.curves}  # type: ignore[assignment]
-    bands, words = comparison.curve_bands(having, metric), measured.in_words(metric)
+    bands, words = summary.curve_bands(having, metric), measured.in_words(metric)
     figure = figures.learning_curves(
         [replace(b, name=escaped(b.name)) for b in bands],
         words,
@@ -159,7 +162,7 @@ def curves(
         title=words,
     )
     table = analysis.band_frame(bands, "epoch", metric).rename(columns={"values": "seeds"})
-    return Exhibit(f"curves-{metric.replace('_', '-')}", f"{words} by epoch", figure, _told(table))
+    return Exhibit(f"curves-{metric.replace('_', '-')}", f"{words} by epoch", figure, _drop_empty_columns(table))
 
 
 def calibration(results: Results) -> Exhibit | None:
@@ -185,7 +188,7 @@ def calibration(results: Results) -> Exhibit | None:
 
 def along(results: Sequence[AnyResult], known: Sequence[variation.Facts], x: str, at: At = "selected") -> Exhibit:
     """Test accuracy, of ratings RMSE and of tags F1 of spans, along a setting or a property of the crowd."""
-    words, (score, values) = variation.in_words(x), comparison.test_scores(results)
+    words, (score, values) = variation.in_words(x), summary.test_scores(results)
     title = f"Test {score.measure} by {words}"
     why = explain_missing_gold(results)
     if why:
@@ -198,23 +201,23 @@ def along(results: Sequence[AnyResult], known: Sequence[variation.Facts], x: str
     without = sorted({r.method for r, one in zip(results, known, strict=True) if x not in one})
     notes = (f"Left out, as they have no {words}: {', '.join(without)}.",) if without else ()
     name = "along-" + "-".join(words.split())
-    return Exhibit(name, title, figure, _told(analysis.band_frame(bands, words, score.measure)), notes)
+    return Exhibit(name, title, figure, _drop_empty_columns(analysis.band_frame(bands, words, score.measure)), notes)
 
 
 def recovery(results: Results, dataset: CrowdDataset) -> Exhibit | None:
     """How near each result came to the truth that generated the crowd; None where none is known."""
     rows = []
     for name, result in results.items():
-        found = comparison.recovery(result, dataset)
+        found = summary.recovery(result, dataset)
         if found:
             columns: dict[str, object] = {"run": name}
             for what, values in found.items():
-                columns |= {what: values.mean(), f"{what} ±": comparison.deviation(values)}
+                columns |= {what: values.mean(), f"{what} ±": summary.deviation(values)}
             rows.append(columns)
     if not rows:
         return None
     notes = ["Recovery error: mean over workers and true classes of the squared distance of the rows, 0 to 2 (Tanno)."]
-    every, table = pd.DataFrame(rows), _told(rows)
+    every, table = pd.DataFrame(rows), _drop_empty_columns(rows)
     undefined = [c for c in every.columns.difference(table.columns, sort=False) if not c.endswith("±")]
     notes += [f"Not defined here: {', '.join(undefined)}."] if undefined else []
     return Exhibit("recovery", "How near the recovered confusions come to the truth", None, table, tuple(notes))
@@ -267,8 +270,8 @@ def _over(results: Iterable[AnyResult]) -> str:
     return seeds_in_words(len(r.seeds) for r in results)
 
 
-def _told(rows: Sequence[Mapping[str, object]] | pd.DataFrame) -> pd.DataFrame:
-    """A table without the columns in which nothing is said, such as deviations of single seeds."""
+def _drop_empty_columns(rows: Sequence[Mapping[str, object]] | pd.DataFrame) -> pd.DataFrame:
+    """Drop columns that are all NaN, such as deviations of single seeds."""
     return pd.DataFrame(rows).dropna(axis=1, how="all")
 
 
@@ -282,7 +285,7 @@ def found_spans(results: Results) -> Exhibit | None:
             except DataError:
                 continue
             row: dict[str, object] = {"run": name, "epoch": at}
-            for measure, words in _WORDS.items():
+            for measure, words in _SPAN_SCORES.items():
                 row |= {f"{words} %": found[measure].mean(), f"{words} ±": deviation(found[measure].to_numpy())}
             rows.append({**row, "seeds": len(result.seeds)})
     if not rows:
@@ -291,16 +294,7 @@ def found_spans(results: Results) -> Exhibit | None:
         "A span counts where all its tokens and its type are right (as seqeval counts). Accuracy is the share of right "
         "tokens; it says less, as most tokens are outside of any span.",
     )
-    table = pd.DataFrame(rows).dropna(axis=1, how="all")
-    return Exhibit("found-spans", "Spans of the test split", None, table, notes)
-
-
-_WORDS = {"precision": "precision", "recall": "recall", "f1": "F1", "token_accuracy": "accuracy"}
-
-
-RatingResults: TypeAlias = Mapping[str, RatingsResult]
-
-_MEASURES: Mapping[Literal["mae", "rmse", "r2"], str] = {"mae": "MAE", "rmse": "RMSE", "r2": "R²"}
+    return Exhibit("found-spans", "Spans of the test split", None, _drop_empty_columns(rows), notes)
 
 
 def rating_errors(results: RatingResults) -> Exhibit:
@@ -310,7 +304,7 @@ def rating_errors(results: RatingResults) -> Exhibit:
         selected_by = result.validated_on or "the last epoch"
         for at in AT:
             row: dict[str, object] = {"run": name, "epoch": "best, optimistic" if at == "best" else at}
-            for measure, words in _MEASURES.items():
+            for measure, words in _ERRORS.items():
                 try:
                     found = result.score(measure, at=at)
                 except DataError as refusal:
@@ -322,5 +316,16 @@ def rating_errors(results: RatingResults) -> Exhibit:
         "mean true rating.",
         "The best epoch on the test split is optimistic: compare it only with papers that report it.",
     )
-    table = pd.DataFrame(rows).dropna(axis=1, how="all")
-    return Exhibit("rating-errors", "Test errors", None, table, notes)
+    return Exhibit("rating-errors", "Test errors", None, _drop_empty_columns(rows), notes)
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("over_seeds", "over_tasks", "rank_changes", "ranks", "tests"):
+        import warnings
+
+        from crowdcore.exhibits import differences
+
+        message = f"crowdcore.exhibits.comparison.{name} is now in crowdcore.exhibits.differences"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return getattr(differences, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
