@@ -206,11 +206,6 @@ def full_name(name: str) -> str:
     return str(Path(name).resolve()) if is_path(name) else name
 
 
-def holds_ratings(folder: Path) -> bool:
-    """Whether the labels of a dataset folder are numbers; False for a file."""
-    return folder.is_dir() and read_class_list(folder)[1] == "ratings"
-
-
 def _folder(name: str, folders: dict[str, Path]) -> Path:
     """The folder of a named dataset."""
     if name not in folders:

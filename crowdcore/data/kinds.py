@@ -65,8 +65,6 @@ LEVELS = LabelKind(
     applies=_TO_NUMBERS,
 )
 """Ordered classes: ratings that stand for words at equal steps."""
-KINDS = {kind.name: kind for kind in (CLASSES, TAGS, RATINGS, LEVELS)}
-"""Name -> kind."""
 
 
 def other_kind(dataset: Any, needed: LabelKind) -> KindError:
