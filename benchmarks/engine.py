@@ -15,7 +15,7 @@ from typing import Any
 from distributed import Client, Nanny, Scheduler, SpecCluster, get_worker
 
 from crowdcore import runs
-from tests.runs.on_engine import processes, spec, until, workspace_at
+from testkit.on_engine import processes, spec, until, workspace_at
 
 LOOKS = (5, 60, 120)  # seconds after the run
 SECONDS, TASKS = 8.0, 4

@@ -13,7 +13,7 @@ import pytest
 from crowdcore.core import processes
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.processes import ProcessorShare, RefusedError, is_alive, run_module
-from tests.runs.on_engine import until
+from testkit.on_engine import until
 
 
 def test_a_module_s_output_comes_back_and_its_refusal_is_raised(tmp_path: Path) -> None:

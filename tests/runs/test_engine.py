@@ -21,7 +21,7 @@ from crowdcore.runs.engine import EngineFiles
 from crowdcore.runs.engine_process import Reconciler
 from crowdcore.runs.locks import Note, is_leased, leased, read_note
 from crowdcore.runs.supervise import supervise
-from tests.runs.on_engine import ENGINE, leave, processes, spec, until, workspace_at
+from testkit.on_engine import ENGINE, leave, processes, spec, until, workspace_at
 
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy")  # MLflow's own use of SQLAlchemy
 

@@ -18,7 +18,7 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.core.processes import is_alive
 from crowdcore.runs.locks import is_leased, read_note
 from crowdcore.runs.workspace import Workspace
-from tests.runs.on_engine import ENGINE, LONG, WORKER, make_dataset, processes, spec, until, workspace_at
+from testkit.on_engine import ENGINE, LONG, WORKER, make_dataset, processes, spec, until, workspace_at
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [
@@ -68,7 +68,7 @@ def test_two_apps_that_die_right_after_asking(workspace):
     script = (
         "import os, signal\n"
         "from crowdcore.runs import Workspace, submit\n"
-        "from tests.runs.on_engine import spec\n"
+        "from testkit.on_engine import spec\n"
         f"run = submit(spec(12), workspace=Workspace.open({str(workspace.folder)!r}))\n"
         "print(run.id, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"

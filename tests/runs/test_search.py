@@ -13,7 +13,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.processes import is_alive
 from crowdcore.runs.locks import read_note
 from crowdcore.runs.searching import distributions
-from tests.runs.on_engine import ENGINE, LONG, processes, spec, until, workspace_at
+from testkit.on_engine import ENGINE, LONG, processes, spec, until, workspace_at
 
 pytestmark = [
     pytest.mark.slow,

@@ -15,7 +15,7 @@ from crowdcore.runs.engine_process import Reconciler
 from crowdcore.runs.locks import Ending, leased, read_note
 from crowdcore.runs.run import STATUS
 from crowdcore.runs.supervise import supervise
-from tests.runs.on_engine import leave, spec
+from testkit.on_engine import leave, spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy")  # MLflow's own use of SQLAlchemy
 

@@ -17,7 +17,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.runs.engine import cluster_security
 from crowdcore.runs.worker_process import run_scheduler
 from crowdcore.runs.workspace import Workspace
-from tests.runs.on_engine import LONG, spec, until, workspace_at
+from testkit.on_engine import LONG, spec, until, workspace_at
 
 pytestmark = [
     pytest.mark.slow,

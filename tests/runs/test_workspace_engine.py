@@ -9,7 +9,7 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.runs import Workspace
-from tests.runs.on_engine import LONG, processes, spec, until, workspace_at
+from testkit.on_engine import LONG, processes, spec, until, workspace_at
 
 pytestmark = [
     pytest.mark.slow,

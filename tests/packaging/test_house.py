@@ -1,0 +1,54 @@
+"""The structure stays what docs/design.md says: no circles, a budget of lines for each package, files of one idea."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import grimp
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from tests.packaging.conftest import ROOT
+
+BUDGET = re.compile(r"^\| `([\w/]+)` \| ([\d,]+) \|", re.MULTILINE)
+
+
+def count_lines(folder: str) -> int:
+    return sum(len(file.read_text(encoding="utf-8").splitlines()) for file in (ROOT / folder).rglob("*.py"))
+
+
+def test_no_package_exceeds_its_budget_of_lines() -> None:
+    """Raising a budget takes a sentence in docs/design.md that says what the lines buy."""
+    budgets = BUDGET.findall((ROOT / "docs/design.md").read_text(encoding="utf-8"))
+    packages = {f"crowdcore/{path.name}" for path in (ROOT / "crowdcore").iterdir() if (path / "__init__.py").exists()}
+    assert {package for package, _ in budgets} == packages | {"dashboard", "tests"}
+    over = {name: lines for name, most in budgets if (lines := count_lines(name)) > int(most.replace(",", ""))}
+    assert over == {}
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph = grimp.build_graph("crowdcore", "dashboard", exclude_type_checking_imports=True, cache_dir=None)
+    number = {module: k for k, module in enumerate(sorted(graph.modules))}
+    pairs = [(number[a], number[b]) for a in number for b in graph.find_modules_directly_imported_by(a) if b in number]
+    start, end = np.array(pairs).T
+    matrix = csr_array((np.ones(len(pairs)), (start, end)), (len(number), len(number)))
+    n_components, component = connected_components(matrix, connection="strong")
+    circles = [[m for m in number if component[number[m]] == k] for k in range(n_components)]
+    assert [circle for circle in circles if len(circle) > 1] == []
+
+
+def imported(file: Path) -> set[str]:
+    """First part of the name of each module that a file imports."""
+    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    names = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    names += [name.name for node in nodes if isinstance(node, ast.Import) for name in node.names]
+    return {name.partition(".")[0] for name in names}
+
+
+def test_tests_and_benchmarks_do_not_import_each_other() -> None:
+    for folder, others in (("tests", {"benchmarks"}), ("benchmarks", {"tests"}), ("testkit", {"tests", "benchmarks"})):
+        found = [str(file) for file in (ROOT / folder).rglob("*.py") if imported(file) & others]
+        assert found == []
