@@ -18,7 +18,7 @@ import typer
 from crowdcore.cli import _options as opt
 from crowdcore.cli._options import Accept, DatasetName, HideNames, Read, ReferenceName
 from crowdcore.cli._output import Printed, print_json, print_note, print_table, save_exhibit, save_table
-from crowdcore.core.errors import SettingError, did_you_mean
+from crowdcore.core.errors import DataError, SettingError, did_you_mean
 from crowdcore.data import CrowdDataset, RatingDataset
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.tags import need_tags
@@ -58,7 +58,6 @@ def choose_reference(name: str, dataset: CrowdDataset) -> tuple[Reference, str]:
         return named(dataset, name), note if dataset.n_annotations else ""
     kind, _, run_id = name.partition(":")
     if kind == "run":
-        from crowdcore.cli.start import full_id
         from crowdcore.runs import reference
 
         return reference(full_id(run_id), dataset), ""
@@ -132,7 +131,6 @@ def open_results(read_it: Callable[[str, list[str] | None, bool], Labelled], sin
 def results_of(run: list[str] | None) -> dict[str, Any]:
     """Name -> result of each run."""
     from crowdcore import runs as recorded
-    from crowdcore.cli.start import full_id
     from crowdcore.learning.comparison import variation
 
     if not run:
@@ -322,3 +320,20 @@ def _described(parameter: inspect.Parameter, docstring: str) -> inspect.Paramete
     line = re.search(rf"^ +{parameter.name}: (.+)", docstring, re.MULTILINE)
     option = typer.Option(help=line[1][:1].upper() + line[1][1:] if line else None)
     return parameter.replace(annotation=Annotated[parameter.annotation, option])
+
+
+def full_id(given: str) -> str:
+    """The id of the only run that begins so.
+
+    Raises:
+        DataError: there is none, or there are several.
+    """
+    from crowdcore import runs
+
+    if len(given) == 32:
+        return given
+    found = [r.id for r in runs.list_runs() if given and r.id.startswith(given)]
+    if len(found) != 1:
+        what = "There is no run" if not found else f"There are {len(found)} runs"
+        raise DataError(f"{what} whose id begins with {given!r}", "`crowdcore runs list` shows those there are.")
+    return found[0]

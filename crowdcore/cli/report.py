@@ -9,10 +9,9 @@ import pandas as pd
 import typer
 
 from crowdcore import reproduce as reproductions, runs
-from crowdcore.cli._command import choose_reference
+from crowdcore.cli._command import choose_reference, full_id
 from crowdcore.cli._options import Accept, DatasetName, Device, Json, Read, is_folder, open_labels
 from crowdcore.cli._output import print_json, print_note, print_notes, print_table, progress
-from crowdcore.cli.start import full_id
 from crowdcore.data import CrowdDataset
 from crowdcore.data.kinds import need_classes
 from crowdcore.data.report import plural

@@ -14,8 +14,9 @@ import typer
 
 from crowdcore import runs
 from crowdcore.cli import _options as opt
+from crowdcore.cli._command import full_id
 from crowdcore.cli._output import jsonable, print_json, print_table, save_table
-from crowdcore.cli.start import again, full_id, search, start
+from crowdcore.cli.start import again, search, start
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.report import plural
 from crowdcore.runs.run import leading

@@ -12,9 +12,10 @@ import typer
 
 from crowdcore import runs
 from crowdcore.cli import _options as opt
+from crowdcore.cli._command import full_id
 from crowdcore.cli._output import print_json
 from crowdcore.cli.train import ListPresets, OptionalDataset, PresetName, choose_runs
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import SettingError
 from crowdcore.data import CrowdDataset
 
 if TYPE_CHECKING:
@@ -23,21 +24,6 @@ if TYPE_CHECKING:
 
 _DEFAULT = "Default: conal; for ratings and tags crowd-layer."
 Priority = Annotated[int, typer.Option(help="Runs with a higher one go first.")]
-
-
-def full_id(given: str) -> str:
-    """The id of the only run that begins so.
-
-    Raises:
-        DataError: there is none, or there are several.
-    """
-    if len(given) == 32:
-        return given
-    found = [r.id for r in runs.list_runs() if given and r.id.startswith(given)]
-    if len(found) != 1:
-        what = "There is no run" if not found else f"There are {len(found)} runs"
-        raise DataError(f"{what} whose id begins with {given!r}", "`crowdcore runs list` shows those there are.")
-    return found[0]
 
 
 def start(

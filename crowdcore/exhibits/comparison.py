@@ -5,6 +5,7 @@ Results come under the names that figures and tables call them by (`variation.na
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
@@ -323,7 +324,7 @@ def __getattr__(name: str) -> Any:
     if name in ("over_seeds", "over_tasks", "rank_changes", "ranks", "tests"):
         import warnings
 
-        from crowdcore.exhibits import differences
+        differences = importlib.import_module("crowdcore.exhibits.differences")
 
         message = f"crowdcore.exhibits.comparison.{name} is now in crowdcore.exhibits.differences"
         warnings.warn(message, DeprecationWarning, stacklevel=2)

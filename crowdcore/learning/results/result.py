@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -103,9 +105,7 @@ class Result:
 
     def save(self, folder: Path | str) -> Path:
         """Write the result to a folder as JSON, Parquet and safetensors; returns the folder."""
-        from crowdcore.learning.results.result_files import save_result
-
-        return save_result(self, Path(folder))
+        return _save(self, Path(folder))
 
     def _rows(self, split: str) -> BoolArray:
         if split not in _SPLITS:
@@ -306,3 +306,32 @@ class TrainingResult(Result):
         if at not in self.probabilities:
             raise SettingError("at", "be 'selected' or 'last' here", at)
         return self.probabilities[at][:, rows], truth
+
+
+def _save(result: Result, folder: Path) -> Path:
+    """Write a result; nothing is pickled."""
+    from safetensors.numpy import save_file  # reading what a result is must not need this package
+
+    arrays = {name: array for name in result.ARRAYS if (array := getattr(result, name)) is not None}
+    arrays |= {key: array for table in result.TABLES for key, array in _flat(table, getattr(result, table))}
+    apart = {"curves", "model", "preparation", *result.ARRAYS, *result.TABLES}
+    head = {"format": result.FORMAT} | {f.name: getattr(result, f.name) for f in fields(result) if f.name not in apart}
+    if isinstance(result, TrainingResult):
+        head["image"] = result.preparation.image
+        arrays |= {"preparation.mean": result.preparation.mean, "preparation.scale": result.preparation.scale}
+    folder.mkdir(parents=True, exist_ok=True)
+    for named, file in ((arrays, "arrays"), (result.model, "model")):
+        save_file({k: np.ascontiguousarray(v) for k, v in named.items()}, folder / f"{file}.safetensors")
+    columns = {f"{name}/{s}": rows[:, s] for name, rows in result.curves.items() for s in range(rows.shape[1])}
+    pd.DataFrame(columns).to_parquet(folder / "history.parquet")
+    (folder / "result.json").write_text(json.dumps(head, indent=1), encoding="utf-8")
+    return folder
+
+
+def _flat(name: str, table: Mapping[str, Any] | AnyArray) -> Iterator[tuple[str, AnyArray]]:
+    """Path with dots -> array, of tables within tables."""
+    if not isinstance(table, Mapping):
+        yield name, table
+        return
+    for key, value in table.items():
+        yield from _flat(f"{name}.{key}", value)

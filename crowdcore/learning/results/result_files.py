@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import DataError
@@ -18,26 +16,6 @@ from crowdcore.learning.results.result import Result, TrainingResult
 from crowdcore.learning.training.inputs import Preparation
 
 _FORMATS: Mapping[Any, type[Result]] = {kind.FORMAT: kind for kind in (TrainingResult, RatingsResult)}
-
-
-def save_result(result: Result, folder: Path) -> Path:
-    """Write a result; nothing is pickled."""
-    from safetensors.numpy import save_file  # reading what a result is must not need this package
-
-    arrays = {name: array for name in result.ARRAYS if (array := getattr(result, name)) is not None}
-    arrays |= {key: array for table in result.TABLES for key, array in _flat(table, getattr(result, table))}
-    apart = {"curves", "model", "preparation", *result.ARRAYS, *result.TABLES}
-    head = {"format": result.FORMAT} | {f.name: getattr(result, f.name) for f in fields(result) if f.name not in apart}
-    if isinstance(result, TrainingResult):
-        head["image"] = result.preparation.image
-        arrays |= {"preparation.mean": result.preparation.mean, "preparation.scale": result.preparation.scale}
-    folder.mkdir(parents=True, exist_ok=True)
-    for named, file in ((arrays, "arrays"), (result.model, "model")):
-        save_file({k: np.ascontiguousarray(v) for k, v in named.items()}, folder / f"{file}.safetensors")
-    columns = {f"{name}/{s}": rows[:, s] for name, rows in result.curves.items() for s in range(rows.shape[1])}
-    pd.DataFrame(columns).to_parquet(folder / "history.parquet")
-    (folder / "result.json").write_text(json.dumps(head, indent=1), encoding="utf-8")
-    return folder
 
 
 def load_result(folder: Path | str) -> TrainingResult | Any:
@@ -83,15 +61,6 @@ def load_ratings_result(folder: Path | str) -> RatingsResult:
     if not isinstance(result, RatingsResult):
         raise DataError("This is not a result of ratings", file=folder)
     return result
-
-
-def _flat(name: str, table: Mapping[str, Any] | AnyArray) -> Iterator[tuple[str, AnyArray]]:
-    """Path with dots -> array, of tables within tables."""
-    if not isinstance(table, Mapping):
-        yield name, table
-        return
-    for key, value in table.items():
-        yield from _flat(f"{name}.{key}", value)
 
 
 def _nested(name: str, arrays: Mapping[str, AnyArray]) -> dict[str, Any]:
