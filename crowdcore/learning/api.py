@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack, overload
+from typing import Any, TypeAlias, Unpack, cast
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
@@ -79,26 +79,7 @@ def method_for(dataset: Labelled, name: str) -> type[CrowdMethod]:
     return _KINDS[dataset.kind].method(name)
 
 
-@overload
 def train(
-    dataset: CrowdDataset,
-    method: str | None = None,
-    *,
-    seeds: int | Sequence[int] = SEEDS,
-    device: str = "auto",
-    worker_features: AnyArray | None = None,
-    accept: bool = False,
-    on_event: Listener | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    checkpoint: Path | str | None = None,
-    checkpoint_every: int = 10,
-    **settings: Unpack[TrainKeywords],
-) -> TrainingResult: ...
-@overload
-def train(
-    dataset: RatingDataset, method: str | None = None, *, accept: bool = False, **settings: Any
-) -> RatingsResult: ...
-def train(  # type: ignore[misc]  # ratings take settings of their own
     dataset: Labelled,
     method: str | None = None,
     *,
@@ -111,7 +92,7 @@ def train(  # type: ignore[misc]  # ratings take settings of their own
     checkpoint: Path | str | None = None,
     checkpoint_every: int = 10,
     **settings: Unpack[TrainKeywords],
-) -> Learnt:
+) -> TrainingResult | Any:
     """Train a network, and what explains its crowd, from features and raw annotations; all seeds side by side.
 
     Args:
@@ -162,7 +143,7 @@ def train(  # type: ignore[misc]  # ratings take settings of their own
 
 def train_ratings(dataset: RatingDataset, method: str = "crowd-layer", **settings: Any) -> RatingsResult:
     """`train` for ratings."""
-    return train(dataset, method, **settings)
+    return cast(RatingsResult, train(dataset, method, **settings))
 
 
 def sweep(

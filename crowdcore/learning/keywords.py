@@ -33,7 +33,8 @@ class TrainKeywords(TypedDict, total=False):
     alternate: int
     balance: float | None
     chosen: str
-    connection: Literal["mw", "vw", "vw+b"]
+    combine: Literal["weight", "bias", "weight+bias"]
+    connection: Literal["mw", "vw", "vw+b", "s", "b", "s+b"]
     correction_rate: float
     dimensions: int
     e_step: Literal["epoch", "batch"]
