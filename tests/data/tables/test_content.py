@@ -97,8 +97,9 @@ def test_windows_1252_is_told_from_latin_1(write):
 def test_an_encoding_can_be_given_and_must_fit(write):
     path = write(TEXT.encode("mac_roman"), "labels.csv")
     assert read_dataset(path, encoding="mac_roman").classes == CLASSES
-    with pytest.raises(DataError, match=r"^This is not utf-8 text \(.*\) \(labels.csv\)\. Pass another encoding"):
+    with pytest.raises(DataError, match=r"^This is not utf-8 text \(.*\) \(labels.csv\)\. ") as refused:
         read_dataset(path, encoding="utf-8")
+    assert [remedy.setting for remedy in refused.value.remedies] == ["encoding"]
     with pytest.raises(DataError, match=r"^There is no encoding called 'utf-9'"):
         read_dataset(path, encoding="utf-9")
 
