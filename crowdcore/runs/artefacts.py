@@ -151,6 +151,7 @@ def _move(draft: Path, place: Path) -> None:
     for path in [draft, *draft.rglob("*")]:
         path.chmod(0o700 if path.is_dir() else 0o600)
         flush(path)
+    draft.stat()  # where the workspace was deleted meanwhile, it is not made again
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     for new in list(draft.iterdir()):
         if (place / new.name).is_dir():

@@ -48,6 +48,6 @@ def test_an_engine_ends_with_its_folder(tmp_path: Path, monkeypatch: pytest.Monk
             until(lambda: deleted(tmp_path / "new"), 60, "nothing more is written into the folder")
             until(lambda: not processes(new), 60, "the engine ends with all that it started")
             assert runs.engine_state(workspace=new).address is None
-            assert not (tmp_path / "new").exists()
+            assert not (tmp_path / "new").exists(), sorted((tmp_path / "new").rglob("*"))
         finally:
             runs.stop_engine(workspace=new)
