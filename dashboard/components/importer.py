@@ -14,7 +14,7 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.data.uploads import digest_of
 from dashboard import state
 from dashboard.components.table import numbers, table
-from dashboard.components.text import as_text, count, in_app, listed
+from dashboard.components.text import WIDGETS, as_text, count, in_app, listed
 from dashboard.services import uploads
 
 if TYPE_CHECKING:
@@ -285,30 +285,30 @@ def ask(path: str, mapping: dict[str, Any], columns: tuple[str, ...], roles: dic
             bound = reading(path, mapping, role, value if value in columns else None, forget=_OF_NAMES)
             st.selectbox(role.capitalize(), columns, index=None, **bound)
         bound = reading(path, mapping, "repeats", mapping.get("repeats", "keep"))
-        st.selectbox("Repeats", list(REPEATS), format_func=REPEATS.__getitem__, **bound)
+        st.selectbox(WIDGETS["repeats"], list(REPEATS), format_func=REPEATS.__getitem__, **bound)
 
 
 def ask_wide(path: str, mapping: dict[str, Any], columns: tuple[str, ...]) -> None:
     """Which columns of a wide table are workers, and what -1 means."""
     with st.container(horizontal=True):
         bound = reading(path, mapping, "workers", list(mapping.get("workers", ())), lambda names: tuple(names) or None)
-        st.multiselect("Annotator columns (wide table)", columns, placeholder="Detected", **bound)
+        st.multiselect(WIDGETS["workers"], columns, placeholder="Detected", **bound)
         bound = reading(path, mapping, "missing", mapping.get("missing"))
         said = MINUS_ONE.__getitem__
-        st.selectbox("-1 in a cell", list(MINUS_ONE), index=None, format_func=said, placeholder="Detected", **bound)
+        st.selectbox(WIDGETS["missing"], list(MINUS_ONE), index=None, format_func=said, placeholder="Detected", **bound)
 
 
 def ask_tool(path: str, mapping: dict[str, Any], found: Collection[str]) -> None:
     """What to do with annotations of a tool's export that were ``found`` to hold several choices, or are flagged."""
     with st.container(horizontal=True):
-        for setting, label, options, code in (
-            ("multi_select", "Several choices", SEVERAL, "several-choices"),
-            ("flagged", "Flagged by the tool", FLAGGED, "flagged"),
-            ("unmarked", "Texts without a span", UNMARKED, "unmarked"),
+        for setting, options, code in (
+            ("multi_select", SEVERAL, "several-choices"),
+            ("flagged", FLAGGED, "flagged"),
+            ("unmarked", UNMARKED, "unmarked"),
         ):
             if code in found or setting in mapping:
                 bound = reading(path, mapping, setting, mapping.get(setting, next(iter(options))))
-                st.selectbox(label, list(options), format_func=options.__getitem__, **bound)
+                st.selectbox(WIDGETS[setting], list(options), format_func=options.__getitem__, **bound)
 
 
 def ask_split(path: str, mapping: dict[str, Any], told: ImportReport) -> None:

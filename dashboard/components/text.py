@@ -12,7 +12,14 @@ _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _LATE = re.compile(r"(?<=:)(?=\w|//)|(?<=www)(?=\.)|(?<=\w)(?=@)|(?<=[-<])(?=[->])", re.IGNORECASE)
 # Settings of reading -> where the page Data offers them.
 _COLUMNS = "“Columns and repeats”"
-_WIDGETS = {"repeats": "Repeats", "flagged": "Flagged by the tool", "multi_select": "Several choices"}
+WIDGETS = {
+    "repeats": "Repeats",
+    "workers": "Annotator columns (wide table)",
+    "missing": "-1 in a cell",
+    "multi_select": "Several choices",
+    "flagged": "Flagged by the tool",
+    "unmarked": "Texts without a span",
+}
 _BUTTONS = {("merge_classes", "variants"), ("merge_workers", "variants"), ("multi_select", "drop")}
 _JOINER = "\u2060"  # an invisible character of no width
 
@@ -30,8 +37,8 @@ def in_app(remedy: Remedy) -> str:
         return f"choose “{'Classes' if value == 'classes' else 'Ratings'}” above"
     if remedy.of == "read" and isinstance(value, str) and (setting, value) in _BUTTONS:
         return "press the button below"
-    if remedy.of == "read" and setting in _WIDGETS:
-        return f"set “{_WIDGETS[setting]}” in {_COLUMNS}"
+    if remedy.of == "read" and setting in WIDGETS:
+        return f"set “{WIDGETS[setting]}” in {_COLUMNS}"
     if remedy.of == "read" and setting in {"task", "worker", "label", "gold"}:
         return f"choose it in {_COLUMNS}"
     return in_python(remedy)

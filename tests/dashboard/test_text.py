@@ -51,6 +51,8 @@ def test_numbers() -> None:
         (Remedy("repeats", ("first", "last")), "set “Repeats” in “Columns and repeats”"),
         (Remedy("merge_classes", "variants"), "press the button below"),
         (Remedy("encoding"), "pass encoding=…"),
+        (Remedy("workers", when="one is a worker"), "set “Annotator columns (wide table)” in “Columns and repeats”"),
+        (Remedy("missing", ["-1"]), "set “-1 in a cell” in “Columns and repeats”"),
     ],
 )
 def test_a_remedy_as_a_choice_of_the_page(remedy: Remedy, choice: str) -> None:
