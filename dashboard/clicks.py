@@ -31,8 +31,6 @@ def keep_clicks(version: str = streamlit.__version__) -> bool:
     """Mend both for this process, and return True; with an untested Streamlit change nothing: a click may be lost."""
     if not version.startswith(tuple(f"{tested}." for tested in TESTED)):
         return False
-    if MediaFileManager.add_deferred is _registered:
-        return True
     MediaFileManager.add_deferred = _registered  # type: ignore[method-assign, assignment]
     MediaFileManager.execute_deferred = _executed  # type: ignore[method-assign, assignment]
     ForwardMsgQueue.clear = _cleared  # type: ignore[method-assign, assignment]

@@ -22,8 +22,6 @@ def _limits(begin: str) -> tuple[str, ...]:
 
 
 SHARED = ("dataset", "reference", "names")
-
-
 PAGES: Mapping[str, tuple[str, ...]] = {
     "overview": ("remove", "trust", "confused", "sure", "worker", "task", *_limits("w"), *_limits("t")),
     "data": ("view", "file"),
@@ -75,14 +73,8 @@ _MANY = {
 
 
 _WORKERS = {"worker", "workers", "other", "without", "available"}
-
-
 _NAMES = {"true": "class", "given": "class", "worker": "worker", "other": "worker"}
-
-
 _FLEETING = ("task",)  # forgotten when a page is opened from the menu
-
-
 _SEPARATOR = "\x1f"
 
 

@@ -175,11 +175,7 @@ def pairs() -> None:
 
 
 GROUPS = {"": "By the tree", **{str(n): str(n) for n in range(1, 13)}}
-
-
 LINKED = 100  # workers up to which each group has a link: an address must stay short
-
-
 CELLS = 300  # workers up to which every pair is drawn as a cell
 
 

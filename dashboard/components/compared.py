@@ -1,4 +1,4 @@
-"""Training runs side by side: one function for each tab of the Compare page."""
+"""Training runs side by side: one function for each tab of the Compare page, for classes and for ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fits side by side: the table, where they differ, how sure they are, and what each says of the workers."""
+"""Fits side by side: the table, how sure they are, and the tasks on which two of them (or two runs) differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An exhibit on a page: its figure or its table, what to bear in mind, and where a click leads."""
+"""An exhibit or a figure on a page: its notes, its downloads, and where a click leads."""
 
 from __future__ import annotations
 

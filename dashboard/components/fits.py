@@ -1,4 +1,4 @@
-"""Choosing aggregators and their settings, and following their fits."""
+"""Choosing aggregators and their settings, following their fits, and taking one as the reference."""
 
 from __future__ import annotations
 

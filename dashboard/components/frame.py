@@ -1,4 +1,4 @@
-"""What surrounds every page: the pickers in the sidebar, the guard, the address bar."""
+"""What surrounds every page: sign-in, the pickers in the sidebar, the tour, the guard, the address bar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refusals are shown in place as one sentence; the unexpected is logged and never shown as a traceback."""
+"""Parts of a page that run alone: refusals in place, fragments, spoken changes, and looks at what has changed."""
 
 from __future__ import annotations
 
@@ -91,8 +91,6 @@ def make_live() -> None:
 
 
 _MANY = 20  # modules
-
-
 _known = 0
 
 

@@ -1,4 +1,4 @@
-"""Links to other pages, which keep the dataset and the reference."""
+"""Links to other pages, which keep the dataset and the reference, and verdicts that link to their evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One label or task to mark: the item, the label, and buttons that keys press too."""
+"""Marking a label or task, with buttons that keys press too; and taking over marks on earlier data or of a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs of a dataset, live: how far each is, its curves, and what can be done about it."""
+"""The runs of a dataset, live: how far each is, one run with its curves and its log, and searches."""
 
 from __future__ import annotations
 
@@ -219,8 +219,6 @@ def _button(label: str, icon: str, run: Run, action: Callable[[str], object], ab
 
 
 LINES = 40  # of a log
-
-
 LOG_EVERY = 2.0  # seconds between two looks at the log of a live run
 
 

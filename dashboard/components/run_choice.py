@@ -1,4 +1,4 @@
-"""What can be done with the runs chosen in the table: look at them, compare, name, cancel, delete."""
+"""Runs on a page: their pickers, names and times, and what can be done with those chosen in the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curves of the runs shown, live while one of them trains; then the way to what they recovered."""
+"""Curves of the runs shown and their axes, live while one trains; then the way to what the runs recovered."""
 
 from __future__ import annotations
 
@@ -96,8 +96,6 @@ def onwards(shown: list[Run]) -> None:
 
 
 SMOOTH = {"1": "As measured", **{str(k): f"Mean of {k} epochs" for k in (3, 5, 9, 15, 25)}}
-
-
 AXES = {"log_epochs": "Log epochs", "log_values": "Log values", "all_values": "Whole range"}
 
 

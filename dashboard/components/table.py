@@ -1,4 +1,4 @@
-"""Tables that filter and download; clicking a row may choose it."""
+"""Tables that filter and whose rows can be clicked, numbers in boxes, and buttons that download a file."""
 
 from __future__ import annotations
 
@@ -215,8 +215,6 @@ def numbers(cells: Iterable[tuple[str, str, str | None]], width: int = 150, colu
 
 
 _LAST = 32  # files, of all sessions, that are kept
-
-
 _count = itertools.count()
 
 
@@ -227,7 +225,7 @@ with suppress(ImportError):  # a Streamlit that has moved its internals goes wit
 
 
 def download(label: str, make: Callable[[], bytes | str], file: str, mime: str, **options: Any) -> None:
-    """Draw the button.
+    """Draw a button that downloads a file, which is made on the click.
 
     Streamlit drops a file made on demand after the second run of any session's script, be it a fragment that polls:
     often before the browser has come to fetch it. So each is held under a name of its own until others follow.
