@@ -11,7 +11,7 @@ import pandas as pd
 from crowdcore.core.errors import Phrasing, Remedy, in_python, phrase
 from crowdcore.core.types import AnyArray
 
-Level = Literal["note", "warning", "change"]
+Level = Literal["note", "warning", "change", "question"]
 Role = Literal["label", "worker"]
 SHOWN = 5
 IMAGES, TEXTS = "unusable-images", "blank-texts"
@@ -25,8 +25,9 @@ class Finding:
 
     Args:
         code: a fixed word for machines, e.g. ``"label-outside-classes"``.
-        level: ``"change"`` drops or merges something and has to be accepted; ``"warning"`` looks wrong but changes
-            nothing; ``"note"`` tells how the file was understood.
+        level: ``"question"`` doubts that the file was understood: one of ``remedies`` answers it, or it is accepted
+            as read; ``"change"`` drops or merges something and has to be accepted; ``"warning"`` looks wrong but
+            changes nothing; ``"note"`` says how the file was understood.
         sentence: what, in one sentence without its full stop.
         count: how many rows, tasks, workers or cells are concerned.
         rows: the first few 1-based data rows concerned (a CSV's header is row 0).
@@ -196,8 +197,13 @@ class ImportReport:
 
     @property
     def changes(self) -> tuple[Finding, ...]:
-        """The findings that drop or merge rows and have to be accepted."""
-        return tuple(f for f in self.findings if f.level == "change")
+        """The findings that have to be accepted: questions, and what drops or merges rows."""
+        return tuple(f for f in self.findings if f.level in ("question", "change"))
+
+    @property
+    def questions(self) -> tuple[Finding, ...]:
+        """The doubts that the file was understood."""
+        return tuple(f for f in self.findings if f.level == "question")
 
     @property
     def unusable(self) -> tuple[Finding, ...]:
@@ -242,7 +248,7 @@ class ImportReport:
             f"{self.tasks}; gold known for {self.n_gold:,}",
             f"{plural(self.n_rows, unit)} in the file, {self.n_left_out:,} left out",
         ]
-        words = {"change": "CHANGES", "warning": "warning", "note": "note"}
+        words = {"question": "QUESTION", "change": "CHANGES", "warning": "warning", "note": "note"}
         found = [f"{words[f.level]}: {f.phrased(action)}" for f in self.findings]
         return "\n".join([*lines, *found, *([self.rows_counted] if self.rows_counted else [])])
 

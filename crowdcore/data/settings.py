@@ -43,6 +43,17 @@ class ReadSettings(Settings):
     encoding: str | None = Field(default=None, description="Encoding of a text file, e.g. latin-1.")
     delimiter: str | None = Field(default=None, min_length=1, max_length=1, description="Delimiter of a text file.")
     header: bool | None = Field(default=None, description="Whether the first row holds column names.")
+    skip: int | None = Field(default=None, ge=0, description="Lines above the row of column names, such as a title.")
+    extra_headers: int | None = Field(
+        default=None, ge=0, description="Rows below the column names that explain them, such as question texts."
+    )
+    sheet: str | None = Field(default=None, description="Sheet of a workbook.")
+    turn: bool | None = Field(default=None, description="Whether rows are workers, and columns are tasks.")
+    fill: tuple[str, ...] | None = Field(
+        default=None, description="Columns whose empty cells stand for the cell above, as where cells were merged."
+    )
+    question: str | None = Field(default=None, description="Which of several questions to read.")
+    time: str | None = Field(default=None, description="Column of the time at which a label was given.")
     missing: tuple[str, ...] | None = Field(
         default=None, description="Labels that count as missing; empty cells always do."
     )

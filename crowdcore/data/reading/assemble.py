@@ -40,7 +40,7 @@ from crowdcore.data.splitting import split_tasks
 from crowdcore.data.tables.base import RESERVED, Arrow
 from crowdcore.data.times import SECONDS, TIME, durations, moments
 
-_RANK = {"change": 0, "warning": 1, "note": 2}
+_RANK = {"question": 0, "change": 1, "warning": 2, "note": 3}
 _FILES = {"features": ("features{}.npy",), "images": ("images{}.npy", "images{}.npz", "jpeg{}.npz")}
 _LOOKED_FOR = 1000  # files of this many tasks at most
 _TIMES = {
@@ -50,7 +50,7 @@ _TIMES = {
 
 
 def by_level(findings: list[Finding]) -> list[Finding]:
-    """Changes first, then warnings, then notes."""
+    """Questions first, then changes, warnings and notes."""
     return sorted(findings, key=lambda finding: _RANK[finding.level])
 
 
