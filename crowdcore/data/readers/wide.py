@@ -14,10 +14,11 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.memory import release_memory
 from crowdcore.core.types import IntArray
-from crowdcore.data.columns import ALIASES, RATING_ALIASES, alias_findings, find_workers, plain
+from crowdcore.data.columns import ALIASES, RATING_ALIASES, alias_findings, plain
 from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.lookups import counted
+from crowdcore.data.readers._worker_columns import find_workers
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
