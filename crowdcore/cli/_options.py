@@ -9,10 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from crowdcore.core.errors import DataError, SettingError, missing_extra
+from crowdcore.core.settings import text_settings
 from crowdcore.core.spelling import read_options
 from crowdcore.data import CrowdDataset, RatingDataset, catalogue, read_ratings
 from crowdcore.data.kinds import need_classes, need_ratings
 from crowdcore.data.ratings import Labelled
+from crowdcore.data.settings import ReadSettings
 from crowdcore.learning.settings import SEEDS
 
 TABLES = (".csv", ".parquet")
@@ -125,7 +127,7 @@ Settings = Annotated[
 
 def open_labels(dataset: str, read: list[str] | None = None, accept: bool = False) -> Labelled:
     """A dataset by name, by path, or by what the app calls an upload to the workspace, whatever its labels are."""
-    return catalogue.open_labels(dataset, accept=accept, **settings(read, "--read"))
+    return catalogue.open_labels(dataset, accept=accept, **reading(read))
 
 
 def open_crowd(dataset: str, read: list[str] | None = None, accept: bool = False) -> CrowdDataset:
@@ -140,7 +142,12 @@ def open_rated(dataset: str, read: list[str] | None = None, accept: bool = False
 
 def open_ratings(dataset: str, read: list[str] | None = None, accept: bool = False) -> RatingDataset:
     """A dataset whose labels are read as numbers."""
-    return read_ratings(catalogue.find_dataset(dataset), accept=accept, **settings(read, "--read"))
+    return read_ratings(catalogue.find_dataset(dataset), accept=accept, **reading(read))
+
+
+def reading(pairs: list[str] | None) -> dict[str, Any]:
+    """Settings of ``--read``; names of columns, classes and workers are text, whatever they look like."""
+    return read_options(pairs or [], "--read", text_settings(ReadSettings))
 
 
 def with_epochs(pairs: list[str] | None, epochs: int | None) -> dict[str, Any]:

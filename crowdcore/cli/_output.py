@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import Remedy, SettingError, either
+from crowdcore.core.spelling import spell_text, spell_value
 from crowdcore.data.report import plural
 
 if TYPE_CHECKING:
@@ -39,16 +40,13 @@ def in_command(remedy: Remedy) -> str:
     if remedy.of == "reference":
         return f"pass --reference {remedy.value}"
 
-    def text(value: object) -> str:
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    option, spelled = _OPTIONS[remedy.of], spell_text if remedy.of == "read" else spell_value
+    pairs = [[shlex.quote(f"{name}={spelled(value)}") for name, value in way.items()] for way in remedy.choices]
+    return f"pass {either(' and '.join(option + pair for pair in way) for way in pairs or [_open(remedy)])}"
 
-    if remedy.value is None:
-        value = "…"
-    else:
-        value = either(map(text, remedy.value)) if isinstance(remedy.value, tuple) else text(remedy.value)
-    pairs = [f"{name}={value}" for name in remedy.settings]
-    quoted = [shlex.quote(pair) if '"' in pair else pair for pair in pairs]
-    return f"pass {' and '.join(_OPTIONS[remedy.of] + pair for pair in quoted)}"
+
+def _open(remedy: Remedy) -> list[str]:
+    return [f"{name}=…" for name in remedy.settings]
 
 
 def jsonable(value: Any) -> Any:

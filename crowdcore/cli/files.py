@@ -40,7 +40,7 @@ def examine(path: AnyPath, read: opt.Read = None, json: opt.Json = False) -> Non
     """Report how a file is read: format, columns, classes, and every row that would be dropped or merged."""
     from crowdcore.data import examine as examine_file
 
-    report = examine_file(path, **opt.settings(read, "--read")).report
+    report = examine_file(path, **opt.reading(read)).report
     print_json(report.as_dict()) if json else print(report.text(in_command))
 
 
@@ -48,7 +48,7 @@ def examine_ratings(path: AnyPath, read: opt.Read = None, json: opt.Json = False
     """Report how a file of ratings is read, and every row that would be left out; nothing is imported."""
     from crowdcore.data import examine_ratings as examine_file
 
-    report = examine_file(path, **opt.settings(read, "--read")).report
+    report = examine_file(path, **opt.reading(read)).report
     print_json(report.as_dict()) if json else print(report.text(in_command))
 
 

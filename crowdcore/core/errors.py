@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ class Remedy:
 
     Args:
         setting: the argument to pass; several that belong together as a tuple.
-        value: its value; None: one to choose; a tuple: any of these.
+        value: its value; None: one to choose; a tuple: any of these. What is one value in itself, such as a task of two
+            columns, is a list; of several settings, a list has the value of each.
         effect: what it does, to follow the word "to".
         when: the condition under which it helps, to follow the word "if".
         of: what the setting belongs to: reading a file (``read``), a method (``method``), or the command itself;
@@ -29,6 +29,8 @@ class Remedy:
         "Pass repeats='first' to reduce them."
         >>> str(Remedy(("low", "high"), when="they are numbers"))
         'If they are numbers, pass low=… and high=….'
+        >>> str(Remedy(("task", "worker"), ["q", "p"]))
+        "Pass task='q' and worker='p'."
     """
 
     setting: str | tuple[str, ...]
@@ -57,6 +59,14 @@ class Remedy:
         """The settings, also where there is one."""
         return (self.setting,) if isinstance(self.setting, str) else self.setting
 
+    @property
+    def choices(self) -> tuple[dict[str, Any], ...]:
+        """The arguments to pass, for each value there is; none where the value has yet to be chosen."""
+        values = self.value if isinstance(self.value, tuple) else () if self.value is None else (self.value,)
+        if isinstance(self.setting, str):
+            return tuple({self.setting: value} for value in values)
+        return tuple(dict(zip(self.setting, value, strict=True)) for value in values)
+
     def phrased(self, action: Phrasing) -> str:
         """The remedy as one sentence: "If ``when``, ``action`` to ``effect``."."""
         words = action(self)
@@ -72,14 +82,10 @@ Phrasing: TypeAlias = Callable[[Remedy], str]
 
 
 def in_python(remedy: Remedy) -> str:
-    """A remedy's action as an argument: ``pass repeats='first'``."""
-    if isinstance(remedy.value, tuple):
-        value = either(map(repr, remedy.value))
-    elif isinstance(remedy.value, list):
-        value = json.dumps(remedy.value, ensure_ascii=False)
-    else:
-        value = "…" if remedy.value is None else repr(remedy.value)
-    return f"pass {' and '.join(f'{name}={value}' for name in remedy.settings)}"
+    """A remedy's action as arguments: ``pass repeats='first' or repeats='last'``."""
+    chosen = remedy.choices or (dict.fromkeys(remedy.settings),)
+    given = [{name: "…" if value is None else repr(value) for name, value in choice.items()} for choice in chosen]
+    return f"pass {either(' and '.join(f'{name}={value}' for name, value in choice.items()) for choice in given)}"
 
 
 def either(items: Iterable[str], word: str = "or") -> str:

@@ -139,6 +139,12 @@ def _members(annotation: Any) -> list[Any]:
     return [annotation]
 
 
+def text_settings(model: type[BaseModel]) -> frozenset[str]:
+    """The settings whose values are texts or lists of them, so that a number is one as it is written."""
+    fields = model.model_fields.items()
+    return frozenset(name for name, field in fields if not {bool, int, float} & set(_members(field.annotation)))
+
+
 def changed_settings(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
     """The values that are not the model's defaults; a list is the tuple of its elements."""
     usual = {name: field.get_default(call_default_factory=True) for name, field in model.model_fields.items()}

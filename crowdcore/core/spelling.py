@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from crowdcore.core.errors import SettingError
 
 _MOST_SEEDS = 1000
+_JSON = ("[", "{", '"')
 
 
 def spell_value(value: object) -> str:
@@ -29,6 +30,22 @@ def read_value(text: str) -> Any:
     """The value of a text of `spell_value`: JSON, or the text itself."""
     try:
         return json.loads(text)
+    except ValueError:
+        return text
+
+
+def spell_text(value: object) -> str:
+    """The value of a setting of text as `read_text` takes it: the text itself, if it can be seen as it is, or JSON."""
+    if isinstance(value, str) and value.isprintable() and not value.startswith(_JSON):
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isprintable() else json.dumps(value)
+
+
+def read_text(text: str) -> Any:
+    """The value of a setting of text: the text; JSON behind a bracket or quote, with numbers as they are written."""
+    try:
+        return json.loads(text, parse_int=str, parse_float=str) if text.startswith(_JSON) else text
     except ValueError:
         return text
 
@@ -78,12 +95,13 @@ def spell_options(settings: Mapping[str, Any]) -> list[str]:
     return [f"{name}={spell_value(value)}" for name, value in settings.items()]
 
 
-def read_options(options: Iterable[str], argument: str = "setting") -> dict[str, Any]:
+def read_options(options: Iterable[str], argument: str = "setting", texts: Collection[str] = ()) -> dict[str, Any]:
     """The settings of options; blanks around a name do not count.
 
     Args:
         options: texts such as ``sizes=[1, 2]``.
         argument: what a refusal calls them: ``--set``.
+        texts: settings of text (`crowdcore.core.settings.text_settings`): ``task=1`` is a text, too.
 
     Raises:
         SettingError: a text that is no ``name=value``, or a list or object that is no JSON.
@@ -93,7 +111,7 @@ def read_options(options: Iterable[str], argument: str = "setting") -> dict[str,
         name, equals, value = option.partition("=")
         if not name.strip() or not equals:
             raise SettingError(argument, "look like NAME=VALUE", option)
-        settings[name.strip()] = read_value(value)
+        settings[name.strip()] = read_text(value) if name.strip() in texts else read_value(value)
         if value.startswith(("[", "{")) and settings[name.strip()] == value:
             remedy = f"""Quote it for the shell: {argument} '{name}=["a","b"]'."""
             raise SettingError(f"{argument} {name}", "be JSON where it begins with a bracket", value, remedy)

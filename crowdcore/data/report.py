@@ -263,5 +263,8 @@ class ImportReport:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain lists, strings and numbers, for ``--json``."""
-        findings = [asdict(finding) | {"remedy": finding.advice()} for finding in self.findings]
+        findings = [
+            asdict(finding) | {"remedy": finding.advice(), "choices": [r.choices for r in finding.remedies]}
+            for finding in self.findings
+        ]
         return asdict(self) | {"findings": findings}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
@@ -20,6 +20,8 @@ class ReadSettings(Settings):
 
     A setting of ratings (``low``, ``high`` or ``levels``) says that the labels are some.
     """
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)  # a column called 1, a class called 0
 
     format: str | None = Field(default=None, description="Reader: long, wide, folder or that of a tool, e.g. mturk.")
     task: str | None = Field(default=None, description="Column of the task.")

@@ -16,7 +16,12 @@ RANGE = ("--read", "low=1", "--read", "high=3")
     [
         (Remedy(("task", "worker")), "pass --read task=… and --read worker=…"),
         (Remedy("missing", ["-1"]), """pass --read 'missing=["-1"]'"""),
-        (Remedy("repeats", ("first", "last")), "pass --read repeats=first or last"),
+        (Remedy("repeats", ("first", "last")), "pass --read repeats=first or --read repeats=last"),
+        (Remedy(("task", "worker"), ["q", "1"]), "pass --read task=q and --read worker=1"),
+        (Remedy("task", ["doc_id", "sent_id"]), """pass --read 'task=["doc_id", "sent_id"]'"""),
+        (Remedy("label", "given label"), "pass --read 'label=given label'"),
+        (Remedy("header", False), "pass --read header=false"),
+        (Remedy("label", "a\x1b[31m"), """pass --read 'label="a\\u001b[31m"'"""),
         (Remedy("select_on", "none", of="method"), "pass --set select_on=none"),
         (Remedy.accept(), "pass --accept"),
         (Remedy.read_as("ratings"), "use `crowdcore ratings`"),

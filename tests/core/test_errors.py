@@ -13,8 +13,8 @@ from crowdcore.core.errors import CrowdError, DataError, Remedy, SettingError
     ("remedy", "sentence"),
     [
         (Remedy("encoding"), "Pass encoding=…."),
-        (Remedy("repeats", ("first", "last"), "reduce them"), "Pass repeats='first' or 'last' to reduce them."),
-        (Remedy("missing", ["-1"], when="it means “missing”"), 'If it means “missing”, pass missing=["-1"].'),
+        (Remedy("repeats", ("first", "last"), "reduce them"), "Pass repeats='first' or repeats='last' to reduce them."),
+        (Remedy("missing", ["-1"], when="it means “missing”"), "If it means “missing”, pass missing=['-1']."),
         (Remedy(("low", "high")), "Pass low=… and high=…."),
         (Remedy.accept(), "Pass accept=True to continue."),
         (Remedy.read_as("ratings"), "Pass kind='ratings'."),
