@@ -36,6 +36,7 @@ _SIGNATURES = {
     "appen": Signature(0.95, "table", ("_unit_id",)),
     "argilla": Signature(0.9, "table", ("*.responses", "fields responses")),
     "conll": Signature(0.95, "text"),
+    "counts": Signature(0.5, "table"),
     "doccano": Signature(0.8, "folder json json-lines", ("id text", "id data", "id filename", "doc_id")),
     "folder": Signature(1.0, "folder"),
     "image-folder": Signature(0.5, "folder"),

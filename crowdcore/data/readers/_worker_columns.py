@@ -61,7 +61,7 @@ def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
     roles = {role: column for role, column in assigned.items() if role in ABOUT_TASKS}
     if settings.workers is not None:
         roles = {role: c for role, c in roles.items() if c not in settings.workers or getattr(settings, role) == c}
-    if "task" not in roles and table.columns[:1] != (settings.workers or ())[:1] and _names_tasks(table):
+    if "task" not in roles and table.columns[:1] != (settings.workers or ())[:1] and names_tasks(table):
         roles = {"task": table.columns[0], **roles}
     left = tuple(c for c in table.columns if c not in roles.values())
     if settings.workers is not None:
@@ -112,7 +112,7 @@ def _cells(table: Table, column: str) -> list[str]:
     return [str(v).strip() for v in values if v is not None and v == v and str(v).strip()]
 
 
-def _names_tasks(table: Table) -> bool:
+def names_tasks(table: Table) -> bool:
     """Whether the first column looks like ids: all different, and unlike the others by name or content."""
     if not table.columns:
         return False

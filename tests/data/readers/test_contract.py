@@ -17,6 +17,7 @@ from tests.data.pictures import write_pictures
 
 LONG = "task,worker,label\nt1,w1,a\nt1,w2,b\nt2,w1,b\n"
 WIDE = "task,w1,w2\nt1,a,b\nt2,b,\n"
+COUNTS = "task,n_a,n_b\nt1,2,1\nt2,1,1\n"
 CONLL = "token ann ben\nto O O\nRome B-LOC ?\n\nParis B-LOC ?\n"
 STUDIO = [
     {
@@ -40,10 +41,11 @@ def samples(tmp_path):
     """Reader name -> a file in its format."""
     files = {
         name: tmp_path / name
-        for name in ("long.csv", "wide.csv", "label-studio.json", "prodigy.jsonl", "conll.txt", "folder")
+        for name in ("long.csv", "wide.csv", "counts.csv", "label-studio.json", "prodigy.jsonl", "conll.txt", "folder")
     }
     files["long.csv"].write_text(LONG, encoding="utf-8")
     files["wide.csv"].write_text(WIDE, encoding="utf-8")
+    files["counts.csv"].write_text(COUNTS, encoding="utf-8")
     files["label-studio.json"].write_text(json.dumps(STUDIO), encoding="utf-8")
     files["prodigy.jsonl"].write_text("".join(json.dumps(r) + "\n" for r in PRODIGY), encoding="utf-8")
     files["conll.txt"].write_text(CONLL, encoding="utf-8")
@@ -92,7 +94,7 @@ class TestEveryReader:
     ("sample", "asked"),
     [
         ("long", {"long"}),
-        ("wide", {"long", "wide"}),
+        ("wide", {"counts", "long", "wide"}),
         ("mturk", {"mturk"}),
         ("prodigy", {"lewidi", "prodigy", "sagemaker"}),
         ("folder", {"folder"}),

@@ -1,0 +1,301 @@
+"""Counts of labels: a row per task, a column per class (Fleiss' tables), or rows of task, label and count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from crowdcore.core.errors import DataError, Remedy
+from crowdcore.core.types import BoolArray, FloatArray
+from crowdcore.data.columns import assign_roles, plain
+from crowdcore.data.dictionary import Codes, strings
+from crowdcore.data.encoder import encode
+from crowdcore.data.readers._counts import read_counts, repeat_labels
+from crowdcore.data.readers._worker_columns import ABOUT_TASKS, names_tasks
+from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
+from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables import Table
+from crowdcore.data.tables.base import Arrow
+
+COUNT = {"n", "count", "counts", "num", "votes", "freq", "frequency", "times"}  # words that name a count
+HOW_MANY = {
+    *COUNT,
+    "total",
+    "sum",
+    "raters",
+    "annotators",
+    "annotations",
+    "workers",
+    "judgments",
+    "judgements",
+    "labels",
+}
+CHANCE = -3.0  # decimal logarithm of how likely rows of independent workers have the sums that they have
+
+
+class CountTable(Reader):
+    """How many workers gave each class to a task; none of them is named, so they become ``place 1``, ``place 2`` …"""
+
+    name: ClassVar[str] = "counts"
+    title: ClassVar[str] = "Counts of labels (no workers named)"
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """The numbers of each row have the same sum, or their columns' names say that they count."""
+        if source.table is None or settings.worker or settings.workers or settings.turn:
+            return 0.0
+        if _count_column(source.table, settings):
+            return 0.5
+        return 0.5 if not settings.label and _find_columns(source.table, settings) else 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read all counts; shares are read where a column says of how many.
+
+        Raises:
+            DataError: shares of an unknown number of labels, ranks, or no counts at all.
+        """
+        table = source.need_table()
+        about: dict[str, Any] = {
+            "columns": table.columns,
+            "encoding": table.encoding,
+            "delimiter": table.delimiter,
+            "header": table.header,
+            "escaped": table.escaped,
+            "path": source.path,
+        }
+        if column := _count_column(table, settings):
+            return _read_rows(self.name, table, settings, column, about)
+        found = _find_columns(table, settings, sure=settings.format == self.name)
+        if found is None:
+            remedies = (Remedy("classes", when="the columns of these names hold the counts"),)
+            raise DataError("No columns hold counts", file=source.path, code="no-counts", remedies=remedies)
+        workers = Remedy("workers", list(found.columns), when="these columns are workers")
+        if found.kind == "ranks":
+            what, advice = "Each row ranks the columns, and holds no label of a task", "Give the label of each worker."
+            raise DataError(what, advice, file=source.path, code="ranks", remedies=(workers,))
+        if found.kind == "shares" and found.of is None:
+            what = f"The columns {', '.join(map(repr, found.columns[:5]))} hold shares of a number that is not known"
+            advice = "Add a column n with the number of labels of each task, or give the labels one by one."
+            raise DataError(what, advice, file=source.path, code="shares", remedies=(workers,))
+        return self._read_matrix(table, settings, found, about, workers)
+
+    def _read_matrix(
+        self, table: Table, settings: ReadSettings, found: _Counted, about: dict[str, Any], workers: Remedy
+    ) -> Raw:
+        roles = {r: c for r, c in _roles(table, settings).items() if c not in found.columns}
+        other = tuple(dict.fromkeys([*roles.values(), *((found.of,) if found.of else ())]))
+        codes, kept = table.encode(other, found.columns)
+        cells = pa.table({name: [] for name in found.columns}) if kept is None else kept
+        numbers = _matrix(cells, found.columns)
+        n = table.n_read - len(table.headers_again)
+        if found.kind == "shares":
+            assert found.of is not None
+            whole = pd.to_numeric(codes[found.of].values.to_pandas(), errors="coerce").to_numpy(float)
+            numbers = np.round(numbers / found.scale * np.append(whole, np.nan)[codes[found.of].codes][:, None])
+        wrong = np.argwhere(~(numbers >= 0) | (numbers != np.round(numbers)) | (numbers > 2**31))
+        if len(wrong):
+            row, place = (int(i) for i in wrong[0])
+            name = found.columns[place]
+            what = f"{str(cells[name][row].as_py())[:60]!r} is no count of labels"
+            file_row = row + 1 if table.rows is None else int(table.rows[row])
+            raise DataError(
+                what,
+                file=table.path,
+                row=file_row,
+                column=name,
+                header=table.header,
+                code="not-counts",
+                remedies=(workers,),
+            )
+        part = {role: codes[column] for role, column in roles.items()}
+        part.setdefault("task", encode(strings(str(i + 1) for i in range(n))))
+        tasks = RawTasks.of(part, True, table.escaped)
+        findings = (*table.findings, *table.repeated_headers(per_row=0))
+        roles = {**roles, "label": f"the names of {len(found.columns)} columns"}
+        return read_counts(
+            self.name, (), found.classes, numbers, tasks, roles=roles, findings=findings, remedies=(workers,), **about
+        )
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """The columns of counts.
+
+    Args:
+        columns: their names.
+        kind: what they hold: counts, shares that sum to ``scale``, or ranks.
+        scale: 1 or 100.
+        of: column of the number of labels of a task.
+    """
+
+    columns: tuple[str, ...]
+    kind: Literal["counts", "shares", "ranks"]
+    scale: float = 1.0
+    of: str | None = None
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The columns' names without the words that all of them begin or end with."""
+        names = [re.split(r"([_ .\-])", name) for name in self.columns]
+        shortest = min(map(len, names)) - 1
+        begin = next((i for i in range(shortest) if len({tuple(n[: i + 1]) for n in names}) > 1), shortest)
+        begin -= begin % 2
+        end = next((i for i in range(shortest - begin) if len({tuple(n[len(n) - i - 1 :]) for n in names}) > 1), 0)
+        end -= end % 2
+        cut = tuple("".join(n[begin : len(n) - end]) for n in names)
+        return cut if all(cut) and len(set(cut)) == len(cut) else self.columns
+
+
+def _roles(table: Table, settings: ReadSettings) -> dict[str, str]:
+    """Role -> column, of the columns about tasks."""
+    roles = {role: column for role, column in assign_roles(table, settings).items() if role in ABOUT_TASKS}
+    if "task" not in roles and names_tasks(table):
+        roles = {"task": table.columns[0], **roles}
+    return roles
+
+
+def _count_column(table: Table, settings: ReadSettings) -> str | None:
+    """The column that says how often its row's label was given to its row's task, without a worker."""
+    roles = assign_roles(table, settings)
+    if "task" not in roles or "label" not in roles or "worker" in roles:
+        return None
+    taken = set(roles.values())
+    named = [c for c in table.columns if plain(c) in COUNT | {"n_votes", "n_workers", "num_votes"} and c not in taken]
+    if len(named) != 1:
+        return None
+    numbers = _matrix(table.head, (named[0],))[:, 0]
+    pairs = table.head.select([table.columns.index(roles[r]) for r in ("task", "label")]).to_pandas()
+    whole = bool(len(numbers) and (numbers >= 0).all() and (numbers == np.round(numbers)).all())
+    return named[0] if whole and not pairs.duplicated().any() else None
+
+
+def _read_rows(name: str, table: Table, settings: ReadSettings, column: str, about: dict[str, Any]) -> Raw:
+    """Rows of task, label and count."""
+    roles = {r: c for r, c in assign_roles(table, settings).items() if r in (*ABOUT_TASKS, "label")}
+    codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), (column,))
+    numbers = _matrix(kept, (column,))[:, 0]
+    task, label = codes[roles["task"]], codes[roles["label"]]
+    rows = np.arange(1, len(numbers) + 1) if table.rows is None else table.rows
+    odd = ~(numbers >= 0) | (numbers != np.round(numbers)) | (numbers > 2**31)
+    wrong = np.flatnonzero(odd | _blank(task) | _blank(label))
+    if len(wrong):
+        what = "This row lacks its task, its label or a count that is a whole number"
+        raise DataError(what, file=table.path, row=int(rows[wrong[0]]), column=column, code="not-counts")
+    first = task.first_rows
+    listed = {role: codes[c].take(first) for role, c in roles.items() if role != "label"}
+    return repeat_labels(
+        name,
+        RawTasks.of(listed, True, table.escaped),
+        label.values.to_pylist(),
+        task.codes,
+        label.codes,
+        numbers.astype(np.int64),
+        rows,
+        roles=roles | {"count": column},
+        findings=(*table.findings, *table.repeated_headers(per_row=0)),
+        **about,
+    )
+
+
+def _blank(codes: Codes) -> BoolArray:
+    return np.append([not name.strip() for name in codes.values.to_pylist()], True)[codes.codes]
+
+
+def _matrix(cells: Arrow, columns: tuple[str, ...]) -> FloatArray:
+    """(n, k) the numbers of some columns; 0 where a cell is empty, NaN where it holds something else."""
+    return np.column_stack([_numbers(cells[name]) for name in columns]) if columns else np.empty((len(cells), 0))
+
+
+def _numbers(column: Arrow) -> FloatArray:
+    kind = column.type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return np.asarray(column.cast(pa.float64()).fill_null(0).to_numpy(), float)
+    codes = encode(column)
+    words = codes.values.to_pandas().str.strip()
+    flags = words.str.lower().map({"true": 1.0, "false": 0.0, "": 0.0})
+    numbers = pd.to_numeric(words.str.removesuffix("%"), errors="coerce").astype(float).fillna(flags)
+    return np.append(numbers.to_numpy(float), 0.0)[codes.codes]
+
+
+def _groups(table: Table, taken: set[str]) -> Iterator[tuple[str, ...]]:
+    """Columns that may belong together: of a common first or last word, or side by side; also without the outer one."""
+    head = table.head
+    numeric = {}
+    for name in table.columns:
+        if name not in taken and not pa.types.is_nested(head[name].type):
+            numbers = _numbers(head[name])
+            if len(numbers) and (numbers >= 0).all():
+                numeric[name] = numbers
+    for end in (0, -1):
+        words: dict[str, list[str]] = {}
+        for name in numeric:
+            parts = plain(name).split("_")
+            if len(parts) > 1:
+                words.setdefault(parts[end], []).append(name)
+        yield from (tuple(group) for group in words.values() if len(group) > 1)
+    runs: list[list[str]] = [[]]
+    for name in table.columns:
+        if name in numeric:
+            runs[-1].append(name)
+        elif runs[-1]:
+            runs.append([])
+    for run in runs:
+        yield from (tuple(part) for part in (run, run[:-1], run[1:]) if len(part) > 1)
+
+
+def _find_columns(table: Table, settings: ReadSettings, sure: bool = False) -> _Counted | None:
+    """The columns of counts; ``sure``: the settings say that there are some."""
+    if settings.classes and {*settings.classes} <= {*table.columns}:
+        return _Counted(settings.classes, "counts") if sure else None
+    roles = _roles(table, settings)
+    taken, gold = set(roles.values()), roles.get("gold")
+    classes = set() if gold is None else {str(v) for v in table.head[gold].to_pylist()}
+    for columns in _groups(table, taken):
+        cells = _matrix(table.head, columns)
+        named = all(COUNT & {*plain(name).split("_")} for name in columns) or len(classes & {*columns}) > 1
+        found = _judge(cells, columns, named or sure)
+        if found is not None and found.kind == "shares":
+            signs = any("%" in str(v) for name in columns for v in table.head[name].slice(0, 20).to_pylist())
+            return _of_how_many(found, table, 100.0 if signs else found.scale)
+        if found is not None:
+            return found
+    return None
+
+
+def _judge(cells: FloatArray, columns: tuple[str, ...], named: bool) -> _Counted | None:
+    """What the cells of some columns are: counts, shares or ranks; None: labels of workers, or something else."""
+    sums, whole = cells.sum(1), bool((cells == np.round(cells)).all())
+    spread = cells.var(0).sum()
+    if not whole:
+        for scale, most in ((1.0, 0.005), (100.0, 0.5)):
+            if len(cells) > 2 and (np.abs(sums - scale) <= most * len(columns) + 1e-9).all() and spread > 0:
+                return _Counted(columns, "shares", scale)
+        return None
+    constant = bool((sums == sums[0]).all()) and sums[0] > 0
+    # Sums of independent columns: the chance that all are equal, as if they were normal
+    chance = -(len(cells) - 1) / 2 * np.log10(max(2 * np.pi * spread, 1.0))
+    if constant and chance < CHANCE:
+        ranks = (np.sort(cells, 1) == np.arange(1, len(columns) + 1)).all()
+        shares = sums[0] == 100 and len(cells) > 2
+        return _Counted(columns, "ranks" if ranks else "shares" if shares else "counts", float(sums[0]))
+    return _Counted(columns, "counts") if named and spread > 0 and sums.any() else None
+
+
+def _of_how_many(found: _Counted, table: Table, scale: float) -> _Counted:
+    """With the column that says of how many labels the shares are, if one does."""
+    shares = _matrix(table.head, found.columns) / scale
+    for name in table.columns:
+        if name in found.columns or not HOW_MANY & {*plain(name).split("_")}:
+            continue
+        numbers = _numbers(table.head[name])
+        if not ((numbers >= 1) & (numbers == np.round(numbers))).all():
+            continue
+        counts = shares * numbers[:, None]
+        if (np.abs(counts - np.round(counts)) <= 0.006 * numbers[:, None] + 1e-6).all():
+            return _Counted(found.columns, "shares", scale, name)
+    return _Counted(found.columns, "shares", scale)
