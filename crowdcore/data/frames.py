@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.dictionary import Codes, arrow_column, clean
+from crowdcore.data.dictionary import arrow_column
 from crowdcore.data.ratings import RatingDataset
-from crowdcore.data.readers import Raw, RawTasks, Source
+from crowdcore.data.readers import Raw, Source
+from crowdcore.data.readers._gold import with_gold
 from crowdcore.data.reading import Import, examine_source
-from crowdcore.data.report import make_change, plural
 from crowdcore.data.settings import ReadSettings
-from crowdcore.data.tables.base import Arrow, Table
+from crowdcore.data.tables.base import Arrow, ArrowTable
 
 Gold: TypeAlias = "pd.Series[Any] | Mapping[Any, Any] | str | None"
 
@@ -121,26 +118,12 @@ def _by_row(gold: pd.Series[Any], index: pd.Index[Any]) -> pd.Series[Any]:
 
 def _with_gold(raw: Raw, gold: pd.Series[Any]) -> Raw:
     """Add true classes that are given by task."""
-    known = FrameTable(pd.DataFrame({"task": gold.index, "gold": gold.to_numpy()}, index=range(len(gold))))
-    codes, _ = known.encode(("task", "gold"))
-    about = raw.tasks or RawTasks(raw.task, False)
-    ids, key = clean(about.task, whole="all").codes, clean(codes["task"], whole="all").codes
-    twice = np.flatnonzero(np.bincount(key.codes[key.codes >= 0], minlength=len(key.values)) > 1)
-    if len(twice):
-        raise DataError(f"`gold` names task {key.values[int(twice[0])].as_py()!r} twice")
-    value = np.full(len(key.values) + 1, -1, np.int32)
-    value[key.codes] = np.where(key.missing, -1, codes["gold"].codes)
-    place = np.asarray(pc.index_in(ids.values, value_set=key.values).fill_null(-1))
-    given = value[np.append(place, -1)[ids.codes]]
-    absent = len(key.values) - len(np.unique(place[place >= 0]))
-    findings = raw.findings
-    if absent:
-        what = f"Gold of {plural(absent, 'task')} outside the frame"
-        findings = (*findings, make_change("gold-not-listed", what, "be left out", count=absent))
-    return replace(raw, tasks=replace(about, gold=Codes(codes["gold"].values, given)), findings=findings)
+    known = pd.DataFrame({"task": gold.index, "gold": gold.to_numpy()}, index=range(len(gold)))
+    codes, _ = FrameTable(known).encode(("task", "gold"))
+    return with_gold(raw, codes["task"], codes["gold"], "frame")
 
 
-class FrameTable(Table):
+class FrameTable(ArrowTable):
     """A pandas frame; each level of its index is a column of its own if it has a name or does not hold numbers."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -148,10 +131,6 @@ class FrameTable(Table):
         self.name_columns(_text(name) for name, _ in columns)
         cells = [_column(values, name) for (_, values), name in zip(columns, self.columns, strict=True)]
         self._table = pa.table(cells, names=list(self.columns))
-
-    def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
-        """The whole table at once."""
-        yield self._table.select([self.columns.index(name) for name in columns])
 
 
 def _levels(frame: pd.DataFrame) -> Iterator[tuple[Any, pd.Series[Any]]]:

@@ -128,6 +128,19 @@ def open_array(path: Path) -> ArrayLike:
     return EncodedImages(data, offsets)
 
 
+def array_names(path: Path) -> tuple[str, ...]:
+    """The names of the arrays in an ``.npz``.
+
+    Raises:
+        DataError: damaged.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return tuple(name.removesuffix(".npy") for name in archive.namelist())
+    except _FAULTS as error:
+        raise _damaged(path, error) from None
+
+
 def read_npz(path: Path, keys: tuple[str, ...]) -> dict[str, AnyArray]:
     """Those members of an ``.npz`` that are there; nothing is unpickled, and no member may lie about its size.
 

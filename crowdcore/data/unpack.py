@@ -21,10 +21,10 @@ _FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runtim
 
 def is_archive(file: Path) -> bool:
     """Whether a file is a ZIP, and no spreadsheet, which is one inside."""
-    from crowdcore.data.tables.content import SAMPLE, spreadsheet  # not for the process that unpacks
+    from crowdcore.data.tables.content import SAMPLE, is_spreadsheet  # not for the process that unpacks
 
     with file.open("rb") as opened:
-        return not spreadsheet(file, opened.read(SAMPLE)) and zipfile.is_zipfile(opened)
+        return not is_spreadsheet(file, opened.read(SAMPLE)) and zipfile.is_zipfile(opened)
 
 
 def leads_outside(name: str) -> bool:
@@ -67,9 +67,9 @@ def _refuse_long_list(archive: Path) -> None:
 
 def _unpack(source: zipfile.ZipFile, target: Path, archive: Path) -> None:
     members = [m for m in source.infolist() if not m.is_dir()]
-    most = min(EXPANDED, max(FREELY, RATIO * archive.stat().st_size))
+    most = most_bytes(archive)
     if len(members) > MEMBERS or sum(m.file_size for m in members) > most:
-        raise _too_large(most, archive)
+        raise too_large(most, archive)
     target.mkdir(parents=True)
     if sum(m.file_size for m in members) > shutil.disk_usage(target).free // 2:
         raise DataError("There is too little space to unpack this archive", file=archive)
@@ -84,11 +84,17 @@ def _unpack(source: zipfile.ZipFile, target: Path, archive: Path) -> None:
             while chunk := packed.read(_CHUNK):
                 most -= len(chunk)  # what a header says of a size may be a lie
                 if most < 0:
-                    raise _too_large(EXPANDED, archive)
+                    raise too_large(EXPANDED, archive)
                 out.write(chunk)
 
 
-def _too_large(most: int, archive: Path) -> DataError:
+def most_bytes(archive: Path) -> int:
+    """How many bytes a packed file may unpack to."""
+    return min(EXPANDED, max(FREELY, RATIO * archive.stat().st_size))
+
+
+def too_large(most: int, archive: Path) -> DataError:
+    """The refusal of what unpacks to more."""
     return DataError(
         f"This archive unpacks to more than {most / 2**30:.3g} GiB, {RATIO} times its own size or {MEMBERS:,} files",
         file=archive,

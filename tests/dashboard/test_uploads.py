@@ -80,7 +80,7 @@ def test_a_dataset_folder_comes_as_a_zip() -> None:
 
 def test_a_workbook_is_not_unpacked_and_its_refusal_says_what_to_do() -> None:
     path = uploads.receive("votes.xlsx", packed(**{"[Content_Types].xml": b"", "xl/workbook.xml": b""}))
-    with pytest.raises(DataError, match=r"^This is an Excel workbook, .* \(votes.xlsx\). Save the sheet as CSV"):
+    with pytest.raises(DataError, match=r"^This workbook cannot be read .* \(votes.xlsx\). Save the sheet as CSV"):
         uploads.examine(path, ())
 
 

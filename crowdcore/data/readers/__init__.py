@@ -38,6 +38,7 @@ _SIGNATURES = {
     "conll": Signature(0.95, "text"),
     "counts": Signature(0.5, "table"),
     "doccano": Signature(0.8, "folder json json-lines", ("id text", "id data", "id filename", "doc_id")),
+    "files": Signature(0.55, "folder"),
     "folder": Signature(1.0, "folder"),
     "image-folder": Signature(0.5, "folder"),
     "label-studio": Signature(0.9, "json json-lines", ("data annotations", "data completions")),

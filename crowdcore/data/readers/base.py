@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, IntArray
@@ -16,7 +18,7 @@ from crowdcore.data.dictionary import Codes
 from crowdcore.data.report import Finding
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import MEDIA, ReadSettings
-from crowdcore.data.tables import Content, Table
+from crowdcore.data.tables import Content, Table, looks_like_conll, open_table
 from crowdcore.data.tables.base import Arrow
 
 
@@ -28,16 +30,36 @@ class Source:
         name: what to call it.
         content: the file and its kind, None for a frame.
         table: the opened table, None where the content is none.
+        origin: the file that the content was unpacked from, where nothing beside the content belongs to it.
+        temporary: a folder to remove after reading.
     """
 
     name: str
     content: Content | None = None
     table: Table | None = None
+    origin: Path | None = None
+    temporary: Path | None = None
+
+    @classmethod
+    def of(cls, content: Content, settings: ReadSettings, **more: Any) -> Source:
+        """A recognised file or folder, its table opened."""
+        free = content.kind == "folder" or settings.format == "conll" or looks_like_conll(content.sample)
+        name = content.path.resolve().name if content.kind == "folder" else content.path.stem
+        return cls(
+            **{"name": name, "content": content, "table": None if free else open_table(content, settings), **more}
+        )
 
     @property
     def path(self) -> Path | None:
         """The file or folder."""
-        return self.content.path if self.content else None
+        return self.origin or (self.content.path if self.content else None)
+
+    def close(self, lends: bool = False) -> None:
+        """Remove what was unpacked: now, or (``lends``: a dataset reads from it) when this process ends."""
+        if self.temporary is not None and lends:
+            atexit.register(shutil.rmtree, self.temporary, ignore_errors=True)
+        elif self.temporary is not None:
+            shutil.rmtree(self.temporary, ignore_errors=True)
 
     def need_table(self) -> Table:
         """The table.

@@ -58,6 +58,13 @@ class CoNLL(Reader):
         return read.raw(self.name)
 
 
+def read_lines(lines: list[str], source: Source, settings: ReadSettings) -> Raw:
+    """Read lines that stand in several files: the first names the columns."""
+    read = _Read(source, settings.model_copy(update={"header": True}))
+    read.add(0, lines)
+    return read.raw(CoNLL.name)
+
+
 def _blocks(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
     """Lines of a text, each block with the number of its first."""
     number = 1

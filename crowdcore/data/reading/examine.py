@@ -21,7 +21,7 @@ from crowdcore.data.reading.doubts import media_findings
 from crowdcore.data.reading.understood import understand
 from crowdcore.data.report import ImportReport, plural
 from crowdcore.data.settings import ReadSettings
-from crowdcore.data.tables import identify, looks_like_conll, open_table
+from crowdcore.data.tables import identify
 
 _WORDS = 50  # more of them are no levels
 
@@ -57,6 +57,11 @@ class Import:
                 remedies=(*first.remedies, Remedy.accept()),
             )
         return self._dataset
+
+    @property
+    def needs_files(self) -> bool:
+        """Whether the dataset reads features or media from files later."""
+        return self._dataset.features is not None or self._dataset.media is not None
 
     def with_media(self) -> Import:
         """The same with findings about the tasks' images and texts, in the report and the dataset's notes."""
@@ -159,17 +164,24 @@ def read_ratings(
 def examine_table(path: str | Path, **mapping: Any) -> Import:
     """`examine` without the images and texts of tasks."""
     settings = ReadSettings(**mapping)
-    return examine_source(open_source(path, settings), settings)
+    source, lends = open_source(path, settings), False
+    try:
+        found = examine_source(source, settings)
+        lends = found.needs_files
+    finally:
+        source.close(lends)
+    return found
 
 
 @frugal_memory()
 def open_source(path: str | Path, settings: ReadSettings) -> Source:
-    """A file or folder, its table opened."""
-    path = Path(path).expanduser()
-    content = identify(path, settings.encoding)
-    free = content.kind == "folder" or settings.format == "conll" or looks_like_conll(content.sample)
-    table = None if free else open_table(content, settings)
-    return Source(path.resolve().name if content.kind == "folder" else path.stem, content, table)
+    """A file or folder, its table opened; the caller closes it."""
+    content = identify(Path(path).expanduser(), settings.encoding)
+    if content.kind != "container":
+        return Source.of(content, settings)
+    from crowdcore.data.containers import open_container
+
+    return open_container(content.path, settings)
 
 
 @frugal_memory()
@@ -224,7 +236,11 @@ def rating_values(path: str | Path, **mapping: Any) -> RatingValues:
         DataError: no table, or a damaged one.
     """
     settings = ReadSettings(**{**mapping, "kind": "ratings"})
-    raw = _read(open_source(path, settings), settings, None)
+    source = open_source(path, settings)
+    try:
+        raw = _read(source, settings, None)
+    finally:
+        source.close()
     found = clean(raw.label, raw.missing, raw.escaped).codes.values.to_pandas()
     numbers = pd.to_numeric(found, errors="coerce").replace([np.inf, -np.inf], np.nan)
     known = numbers.dropna()

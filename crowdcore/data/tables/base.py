@@ -225,3 +225,15 @@ class Table(ABC):
                 codes[name] = encoders.pop(name).finish()
         release_memory()
         return codes, pa.concat_tables(kept, promote_options="permissive") if kept and keep else None
+
+
+class ArrowTable(Table):
+    """A pyarrow table in memory."""
+
+    def __init__(self, table: Arrow, path: Path | None = None, findings: tuple[Finding, ...] = ()) -> None:
+        self.name_columns(table.column_names)
+        self._table, self.path, self.findings = table.rename_columns(list(self.columns)), path, findings
+
+    def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
+        """The whole table at once."""
+        yield self._table.select([self.columns.index(name) for name in columns])

@@ -13,26 +13,24 @@ import numpy as np
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.data.report import Finding
 
-Kind = Literal["folder", "parquet", "text", "json", "json-lines"]
+Kind = Literal["folder", "parquet", "text", "json", "json-lines", "container"]
 SAMPLE = 1 << 18
 CHUNK = 8 << 20
 IOB2_TAG = re.compile(r"^(O|[BI]-\S+|[?_-])$")
 _LINES = 2000  # looked at to recognise CoNLL columns
 
+COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+ZIP, OFFICE, NUMPY = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\x93NUMPY"
+_CONTAINERS = (*COMPRESSED, ZIP, OFFICE, NUMPY)  # first bytes of what `containers` opens
+
 # First bytes -> what it is, and what to do instead.
 _FOREIGN: tuple[tuple[bytes, str, str], ...] = (
-    (b"\x1f\x8b", "a gzip archive", "Unpack it first."),
-    (b"BZh", "a bzip2 archive", "Unpack it first."),
-    (b"\xfd7zXZ", "an xz archive", "Unpack it first."),
-    (b"\x28\xb5\x2f\xfd", "a Zstandard archive", "Unpack it first."),
     (b"7z\xbc\xaf", "a 7z archive", "Unpack it first."),
     (b"Rar!", "a RAR archive", "Unpack it first."),
-    (b"\xd0\xcf\x11\xe0", "an old Excel or Office file", "Save the sheet as CSV."),
     (b"%PDF", "a PDF", "Give the table as CSV or Parquet."),
     (b"SQLite format 3", "an SQLite database", "Export the table as CSV."),
     (b"\x89HDF", "an HDF5 file", "Give the table as CSV or Parquet."),
     (b"ARROW1", "an Arrow (Feather) file", "Save it as Parquet."),
-    (b"\x93NUMPY", "a NumPy array", "Give a table of task, worker, label."),
     (b"\x89PNG", "a PNG image", "Give the table of its labels."),
     (b"\xff\xd8\xff", "a JPEG image", "Give the table of its labels."),
     *(
@@ -51,7 +49,7 @@ class Content:
 
     Args:
         path: the file.
-        kind: folder, parquet, text (delimited), json or json-lines.
+        kind: folder, parquet, text (delimited), json, json-lines, or a container, which is to be opened before.
         encoding: of text, a Python codec name.
         sample: the first 256 KiB or the first line, decoded, cut after the last whole line (all of it if there is no
             more).
@@ -86,6 +84,8 @@ def identify(path: Path, encoding: str | None = None) -> Content:
         raise DataError("This file is empty", file=path)
     if start.startswith(b"PAR1"):
         return Content(path, "parquet")
+    if start.startswith(_CONTAINERS):
+        return Content(path, "container")
     if path.suffix.lower() in (".parquet", ".pq"):
         raise DataError("This is not a Parquet file: it does not begin like one", file=path)
     _refuse_foreign(path, start)
@@ -102,23 +102,20 @@ def identify(path: Path, encoding: str | None = None) -> Content:
 
 
 def _refuse_foreign(path: Path, start: bytes) -> None:
-    if start.startswith(b"PK\x03\x04"):
-        if sheet := spreadsheet(path, start):
-            raise DataError(f"This is {sheet}, not a text file", "Save the sheet as CSV.", file=path)
-        raise DataError("This is a ZIP archive, not a table", "Unpack it first.", file=path)
     if start.removeprefix(codecs.BOM_UTF8).lstrip()[:9].lower().startswith(_MARKUP):
         what = "This is an XML or HTML document, not a table of labels"
         raise DataError(what, "Export CSV, JSON or Parquet instead.", file=path)
+    if start[257:262] == b"ustar":
+        raise DataError("This is a tar archive, not a table of labels", "Pack the files as ZIP.", file=path)
     for magic, what, remedy in _FOREIGN:
         if start.startswith(magic):
             raise DataError(f"This is {what}, not a table of labels", remedy, file=path)
 
 
-def spreadsheet(path: Path, start: bytes) -> str:
-    """What kind of spreadsheet a ZIP archive is that begins so; "" if it is none."""
-    if path.suffix.lower() == ".xlsx" or b"xl/workbook" in start or b"[Content_Types].xml" in start[:400]:
-        return "an Excel workbook"
-    return "a spreadsheet" if b"opendocument.spreadsheet" in start[:400] else ""
+def is_spreadsheet(path: Path, start: bytes) -> bool:
+    """Whether a ZIP archive that begins so is an Excel or OpenDocument workbook."""
+    excel = path.suffix.lower() in (".xlsx", ".xlsm", ".xlsb") or b"xl/workbook" in start
+    return excel or b"[Content_Types].xml" in start[:400] or b"opendocument.spreadsheet" in start[:400]
 
 
 def _text_kind(sample: str, path: Path) -> Kind:

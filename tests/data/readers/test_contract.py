@@ -51,6 +51,10 @@ def samples(tmp_path):
     files["conll.txt"].write_text(CONLL, encoding="utf-8")
     files["folder"].mkdir()
     (files["folder"] / "annotations.csv").write_text(LONG, encoding="utf-8")
+    (tmp_path / "files").mkdir()
+    for who, row in (("w1", "t1,a\nt2,b"), ("w2", "t1,b")):
+        (tmp_path / "files" / f"{who}.csv").write_text(f"task,label\n{row}\n", encoding="utf-8")
+    files["files"] = tmp_path / "files"
     for code, name in enumerate(("a", "b")):
         write_pictures(tmp_path / "image-folder" / name, [code])
     files["image-folder"] = tmp_path / "image-folder"

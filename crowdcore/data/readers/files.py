@@ -1,0 +1,239 @@
+"""A folder of tables: one for each worker, parts of one table, or answers beside the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from crowdcore.core.errors import DataError
+from crowdcore.data.columns import ALIASES, assign_roles, plain
+from crowdcore.data.readers import find_reader
+from crowdcore.data.readers._gold import with_gold
+from crowdcore.data.readers.base import Raw, Reader, Source
+from crowdcore.data.readers.conll import read_lines
+from crowdcore.data.report import Finding
+from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables import Content, Table, identify, looks_like_conll, open_table
+from crowdcore.data.tables.content import IOB2_TAG
+from crowdcore.data.tables.parts import PartsTable, path_keys
+
+MOST_FILES = 20_000
+WORKER = "worker (file name)"
+_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".conll")
+_ABOUT = ("readme", "license", "licence", "citation", "changelog", "metadata")  # files about the others
+_LIKELY = 0.5  # share of values that two columns of tasks have in common
+_LOOKED_AT = 3  # files that say whether the folder holds tables
+
+
+class Files(Reader):
+    """Tables with the same columns: of workers who are called like the files, unless a column names the workers.
+
+    Folders called ``name=value`` are columns, too. Where one table holds a task and one value more, these are gold.
+    """
+
+    name: ClassVar[str] = "files"
+    title: ClassVar[str] = "Folder of tables (one for each worker, or parts)"
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """There are files that look like tables."""
+        files = _files(source)
+        try:
+            return 0.55 if files and all(map(identify, files[:_LOOKED_AT])) else 0.0
+        except DataError:
+            return 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read all tables."""
+        folder, files = source.path, _files(source)
+        if folder is None or not files:
+            raise DataError("This folder holds no table", file=folder)
+        contents = [identify(file, settings.encoding) for file in files]
+        settings = settings.model_copy(update={"format": None})
+        if len(contents) > 1 and all(c.path.suffix == ".conll" or looks_like_conll(c.sample) for c in contents):
+            raw = read_lines(pasted(_columns(contents), source), source, settings)
+        elif len(contents) == 1:
+            inner = Source.of(contents[0], settings)
+            raw = _read(replace(inner, name=source.name), settings)
+        else:
+            raw = _of_tables([_Part.of(folder, content, settings) for content in contents], source, settings)
+        return replace(raw, format=self.name)
+
+
+class _Part(NamedTuple):
+    """A table of the folder, and what its path says."""
+
+    table: Table
+    keys: Mapping[str, str | None]
+    stem: str
+
+    @classmethod
+    def of(cls, folder: Path, content: Content, settings: ReadSettings) -> _Part:
+        return cls(open_table(content, settings), path_keys(folder, content.path), content.path.stem)
+
+
+def _files(source: Source) -> list[Path]:
+    """The tables of a folder, in order; those in subfolders only where these are called ``name=value``.
+
+    Raises:
+        DataError: there are too many.
+    """
+    folder = source.path
+    if source.table is not None or folder is None or not folder.is_dir():
+        return []
+    found = list(islice((f for f in folder.rglob("*") if f.suffix.lower() in _SUFFIXES), MOST_FILES + 1))
+    if len(found) > MOST_FILES:
+        raise DataError(f"This folder holds more than {MOST_FILES:,} tables", "Write fewer.", file=folder)
+    inside = [(file, file.relative_to(folder).parts) for file in sorted(found)]
+    return [
+        file
+        for file, parts in inside
+        if all("=" in part for part in parts[:-1])
+        and parts[-1][0] not in "._"
+        and not file.stem.lower().startswith(_ABOUT)
+        and file.is_file()
+    ]
+
+
+def _read(source: Source, settings: ReadSettings) -> Raw:
+    return find_reader(source, settings).read(source, settings)
+
+
+def _of_tables(parts: Sequence[_Part], source: Source, settings: ReadSettings) -> Raw:
+    """Tables of the same columns one after another; or answers and the truth.
+
+    Raises:
+        DataError: tables that do not belong together.
+    """
+    shared = set(parts[0].table.columns).intersection(*(part.table.columns for part in parts))
+    every = set(parts[0].table.columns).union(*(part.table.columns for part in parts))
+    if len(shared) < 2 or 2 * len(shared) < len(every):
+        return _answers_and_truth(parts, source, settings)
+    folder = source.path
+    assert folder is not None
+    known: list[Mapping[str, str | None]] = [part.keys for part in parts]
+    joined = PartsTable(folder, [(part.table, keys) for part, keys in zip(parts, known, strict=True)])
+    if settings.worker is None and "worker" not in assign_roles(joined, settings):
+        known = [{**part.keys, WORKER: part.stem} for part in parts]
+        joined = PartsTable(folder, [(part.table, keys) for part, keys in zip(parts, known, strict=True)])
+        settings = settings.model_copy(update={"worker": WORKER, **_two_columns(parts[0].table, settings)})
+    raw = _read(Source(source.name, None, joined), settings)
+    again = joined.headers_within(per_row=1)
+    return replace(raw, n_rows=raw.n_rows + sum(f.left_out for f in again), findings=(*raw.findings, *again))
+
+
+def _two_columns(table: Table, settings: ReadSettings) -> dict[str, str]:
+    """Task and label of a worker's table of two columns, if no name says so: the first one is different in all rows."""
+    roles = assign_roles(table, settings)
+    if len(table.columns) != 2 or {"task", "label"} <= {*roles} or settings.task or settings.label:
+        return {}
+    first = table.head.column(0)
+    return dict(zip(("task", "label"), table.columns, strict=True)) if len(first.unique()) == len(first) else {}
+
+
+def _answers_and_truth(parts: Sequence[_Part], source: Source, settings: ReadSettings) -> Raw:
+    """The annotations of the table that has most columns, with gold from the one that has the task and one more.
+
+    Raises:
+        DataError: there are no two such tables.
+    """
+    crowd = max(parts, key=lambda part: len(part.table.columns)).table
+    others = [part for part in parts if part.table is not crowd]
+    truths = [(part, found) for part in others if (found := _truth(part.table, crowd, settings))]
+    if len(truths) != 1:
+        listed = ", ".join(part.table.path.name for part in parts[:5] if part.table.path)
+        remedy = "Give one of its files, or a folder whose tables have the same columns."
+        raise DataError(f"These tables do not belong together: {listed}", remedy, file=source.path, code="tables")
+    part, truth = truths[0]
+    raw = _read(Source(source.name, None, crowd), settings.model_copy(update=truth.roles))
+    codes, _ = part.table.encode((truth.task, truth.gold))
+    raw = with_gold(raw, codes[truth.task], codes[truth.gold], "answers")
+    findings = (*raw.findings, *part.table.findings, *part.table.repeated_headers(per_row=0))
+    unused = [other.stem for other in others if other is not part]
+    if unused:
+        sentence = f"Other tables of the folder were not read: {', '.join(map(repr, unused[:5]))}"
+        findings = (*findings, Finding("other-tables", "warning", sentence, len(unused)))
+    return replace(raw, roles={**raw.roles, "gold": f"{part.stem}: {truth.gold}"}, findings=findings)
+
+
+class _Truth(NamedTuple):
+    """Columns of a table of true classes, and the roles that follow from it for that of the answers."""
+
+    task: str
+    gold: str
+    roles: dict[str, str | None]
+
+
+def _truth(table: Table, crowd: Table, settings: ReadSettings) -> _Truth | None:
+    """The column with different values of which most are tasks of the crowd, and the one besides; None: it has none."""
+    cells, answers = _cells(table), _cells(crowd)
+    ids = [name for name, values in cells.items() if len(set(values)) == len(table.head) > 0]
+    tasks = [name for name in answers if settings.task in (None, name)]
+    shares = {(a == b, _overlap(cells[a], answers[b])): (a, b) for a in ids for b in tasks}
+    likely = {key: pair for key, pair in shares.items() if key[1] >= _LIKELY}
+    if not likely:
+        return None
+    a, b = likely[max(likely)]
+    rest = [name for name in table.columns if name != a]
+    gold = settings.gold or next((n for n in rest if plain(n) in ALIASES["gold"]), rest[0] if len(rest) == 1 else None)
+    if gold not in rest:
+        return None
+    found = assign_roles(crowd, settings.model_copy(update={"task": b, "gold": None}))
+    left = [name for name in crowd.columns if name != b]
+    label = found.get("label") or max(left, key=lambda name: _overlap(answers[name], cells[gold]))
+    worker = found.get("worker") or next((name for name in left if name != label), None)
+    roles: dict[str, str | None] = {"task": b, "label": label, "worker": worker, "gold": None}
+    return _Truth(a, gold, roles)
+
+
+def _cells(table: Table) -> dict[str, list[str]]:
+    """The filled cells of the first rows of each column."""
+    head = table.head
+    columns = zip(table.columns, (head.column(i).to_pylist() for i in range(len(table.columns))), strict=True)
+    return {name: [str(v).strip() for v in values if v is not None and str(v).strip()] for name, values in columns}
+
+
+def _overlap(one: list[str], other: list[str]) -> float:
+    """Share of the values of the smaller list that the other one holds."""
+    a, b = {*one}, {*other}
+    return len(a & b) / max(min(len(a), len(b)), 1)
+
+
+def _columns(contents: Sequence[Content]) -> dict[str, list[list[str]]]:
+    """Worker -> token and tag of each line, empty between sentences.
+
+    Raises:
+        DataError: a line with more or less.
+    """
+    found = {}
+    for content in contents:
+        text = content.path.read_text(content.encoding).removeprefix("\ufeff")
+        lines = [line.split() for line in text.rstrip("\n").split("\n")]
+        if lines[0][1:] and not IOB2_TAG.match(lines[0][-1]):
+            lines = lines[1:]  # names of columns
+        for number, line in enumerate(lines, 1):
+            if len(line) not in (0, 2):
+                what = f"This line has {len(line)} columns, not a token and a tag"
+                raise DataError(what, file=content.path, row=number)
+        found[content.path.stem] = lines
+    return found
+
+
+def pasted(columns: Mapping[str, list[list[str]]], source: Source) -> list[str]:
+    """Lines of a token and the tag of each worker, below a line of their names.
+
+    Raises:
+        DataError: the workers do not have the same tokens.
+    """
+    (first, lines), *others = columns.items()
+    for worker, theirs in others:
+        pairs = enumerate(zip_longest(lines, theirs, fillvalue=None), 1)
+        differs = next((row for row, (a, b) in pairs if (a or [])[:1] != (b or [])[:1] or a is None or b is None), None)
+        if differs:
+            what = f"The tokens of {worker!r} differ from those of {first!r}"
+            raise DataError(what, "Each file must hold the same tokens.", file=source.path, row=differs)
+    rows = zip(*columns.values(), strict=True)
+    names = ["token", *(worker.replace(" ", "_") for worker in columns)]
+    return [" ".join(names), *(" ".join([*row[0], *(line[1] for line in row[1:] if line)]) for row in rows)]
