@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.data.dictionary import Codes
@@ -16,16 +17,18 @@ from crowdcore.data.tables.base import Arrow, Table
 # Most telling first. Names are compared in lower case, with runs of blanks, dots, dashes and slashes as "_".
 ALIASES: dict[str, tuple[str, ...]] = {
     "task": (
-        *("task", "task_id", "item", "item_id", "question", "question_id", "example", "example_id", "instance"),
-        *("instance_id", "unit", "unit_id", "_unit_id", "document_id", "doc_id", "document", "sample", "sample_id"),
-        *("object", "object_id", "image_id", "text_id", "sentence_id", "hitid", "hit_id", "hit", "data_id"),
-        *("input:image", "image", "id"),
+        *("task", "task_id", "item", "item_id", "question_id", "question", "example_id", "example", "instance_id"),
+        *("instance", "unit_id", "unit", "_unit_id", "document_id", "doc_id", "document", "sample_id", "sample"),
+        *("object_id", "object", "image_id", "text_id", "sentence_id", "hitid", "hit_id", "hit", "data_id"),
+        *("trace_id", "segment_id", "segment", "file_id", "image_name", "subject_id", "subject", "source_id"),
+        *("post_id", "tweet_id", "tweetid", "comment_id", "input:image", "image", "id"),
     ),
     "worker": (
         *("worker", "worker_id", "_worker_id", "workerid", "annotator", "annotator_id", "_annotator_id", "user"),
         *("user_id", "username", "labeler", "labeler_id", "labeller", "labeller_id", "rater", "rater_id", "coder"),
         *("coder_id", "performer", "participant", "participant_id", "assessor", "judge", "judge_id", "turker"),
-        *("observer", "expert", "assignment:worker_id", "completed_by", "crowdworker"),
+        *("observer", "expert", "assignment:worker_id", "completed_by", "crowdworker", "annotator_name"),
+        *("user_name", "worker_name", "rater_name"),
     ),
     "label": (
         *("label", "answer", "response", "annotation", "class", "category", "judgment", "judgement", "given_label"),
@@ -42,6 +45,17 @@ ALIASES: dict[str, tuple[str, ...]] = {
 }
 
 RATING_ALIASES = ("score", "stars", "points", "grade")  # of the label, where labels are numbers
+WEAK_ALIASES: dict[str, tuple[str, ...]] = {  # that count where no other is there, and the content agrees
+    "worker": (
+        *("reviewer", "reviewer_id", "evaluator", "evaluator_id", "contributor", "respondent", "respondent_id"),
+        *("voter", "subject_id", "subject"),
+    ),
+    "label": (
+        *("label_name", "final_answer", "verdict", "decision", "target", "selected_label", "user_label"),
+        *RATING_ALIASES,
+    ),
+}
+_MAY_BE_JUDGED = ("answer", "response", "annotation", "value", "output", "choice")  # the text that is judged, too
 
 
 class MappingError(DataError):
@@ -76,15 +90,33 @@ def plain(column: str) -> str:
     return re.sub(r"[\s.\-/]+", "_", column.strip().lower())
 
 
-def assign_roles(table: Table, settings: ReadSettings) -> dict[str, str]:
-    """Role -> column: those named in the settings, then the best alias of each role.
+class Roles(dict[str, str]):
+    """Role -> column.
+
+    Attributes:
+        reasons: role -> the column that its name would have chosen, and what in its content speaks against it.
+        settled: columns whose names fit a role that they do not play, by their content.
+        questions: roles that may be played by another column.
+        doubt: why no column plays one.
+    """
+
+    def __init__(self, roles: Mapping[str, str] = MappingProxyType({})) -> None:
+        super().__init__(roles)
+        self.reasons: dict[str, tuple[str, str]] = {}
+        self.settled: set[str] = set()
+        self.questions: list[Finding] = []
+        self.doubt: MappingError | None = None
+
+
+def assign_roles(table: Table, settings: ReadSettings) -> Roles:
+    """Role -> column: those named in the settings, then those whose name and content fit best.
 
     Raises:
         MappingError: a column named in the settings is not there.
         DataError: two columns have the name of one that plays a role.
     """
     columns = table.columns
-    roles: dict[str, str] = {}
+    roles = Roles()
     for role in ALIASES:
         column = getattr(settings, role)
         if column is not None:
@@ -95,17 +127,35 @@ def assign_roles(table: Table, settings: ReadSettings) -> dict[str, str]:
     for column in reversed(columns):
         by_name[plain(column)] = column
     by_name |= {column: column for column in columns if column == plain(column)}
+    names: dict[str, list[str]] = {}
     for role, aliases in ALIASES.items():
         if role == "label" and settings.kind == "ratings":
             aliases += RATING_ALIASES
         taken = set(roles.values())
-        fitting = [by_name[a] for a in aliases if a in by_name and by_name[a] not in taken]
-        if role not in roles and fitting:
-            roles[role] = fitting[0]
+        names[role] = [by_name[a] for a in aliases if a in by_name and by_name[a] not in taken]
+        if role not in roles and names[role]:
+            roles[role] = names[role][0]
+    if _unsettled(roles, names, columns, settings):
+        from crowdcore.data.role_content import settle
+
+        settle(table, roles, names, settings)
     for column in roles.values():
         if column in table.repeated:
             raise DataError(f"Two columns are called {column!r}", "Rename one.", file=table.path, column=column)
-    return {role: roles[role] for role in ALIASES if role in roles}
+    ordered = [(role, roles.pop(role)) for role in ALIASES if role in roles]
+    roles.update(ordered)
+    return roles
+
+
+def _unsettled(roles: Roles, names: dict[str, list[str]], columns: tuple[str, ...], settings: ReadSettings) -> bool:
+    """Whether the names of the columns leave open which is the task, the worker or the label of a long table."""
+    needed = ("task", "worker", "label")
+    lacking = [role for role in needed if role not in roles]
+    if lacking:
+        weak = [any(plain(c) in WEAK_ALIASES.get(role, ()) for c in columns) for role in lacking]
+        return all(weak) and settings.workers is None
+    judged = len(columns) > len(roles) and plain(roles["label"]) in _MAY_BE_JUDGED
+    return any(len(names[role]) > 1 or (judged and role == "label") for role in needed if not getattr(settings, role))
 
 
 def need_roles(roles: dict[str, str], needed: Iterable[str], columns: tuple[str, ...], file: Path | None) -> None:
@@ -125,18 +175,27 @@ def need_roles(roles: dict[str, str], needed: Iterable[str], columns: tuple[str,
         )
 
 
-def alias_findings(roles: dict[str, str], columns: tuple[str, ...], settings: ReadSettings) -> list[Finding]:
-    """Which aliases became what, and which other columns could have."""
-    findings = []
+def alias_findings(roles: Mapping[str, str], columns: tuple[str, ...], settings: ReadSettings) -> list[Finding]:
+    """Which aliases became what and why, and which other columns could have."""
+    findings = [*roles.questions] if isinstance(roles, Roles) else []
+    reasons, settled = (roles.reasons, roles.settled) if isinstance(roles, Roles) else ({}, set[str]())
     for role, column in roles.items():
-        if getattr(settings, role) is None and column != role:
+        if getattr(settings, role) is not None:
+            continue
+        if role in reasons:
+            other, why = reasons[role]
+            sentence = f"Column {column!r} was taken as the {role}: column {other!r} {why}"
+            by_name = Remedy(role, other, when="that is the one")
+            findings.append(Finding("role-by-content", "warning", sentence, column=column, remedies=(by_name,)))
+        elif column != role:
             sentence = f"Column {column!r} was taken as the {role}"
             findings.append(Finding("alias", "note", sentence, column=column, remedies=(Remedy(role, when="not"),)))
-        rivals = [c for c in columns if plain(c) in ALIASES[role] and c not in roles.values()]
-        if role in ("task", "worker", "label", "gold") and rivals and getattr(settings, role) is None:
+        rivals = [c for c in columns if plain(c) in ALIASES[role] and c not in roles.values() and c not in settled]
+        if role in ("task", "worker", "label", "gold") and rivals:
             listed = ", ".join(repr(c) for c in rivals[:3])
             sentence = f"{listed} could be the {role} too; {column!r} was taken"
-            findings.append(Finding("alias-rival", "warning", sentence, remedies=(Remedy(role, when="not"),)))
+            remedies = tuple(Remedy(role, c, when="it is") for c in rivals[:3])
+            findings.append(Finding("alias-rival", "warning", sentence, remedies=remedies))
     return findings
 
 
@@ -176,9 +235,11 @@ def read_roles(
         MappingError: a needed role has no column.
     """
     roles = assign_roles(table, settings)
-    if only_needed:
-        roles = {role: column for role, column in roles.items() if role in needed or getattr(settings, role)}
+    for role in [r for r in roles if only_needed and r not in needed and not getattr(settings, r)]:
+        del roles[role]
     need_roles(roles, needed, table.columns, table.path)
+    if roles.doubt is not None:
+        raise roles.doubt
     keep = tuple(c for c in table.columns if extra and c not in roles.values())
     findings = [*table.findings, *alias_findings(roles, table.columns, settings)]
     if keep and table.path is not None and table.path.stat().st_size > EXTRA_LIMIT:
@@ -192,4 +253,4 @@ def read_roles(
     likely = {} if listed is None or "task" not in roles else {roles["task"]: listed}
     codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), keep, likely)
     table.refuse_nested(column for role, column in roles.items() if role not in MEDIA)
-    return RoleColumns(roles, {role: codes[column] for role, column in roles.items()}, kept, findings)
+    return RoleColumns({**roles}, {role: codes[column] for role, column in roles.items()}, kept, findings)

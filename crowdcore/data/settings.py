@@ -24,7 +24,9 @@ class ReadSettings(Settings):
     model_config = ConfigDict(coerce_numbers_to_str=True)  # a column called 1, a class called 0
 
     format: str | None = Field(default=None, description="Reader: long, wide, folder or that of a tool, e.g. mturk.")
-    task: str | None = Field(default=None, description="Column of the task.")
+    task: str | tuple[str, ...] | None = Field(
+        default=None, description="Column of the task; several that name it together, as a list."
+    )
     worker: str | None = Field(default=None, description="Column of the worker.")
     workers: tuple[str, ...] | None = Field(default=None, description="Columns of a wide table that are workers.")
     label: str | None = Field(default=None, description="Column of the label; of a tool: the question or control.")
@@ -55,17 +57,19 @@ class ReadSettings(Settings):
         default=None, description="Columns whose empty cells stand for the cell above, as where cells were merged."
     )
     question: str | None = Field(default=None, description="Which of several questions to read.")
+    gold_worker: str | None = Field(default=None, description="Worker whose labels are the true classes.")
     time: str | None = Field(default=None, description="Column of the time at which a label was given.")
     missing: tuple[str, ...] | None = Field(
         default=None, description="Labels that count as missing; empty cells always do."
     )
     repeats: Literal["keep", "first", "last", "majority"] = Field(
-        default="keep", description="What to do with a worker's repeats on a task."
+        default="keep",
+        description="What to do with a worker's repeats on a task; first and last by time, where times are known.",
     )
-    multi_select: Literal["keep", "drop"] | None = Field(
+    multi_select: Literal["keep", "drop", "yes-no"] | None = Field(
         default=None,
-        description="Labels of several classes: each combination a class (keep; default in tables), or left out "
-        "(drop; default in exports of tools).",
+        description="Labels of several classes: each combination a class (keep; default in tables), left out "
+        "(drop; default in exports of tools), or each class a question of its own (yes-no).",
     )
     flagged: Literal["keep", "drop"] = Field(
         default="keep", description="Annotations that a tool marks as rejected or not trusted: keep, or leave out."

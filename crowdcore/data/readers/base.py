@@ -164,6 +164,23 @@ class Raw:
     rating_range: tuple[float, float] | None = None
     levels: tuple[str, ...] = ()
 
+    def keep(self, rows: IntArray, *findings: Finding) -> Raw:
+        """Some annotation rows of it, ascending; ``findings`` say what became of the others.
+
+        Raises:
+            DataError: the crowd is simulated, and its truth is about all rows.
+        """
+        if self.truth is not None:
+            raise DataError("A simulated crowd with its truth is read as it is", file=self.path)
+        return replace(
+            self,
+            **{role: getattr(self, role).take(rows) for role in ("task", "worker", "label")},
+            rows=self.row_numbers(rows),
+            extra=None if self.extra is None else self.extra.take(rows),
+            tasks=self.tasks if self.tasks is None or self.tasks.listed else self.tasks.take(rows),
+            findings=(*self.findings, *findings),
+        )
+
     def row_numbers(self, chosen: AnyArray) -> AnyArray:
         """1-based file rows of some annotation rows."""
         return chosen + 1 if self.rows is None else self.rows[chosen]

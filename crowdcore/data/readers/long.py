@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from crowdcore.core.errors import DataError
 from crowdcore.data.columns import assign_roles
+from crowdcore.data.encoder import encode
 from crowdcore.data.readers.base import Raw, Reader, Source, read_annotations
+from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables.base import Arrow
 
 NEEDED = ("task", "worker", "label")
 
@@ -30,4 +37,26 @@ class LongTable(Reader):
         raw = read_annotations(source.need_table(), settings, self.name)
         if len(raw.task) == 0:
             raise DataError("There are columns, but no rows", file=source.path)
-        return raw
+        return raw if settings.question is None else _one_question(raw, settings.question, source)
+
+
+def _one_question(raw: Raw, question: str, source: Source) -> Raw:
+    """The rows of one of several questions, whose names stand in a column beside the labels.
+
+    Raises:
+        DataError: no such column holds it.
+    """
+    extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
+    for name in extra.column_names:
+        if pa.types.is_nested(extra[name].type):
+            continue
+        codes = encode(extra[name])
+        named = np.asarray(pc.equal(pc.utf8_trim_whitespace(codes.values), question.strip()))
+        rows = np.flatnonzero(np.append(named, False)[codes.codes])
+        if len(rows):
+            n = len(raw.task) - len(rows)
+            what = f"Only the rows of the question {question!r} were read; {n:,} of others were left aside"
+            return raw.keep(rows, Finding("other-questions", "note", what, n, column=name, left_out=n))
+    raise DataError(
+        f"No column beside the labels holds the question {question!r}", file=source.path, code="no-question"
+    )

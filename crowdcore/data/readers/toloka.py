@@ -43,7 +43,9 @@ class Toloka(Reader):
             what = "There is no column ASSIGNMENT:worker_id or none that begins with OUTPUT:"
             raise DataError(what, "Download the assignments of the pool.", file=source.path)
         roles = {"worker": "ASSIGNMENT:worker_id", **input_roles(table.columns, "INPUT:")}
-        task = settings.task or (_TASK if _TASK in table.columns else inputs[0] if len(inputs) == 1 else None)
+        task = str(settings.task or "") or (
+            _TASK if _TASK in table.columns else inputs[0] if len(inputs) == 1 else None
+        )
         if task is None:
             what = "Which column names the task is not certain"
             raise MappingError(what, inputs or table.columns, roles, source.path, "task")

@@ -205,6 +205,11 @@ def examine_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw
 
 def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] | None) -> Raw:
     """The columns of an opened source by role, before cleaning."""
+    if isinstance(settings.task, tuple):
+        from crowdcore.data.tables.joined import JoinedTable
+
+        table = JoinedTable(source.need_table(), settings.task)
+        source, settings = replace(source, table=table), settings.model_copy(update={"task": table.joined})
     raw = replace(find_reader(source, settings).read(source, settings), path=source.path)
     release_memory()
     return raw if adjust is None else adjust(raw)

@@ -356,13 +356,18 @@ def without_repeats(
         f"{n:,} of them contradicting) {done}"
     )
     shown = np.sort(raw.row_numbers(later if given.rows is None else given.rows[later]))
+    findings = []
+    if 5 * repeats.n_repeats > len(given.task):
+        from crowdcore.data.reading.repeated import doubt_repeats
+
+        findings = doubt_repeats(raw, given, repeats)
     if settings.repeats == "keep":
         remedies = (Remedy("repeats", ("first", "last", "majority"), "reduce them"),)
-        return given, repeats, [make_finding("repeats", "note", sentence, shown, remedies=remedies)]
+        return given, repeats, [*findings, make_finding("repeats", "note", sentence, shown, remedies=remedies)]
     stay = np.ones(len(given.task), bool)
     stay[reduce_repeats(repeats, given.label, settings.repeats)] = False
     found = make_finding("repeats", "note", sentence, shown, left_out=repeats.n_repeats)
-    return given.at(np.flatnonzero(stay)), repeats, [found]
+    return given.at(np.flatnonzero(stay)), repeats, [*findings, found]
 
 
 def one_gold(
