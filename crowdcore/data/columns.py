@@ -97,7 +97,7 @@ class Roles(dict[str, str]):
         reasons: role -> the column that its name would have chosen, and what in its content speaks against it.
         settled: columns whose names fit a role that they do not play, by their content.
         questions: roles that may be played by another column.
-        doubt: why no column plays one.
+        doubt: why no column is the label, and what to set.
     """
 
     def __init__(self, roles: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -105,7 +105,7 @@ class Roles(dict[str, str]):
         self.reasons: dict[str, tuple[str, str]] = {}
         self.settled: set[str] = set()
         self.questions: list[Finding] = []
-        self.doubt: MappingError | None = None
+        self.doubt: tuple[str, tuple[Remedy, ...]] | None = None
 
 
 def assign_roles(table: Table, settings: ReadSettings) -> Roles:
@@ -138,7 +138,8 @@ def assign_roles(table: Table, settings: ReadSettings) -> Roles:
     if _unsettled(roles, names, columns, settings):
         from crowdcore.data.role_content import settle
 
-        settle(table, roles, names, settings)
+        weak = {role: [c for c in columns if plain(c) in aliases] for role, aliases in WEAK_ALIASES.items()}
+        settle(table, roles, names, weak, settings)
     for column in roles.values():
         if column in table.repeated:
             raise DataError(f"Two columns are called {column!r}", "Rename one.", file=table.path, column=column)
@@ -239,7 +240,9 @@ def read_roles(
         del roles[role]
     need_roles(roles, needed, table.columns, table.path)
     if roles.doubt is not None:
-        raise roles.doubt
+        refusal = MappingError(roles.doubt[0], table.columns, roles, table.path, "label")
+        refusal.code, refusal.remedies = "judged-text", roles.doubt[1]
+        raise refusal
     keep = tuple(c for c in table.columns if extra and c not in roles.values())
     findings = [*table.findings, *alias_findings(roles, table.columns, settings)]
     if keep and table.path is not None and table.path.stat().st_size > EXTRA_LIMIT:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import Remedy
-from crowdcore.data.columns import WEAK_ALIASES, MappingError, Roles, plain
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables.base import Table
+
+if TYPE_CHECKING:
+    from crowdcore.data.columns import Roles
 
 _FEW = 20  # different values that answers may have
 _SHARED = 3  # tasks with several rows below which these say nothing
@@ -60,18 +64,20 @@ class _Rows:
         return pairs == self.distinct(one) == self.distinct(other)
 
 
-def settle(table: Table, roles: Roles, names: dict[str, list[str]], settings: ReadSettings) -> None:
+def settle(
+    table: Table, roles: Roles, names: dict[str, list[str]], weak: dict[str, list[str]], settings: ReadSettings
+) -> None:
     """Decide between the columns whose names fit a role, and tell why where the first by name is not the one.
 
     Args:
         table: whose first rows are looked at.
         roles: role -> column by name; changed in place.
         names: role -> all columns whose names fit, the most telling first.
+        weak: role -> those whose names fit it a little.
         settings: roles named here stay.
     """
     if any(column in table.repeated for column in roles.values()):
         return
-    weak = {role: [c for c in table.columns if plain(c) in names_] for role, names_ in WEAK_ALIASES.items()}
     concerned = {*roles.values(), *(c for columns in (*names.values(), *weak.values()) for c in columns)}
     rows = _Rows(table, concerned)
     fixed = [role for role in ("task", "worker", "label") if getattr(settings, role)]
@@ -142,15 +148,14 @@ def _settle_label(table: Table, rows: _Rows, roles: Roles, fitting: list[str], f
         good = others if len(others) == 1 else []
     if len(others) > 1:
         what = f"Column {first!r} {reasons[first]}: it is judged, and no judgement. Several others may be the label"
-        roles.doubt = MappingError(what, table.columns, roles, table.path, "label")
-        roles.doubt.code, roles.doubt.remedies = "judged-text", tuple(Remedy("label", c) for c in others)
+        roles.doubt = what, tuple(Remedy("label", c) for c in others)
     if good and (first not in good or "label" not in roles):
         roles["label"] = good[0]
         if first != good[0]:
             roles.reasons["label"] = (first, reasons[first])
     roles.settled |= {c for c in (*fitting, *further) if reasons[c] and c != roles.get("label")}
     equal = [c for c in good if c in fitting and c != roles["label"] and rows.distinct(c) <= _FEW]
-    if equal and plain(roles["label"]) not in _SURE_NAMES and rows.distinct(roles["label"]) <= _FEW:
+    if equal and roles["label"].lower() not in _SURE_NAMES and rows.distinct(roles["label"]) <= _FEW:
         several = (roles["label"], *equal)
         sentence = f"Each of the columns {', '.join(map(repr, several))} may be the label; {several[0]!r} was taken"
         remedies = tuple(Remedy("label", column, when="it is") for column in several)
@@ -176,6 +181,6 @@ def _judgements(table: Table, roles: Roles) -> Iterator[str]:
     rows = _Rows(table, [task, worker, *left])
     for column in left:
         few = 2 <= rows.distinct(column) <= min(_FEW, rows.n // 2) and rows.empty(column) <= 0.5
-        by_name = not _NOT_JUDGED & {*plain(column).split("_")}
+        by_name = not _NOT_JUDGED & {*re.split(r"[\W_]+", column.lower())}
         if few and by_name and rows.varies(column, task) > 0.2 and rows.varies(column, worker) > 0.5:
             yield column

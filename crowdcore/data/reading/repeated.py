@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +13,11 @@ from crowdcore.core.errors import Remedy
 from crowdcore.data.columns import plain
 from crowdcore.data.encoder import encode
 from crowdcore.data.readers.base import Raw
-from crowdcore.data.reading.numbering import Annotations, Repeats
 from crowdcore.data.report import Finding, plural
 from crowdcore.data.tables.base import Arrow
+
+if TYPE_CHECKING:
+    from crowdcore.data.reading.numbering import Annotations, Repeats
 
 _LOOKED_AT = 50_000  # rows
 _QUESTIONS = 12  # different values of a column that are the names of questions, at most
