@@ -55,6 +55,7 @@ _SIGNATURES = {
         ("answers", "datasetObjectId annotations", "source *-metadata", "source-ref *-metadata"),
     ),
     "toloka": Signature(0.95, "table", ("ASSIGNMENT:assignment_id ASSIGNMENT:worker_id",)),
+    "triples": Signature(0.5, "table"),
     "wide": Signature(0.4, "table"),
 }
 
@@ -84,8 +85,13 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
     if source.table is not None:
         columns = source.table.columns
         source.table.refuse_document()
-        need_roles(assign_roles(source.table, settings), ("task", "worker", "label"), columns, source.path)
-        raise MappingError("The columns do not fit any format", columns, {}, source.path, "task", "worker", "label")
+        try:
+            need_roles(assign_roles(source.table, settings), ("task", "worker", "label"), columns, source.path)
+            raise MappingError("The columns do not fit any format", columns, {}, source.path, "task", "worker", "label")
+        except MappingError as error:
+            if source.table.header and source.table.delimiter and settings.header is None:
+                error.remedies += (Remedy("header", False, when="the first row is none of column names"),)
+            raise
     if source.content is not None and source.content.kind == "folder":
         remedy = (
             "A dataset folder holds annotations.* (task, worker, label) or classes.txt and tasks.*; a folder of images "

@@ -129,6 +129,16 @@ def names_tasks(table: Table) -> bool:
     return counted or not set(first) & set(_cells(table, others[0]))
 
 
+def label_columns(table: Table) -> list[int]:
+    """Which of three columns may hold the labels of a long table: hardly two rows have the same of both others."""
+    if len(table.columns) != 3 or len(table.head) < FEW:
+        return []
+    cells = table.head.to_pandas()
+    cells.columns = range(3)
+    pairs = [cells.duplicated([i for i in range(3) if i != label]).mean() for label in range(3)]
+    return [i for i, repeats in enumerate(pairs) if repeats < 0.02]
+
+
 def _findings(workers: tuple[str, ...], aside: dict[str, str], named: bool) -> tuple[Finding, ...]:
     listed = ", ".join(map(repr, workers[:SHOWN])) + (" …" if len(workers) > SHOWN else "")
     sentence = f"{plural(len(workers), 'column')} {'was' if len(workers) == 1 else 'were'} read as workers: {listed}"

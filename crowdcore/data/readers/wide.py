@@ -18,7 +18,7 @@ from crowdcore.data.columns import ALIASES, RATING_ALIASES, alias_findings, plai
 from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.lookups import counted
-from crowdcore.data.readers._worker_columns import find_workers
+from crowdcore.data.readers._worker_columns import find_workers, label_columns
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
@@ -48,7 +48,8 @@ class WideTable(Reader):
         head = source.table.head
         cells = [head.column(columns.index(c)).to_pylist() for c in workers]
         filled = [[str(v).strip() for v in column if not _is_missing(v)] for column in cells]
-        if not roles and len(workers) == 3 and all(len(column) == len(head) for column in filled):
+        full = all(len(column) == len(head) for column in filled)
+        if not roles and len(source.table.columns) == 3 and full and (label_columns(source.table) or len(head) < 10):
             return 0.0  # may as well be task, worker and label under names nobody knows
         given = [column for column in filled if column]
         rated = settings.kind == "ratings" and all(_are_ratings(c, settings.levels or ()) for c in given)

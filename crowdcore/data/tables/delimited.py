@@ -8,11 +8,12 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from crowdcore.core.errors import DataError, SettingError
@@ -22,6 +23,7 @@ from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 from crowdcore.data.tables.content import Content
+from crowdcore.data.tables.header import NUMBER, Header, find_header
 
 CELL_LIMIT = 8 << 20  # characters of one cell
 CHUNK = 1 << 18
@@ -32,14 +34,14 @@ _PLAIN = ("utf-8", "utf-8-sig", "ascii", "latin-1", "iso-8859-1", "cp1252")  # a
 csv.field_size_limit(max(csv.field_size_limit(), CELL_LIMIT))
 
 
-def check_quotes(path: Path, encoding: str, delimiter: str, header: bool, before: int = 0) -> tuple[Finding, ...]:
+def check_quotes(path: Path, encoding: str, delimiter: str, header: int, before: int = 0) -> tuple[Finding, ...]:
     """Look at every quote: one pass over the bytes, and where that finds anything odd one with a strict parser.
 
     Args:
         path: the file.
         encoding: its own.
         delimiter: between cells.
-        header: whether its first row names columns.
+        header: rows that name columns.
         before: lines before that row.
 
     Returns:
@@ -96,7 +98,7 @@ def _plainly_fine(path: Path, delimiter: int) -> bool:
                 chunk = chunk.replace(b"\r", b"\n")
             text, _, tail = (rest + chunk).rpartition(b"\n")
             if len(tail) > 2 * CELL_LIMIT:
-                raise _fault("limit", path, None, False, 0)
+                raise _fault("limit", path, None, 0, 0)
             rest = b"\n" + tail
             if not _well_quoted(text + b"\n", ends):
                 return False
@@ -121,16 +123,16 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
             yield line if number else line.removeprefix("\ufeff")
 
 
-def _fault(error: str, path: Path, row: int | None, header: bool, lines: int) -> DataError:
+def _fault(error: str, path: Path, row: int | None, header: int, lines: int) -> DataError:
     if "unexpected end" in error:
         more = f"; {plural(lines, 'line')} after it would become one cell" if lines > 0 else ""
         sentence = f"A quote is opened in this row and never closed{more}"
-        return DataError(sentence, "Close it.", file=path, row=row, header=header)
+        return DataError(sentence, "Close it.", file=path, row=row, header=bool(header))
     if "limit" in error:
         sentence = f"A cell is longer than {CELL_LIMIT >> 20} MiB, or a quote is never closed"
-        return DataError(sentence, file=path, row=row, header=header)
+        return DataError(sentence, file=path, row=row, header=bool(header))
     remedy = 'Write a quote inside a quoted cell twice ("").'
-    return DataError("There is text after a closing quote in this row", remedy, file=path, row=row, header=header)
+    return DataError("There is text after a closing quote in this row", remedy, file=path, row=row, header=bool(header))
 
 
 def _swallowed(rows: list[tuple[int, list[str]]], known: list[set[str]], delimiter: str) -> dict[int, int]:
@@ -172,7 +174,8 @@ _DELIMITER_SAID = re.compile(r'("?)sep=([^"\r\n])\1(?:\r\n|\r|\n)')  # by the fi
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
 _UNFILLED = ["Approve", "Reject"]  # columns that Mechanical Turk names last, and for which its rows have no cells
 _RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected \d+ columns, got (\d+)")
-_NUMBER = re.compile(r"^\s*(-?[0-9]+(\.[0-9]*)?)?\s*$")
+_COMMA = re.compile(r"^\s*(-?[0-9]+),([0-9]+)\s*$")
+_KNOWN = {"task", "worker", "label", "item", "annotator", "rater", "text", "gold", "id"}  # words that are names
 
 
 class DelimitedTable(Table):
@@ -184,29 +187,34 @@ class DelimitedTable(Table):
         self.path, self.encoding = content.path, content.encoding
         if settings.delimiter is not None and (not settings.delimiter.isascii() or settings.delimiter in '"\r\n\0'):
             raise SettingError("delimiter", "be one ASCII character, but no quote or line end", settings.delimiter)
-        blank = _BLANK_LINES.match(content.sample)
-        assert blank is not None
-        self._before = len(_LINE_END.findall(blank.group()))  # blank lines before the first row
-        sample = content.sample[blank.end() :]
-        if said := _DELIMITER_SAID.match(sample):
-            self._before, sample = self._before + 1, sample[said.end() :]
-        delimiter = settings.delimiter or (said[2] if said else None)
-        self.delimiter = delimiter or _find_delimiter(sample, content.path.suffix.lower())
+        before, sample, said = _begin(content.sample, settings.skip)
+        self.delimiter = settings.delimiter or said or _find_delimiter(sample, content.path.suffix.lower())
         self._single_line = _LINE_END.search(sample) is None
-        rows = [row for row in _rows(sample, self.delimiter) if row]
+        numbered = _rows(sample, self.delimiter)
+        begins = [begin for (begin, _), (_, row) in pairwise([(0, []), *numbered]) if row]
+        rows = [row for _, row in numbered if row]
         if not rows:
             raise DataError("No row could be read", file=self.path)
-        first, sizes = rows[0], {len(row) for row in rows[1:]}
-        numbers = len(first) > 1 and all(_NUMBER.match(cell) for cell in first)
-        self.header = settings.header if settings.header is not None else not numbers
-        doubts = check_quotes(content.path, self.encoding or "utf-8", self.delimiter, self.header, self._before)
-        self.findings = (*content.findings, *doubts)
+        head = Header(0, True, 0)
+        if settings.header is not None or settings.extra_headers or not _is_plain(rows):
+            titles = settings.skip is None and settings.header is not False
+            head = find_header(rows, _KNOWN, settings.header, settings.extra_headers, titles)
+        self.header, self._named = head.named, int(head.named) + head.extra
+        self._before = before + begins[head.skip]
+        first, sizes = rows[head.skip], {len(row) for row in rows[head.skip + 1 :]}
+        doubts = check_quotes(content.path, self.encoding or "utf-8", self.delimiter, self._named, self._before)
+        self.findings = (*content.findings, *doubts, *head.findings)
         names = [cell.strip() for cell in first] if self.header else [str(i + 1) for i in range(len(first))]
         if names[-2:] == _UNFILLED and len(names) not in sizes and len(names) - 2 in sizes:
             names = names[:-2]
             sentence = f"The rows have no cells for the columns {' and '.join(map(repr, _UNFILLED))}"
             self.findings += (Finding("unfilled-columns", "note", sentence, len(_UNFILLED)),)
         self.name_columns(unescape(strings(names)).to_pylist())
+        self._commas = _decimal_commas(rows[head.skip + self._named :], self.columns) if self.delimiter != "," else ()
+        if self._commas:
+            listed = ", ".join(map(repr, self._commas[:5]))
+            sentence = f"Decimal commas were read as points in {plural(len(self._commas), 'column')}: {listed}"
+            self.findings += (Finding("decimal-comma", "note", sentence, len(self._commas), examples=self._commas[:5]),)
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """Batches of up to 1 MiB of text, or 8 MiB once a row is longer."""
@@ -237,7 +245,7 @@ class DelimitedTable(Table):
             read_options=pa_csv.ReadOptions(
                 column_names=numbered,
                 skip_rows=self._before,
-                skip_rows_after_names=int(self.header),
+                skip_rows_after_names=self._named,
                 encoding={"utf-8-sig": "utf-8"}.get(self.encoding or "utf-8", self.encoding),
                 block_size=block,
                 use_threads=False,  # as fast here, and only so do errors carry their row
@@ -250,14 +258,19 @@ class DelimitedTable(Table):
             ),
         )
         for number, batch in enumerate(reader):
-            yield batch.rename_columns(list(columns))
+            batch = batch.rename_columns(list(columns))
+            for name in self._commas:
+                if name in columns:
+                    point = pc.replace_substring_regex(batch[name], _COMMA.pattern, r"\1.\2")
+                    batch = batch.set_column(columns.index(name), name, point)
+            yield batch
             if number % RELEASED == 0:
                 release_memory()
 
     def _fault(self, error: Exception, n: int) -> DataError:
         if ragged := _RAGGED.match(str(error)):
             number, cells = ragged.groups()
-            row = None if number is None else int(number) - self._before - int(self.header)
+            row = None if number is None else int(number) - self._before - self._named
             sentence = f"This row has {plural(int(cells), 'cell')}, but there are {len(self.columns)} columns"
             remedy = "Quote cells that hold the delimiter, and close every quote."
             return DataError(sentence, remedy, file=self.path, row=row, header=self.header)
@@ -274,26 +287,69 @@ def _is_too_long(error: Exception) -> bool:
     return "straddling" in str(error) or "out of sync" in str(error)
 
 
-def _rows(sample: str, delimiter: str) -> list[list[str]]:
-    """The sample's first rows, up to 200; a cell too long for Python's reader ends it."""
-    rows = []
+def _begin(sample: str, skip: int | None) -> tuple[int, str, str]:
+    """Lines before the first row, the sample behind them, and the delimiter that the first line says."""
+    blank = _BLANK_LINES.match(sample)
+    assert blank is not None
+    before, sample, said = len(_LINE_END.findall(blank.group())), sample[blank.end() :], ""
+    if line := _DELIMITER_SAID.match(sample):
+        before, sample, said = before + 1, sample[line.end() :], line[2]
+    if skip:
+        lines = [*islice(_LINE_END.finditer(sample), skip)]
+        before, sample = before + len(lines), sample[lines[-1].end() :] if lines else ""
+        blank = _BLANK_LINES.match(sample)
+        assert blank is not None
+        before, sample = before + len(_LINE_END.findall(blank.group())), sample[blank.end() :]
+    return before, sample, said
+
+
+def _is_plain(rows: list[list[str]]) -> bool:
+    """Whether the first row plainly holds names: filled, different, no numbers, and none again in its column."""
+    first, *below = rows
+    if len(set(first)) < len(first) or any(not cell.strip() or NUMBER.match(cell) for cell in first):
+        return False
+    if any(len(row) > len(first) for row in below[:10]) or any('"ImportId"' in row[0] for row in below[:3] if row):
+        return False
+    return not any(row != first and any(a == b for a, b in zip(row, first, strict=False)) for row in below)
+
+
+def _decimal_commas(rows: list[list[str]], columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of numbers with decimal commas; codes of several classes, as 1,3, would all ascend."""
+    found = []
+    for place, name in enumerate(columns):
+        cells = [row[place].strip() for row in rows if place < len(row) and row[place].strip()]
+        split = [match.groups() for cell in cells if (match := _COMMA.match(cell))]
+        plain = sum(cell.lstrip("-").isdigit() for cell in cells)
+        if split and len(split) + plain == len(cells) and any(int(a) >= int(b) for a, b in split):
+            found += [name] if not all(len(b) == 3 for _, b in split) else []
+    return tuple(found)
+
+
+def _rows(sample: str, delimiter: str) -> list[tuple[int, list[str]]]:
+    """The line in which each of the first 200 rows ends, and its cells; one too long for Python's reader ends them."""
+    rows: list[tuple[int, list[str]]] = []
     try:
-        for row in islice(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter), 200):
-            rows.append(row)  # noqa: PERF402  # what was read before an error counts
+        reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
+        for row in islice(reader, 200):
+            rows.append((reader.line_num, row))  # noqa: PERF401  # what was read before an error counts
     except csv.Error:
         pass
     return rows
 
 
 def _find_delimiter(sample: str, suffix: str) -> str:
-    """The delimiter that cuts most rows into the same number (above one) of cells as the first."""
+    """The delimiter that cuts most rows into the same number (above one) of cells as the first, or as most."""
     candidates = ("\t", *(d for d in _DELIMITERS if d != "\t")) if suffix == ".tsv" else _DELIMITERS
+    sizes = {d: [len(row) for _, row in _rows(sample, d) if row] for d in candidates}
     best, best_share = "", 0.0
-    for delimiter in candidates:
-        rows = [row for row in _rows(sample, delimiter) if row]
-        if not rows or len(rows[0]) < 2:
+    for delimiter, found in sizes.items():
+        if not found or found[0] < 2:
             continue
-        share = Counter(len(row) for row in rows)[len(rows[0])] / len(rows)
+        share = found.count(found[0]) / len(found)
         if share > best_share + 1e-9:
             best, best_share = delimiter, share
+    for delimiter, found in sizes.items() if best_share < 0.5 else ():  # below a title
+        size, count = Counter(found).most_common(1)[0] if found else (0, 0)
+        if size > 1 and count > max(best_share, 0.5) * len(found):
+            best, best_share = delimiter, count / len(found)
     return best or ("\t" if suffix == ".tsv" else ",")

@@ -41,10 +41,20 @@ def samples(tmp_path):
     """Reader name -> a file in its format."""
     files = {
         name: tmp_path / name
-        for name in ("long.csv", "wide.csv", "counts.csv", "label-studio.json", "prodigy.jsonl", "conll.txt", "folder")
+        for name in (
+            "long.csv",
+            "wide.csv",
+            "counts.csv",
+            "triples.csv",
+            "label-studio.json",
+            "prodigy.jsonl",
+            "conll.txt",
+            "folder",
+        )
     }
     files["long.csv"].write_text(LONG, encoding="utf-8")
     files["wide.csv"].write_text(WIDE, encoding="utf-8")
+    files["triples.csv"].write_text("t1,ann,a\nt1,ben,b\nt2,ann,b\nt2,ben,b\nt3,ann,a\n")
     files["counts.csv"].write_text(COUNTS, encoding="utf-8")
     files["label-studio.json"].write_text(json.dumps(STUDIO), encoding="utf-8")
     files["prodigy.jsonl"].write_text("".join(json.dumps(r) + "\n" for r in PRODIGY), encoding="utf-8")
@@ -98,7 +108,7 @@ class TestEveryReader:
     ("sample", "asked"),
     [
         ("long", {"long"}),
-        ("wide", {"counts", "long", "wide"}),
+        ("wide", {"counts", "long", "triples", "wide"}),
         ("mturk", {"mturk"}),
         ("prodigy", {"lewidi", "prodigy", "sagemaker"}),
         ("folder", {"folder"}),

@@ -1,0 +1,154 @@
+"""Where a delimited file's column names are: below a title, in the first row, above rows that explain them, nowhere."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import NamedTuple
+
+from crowdcore.core.errors import Remedy
+from crowdcore.data.report import Finding, plural
+
+NUMBER = re.compile(r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*$")
+_TITLES = 10  # rows above the column names, at most
+_EXPLAINS = re.compile(r'^\s*\{\s*"ImportId"\s*:')  # Qualtrics' third row
+
+
+class Header(NamedTuple):
+    """What the first rows are.
+
+    Args:
+        skip: rows above the names, such as a title.
+        named: whether there is a row of names.
+        extra: rows below the names that explain them.
+        findings: what was decided by content.
+    """
+
+    skip: int
+    named: bool
+    extra: int
+    findings: tuple[Finding, ...] = ()
+
+
+def find_header(rows: list[list[str]], known: set[str], header: bool | None, extra: int | None, titles: bool) -> Header:
+    """Decide by content, where the settings do not say it.
+
+    Args:
+        rows: the first rows that are not blank, without those that a setting skips.
+        known: names of columns that play a role, in lower case.
+        header: the setting.
+        extra: the setting.
+        titles: whether there may be a title.
+    """
+    findings: list[Finding] = []
+    skip = _title_rows(rows, known) if titles else 0
+    if skip:
+        sentence = (
+            f"{plural(skip, 'row')} above the column names {'was' if skip == 1 else 'were'} passed over as a title"
+        )
+        remedies = (Remedy("skip", 0, when="the first row holds the names"),)
+        examples = tuple(row[0][:60] for row in rows[:skip])
+        findings.append(Finding("title-rows", "warning", sentence, skip, examples=examples, remedies=remedies))
+    rows = rows[skip:]
+    named = header
+    if header is None:
+        named, finding = _first_row(rows, known)
+        findings += [finding] if finding else []
+    explained = extra or 0
+    if extra is None and named:
+        explained = next((i for i, row in enumerate(rows[1:4], 1) if _explains(row)), 0)
+        if explained:
+            sentence = f"{plural(explained, 'row')} below the column names that explain them were passed over"
+            remedies = (Remedy("extra_headers", 0, when="they hold labels"),)
+            findings.append(Finding("extra-headers", "warning", sentence, explained, remedies=remedies))
+    return Header(skip, bool(named), explained, tuple(findings))
+
+
+def _explains(row: list[str]) -> bool:
+    filled = [cell for cell in row if cell.strip()]
+    return bool(filled) and 2 * sum(bool(_EXPLAINS.match(cell)) for cell in filled) >= len(filled)
+
+
+def _filled(row: list[str]) -> int:
+    return sum(bool(cell.strip()) for cell in row)
+
+
+def _title_rows(rows: list[list[str]], known: set[str]) -> int:
+    """How many rows stand above the names: begun at the left, not half as full as the rows below, and unlike them."""
+    width = Counter(map(len, rows)).most_common(1)[0][0]
+    skip = 0
+    while skip < min(_TITLES, len(rows) - 2) and _filled(rows[skip]) <= width // 2 and _begins(rows[skip]):
+        skip += 1
+    if not skip or width < 2:
+        return 0
+    names, below = rows[skip], rows[skip + 1 :]
+    same = any(
+        cell.strip() and any(place < len(row) and row[place] == cell for row in below)
+        for title in rows[:skip]
+        for place, cell in enumerate(title)
+    )
+    typical = sorted(map(_filled, below))[len(below) // 2]
+    sure = len(names) == width and _filled(names) >= width - 1 and 2 * typical > width and not same
+    return skip if sure and len(set(names)) == len(names) and _first_row(rows[skip:], known)[0] else 0
+
+
+def _begins(row: list[str]) -> bool:
+    """Whether the filled cells of a row are its first ones."""
+    return all(cell.strip() for cell in row[: _filled(row)])
+
+
+def _first_row(rows: list[list[str]], known: set[str]) -> tuple[bool, Finding | None]:
+    """Whether the first row holds names, and what to say where it could be otherwise."""
+    first = [cell.strip() for cell in rows[0]]
+    below = [[row[i].strip() for row in rows[1:] if i < len(row) and row != rows[0]] for i in range(len(first))]
+    below = [[cell for cell in column if cell] for column in below]
+    numbers = [bool(NUMBER.match(cell)) for cell in first]
+    if len(first) > 1 and all(numbers):
+        return _numbers(first, below)
+    if any(cell.lower() in known for cell in first):
+        return True, None
+    like = unlike = 0
+    for place, (cell, number, column) in enumerate(zip(first, numbers, below, strict=True)):
+        counted = sum(bool(NUMBER.match(other)) for other in column)
+        if column and not number and 5 * counted > 4 * len(column):
+            unlike += 1  # a name above numbers
+        elif not place and not cell and len(column) == len(rows) - 1:
+            unlike += 1  # no name above an index
+        elif cell and (cell in column or (number and counted) or _same_shape(cell, column)):
+            like += 1
+    filled = _filled(first)
+    if like >= (1 if first.count("") > 1 else 2) and 2 * like >= filled and not unlike and len(rows) > 2:
+        return False, _no_header("looks like those below it")
+    return True, None
+
+
+def _same_shape(cell: str, column: list[str]) -> bool:
+    """Whether a cell is spelled like most of its column but for the digits, of which there are some: ``img07``."""
+    shape = re.sub("[0-9]+", "#", cell)
+    return "#" in shape and 2 * sum(re.sub("[0-9]+", "#", other) == shape for other in column) > len(column)
+
+
+def _no_header(why: str) -> Finding:
+    sentence = f"The first row {why}, and was read as data"
+    remedies = (Remedy("header", True, when="it holds the columns' names"),)
+    return Finding("no-header", "warning", sentence, remedies=remedies)
+
+
+def _numbers(first: list[str], below: list[list[str]]) -> tuple[bool, Finding | None]:
+    """The same of a row of numbers: names where no numbers stand below, and where pandas counted its columns."""
+    if all(below) and not any(NUMBER.match(cell) for column in below for cell in column):
+        return True, None
+    n = len(first)
+    counts = next((start for start in (0, 1) if first == [str(start + i) for i in range(n)]), None)
+    if counts is None or not any(below):
+        return False, _no_header("holds numbers like those below it")
+    words = {cell for column in below for cell in column}
+    again = sum(cell in column for cell, column in zip(first, below, strict=True))
+    few = 2 * len(words) <= sum(map(len, below)) and len(words) <= 50
+    shared = sum(bool(set(column) & set(below[0])) for column in below) == n
+    named = (2 * again <= n and n > 2) or (counts == 0 and few and shared and n > 3)
+    if not named:
+        return False, _no_header("holds numbers like those below it")
+    sentence = f"The first row counts the columns from {counts} to {first[-1]}, and was read as their names"
+    remedies = (Remedy("header", False, when="it holds labels"),)
+    return True, Finding("counted-columns", "warning", sentence, remedies=remedies)
