@@ -1,7 +1,8 @@
-"""A folder is a registry: a module found there is listed everywhere under its own file name.
+"""A folder is a registry: a class found there is listed everywhere under its name.
 
-``aggregation/dawid_skene.py`` is ``dawid-skene``; it holds exactly one public subclass of the folder's base
-class. Modules whose name starts with ``_``, and those named in ``skip``, are shared helpers, not members.
+Members are the public subclasses of the folder's base class that give a ``name = "…"``; a module without such a line
+has one member, named after the file. Names are read from the source, so that listing members loads none of them.
+Modules whose name starts with ``_``, and those named in ``skip``, are shared helpers, not members.
 A name with a colon, ``crowd-kit:GLAD``, is asked of the helper module that ``foreign`` gives for its first part.
 Third parties add members through the registry's entry-point group (name = registered name, value = the class).
 """
@@ -13,11 +14,13 @@ import contextlib
 import importlib
 import logging
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib.abc import InspectLoader
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from crowdcore.core.errors import PluginError, SettingError, did_you_mean
@@ -25,6 +28,7 @@ from crowdcore.core.errors import PluginError, SettingError, did_you_mean
 T = TypeVar("T")
 R = TypeVar("R")
 
+_NAME = re.compile(r'^    name(?:: ClassVar\[str\])? = "([\w-]+)"', re.MULTILINE)
 _log = logging.getLogger("crowdcore")
 
 
@@ -63,13 +67,12 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     @cached_property
     def modules(self) -> dict[str, str]:
         """Member name -> dotted module, in alphabetical order."""
-        path = importlib.import_module(self.package).__path__
-        found = sorted(m.name for m in pkgutil.iter_modules(path) if not m.ispkg)
-        return {
-            name.replace("_", "-"): f"{self.package}.{name}"
-            for name in found
-            if not name.startswith("_") and name not in self.skip
-        }
+        folders, modules = importlib.import_module(self.package).__path__, dict[str, str]()
+        for file in (file for folder in folders for file in Path(folder).glob("[!_]*.py")):
+            if file.stem not in self.skip:
+                names = _NAME.findall(file.read_text(encoding="utf-8")) or [file.stem.replace("_", "-")]
+                modules |= dict.fromkeys(names, f"{self.package}.{file.stem}")
+        return dict(sorted(modules.items()))
 
     @cached_property
     def plugins(self) -> dict[str, EntryPoint]:
@@ -79,7 +82,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     def __getitem__(self, name: str) -> type[T]:
         if name in self.modules:
-            return self._member(self.modules[name])
+            return self._member(name)
         if name in self.plugins:
             return self._plugin(self.plugins[name])
         prefix, _, rest = name.partition(":")
@@ -88,18 +91,19 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             return member
         raise KeyError(name)
 
-    def _member(self, module_name: str) -> type[T]:
-        module = importlib.import_module(module_name)
+    def _member(self, name: str) -> type[T]:
+        module = importlib.import_module(self.modules[name])
         classes = [
             c
             for c in vars(module).values()
             if isinstance(c, type)
             and issubclass(c, self.base)
-            and c.__module__ == module_name
+            and c.__module__ == module.__name__
             and not c.__name__.startswith("_")
         ]
+        classes = [c for c in classes if vars(c).get("name") == name] or classes
         if len(classes) != 1:
-            raise TypeError(f"{module_name} must hold exactly one public {self.base.__name__}, has {classes}.")
+            raise TypeError(f"{module.__name__} must hold one public {self.base.__name__} {name!r}, has {classes}.")
         return classes[0]
 
     def _plugin(self, entry: EntryPoint) -> type[T]:
@@ -173,8 +177,8 @@ def described_classes(module: str) -> dict[str, dict[str, Any]]:
     """
     spec = find_spec(module)
     source = spec.loader.get_source(module) if spec is not None and isinstance(spec.loader, InspectLoader) else None
-    found = [_literals(node) for node in ast.parse(source or "").body if isinstance(node, ast.ClassDef)]
-    return {str(literals["name"]): literals for literals in found if "name" in literals}
+    classes = [_literals(node) for node in ast.parse(source or "").body if isinstance(node, ast.ClassDef)]
+    return {str(literals["name"]): literals for literals in classes if "name" in literals}
 
 
 def _literals(node: ast.ClassDef) -> dict[str, Any]:
