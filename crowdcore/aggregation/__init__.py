@@ -1,4 +1,4 @@
-"""Truth inference: every file of this folder is one aggregator.
+"""Truth inference: aggregators, found by this folder.
 
 ``aggregation.names()`` lists them, ``aggregation.get("dawid-skene")`` makes one, and each class is an attribute:
 ``aggregation.DawidSkene(smoothing=0.01).fit(dataset).posterior``.

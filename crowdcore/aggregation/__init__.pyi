@@ -18,25 +18,28 @@ from .base import (
     get as get,
     names as names,
 )
-from .bsc_seq import BSCSeq as BSCSeq
 from .conal_em import ConalEM as ConalEM
 from .crf_ma import (
     CRFMA as CRFMA,
     CrfTagger as CrfTagger,
 )
-from .dawid_skene import DawidSkene as DawidSkene
-from .fast_dawid_skene import FastDawidSkene as FastDawidSkene
+from .dawid_skene import (
+    DawidSkene as DawidSkene,
+    FastDawidSkene as FastDawidSkene,
+    OneCoin as OneCoin,
+    OrdinalDawidSkene as OrdinalDawidSkene,
+    PooledDawidSkene as PooledDawidSkene,
+)
 from .glad import GLAD as GLAD
-from .hmm_crowd import HMMCrowd as HMMCrowd
+from .hmm_crowd import BSCSeq as BSCSeq, HMMCrowd as HMMCrowd
 from .item_response import ItemResponse as ItemResponse
 from .kos import KOS as KOS
 from .m_msr import MMSR as MMSR
 from .mace import MACE as MACE
-from .majority_vote import MajorityVote as MajorityVote
-from .one_coin import OneCoin as OneCoin
-from .ordinal_dawid_skene import OrdinalDawidSkene as OrdinalDawidSkene
-from .pooled_dawid_skene import PooledDawidSkene as PooledDawidSkene
-from .span_majority import SpanMajority as SpanMajority
-from .wawa import Wawa as Wawa
+from .majority_vote import (
+    MajorityVote as MajorityVote,
+    SpanMajority as SpanMajority,
+    Wawa as Wawa,
+    ZeroBasedSkill as ZeroBasedSkill,
+)
 from .worker_clustering import WorkerClustering as WorkerClustering
-from .zero_based_skill import ZeroBasedSkill as ZeroBasedSkill

@@ -87,10 +87,10 @@ class AggregationResult:
 class Aggregator(Settings):
     """Base of every aggregator: a frozen pydantic model of settings with one method, `fit`.
 
-    A subclass sets ``name`` (= its file's name, ``_`` as ``-``), ``title`` and ``paper``, declares its settings
-    as fields with bounds and a one-line description, and implements ``_fit``; ``sequential`` marks those that are made
-    for crowds with sentences, ``of_tasks`` explains its difficulties and foils. Its class docstring holds the
-    equations. CLI, API and app find it by its folder.
+    A subclass sets ``name``, ``title`` and ``paper``, declares its settings as fields with bounds and a one-line
+    description, and implements ``_fit``; ``sequential`` marks those that are made for crowds with sentences,
+    ``of_tasks`` explains its difficulties and foils. Its class docstring holds the equations. CLI, API and app find it
+    by its folder.
     """
 
     name: ClassVar[str]

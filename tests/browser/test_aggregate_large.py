@@ -21,7 +21,7 @@ QUICK = ("majority-vote", "dawid-skene", "one-coin")
 SLOW = "patient"
 PATIENT = """
 from pathlib import Path
-from crowdcore.aggregation.one_coin import OneCoin
+from crowdcore.aggregation.dawid_skene import OneCoin
 
 class Patient(OneCoin):
     name, title, paper = "patient", "Patient one-coin", "works until a file is there"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from crowdcore.aggregation.glad import Crowd, e_step, task_sums
 from crowdcore.core import compiled
-from crowdcore.core.glad import Crowd, e_step, task_sums
 from testkit.crowds import simulate_crowd
 
 

@@ -5,6 +5,5 @@ from .base import (
     names as names,
     rating_aggregators as rating_aggregators,
 )
-from .mean import Mean as Mean
-from .median import Median as Median
+from .mean import Mean as Mean, Median as Median
 from .raykar_em import RaykarEM as RaykarEM

@@ -60,7 +60,7 @@ class RatingResult:
 class RatingAggregator(Settings):
     """Base of every aggregator of ratings: a frozen pydantic model of settings with one method, `fit`.
 
-    A subclass sets ``name`` (= its file's name, ``_`` as ``-``), ``title`` and ``paper``, and implements ``_fit``.
+    A subclass sets ``name``, ``title`` and ``paper``, and implements ``_fit``.
     """
 
     name: ClassVar[str]

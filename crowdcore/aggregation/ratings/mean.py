@@ -1,4 +1,4 @@
-"""The mean of a task's ratings."""
+"""The mean and the median of a task's ratings."""
 
 from __future__ import annotations
 
@@ -31,3 +31,20 @@ class Mean(RatingAggregator):
         n = dataset.labels_per_task
         total = summed(dataset.task, dataset.rating, dataset.n_tasks)
         return RatingResult(self.name, self.model_dump(), total / np.where(n > 0, n, np.nan))
+
+
+class Median(RatingAggregator):
+    """``t_i = median of y_i^r``; of an even number of ratings the mean of the two in the middle."""
+
+    name: ClassVar[str] = "median"
+    title: ClassVar[str] = "Median"
+    paper: ClassVar[str] = "-"
+
+    def _fit(self, dataset: RatingDataset, known: FloatArray) -> RatingResult:
+        n, start = dataset.labels_per_task, dataset.task_start[:-1]
+        ordered = dataset.rating[np.lexsort((dataset.rating, dataset.task))]
+        rated = n > 0
+        low, high = ((start + (n - 1) // 2)[rated], (start + n // 2)[rated])
+        rating = np.full(dataset.n_tasks, np.nan)
+        rating[rated] = (ordered[low] + ordered[high]) / 2
+        return RatingResult(self.name, self.model_dump(), rating)

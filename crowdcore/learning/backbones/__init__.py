@@ -1,4 +1,4 @@
-"""Networks: every file of this folder is one backbone; ``"package.module:Class"`` names one of your own."""
+"""Networks: backbones, found by this folder; ``"package.module:Class"`` names one of your own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The four-convolution network of the crowd-layer paper."""
+"""Convolutional networks: the crowd-layer paper's, and VGG-16 for small images."""
 
 from __future__ import annotations
 
@@ -36,4 +36,38 @@ class Cnn(Backbone):
     def forward(self, x: Tensor) -> Tensor:
         """(B, channels, H, W) -> (B, n_outputs)."""
         logits: Tensor = self.layers(x.contiguous(memory_format=torch.channels_last))  # faster to pool on a CPU
+        return logits
+
+
+_WIDTHS = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512)
+
+
+class Vgg16(Backbone):
+    """Thirteen 3×3 convolutions with batch norm, four poolings, global average, one linear layer.
+
+    As CoNAL and Max-MIG use it for CIFAR-10 (32×32), with the fifth pooling and the three large layers of the
+    ImageNet network replaced by a global average; 28×28 works as well.
+    """
+
+    name: ClassVar[str] = "vgg16"
+    title: ClassVar[str] = "VGG-16 for 32×32 and 28×28"
+    images: ClassVar[bool] = True
+    fills_device: ClassVar[bool] = True
+
+    def __init__(self, input_shape: tuple[int, ...], n_outputs: int, settings: Any) -> None:
+        super().__init__(input_shape, n_outputs, settings)
+        channels = image_channels(self.name, input_shape, 16)
+        layers: list[nn.Module] = []
+        for width in _WIDTHS:
+            if width == 0:
+                layers.append(nn.MaxPool2d(2))
+                continue
+            layers += [nn.Conv2d(channels, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
+            channels = width
+        self.features = nn.Sequential(*layers)
+        self.output = nn.Linear(channels, n_outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, channels, H, W) -> (B, n_outputs)."""
+        logits: Tensor = self.output(self.features(x).mean((-2, -1)))
         return logits

@@ -1,4 +1,4 @@
-"""Learning from crowds: every file of this folder is one method.
+"""Learning from crowds: methods, found by this folder.
 
 ``methods.names()`` lists them, ``methods.get("conal")`` gives the class; only the latter loads torch.
 """

@@ -1,4 +1,4 @@
-"""CoNAL: every label comes from a confusion that all workers share, or from the worker's own."""
+"""CoNAL: every label comes from a confusion shared by all workers, or by a group of them, or from the worker's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn.functional import logsigmoid
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import Network, Recovered
-from crowdcore.learning.method_settings import ConalSettings
+from crowdcore.learning.method_settings import ConalGroupsSettings, ConalSettings
 from crowdcore.learning.networks.noise_layers import WorkerMatrices, split_confusion
 from crowdcore.learning.networks.omega import CommonNoise, OmegaNetwork
 from crowdcore.learning.networks.ops import gather_rows, given_label, log_label, log_softmax, softmax
@@ -108,4 +108,66 @@ class Conal(CommonNoise):
         return {
             "common_confusion": torch.softmax(self.common, -1),
             "worker_confusion": torch.softmax(self.individual.matrices(), -1),
+        }
+
+
+class ConalGroups(CommonNoise):
+    """``p(y|i,r) = ω_i^r Σ_g γ_rg softmax(p_i W^g)[y] + (1 - ω_i^r) softmax(p_i W^r)[y]``.
+
+    Loss ``-mean log p - λ Σ_r Σ_g γ_rg ‖W^g - W^r‖₂``; memberships γ_r = softmax(m_r) are learnt with the rest, and
+    the common matrices start with small random differences. A worker's group is the largest membership.
+    """
+
+    name: ClassVar[str] = "conal-groups"
+    title: ClassVar[str] = "CoNAL with a common confusion per group"
+    paper: ClassVar[str] = "Chu, Ma, Wang: Learning from Crowds by Modeling Common Confusions, AAAI 2021, Conclusion"
+    recovers: ClassVar[tuple[str, ...]] = ("common_confusion", "worker_confusion", "group", "omega")
+    Settings: ClassVar[type[Settings]] = ConalGroupsSettings
+
+    def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
+        super().__init__(problem, settings, network)
+        g, c = settings.n_groups, self.n_classes
+        self.keep("regularisation", settings.regularisation)
+        self.common = nn.Parameter(settings.initial_scale * torch.eye(c).repeat(g, 1, 1) + 0.1 * torch.randn(g, c, c))
+        self.membership = nn.Parameter(0.1 * torch.randn(self.n_workers, g))
+        self.individual = WorkerMatrices(self.n_workers, c, settings.initial_scale)
+        self.omega_network = OmegaNetwork(problem, settings.embedding, "features", settings.normalise, free=True)
+
+    @torch.no_grad()
+    def start_from(self, confusion: Tensor) -> None:
+        """The mixture at ω = ½ has these confusions; the groups' common ones stay as far apart as they were drawn."""
+        apart = self.common - self.common.mean(0)
+        common, own = split_confusion(confusion)
+        self.individual.start_from(own)
+        self.common.copy_(common.log() + apart)
+
+    def log_likelihood(self, batch: Batch) -> Tensor:
+        """(A,) log p(y_i^r|i,r)."""
+        p = self.log_probs(batch.features).exp()
+        logits = torch.einsum("bc,gck->bgk", p, self.common)
+        of_groups = log_softmax(logits)
+        p, shared, v = gather_rows(batch.row, p, of_groups.flatten(1), self.omega_network.task_embedding(batch))
+        (member,) = gather_rows(batch.worker, log_softmax(self.membership))
+        label = batch.label.reshape(-1, 1, 1).expand(-1, of_groups.shape[1], 1)
+        of_label = shared.reshape(-1, *of_groups.shape[1:]).gather(-1, label).squeeze(-1)
+        common = torch.logsumexp(member + of_label, -1)
+        t = self.omega_network(v, batch.worker)
+        own = log_label(self.individual(p, batch.worker), batch.label)
+        return torch.logaddexp(logsigmoid(t) + common, logsigmoid(-t) + own)
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Mean cross-entropy, minus the distances to the worker's groups."""
+        distances = torch.stack([self.individual.distances(w) for w in self.common.unbind(0)], -1)
+        gamma = softmax(self.membership)
+        return {
+            "cross_entropy": -batch.mean(self.log_likelihood(batch)),
+            "distance": -self.regularisation * (gamma * distances).sum(),
+        }
+
+    def recovered(self) -> Recovered:
+        """A common confusion per group, the workers' own, and each worker's group."""
+        return {
+            "common_confusion": torch.softmax(self.common, -1),
+            "worker_confusion": torch.softmax(self.individual.matrices(), -1),
+            "group": self.membership.argmax(-1),
         }

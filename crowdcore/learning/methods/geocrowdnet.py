@@ -1,16 +1,18 @@
-"""GeoCrowdNet: stochastic confusions, with a volume that makes them identifiable."""
+"""Stochastic confusions that a volume makes identifiable: GeoCrowdNet, and COINNet, which also has outliers."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from torch import Tensor
+import numpy as np
+import torch
+from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import Network
-from crowdcore.learning.method_settings import GeoCrowdNetSettings
+from crowdcore.learning.base import Network, Recovered
+from crowdcore.learning.method_settings import CoinNetSettings, GeoCrowdNetSettings
 from crowdcore.learning.networks.noise_layers import WorkerModel
-from crowdcore.learning.networks.ops import log_volume, refuse_small_batches
+from crowdcore.learning.networks.ops import gather_rows, log_volume, refuse_small_batches, worker_product
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
@@ -46,3 +48,67 @@ class GeoCrowdNet(WorkerModel):
             "cross_entropy": -batch.mean(self.log_likelihood(p, confusion, batch)),
             "volume": -self.strength * log_volume(gram),
         }
+
+
+_LEAST = 1e-10
+
+
+class CoinNet(WorkerModel):
+    """``-mean log u_i^r[y_i^r] - λ log det(V + ε I) + μ mean_i (Σ_r ‖e_i^r‖² + ζ)^{p/2}``, p = 0.4, ζ = 1e-10.
+
+    ``u_i^r ∝ clamp(p_i π^r + e_i^r)`` with a free vector e of sum 0 for every training annotation, 0 at the start: the
+    few tasks where it is not small are outliers. V and ε as in GeoCrowdNet (F). The vectors are as many as the
+    annotations, and learn as the classifier does.
+    """
+
+    name: ClassVar[str] = "coinnet"
+    title: ClassVar[str] = "COINNet"
+    paper: ClassVar[str] = "Nguyen, Ibrahim, Fu: Noisy Label Learning with Instance-Dependent Outliers, NeurIPS 2024"
+    recovers: ClassVar[tuple[str, ...]] = ("worker_confusion", "difficulty")
+    Settings: ClassVar[type[Settings]] = CoinNetSettings
+
+    sparsity: Tensor
+    offset: Tensor
+
+    def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
+        super().__init__(problem, settings, network)
+        self.keep("sparsity", settings.sparsity)
+        if settings.strength:
+            refuse_small_batches(problem)
+        first = np.searchsorted(problem.task, np.arange(problem.n_train))
+        self.register_buffer("offset", torch.from_numpy(first), persistent=False)
+        self.outlier = nn.Parameter(torch.zeros(problem.n_train_annotations, self.n_classes))
+
+    @classmethod
+    def rate(cls, settings: Any, parameter: str) -> float:
+        """Outliers learn as the classifier does."""
+        return 1.0 if parameter == "outlier" else super().rate(settings, parameter)
+
+    def outliers(self, batch: Batch) -> Tensor:
+        """(A, C) e of the batch's annotations, which are in the order of the training set within each task."""
+        size = torch.zeros_like(batch.task).index_add(0, batch.row, batch.weight.to(batch.task.dtype))
+        first = self.offset.index_select(0, batch.task) - (size.cumsum(0) - size)
+        entry = first.index_select(0, batch.row) + torch.arange(len(batch.row), device=batch.row.device)
+        (e,) = gather_rows(entry.clamp(0, len(self.outlier) - 1), self.outlier)
+        return e - e.mean(-1, keepdim=True)
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Cross-entropy of the labels, volume, and how many tasks have outliers."""
+        p, e = self.log_probs(batch.features).exp(), self.outliers(batch)
+        (of_task,) = gather_rows(batch.row, p)
+        u = (worker_product(of_task, self.confusion(), batch.worker) + e).clamp(_LEAST, 1 - _LEAST)
+        given = u.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
+        energy = torch.zeros_like(p[:, 0]).index_add(0, batch.row, batch.weight * e.square().sum(-1))
+        return {
+            "cross_entropy": -batch.mean(given.log() - u.sum(-1).log()),
+            "volume": -self.strength * log_volume(p.T @ p / len(p)),
+            "outliers": self.sparsity * (energy + _LEAST).pow(0.2).mean(),
+        }
+
+    def recovered(self) -> Recovered:
+        """Confusions; a task's difficulty is the size of its outliers, in [0, ∞)."""
+        owner = torch.zeros(len(self.outlier), dtype=torch.int64, device=self.outlier.device)
+        owner = owner.index_add(0, self.offset[1:], torch.ones_like(self.offset[1:])).cumsum(0)
+        e = self.outlier - self.outlier.mean(-1, keepdim=True)
+        energy = torch.zeros(len(self.offset), dtype=e.dtype, device=e.device)
+        return {**super().recovered(), "difficulty": energy.index_add(0, owner, e.square().sum(-1)).sqrt()}

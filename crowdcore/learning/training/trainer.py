@@ -19,7 +19,7 @@ from pydantic import Field
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.method_settings import DirectStartSettings, NoiseLayerSettings
-from crowdcore.learning.methods.dl_mv import DlMv
+from crowdcore.learning.methods.dl_aggregate import DlMv
 from crowdcore.learning.networks.noise_layers import WorkerModel, counted_confusion
 from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.settings import TrainSettings

@@ -1,4 +1,4 @@
-"""Residual networks for small images; `resnet18` and `resnet34` differ in depth only."""
+"""Residual networks for small images."""
 
 from __future__ import annotations
 
@@ -60,3 +60,21 @@ class Residual(Backbone):
     def forward(self, x: Tensor) -> Tensor:
         """(B, channels, H, W) -> (B, n_outputs)."""
         return cast(Tensor, self.output(self.features(x).mean((-2, -1))))
+
+
+class Resnet18(Residual):
+    """ResNet-18 with a 3×3 stem and no first pooling."""
+
+    name: ClassVar[str] = "resnet18"
+    title: ClassVar[str] = "ResNet-18 for 32×32 and 28×28"
+    images: ClassVar[bool] = True
+    depths: ClassVar[tuple[int, int, int, int]] = (2, 2, 2, 2)
+
+
+class Resnet34(Residual):
+    """ResNet-34 with a 3×3 stem and no first pooling."""
+
+    name: ClassVar[str] = "resnet34"
+    title: ClassVar[str] = "ResNet-34 for 32×32 and 28×28"
+    images: ClassVar[bool] = True
+    depths: ClassVar[tuple[int, int, int, int]] = (3, 4, 6, 3)
