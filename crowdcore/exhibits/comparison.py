@@ -20,6 +20,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.exhibit import Exhibit, cells, none_of
+from crowdcore.learning import curve_metrics as measured
 from crowdcore.learning.comparison import summary, variation
 from crowdcore.learning.comparison.comparability import (
     NAMES,
@@ -33,7 +34,6 @@ from crowdcore.learning.comparison.comparability import (
 )
 from crowdcore.learning.comparison.summary import AT, AT_WORDS as AT_WORDS, EPOCHS, deviation
 from crowdcore.learning.ratings.result import RatingsResult
-from crowdcore.learning.results import curve_metrics as measured
 from crowdcore.learning.results.predictions import found_spans as judged
 from crowdcore.learning.results.result import At, TrainingResult
 

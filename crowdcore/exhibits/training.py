@@ -12,9 +12,9 @@ from crowdcore import figures
 from crowdcore.analysis import Band
 from crowdcore.core.drawable import escaped
 from crowdcore.exhibits.exhibit import Exhibit
-from crowdcore.learning.results import curve_metrics as measured
+from crowdcore.learning import curve_metrics as measured
+from crowdcore.learning.curve_metrics import ACCURACY, SelectionScore
 from crowdcore.learning.results.result import TrainingResult
-from crowdcore.learning.selection_score import ACCURACY, SelectionScore
 
 
 class Measured(NamedTuple):

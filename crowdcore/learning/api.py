@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack, cast
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, cast
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
@@ -17,9 +17,7 @@ from crowdcore.data.kinds import CLASSES, LEVELS, RATINGS, TAGS, LabelKind
 from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.keywords import TrainKeywords
 from crowdcore.learning.ratings import methods as rating_methods
-from crowdcore.learning.ratings.conclusion import conclude_ratings
 from crowdcore.learning.ratings.problem import rating_problem
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import TrainingResult
@@ -29,8 +27,80 @@ from crowdcore.learning.training.events import Listener, NoteEvent
 from crowdcore.learning.training.inputs import with_inputs
 from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.problem import Problem, make_problem
-from crowdcore.learning.training.schedule import Job, Session, conclude, run_jobs
+from crowdcore.learning.training.schedule import Job, Session, conclude, conclude_ratings, run_jobs
 from crowdcore.learning.trials import train_chosen
+
+
+class TrainKeywords(TypedDict, total=False):
+    """Fields of `TrainSettings`, then those of the methods' own settings; see there for bounds and defaults.
+
+    Settings of a method from another package go in as ``**{"name": value}``, a ``dict[str, Any]``.
+    """
+
+    epochs: int
+    batch_size: int
+    lr: float
+    optimizer: Literal["adam", "sgd"]
+    momentum: float
+    weight_decay: float
+    schedule: Literal["constant", "cosine", "step"]
+    patience: int | None
+    select_on: Literal["auto", "gold", "crowd", "consensus", "holdout", "none"]
+    names: Literal["as-trained", "validation-gold"]
+    holdout: float
+    backbone: str
+    backbone_settings: dict[str, Any]
+    standardise: bool | Literal["auto"]
+    augment: Literal["no", "affine", "affine+flip", "crop", "crop+flip"]
+    precision: Literal["float32", "bfloat16"]
+    deterministic: bool
+    aggregator: str
+    aggregator_settings: dict[str, Any]
+    alternate: int
+    balance: float | None
+    chosen: str
+    combine: Literal["weight", "bias", "weight+bias"]
+    connection: Literal["mw", "vw", "vw+b", "s", "b", "s+b"]
+    correction_rate: float
+    dimensions: int
+    e_step: Literal["epoch", "batch"]
+    embedding: int
+    folds: int
+    gamma: float
+    initial_scale: float
+    label_smoothing: float
+    leave_one_out: bool
+    meta_layers: Literal["all", "last"]
+    meta_size: int | None
+    mixing_epochs: float
+    n_groups: int
+    noise_lr: float
+    normalise: Literal["none", "worker", "both"]
+    omega_input: Literal["features", "task"]
+    omega_lr: float
+    pooling: float
+    prior: Literal["uniform", "votes"]
+    rank: int | None
+    regularisation: float
+    rename: bool
+    right: float
+    rounds: int
+    shared: float | None
+    sharpening: float | None
+    shrinkage: float
+    smoothing: float
+    sparsity: float
+    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"]
+    start_epochs: float
+    strength: float
+    targets: Literal["soft", "hard"]
+    trust: float
+    unlabelled: Literal["no", "validation", "all"]
+    variant: Literal["mixture", "paper", "authors", "a", "b"]
+    volume: Literal["f", "w"]
+    vote_epochs: float
+    warm_up: float
+
 
 Learnt: TypeAlias = TrainingResult | RatingsResult
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.files import flush
-from crowdcore.learning.selection_score import SCORES
+from crowdcore.learning.curve_metrics import SCORES
 from crowdcore.runs.faults import RecordError
 from crowdcore.runs.record import client_of, local_folder
 from crowdcore.runs.recorder import spread
@@ -102,8 +102,8 @@ def reference(run_id: str, dataset: CrowdDataset, *, workspace: Workspace | None
 def export_model(
     run_id: str, folder: Path | str, kind: Literal["torch", "onnx"] = "torch", *, workspace: Workspace | None = None
 ) -> list[Path]:
-    """Write a run's classifier for use without crowdcore; see `crowdcore.learning.results.export.export_model`."""
-    from crowdcore.learning.results.export import export_model as write
+    """Write a run's classifier for use without crowdcore; see `crowdcore.learning.results.classifiers.export_model`."""
+    from crowdcore.learning.results.classifiers import export_model as write
 
     return write(result(run_id, workspace=workspace), folder, kind)
 

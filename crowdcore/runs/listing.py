@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from crowdcore.learning.selection_score import recorded_score
+from crowdcore.learning.curve_metrics import recorded_score
 from crowdcore.runs.run import Run, Title, Words, plain_title, plain_words, value_in_words
 
 REACHED = {

@@ -15,7 +15,7 @@ from pydantic import Field, field_validator
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.spelling import spell_options
-from crowdcore.learning.selection_score import SCORES, SelectionScore
+from crowdcore.learning.curve_metrics import SCORES, SelectionScore
 from crowdcore.learning.training.events import epoch_words
 
 if TYPE_CHECKING:

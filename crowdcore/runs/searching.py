@@ -22,8 +22,8 @@ import pandas as pd
 from crowdcore.core.errors import CrowdError, DataError, SettingError, need_extra
 from crowdcore.core.settings import FormField, form_fields
 from crowdcore.data.catalogue import open_labels
+from crowdcore.learning.curve_metrics import SelectionScore, selection_score
 from crowdcore.learning.learners import Kind, about_method, read_method
-from crowdcore.learning.selection_score import SelectionScore, selection_score
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.runs import store
 from crowdcore.runs.faults import may_pass, redact

@@ -6,7 +6,7 @@ import streamlit as st
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.media import LEAVE_OUT, faults_of
-from crowdcore.learning.networks.pretrained import sentence_models
+from crowdcore.learning.embedding import sentence_models
 from dashboard import state
 from dashboard.components.guard import without_server_paths
 from dashboard.components.text import as_text, duration, listed

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from crowdcore import exhibits
-from crowdcore.learning.results.curve_metrics import curve_metrics
+from crowdcore.learning.curve_metrics import curve_metrics
 from dashboard import state
 from dashboard.components.exhibit import figure
 from dashboard.components.guard import fragment

@@ -7,8 +7,8 @@ import streamlit as st
 
 from crowdcore import runs
 from crowdcore.learning import learners
+from crowdcore.learning.curve_metrics import selection_score
 from crowdcore.learning.learners import usual_method
-from crowdcore.learning.selection_score import selection_score
 from crowdcore.runs import Choice, Range
 from crowdcore.runs.searching import searchable, usually_searched
 from dashboard import state

@@ -17,7 +17,7 @@ from crowdcore.core import spelling
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import check_settings
 from crowdcore.learning import learners, presets
-from crowdcore.learning.selection_score import ACCURACY
+from crowdcore.learning.curve_metrics import ACCURACY
 from crowdcore.learning.settings import SEEDS, TrainSettings, drop_retired
 from crowdcore.runs import RunSpec
 from dashboard.services.jobs import Job, Jobs
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from crowdcore.data.ratings import Labelled
     from crowdcore.exhibits import Exhibit
-    from crowdcore.learning.selection_score import SelectionScore
+    from crowdcore.learning.curve_metrics import SelectionScore
     from crowdcore.runs import Choice, Estimate, Range, Run, RunSpec
 
 Draft = Mapping[str, Any]

@@ -13,7 +13,7 @@ import pytest
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.learning import TrainSettings, learners, methods, presets, split_settings
-from crowdcore.learning.results.curve_metrics import curve_metrics
+from crowdcore.learning.curve_metrics import curve_metrics
 from crowdcore.runs import Estimate, Run, RunSpec
 from crowdcore.runs.searching import searchable, usually_searched
 from dashboard.components.run_choice import run_label, run_labels, run_names

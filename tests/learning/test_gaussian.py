@@ -16,9 +16,8 @@ from crowdcore.data import simulate
 from crowdcore.data.simulate.base import as_tasks
 from crowdcore.learning import sweep, train
 from crowdcore.learning.gaussian.classes import Blocks, fit_classes
-from crowdcore.learning.gaussian.em import fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
-from crowdcore.learning.gaussian.fit import fit_alternating
+from crowdcore.learning.gaussian.fit import fit_alternating, fit_gaussians
 from crowdcore.learning.gaussian.space import Space, fit_space
 from crowdcore.learning.method_settings import EmOptions
 from crowdcore.learning.methods.gaussian_em import WithGaussians

@@ -18,7 +18,7 @@ from crowdcore.data.rows import Rows
 from crowdcore.data.simulate import tags
 from crowdcore.learning import backbones, methods, tagged_spans, train
 from crowdcore.learning.api import split_settings
-from crowdcore.learning.results import predictor
+from crowdcore.learning.results import classifiers
 from crowdcore.learning.training.data import Data, SentenceFeed
 from crowdcore.learning.training.inputs import input_rows
 from crowdcore.learning.training.loop import Replica, make_replicas
@@ -168,7 +168,7 @@ def test_it_learns(name, settings, monkeypatch):
     assert scores["token_accuracy"][0] == pytest.approx(result.accuracy("test")[0])
     assert result.training["backbone"] == "tagger"
     if name == "dl-mv":
-        monkeypatch.setattr(predictor, "_CHUNK", 50)
+        monkeypatch.setattr(classifiers, "_CHUNK", 50)
         rows = input_rows(CROWD, False)[result.task]
         np.testing.assert_allclose(result.predict_proba(rows), result.probabilities["selected"], atol=1e-5)
     if name == "dl-em":

@@ -15,7 +15,7 @@ from typing import Union, get_type_hints
 import crowdcore as cc
 from crowdcore.aggregation import aggregators
 from crowdcore.learning import methods
-from crowdcore.learning.keywords import TrainKeywords
+from crowdcore.learning.api import TrainKeywords
 from crowdcore.learning.settings import RATING_METHODS, TrainSettings
 from tests.packaging.conftest import ROOT
 

@@ -25,10 +25,10 @@ from crowdcore.learning.comparison.comparability import (
     selected_by,
     shown_seed,
 )
+from crowdcore.learning.curve_metrics import ACCURACY, RMSE, SPAN_F1, SelectionScore
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.predictions import found_spans
 from crowdcore.learning.results.result import At, TrainingResult
-from crowdcore.learning.selection_score import ACCURACY, RMSE, SPAN_F1, SelectionScore
 from crowdcore.learning.training import metrics
 
 AT_WORDS: Mapping[At, str] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -11,13 +12,112 @@ from torch.nn.functional import logsigmoid
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import Network, Recovered
+from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.method_settings import ConalGroupsSettings, ConalSettings
+from crowdcore.learning.networks.layers import Linear, WordSum
 from crowdcore.learning.networks.noise_layers import WorkerMatrices, split_confusion
-from crowdcore.learning.networks.omega import CommonNoise, OmegaNetwork
-from crowdcore.learning.networks.ops import gather_rows, given_label, log_label, log_softmax, softmax
+from crowdcore.learning.networks.ops import (
+    centre_and_scale,
+    gather_rows,
+    given_label,
+    log_label,
+    log_softmax,
+    normalise,
+    softmax,
+)
 from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem
+
+_HIDDEN = 128  # of the authors' two linear layers
+
+
+class OmegaNetwork(nn.Module):
+    """``ω_i^r = σ(u_r · v_i)`` (CoNAL eq. 3), or with a bias ``σ(u_r · v_i + b)``.
+
+    Args:
+        problem: its input shape, number of workers, worker features.
+        size: dimension of both embeddings.
+        source: "features": ``v_i = W^v x_i + b^v``, where tasks are words with x_i the indicators of the word and its
+            parts (`WordSum`); "two-layer": two linear maps without activation; "task": a free vector per training task.
+        normalise: "both" embeddings to length 1, only the "worker" side, or "none".
+        free: add b, 0 at the start, and take the features as `centre_and_scale` says, so that ω learns at the same pace
+            whatever their number and scale.
+    """
+
+    centre: Tensor
+    scale: Tensor
+
+    def __init__(self, problem: Problem, size: int, source: str, normalise: str, free: bool = False) -> None:
+        super().__init__()
+        if source == "two-layer":
+            refuse_words(problem.dataset, "ω of this method")
+        source = "words" if source == "features" and problem.dataset.of_words else source
+        self.bias = nn.Parameter(torch.zeros(())) if free else None
+        self.scaled = free and source == "features"
+        if self.scaled:
+            for name, value in zip(("centre", "scale"), centre_and_scale(problem), strict=True):
+                self.register_buffer(name, value, persistent=False)
+        n_in, self.source, self.normalise = math.prod(problem.input_shape), source, normalise
+        self.n_train = problem.n_train
+        if source == "task":
+            self.task = nn.Parameter(torch.randn(problem.n_train, size) / math.sqrt(size))
+        elif source == "two-layer":
+            self.inner, self.outer = Linear(n_in, _HIDDEN), Linear(_HIDDEN, size)
+        elif source == "words":
+            self.words = WordSum(size)
+        else:
+            self.outer = Linear(n_in, size)
+        known = problem.worker_features
+        self.register_buffer("known", None if known is None else torch.from_numpy(known), persistent=False)
+        self.worker = Linear(problem.n_workers if known is None else known.shape[1], size)
+
+    def task_embedding(self, batch: Batch) -> Tensor:
+        """v, (B, size); NaN for tasks without a free vector."""
+        if self.source == "task":
+            (v,) = gather_rows(batch.task.clamp_max(self.n_train - 1), self.task)
+            v = torch.where((batch.task < self.n_train).unsqueeze(-1), v, torch.nan)
+        elif self.source == "words":
+            v = self.words(batch.features)
+        else:
+            x = batch.features.flatten(1)
+            if self.scaled:
+                x = (x - self.centre) * self.scale
+            if self.source == "two-layer":  # the product of both maps is one map: same values, far less work
+                weight = self.inner.weight @ self.outer.weight
+                v = x @ weight + (self.inner.bias @ self.outer.weight + self.outer.bias)
+            else:
+                v = self.outer(x)
+        return normalise(v) if self.normalise == "both" else v
+
+    def worker_embedding(self) -> Tensor:
+        """u, (R, size)."""
+        known = self.known
+        u = self.worker.weight + self.worker.bias if known is None else self.worker(known)
+        return u if self.normalise == "none" else normalise(u)
+
+    def forward(self, v: Tensor, worker: Tensor) -> Tensor:
+        """Logit of ω: v of each annotation's task (A, size), workers (A,) -> (A,)."""
+        (u,) = gather_rows(worker, self.worker_embedding())
+        t = (u * v).sum(-1)
+        return t if self.bias is None else t + self.bias
+
+
+class CommonNoise(CrowdMethod):
+    """A label comes from a common confusion with probability ω, else from the worker's own."""
+
+    regularisation: Tensor
+    omega_network: OmegaNetwork
+
+    @classmethod
+    def rate(cls, settings: Any, parameter: str) -> float:
+        """ω's network has a learning rate of its own."""
+        return settings.omega_lr if parameter.startswith("omega_network.") else super().rate(settings, parameter)
+
+    def omega(self, batch: Batch) -> Tensor:
+        """(A,) ω of every annotation."""
+        (v,) = gather_rows(batch.row, self.omega_network.task_embedding(batch))
+        return torch.sigmoid(self.omega_network(v, batch.worker))
 
 
 class Conal(CommonNoise):

@@ -12,7 +12,7 @@ from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.method_settings import AggregateSettings, DlAggregateSettings
-from crowdcore.learning.networks.targets import cross_entropy
+from crowdcore.learning.networks.ops import cross_entropy
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 

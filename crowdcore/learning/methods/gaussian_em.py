@@ -14,8 +14,7 @@ from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.gaussian.fit import Chosen, fit_alternating, without_last_layer
 from crowdcore.learning.gaussian.space import Space
 from crowdcore.learning.method_settings import GaussianEmSettings, GaussianSettings
-from crowdcore.learning.networks.ops import log_softmax, softmax
-from crowdcore.learning.networks.targets import cross_entropy
+from crowdcore.learning.networks.ops import cross_entropy, log_softmax, softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem

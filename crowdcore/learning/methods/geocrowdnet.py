@@ -8,13 +8,33 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import Network, Recovered
 from crowdcore.learning.method_settings import CoinNetSettings, GeoCrowdNetSettings
 from crowdcore.learning.networks.noise_layers import WorkerModel
-from crowdcore.learning.networks.ops import gather_rows, log_volume, refuse_small_batches, worker_product
+from crowdcore.learning.networks.ops import gather_rows, worker_product
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
+
+_RIDGE = 1e-4  # keeps the volume of fewer rows than classes, and its gradient, finite
+
+
+def log_volume(gram: Tensor) -> Tensor:
+    """``log det(G + ε I)`` of a mean of outer products, (C, C) -> scalar; ε = 1e-4."""
+    return torch.logdet(gram + _RIDGE * torch.eye(len(gram), dtype=gram.dtype, device=gram.device))
+
+
+def refuse_small_batches(problem: Problem) -> None:
+    """Predictions of fewer tasks than classes have the volume 0, whatever they are.
+
+    Raises:
+        SettingError: batches hold fewer tasks than there are classes.
+    """
+    size, least = problem.training.batch_size, problem.n_classes
+    if size < least:
+        must = f"be at least {least}, a task for every class, as the volume is that of a batch's predictions"
+        raise SettingError("batch_size", must, size)
 
 
 class GeoCrowdNet(WorkerModel):

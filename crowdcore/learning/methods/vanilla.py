@@ -12,8 +12,7 @@ from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.learning.base import CrowdMethod, Network
 from crowdcore.learning.method_settings import SoftBootstrapSettings
-from crowdcore.learning.networks.ops import gather_rows, log_label
-from crowdcore.learning.networks.targets import cross_entropy
+from crowdcore.learning.networks.ops import cross_entropy, gather_rows, log_label
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 

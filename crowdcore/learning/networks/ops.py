@@ -12,17 +12,19 @@ and backward of `worker_product` take a third of the time of a gather of (A, C, 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
-from crowdcore.core.errors import SettingError
 from crowdcore.learning.training.problem import Problem
 
-_RIDGE = 1e-4  # keeps the volume of fewer rows than classes, and its gradient, finite
+_REACH = 5.0  # standard deviation of scaled features times the root of their number
+_SAMPLE = 4096  # training tasks that centre and scale are taken from
 
 
 def take_rows(table: Tensor, index: Tensor) -> Tensor:
@@ -236,18 +238,20 @@ def map_confusion(counts: Tensor, smoothing: float | Tensor) -> Tensor:
     return smoothed / smoothed.sum(-1, keepdim=True)
 
 
-def log_volume(gram: Tensor) -> Tensor:
-    """``log det(G + ε I)`` of a mean of outer products, (C, C) -> scalar; ε = 1e-4."""
-    return torch.logdet(gram + _RIDGE * torch.eye(len(gram), dtype=gram.dtype, device=gram.device))
+def cross_entropy(log_probs: Tensor, target: Tensor) -> Tensor:
+    """Mean of ``-Σ_c t_c log p_c``; targets (B, C), or (B,) classes of which those below 0 do not count."""
+    if target.dim() == log_probs.dim():
+        return -(target * log_probs).sum(-1).mean()
+    known = (target >= 0).to(log_probs.dtype)
+    picked = log_probs.gather(-1, target.clamp_min(0).unsqueeze(-1)).squeeze(-1)
+    return -(known * picked).sum() / known.sum().clamp_min(1)
 
 
-def refuse_small_batches(problem: Problem) -> None:
-    """Predictions of fewer tasks than classes have the volume 0, whatever they are.
-
-    Raises:
-        SettingError: batches hold fewer tasks than there are classes.
-    """
-    size, least = problem.training.batch_size, problem.n_classes
-    if size < least:
-        must = f"be at least {least}, a task for every class, as the volume is that of a batch's predictions"
-        raise SettingError("batch_size", must, size)
+def centre_and_scale(problem: Problem) -> tuple[Tensor, Tensor]:
+    """(n_in,) mean of the prepared features of some training tasks, and `_REACH` / (standard deviation · √n_in)."""
+    some = problem.order[: problem.n_train][:: -(-problem.n_train // _SAMPLE)]
+    rows = torch.from_numpy(np.ascontiguousarray(problem.rows[some]))
+    x = problem.preparation(rows).float().flatten(1)
+    deviation = x.std(0, correction=0)
+    deviation = torch.where(deviation > 1e-6, deviation, torch.ones_like(deviation))
+    return x.mean(0), _REACH / (deviation * math.sqrt(x.shape[1]))

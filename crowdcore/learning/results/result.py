@@ -13,7 +13,7 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
-from crowdcore.learning.results.curve_metrics import curve_table
+from crowdcore.learning.curve_metrics import curve_table
 from crowdcore.learning.training import metrics
 from crowdcore.learning.training.inputs import Preparation
 
@@ -292,7 +292,7 @@ class TrainingResult(Result):
         Raises:
             SettingError: rows of another shape.
         """
-        from crowdcore.learning.results.predictor import predict_proba
+        from crowdcore.learning.results.classifiers import predict_proba
 
         return predict_proba(self, features)
 

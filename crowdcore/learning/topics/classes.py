@@ -21,8 +21,17 @@ from torch import Tensor
 from crowdcore import aggregation
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.learning.topics.fitting import FittedTopics, best_of_starts, read_corpus
-from crowdcore.learning.topics.inference import Crowd, Documents, Fitting, Topics, divergence, expected_log
+from crowdcore.learning.topics.inference import (
+    Crowd,
+    Documents,
+    FittedTopics,
+    Fitting,
+    Topics,
+    best_of_starts,
+    divergence,
+    expected_log,
+    read_corpus,
+)
 from crowdcore.learning.training.device import resolve_device
 
 _ROUNDS = 10  # rounds of L-BFGS per iteration

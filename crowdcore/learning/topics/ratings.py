@@ -22,8 +22,15 @@ from torch.nn.functional import one_hot
 
 from crowdcore.core.types import FloatArray
 from crowdcore.data.ratings import RatingDataset
-from crowdcore.learning.topics.fitting import FittedTopics, best_of_starts, read_corpus
-from crowdcore.learning.topics.inference import Crowd, Documents, Fitting, Topics
+from crowdcore.learning.topics.inference import (
+    Crowd,
+    Documents,
+    FittedTopics,
+    Fitting,
+    Topics,
+    best_of_starts,
+    read_corpus,
+)
 from crowdcore.learning.training.device import resolve_device
 
 _LOG_2PI = math.log(2 * math.pi)

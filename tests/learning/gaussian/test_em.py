@@ -10,9 +10,14 @@ import torch
 
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning.gaussian.classes import Blocks, Classes
-from crowdcore.learning.gaussian.em import GaussianFit, fit_gaussians, held_out_power, posterior_power
 from crowdcore.learning.gaussian.evidence import Annotations
-from crowdcore.learning.gaussian.fit import choose_gaussians
+from crowdcore.learning.gaussian.fit import (
+    GaussianFit,
+    choose_gaussians,
+    fit_gaussians,
+    held_out_power,
+    posterior_power,
+)
 from crowdcore.learning.method_settings import EmOptions, GaussianSettings
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.problem import make_problem

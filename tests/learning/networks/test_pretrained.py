@@ -13,8 +13,7 @@ from torch import nn
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data.dataset import Media
 from crowdcore.data.rows import Rows
-from crowdcore.learning import train
-from crowdcore.learning.networks import pretrained
+from crowdcore.learning import embedding, train
 from tests.learning.helpers import featured_crowd
 
 
@@ -31,15 +30,15 @@ def network(monkeypatch):
     """A convolution in VGG's place, counting how often it is asked for."""
     torch.manual_seed(0)
     convolution, asked = nn.Conv2d(3, 5, 16, stride=16), []
-    monkeypatch.setattr(pretrained, "_convolutions", lambda: asked.append(1) or convolution)
+    monkeypatch.setattr(embedding, "_convolutions", lambda: asked.append(1) or convolution)
     return convolution, asked
 
 
 def test_features_are_the_networks_and_computed_once(pictures, network, tmp_path):
     crowd, images = pictures
     convolution, asked = network
-    first = pretrained.vgg16_features(crowd, cache=tmp_path, batch_size=7, device="cpu")
-    again = pretrained.vgg16_features(crowd, cache=tmp_path, device="cpu")
+    first = embedding.vgg16_features(crowd, cache=tmp_path, batch_size=7, device="cpu")
+    again = embedding.vgg16_features(crowd, cache=tmp_path, device="cpu")
     assert len(asked) == 1
     assert first.features.shape == (60, 5) and not first.features.present[59]
     picture = torch.from_numpy(images[4]).float().expand(3, 8, 8)[None] / 255
@@ -55,20 +54,20 @@ def test_features_are_the_networks_and_computed_once(pictures, network, tmp_path
 
 def test_other_images_are_other_features(pictures, network, tmp_path):
     crowd, images = pictures
-    pretrained.vgg16_features(crowd, cache=tmp_path)
+    embedding.vgg16_features(crowd, cache=tmp_path)
     other = replace(crowd, media=Media(images=Rows.from_array(255 - images)))
-    pretrained.vgg16_features(other, cache=tmp_path)
+    embedding.vgg16_features(other, cache=tmp_path)
     assert len(network[1]) == 2 == len(list(tmp_path.iterdir()))
 
 
 def test_without_network_or_images_there_is_a_sentence(pictures, tmp_path, monkeypatch):
     crowd, _ = pictures
     with pytest.raises(DataError, match="has no images"):
-        pretrained.vgg16_features(featured_crowd())
+        embedding.vgg16_features(featured_crowd())
 
     def refused(**_):
         raise URLError("no route to host")
 
     monkeypatch.setattr("torchvision.models.vgg16", refused)
     with pytest.raises(CrowdError, match=r"could not be fetched from https://.*no route to host.* Put that file at"):
-        pretrained.vgg16_features(crowd, cache=tmp_path)
+        embedding.vgg16_features(crowd, cache=tmp_path)

@@ -15,7 +15,7 @@ from crowdcore.core.errors import MissingExtraError, SettingError
 from crowdcore.core.types import AnyArray
 from crowdcore.data.rows import Rows
 from crowdcore.learning import TrainingResult, train
-from crowdcore.learning.results.export import export_model
+from crowdcore.learning.results.classifiers import export_model
 from testkit.training import train_as
 from tests.learning.helpers import featured_crowd
 
