@@ -5,7 +5,7 @@ A method of one's own may have its settings in its own file.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -43,18 +43,25 @@ class DirectStartSettings(NoiseLayerSettings):
     )
 
 
+Start: TypeAlias = Literal["identity", "votes", "dawid-skene", "trace", "best-of"]
+
+
+def start_of(what: str, default: Start, source: str = "") -> Any:
+    """Where matrices start; ``source`` gives the paper that has the default."""
+    words = (
+        "Identity; confusions under the vote shares; or a first stage that learns one confusion per worker, from "
+        "Dawid-Skene's estimates or with trace regularisation; best-of: both stages, of which the lower training "
+        f"loss is kept.{source and f' {source}: {default}.'}"
+    )
+    return swept_setting(default, f"Start of the {what}", words)
+
+
 class StartSettings(NoiseLayerSettings):
     """Settings of every method with a matrix per worker."""
 
     candidates: ClassVar[tuple[str, ...]] = ("dawid-skene", "trace")
     """The starts that best-of tries."""
-    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = swept_setting(
-        "dawid-skene",
-        "Start of the noise layers",
-        "Identity; confusions under the vote shares; or a first stage that learns one confusion per worker, from "
-        "Dawid-Skene's estimates or with trace regularisation; best-of: both stages, of which the lower training "
-        "loss is kept.",
-    )
+    start: Start = start_of("noise layers", "dawid-skene")
     start_epochs: float = setting(
         0.25,
         "Epochs of the first stage",
@@ -316,12 +323,7 @@ class CrowdArSettings(StartSettings):
     noise_lr: float = setting(
         1.0, "Learning rate of the matrices", "As a multiple of the classifier's; the paper's is 1.", gt=0
     )
-    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = swept_setting(
-        "identity",
-        "Start of the matrices",
-        "Identity (Cao 2023); confusions under the vote shares; or a first stage that learns one confusion per "
-        "worker; best-of: both stages, of which the lower training loss is kept.",
-    )
+    start: Start = start_of("matrices", "identity", "Cao 2023")
     trust: float = swept_setting(
         0.9,
         "Weight of the labels' loss, λ",
@@ -398,12 +400,7 @@ class MaxMigSettings(StartSettings):
     noise_lr: float = setting(
         10.0, "Learning rate of the aggregator", "As a multiple of the classifier's; 1 in the authors' code.", gt=0
     )
-    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = swept_setting(
-        "votes",
-        "Start of the aggregator",
-        "Logarithms of the confusions under the vote shares (Cao 2019); identity; or a first stage that learns "
-        "one confusion per worker; best-of: both stages, of which the lower training loss is kept.",
-    )
+    start: Start = start_of("aggregator", "votes", "Cao 2019")
     prior: Literal["uniform", "votes"] = setting(
         "uniform", "Prior of the classes, p", "Uniform, as in the authors' code, or the mean of the vote shares."
     )
@@ -459,12 +456,7 @@ class UnionNetSettings(StartSettings):
         "Softmax over all workers' labels after the transition (a), or a transition whose rows are probabilities "
         "of all workers' labels (b).",
     )
-    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = swept_setting(
-        "votes",
-        "Start of the transition",
-        "Confusions under the vote shares; identity; or a first stage that learns one confusion per worker; "
-        "best-of: both stages, of which the lower training loss is kept.",
-    )
+    start: Start = start_of("transition", "votes")
 
 
 class WdnSettings(Settings):

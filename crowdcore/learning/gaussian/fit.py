@@ -26,7 +26,7 @@ from crowdcore.learning.networks.network import make_network
 from crowdcore.learning.networks.ops import cross_entropy, log_softmax, softmax
 from crowdcore.learning.training.data import Batch, Data
 from crowdcore.learning.training.inputs import refuse_not_finite
-from crowdcore.learning.training.loop import Replica
+from crowdcore.learning.training.loop import Replica, Stage
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.trainer import train_stack
 
@@ -432,8 +432,7 @@ def fit_alternating(problem: Problem, settings: GaussianSettings) -> Chosen:
     for _ in range(settings.alternate):
         targets = chosen.fit.posterior.numpy().astype(np.float32)
         data = Data(problem, torch.device(problem.device), targets=targets)
-        replicas = [Replica(Settings(), 0)]
-        outcome = train_stack(data, _OnTargets, replicas, problem.training, lambda epoch, metrics, seconds: False)
+        outcome = train_stack(Stage(data, [Replica(Settings(), 0)], problem.training), _OnTargets)
         network = make_network(problem.training, problem.input_shape)(problem.n_classes)
         state = {name.removeprefix("classifier."): torch.tensor(v[0]) for name, v in outcome.model.items()}
         network.load_state_dict(state)

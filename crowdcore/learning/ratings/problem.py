@@ -9,13 +9,12 @@ import numpy as np
 
 from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.dataset import SPLITS
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.learning.settings import TrainSettings, execution
 from crowdcore.learning.training.inputs import prepare_on
-from crowdcore.learning.training.problem import Problem
+from crowdcore.learning.training.problem import TEST, TRAIN, VALID, Problem, arrange
 
-TRAIN, VALID, TEST, UNUSED = range(4)
+UNUSED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,16 +90,9 @@ def rating_problem(dataset: RatingDataset, training: TrainSettings) -> RatingPro
             "Add features_<split>.npy, or infer the ratings without features.",
         )
     role, validated_on = _roles(dataset, training)
-    order = np.concatenate([np.flatnonzero(role == r) for r in range(4)])
-    edges = np.concatenate([[0], np.cumsum(np.bincount(role[role >= 0], minlength=4))])
-    names = (*SPLITS, "unlabelled")
-    splits = {n: slice(int(a), int(b)) for n, a, b in zip(names, edges[:-1], edges[1:], strict=True)}
+    order, splits, annotation = arrange(dataset, role)
     if splits["train"].stop < 2:
         raise DataError(f"{dataset.name} has {splits['train'].stop} rated training tasks with features; 2 are needed")
-    position = np.full(dataset.n_tasks, len(order), np.int64)
-    position[order] = np.arange(len(order))
-    placed = position[dataset.task]
-    annotation = np.argsort(placed, kind="stable")[: int((placed < len(order)).sum())]
     preparation = prepare_on(dataset.features, order[splits["train"]], dataset.task_ids, training.standardise)
     no_labels = np.full(splits["valid"].stop - splits["valid"].start, -1)
     notes = (f"Epochs are selected on: {validated_on}.",) if validated_on else ()

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from pydantic import Field
 from scipy.optimize import minimize
 from torch import Tensor
 
 from crowdcore import aggregation
+from crowdcore.core.settings import setting
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning.topics.inference import (
@@ -40,7 +40,7 @@ _ROUNDS = 10  # rounds of L-BFGS per iteration
 class TopicSettings(Fitting):
     """Settings of MA-sLDAc."""
 
-    omega: float = Field(default=1.0, gt=0, title="Prior of confusions, ω", description="ω of a confusion's rows.")
+    omega: float = setting(1.0, "Prior of confusions, ω", "ω of a confusion's rows.", gt=0)
 
 
 class _Normaliser:

@@ -15,13 +15,12 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
-from pydantic import Field
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from torch import Tensor
 
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.core.settings import Settings
+from crowdcore.core.settings import Settings, setting
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.media import given_texts
@@ -36,27 +35,21 @@ _ROUNDING = 1e-12  # relative
 class Fitting(Settings):
     """Settings of both topic models; α, τ are symmetric Dirichlet parameters, the prior of η is ``-ridge/2 ‖η‖²``."""
 
-    n_topics: int = Field(default=20, ge=1, title="Topics, K", description="Number of topics.")
-    alpha: float = Field(default=0.1, gt=0, title="Prior of proportions, α", description="α of topics in a text.")
-    tau: float = Field(default=0.05, gt=0, title="Prior of topics, τ", description="τ of words in a topic.")
-    ridge: float = Field(
-        default=0.01, gt=0, title="Ridge", description="Precision of the normal prior of the regression's weights η."
-    )
-    least_share: float = Field(
-        default=0.0,
+    n_topics: int = setting(20, "Topics, K", "Number of topics.", ge=1)
+    alpha: float = setting(0.1, "Prior of proportions, α", "α of topics in a text.", gt=0)
+    tau: float = setting(0.05, "Prior of topics, τ", "τ of words in a topic.", gt=0)
+    ridge: float = setting(0.01, "Ridge", "Precision of the normal prior of the regression's weights η.", gt=0)
+    least_share: float = setting(
+        0.0,
+        "Rarest words",
+        "Words in a smaller share of the training texts than this, or in only one, are left out.",
         ge=0,
         lt=0.5,
-        title="Rarest words",
-        description="Words in a smaller share of the training texts than this, or in only one, are left out.",
     )
-    iterations: int = Field(default=100, ge=1, title="Iterations", description="Iterations at most.")
-    tolerance: float = Field(
-        default=1e-5, ge=0, title="Tolerance", description="Relative gain of the bound below which it stops."
-    )
-    starts: int = Field(
-        default=3, ge=1, title="Starts", description="Random topics to start from; the highest bound wins."
-    )
-    seed: int = Field(default=0, ge=0, title="Seed", description="Seed of the topics to start from.")
+    iterations: int = setting(100, "Iterations", "Iterations at most.", ge=1)
+    tolerance: float = setting(1e-5, "Tolerance", "Relative gain of the bound below which it stops.", ge=0)
+    starts: int = setting(3, "Starts", "Random topics to start from; the highest bound wins.", ge=1)
+    seed: int = setting(0, "Seed", "Seed of the topics to start from.", ge=0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import torch
-from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.learning.topics.inference import (
@@ -43,29 +43,22 @@ class RatingTopicSettings(Fitting):
     texts instead of ratings.
     """
 
-    alpha: float = Field(default=1.0, gt=0, title="Prior of proportions, α", description="α of topics in a text.")
-    tau: float = Field(default=0.1, gt=0, title="Prior of topics, τ", description="τ of words in a topic.")
-    ridge: float = Field(
-        default=0.1,
-        gt=0,
-        title="Ridge",
-        description="Precision of the normal prior of the regression's weights η, in units of 1/σ².",
+    alpha: float = setting(1.0, "Prior of proportions, α", "α of topics in a text.", gt=0)
+    tau: float = setting(0.1, "Prior of topics, τ", "τ of words in a topic.", gt=0)
+    ridge: float = setting(
+        0.1, "Ridge", "Precision of the normal prior of the regression's weights η, in units of 1/σ².", gt=0
     )
-    least_share: float = Field(
-        default=0.01,
+    least_share: float = setting(
+        0.01,
+        "Rarest words",
+        "Words in a smaller share of the training texts than this, or in only one, are left out.",
         ge=0,
         lt=0.5,
-        title="Rarest words",
-        description="Words in a smaller share of the training texts than this, or in only one, are left out.",
     )
-    iterations: int = Field(
-        default=10, ge=1, title="Iterations", description="Iterations at most; more say less of ratings."
-    )
-    bias_shrinkage: float = Field(
-        default=2.0, gt=0, title="Shrinkage of biases (ratings)", description="A prior that weighs as many ratings."
-    )
-    precision_shrinkage: float = Field(
-        default=5.0, gt=0, title="Shrinkage of precisions (ratings)", description="A prior that weighs as many ratings."
+    iterations: int = setting(10, "Iterations", "Iterations at most; more say less of ratings.", ge=1)
+    bias_shrinkage: float = setting(2.0, "Shrinkage of biases (ratings)", "A prior that weighs as many ratings.", gt=0)
+    precision_shrinkage: float = setting(
+        5.0, "Shrinkage of precisions (ratings)", "A prior that weighs as many ratings.", gt=0
     )
 
 

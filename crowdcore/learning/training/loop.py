@@ -46,6 +46,30 @@ class Replica:
     seed: int
 
 
+@dataclass(frozen=True)
+class Stage:
+    """What a stack of replicas learns from, and how.
+
+    Args:
+        data: training, validation and test tasks on the device.
+        stack: the replicas; their settings differ in swept ones only.
+        training: settings of the trainer.
+        on_epoch: listener (epochs of a first stage are below 0); may stop the run after any epoch.
+        checkpoint: where to save the state, and to resume from if there is one.
+        should_stop: called before training resumes from a checkpoint or continues after a first stage; True makes the
+            state so far the last one.
+        started: whether a first stage has trained the modules.
+    """
+
+    data: Data
+    stack: Sequence[Replica]
+    training: TrainSettings
+    on_epoch: OnEpoch = lambda epoch, metrics, seconds: False
+    checkpoint: Checkpoint | None = None
+    should_stop: Callable[[], bool] = lambda: False
+    started: bool = False
+
+
 def make_replicas(
     problem: Problem, method: type[CrowdMethod], stack: Sequence[Replica], training: TrainSettings
 ) -> list[CrowdMethod]:
@@ -59,34 +83,13 @@ def make_replicas(
     return modules
 
 
-def run_epochs(
-    data: Data,
-    modules: Sequence[CrowdMethod],
-    stack: Sequence[Replica],
-    training: TrainSettings,
-    on_epoch: OnEpoch,
-    checkpoint: Checkpoint | None,
-    should_stop: Callable[[], bool],
-    started: bool = False,
-) -> State:
-    """Train some replicas side by side.
-
-    Args:
-        data: training, validation and test tasks on the device.
-        modules: one per replica.
-        stack: their seeds, and settings, which differ in swept ones only.
-        training: settings of the trainer.
-        on_epoch: listener; may stop the run after any epoch.
-        checkpoint: where to save the state, and to resume from if there is one.
-        should_stop: called before training resumes from a checkpoint or goes on after a first stage.
-        started: a first stage has trained the modules; if stopped before the first epoch, the result is their state.
-
-    Returns:
-        The state after the last epoch.
+def run_epochs(stage: Stage, modules: Sequence[CrowdMethod]) -> State:
+    """Train some modules, one per replica, side by side; returns the state after the last epoch.
 
     Raises:
         DivergedError: a loss became NaN or enormous.
     """
+    data, stack, training, checkpoint = stage.data, stage.stack, stage.training, stage.checkpoint
     problem, method = data.problem, type(modules[0])
     replicas = Replicas(modules, data.device)
     record = may_record(data, method, training)
@@ -103,7 +106,7 @@ def run_epochs(
     evaluation = RatingEvaluation(replicas, data) if rated else Evaluation(replicas, data, match, kept.at.get(0, {}))
     saved = time.perf_counter()
     for epoch in range(start, training.epochs):
-        if not selection.active.any() or (epoch == start and (start > 0 or started) and should_stop()):
+        if not selection.active.any() or (epoch == start and (start > 0 or stage.started) and stage.should_stop()):
             break
         began = time.perf_counter()
         start_epoch(replicas, data, epoch)
@@ -114,12 +117,12 @@ def run_epochs(
         metrics = fetch({"loss": losses.sum(0), **dict(zip(steps.terms, losses, strict=True)), **evaluation()})
         kept.keep(epoch + 1)
         seconds = time.perf_counter() - began
-        _refuse_divergence(metrics["loss"], selection.active, epoch, stack, training)
+        _refuse_divergence(metrics["loss"], selection.active, epoch, stage)
         row = {name: np.where(selection.active, value, np.nan) for name, value in metrics.items()}
         selection.update(epoch, *selecting(metrics if problem.validated_on else {}))
         for name, value in {**row, "seconds": np.full(len(stack), seconds)}.items():
             history.setdefault(name, []).append(value)
-        stop = on_epoch(epoch, row, seconds)
+        stop = stage.on_epoch(epoch, row, seconds)
         late = time.perf_counter() - saved > _CHECKPOINT_SECONDS
         if checkpoint and (stop or late or (epoch + 1) % checkpoint.every == 0 or epoch + 1 == training.epochs):
             checkpoint.write(epoch, state)
@@ -169,14 +172,12 @@ def start_epoch(replicas: Replicas, data: Data, epoch: int) -> None:
         replicas.call("start_epoch", context, in_dims=(EpochContext(*(None, 0, None, None, None)),))  # type: ignore[arg-type]
 
 
-def _refuse_divergence(
-    loss: FloatArray, active: AnyArray, epoch: int, stack: Sequence[Replica], training: TrainSettings
-) -> None:
+def _refuse_divergence(loss: FloatArray, active: AnyArray, epoch: int, stage: Stage) -> None:
     bad = np.flatnonzero(active & ~(np.abs(loss) < _DIVERGED))
     if len(bad):
-        noise = getattr(stack[0].settings, "noise_lr", None)
+        seed, noise = stage.stack[bad[0]].seed, getattr(stage.stack[0].settings, "noise_lr", None)
         also = "" if noise is None else f" or `noise_lr` (it is {noise:g})"
         raise DivergedError(
-            f"Training diverged: the loss of seed {stack[bad[0]].seed} became {loss[bad[0]]:g} in epoch {epoch + 1}. "
-            f"Lower `lr` (it is {training.lr:g}){also}, or look for extreme values in the features."
+            f"Training diverged: the loss of seed {seed} became {loss[bad[0]]:g} in epoch {epoch + 1}. "
+            f"Lower `lr` (it is {stage.training.lr:g}){also}, or look for extreme values in the features."
         )

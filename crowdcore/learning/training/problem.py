@@ -14,6 +14,7 @@ from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset, refuse_unlabelled
+from crowdcore.data.ratings import Labelled
 from crowdcore.data.rows import Rows
 from crowdcore.learning.settings import TrainSettings, execution
 from crowdcore.learning.training.inputs import Preparation, input_rows, prepare_on
@@ -178,10 +179,7 @@ def make_problem(
             "Add gold to tasks of the split 'valid'.",
             remedies=[Remedy("select_on", "holdout", "hold out training tasks with gold", of="method")],
         )
-    order = np.concatenate([np.flatnonzero(role == r) for r in range(4)])
-    edges = np.concatenate([[0], np.cumsum(np.bincount(role[role >= 0], minlength=4))])
-    names = (*SPLITS, "unlabelled")
-    splits = {n: slice(int(a), int(b)) for n, a, b in zip(names, edges[:-1], edges[1:], strict=True)}
+    order, splits, annotation = arrange(dataset, role)
     train = order[splits["train"]]
     if len(train) < dataset.n_classes:
         raise DataError(
@@ -189,10 +187,6 @@ def make_problem(
             "features",
             "There must be at least one task per class.",
         )
-    position = np.full(dataset.n_tasks, -1, np.int64)
-    position[order] = np.arange(len(order))
-    placed = position[dataset.task]
-    annotation = np.argsort(np.where(placed < 0, len(order), placed), kind="stable")[: int((placed >= 0).sum())]
     valid = order[splits["valid"]]
     label = _consensus(dataset, valid) if "majority vote" in validated_on else dataset.gold[valid].astype(np.int64)
     return Problem(
@@ -209,6 +203,23 @@ def make_problem(
         training,
         device,
     )
+
+
+def arrange(dataset: Labelled, role: IntArray) -> tuple[IntArray, dict[str, slice], IntArray]:
+    """Tasks ordered by role, where each split is among them, and the annotations in that order: see `Problem`.
+
+    Args:
+        dataset: the whole dataset.
+        role: (n_tasks,) 0 train, 1 valid, 2 test, 3 unlabelled, -1 without input.
+    """
+    order = np.concatenate([np.flatnonzero(role == r) for r in range(4)])
+    edges = np.concatenate([[0], np.cumsum(np.bincount(role[role >= 0], minlength=4))])
+    names = (*SPLITS, "unlabelled")
+    splits = {n: slice(int(a), int(b)) for n, a, b in zip(names, edges[:-1], edges[1:], strict=True)}
+    position = np.full(dataset.n_tasks, len(order), np.int64)
+    position[order] = np.arange(len(order))
+    placed = position[dataset.task]
+    return order, splits, np.argsort(placed, kind="stable")[: int((placed < len(order)).sum())]
 
 
 def _roles(dataset: CrowdDataset, present: BoolArray, training: TrainSettings) -> tuple[IntArray, str]:

@@ -30,7 +30,7 @@ from crowdcore.learning.training.checkpoint import GENERATIONS, Checkpoint
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.device import is_out_of_memory
 from crowdcore.learning.training.events import EpochEvent, Listener, NoteEvent, Pace
-from crowdcore.learning.training.loop import Replica
+from crowdcore.learning.training.loop import OnEpoch, Replica, Stage
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.trainer import Outcome, first_stage_epochs, train_stack
 
@@ -184,7 +184,7 @@ def _run_stacks(
         begun = checkpoint is not None and any(checkpoint.folder.rglob(GENERATIONS))
         if session.done and not begun and session.stopping():
             break
-        outcome = train_stack(data, session.method, stack, training, listener, checkpoint, session.stopping)
+        outcome = train_stack(Stage(data, stack, training, listener, checkpoint, session.stopping), session.method)
         session.done += len(jobs) / n_jobs
         results += [(job, outcome.replica(s)) for s, job in enumerate(jobs)]
     return results
@@ -192,7 +192,7 @@ def _run_stacks(
 
 def _make_listener(
     session: Session, jobs: Sequence[Job], training: TrainSettings, problem: Problem, n_jobs: int
-) -> Callable[[int, dict[str, FloatArray], float], bool]:
+) -> OnEpoch:
     seeds = tuple(job.replica.seed for job in jobs)
     ahead = max(first_stage_epochs(job.replica.settings, training) for job in jobs)
 

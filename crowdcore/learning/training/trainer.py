@@ -7,7 +7,7 @@ classifier and confusions are the start of the method.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,10 +23,10 @@ from crowdcore.learning.methods.dl_aggregate import DlMv
 from crowdcore.learning.networks.noise_layers import WorkerModel, counted_confusion
 from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.settings import TrainSettings
-from crowdcore.learning.training.checkpoint import Checkpoint, State
+from crowdcore.learning.training.checkpoint import State
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.evaluation import omega_of, predict, recovered_of
-from crowdcore.learning.training.loop import OnEpoch, Replica, make_replicas, mean_loss, run_epochs
+from crowdcore.learning.training.loop import Replica, Stage, make_replicas, mean_loss, run_epochs
 from crowdcore.learning.training.metrics import match_names, reorder_classes
 
 _ROWS_ARE_CLASSES = ("worker_confusion", "common_confusion", "correction")
@@ -123,37 +123,16 @@ class Outcome:
         )
 
 
-def train_stack(
-    data: Data,
-    method: type[CrowdMethod],
-    stack: Sequence[Replica],
-    training: TrainSettings,
-    on_epoch: OnEpoch,
-    checkpoint: Checkpoint | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-) -> Outcome:
-    """Train some replicas side by side, including their first stages.
-
-    Args:
-        data: training, validation and test tasks on the device.
-        method: the method.
-        stack: the replicas; their settings differ in swept ones only.
-        training: settings of the trainer.
-        on_epoch: listener (epochs of a first stage are below 0); may stop the run after any epoch.
-        checkpoint: where to save the state, and to resume from if there is one.
-        should_stop: called before training resumes from a checkpoint; True makes its state the outcome.
+def train_stack(stage: Stage, method: type[CrowdMethod]) -> Outcome:
+    """Train some replicas of a method side by side, including their first stages.
 
     Raises:
         DivergedError: a loss became NaN or enormous.
     """
-    modules = make_replicas(data.problem, method, stack, training)
-    started = False
-    if checkpoint is None or not checkpoint.exists:
-        started = any(first_stage_epochs(r.settings, training) for r in stack)
-        if not _run_first_stages(data, modules, stack, training, on_epoch, checkpoint, should_stop):
-            checkpoint, should_stop = None, lambda: True  # a resumed run resumes in the first stage
-    state = run_epochs(data, modules, stack, training, on_epoch, checkpoint, should_stop, started)
-    return _make_outcome(state, data, training)
+    modules = make_replicas(stage.data.problem, method, stage.stack, stage.training)
+    if stage.checkpoint is None or not stage.checkpoint.exists:
+        stage = _run_first_stages(stage, modules)
+    return _make_outcome(run_epochs(stage, modules), stage)
 
 
 def first_stage_epochs(settings: Any, training: TrainSettings) -> int:
@@ -176,25 +155,20 @@ def _start_of(settings: Any) -> str:
     return str(getattr(settings, "start", "identity"))
 
 
-def _run_first_stages(
-    data: Data,
-    modules: Sequence[CrowdMethod],
-    stack: Sequence[Replica],
-    training: TrainSettings,
-    on_epoch: OnEpoch,
-    checkpoint: Checkpoint | None,
-    should_stop: Callable[[], bool],
-) -> bool:
+def _run_first_stages(stage: Stage, modules: Sequence[CrowdMethod]) -> Stage:
     """Start every module as ``vote_epochs`` and ``start`` say; replicas with the same start train side by side.
 
     Returns:
-        Whether all stages are complete; False when ``on_epoch`` stopped one.
+        The stage of the method's own epochs. There are none if ``on_epoch`` stopped a first stage, and no checkpoint: a
+        resumed run resumes in the first stage.
     """
+    training, stack, complete = stage.training, stage.stack, True
 
     def run(
         data: Data, method: type[CrowdMethod], members: Sequence[int], settings: Any, epochs: int, name: str, ahead: int
     ) -> State:
         """Train ``method`` for the members of the stack, ``ahead`` epochs before the first epoch of their own."""
+        nonlocal stage, complete
         part = training.model_copy(update={"epochs": epochs, "names": "as-trained", "patience": None})
         replicas = [Replica(settings, stack[s].seed) for s in members]
         first = make_replicas(data.problem, method, replicas, part)
@@ -203,55 +177,55 @@ def _run_first_stages(
                 module.classifier.load_state_dict(modules[s].classifier.state_dict())
                 if name == "dawid-skene":
                     module.start_from(counts)
-        own = None if checkpoint is None else replace(checkpoint, folder=checkpoint.folder / name)
+        on_epoch, before = stage.on_epoch, stage.checkpoint
+        own = before and replace(before, folder=before.folder / name)
 
         def listen(epoch: int, metrics: Any, seconds: float) -> bool:
             return on_epoch(epoch - ahead, {}, seconds)
 
-        state = run_epochs(data, first, replicas, part, listen, own, should_stop, started)
+        state = run_epochs(
+            replace(stage, data=data, stack=replicas, training=part, on_epoch=listen, checkpoint=own), first
+        )
         for s, member in enumerate(members):
             learnt = {k: v[s].cpu() for k, v in state.replicas.tensors().items() if k.startswith(_CLASSIFIER)}
             modules[member].load_state_dict(learnt, strict=False)
+        complete = complete and len(state.history["loss"]) == epochs
+        stage = replace(stage, started=True, should_stop=stage.should_stop if complete else (lambda: True))
         return state
 
     settings: Any = stack[0].settings
-    complete, started = True, False
     if epochs := _vote_epochs(settings, training):
-        of_votes, voted = DlMv.Settings(), copy(data)
-        voted.target = torch.from_numpy(DlMv.targets(data.problem, of_votes)).to(data.worker.device)
-        ahead = first_stage_epochs(settings, training)
-        state = run(voted, DlMv, range(len(stack)), of_votes, epochs, "votes", ahead)
-        complete, started = len(state.history["loss"]) == epochs, True
+        of_votes, voted = DlMv.Settings(), copy(stage.data)
+        voted.target = torch.from_numpy(DlMv.targets(voted.problem, of_votes)).to(voted.worker.device)
+        run(voted, DlMv, range(len(stack)), of_votes, epochs, "votes", first_stage_epochs(settings, training))
     for start in dict.fromkeys(_start_of(r.settings) for r in stack):
         if start == "identity":
             continue
-        should_stop = should_stop if complete else (lambda: True)
         members = [s for s, r in enumerate(stack) if _start_of(r.settings) == start]
         settings = stack[members[0]].settings
         if start in ("votes", "dawid-skene"):
             aggregator = "majority-vote" if start == "votes" else "dawid-skene"
-            counts = torch.from_numpy(counted_confusion(data.problem, aggregator)).float()
+            counts = torch.from_numpy(counted_confusion(stage.data.problem, aggregator)).float()
         if start == "votes" or isinstance(settings, DirectStartSettings):
             for s in members:
                 modules[s].start_from(counts)
             continue
         of_workers = _WorkerSettings(noise_lr=settings.noise_lr, strength=_STRENGTH[start])
         epochs = _worker_epochs(settings, training)
-        state = run(data, WorkerModel, members, of_workers, epochs, start, epochs)
+        state = run(stage.data, WorkerModel, members, of_workers, epochs, start, epochs)
         confusions = state.replicas.call("recovered")["worker_confusion"]
         with torch.no_grad():
             for s, member in enumerate(members):
                 modules[member].start_from(confusions[s].cpu())
-        complete, started = complete and len(state.history["loss"]) == epochs, True
-    return complete
+    return stage if complete else replace(stage, checkpoint=None)
 
 
 class _WorkerSettings(NoiseLayerSettings):
     strength: float = Field(default=0.0, description="λ of the sum of traces.")
 
 
-def _make_outcome(state: State, data: Data, training: TrainSettings) -> Outcome:
-    replicas, selection, kept = state.replicas, state.selection, state.kept
+def _make_outcome(state: State, stage: Stage) -> Outcome:
+    replicas, selection, kept, data = state.replicas, state.selection, state.kept, stage.data
     predicted: dict[str, FloatArray] = {}
     recovered: dict[str, Parts] = {}
     names: dict[str, IntArray] = {}
@@ -263,7 +237,7 @@ def _make_outcome(state: State, data: Data, training: TrainSettings) -> Outcome:
             predicted[at], recovered[at] = output.cpu().numpy(), parts
         else:
             p = output.softmax(-1).cpu().numpy()
-            names[at] = _name_classes(p, data, training)
+            names[at] = _name_classes(p, data, stage.training)
             predicted[at], recovered[at] = reorder_classes(p, names[at], -1), _reorder_parts(parts, names[at])
         omega = omega_of(replicas, data)
         if omega is not None:
