@@ -25,9 +25,8 @@ import pandas as pd
 
 import crowdcore as cc
 from crowdcore.aggregation import AggregationResult
-from crowdcore.core.compiled import LARGE
+from crowdcore.core.compiled import LARGE, n_ranges, run_ranges
 from crowdcore.core.em import LabelTable, em_step
-from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.data.simulate import large
 
 ITERATIONS = 7

@@ -15,7 +15,7 @@ import numpy as np
 
 import crowdcore as cc
 from crowdcore.aggregation import AggregationResult
-from crowdcore.core.parallel import cores
+from crowdcore.core.compiled import cores
 from crowdcore.data.simulate import large
 
 ITERATIONS = 21

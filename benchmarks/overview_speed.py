@@ -10,7 +10,7 @@ import sys
 import time
 
 from crowdcore import exhibits, load_dataset
-from crowdcore.core.parallel import cores
+from crowdcore.core.compiled import cores
 from crowdcore.data.catalogue import list_datasets
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.simulate import large

@@ -10,9 +10,8 @@ import numpy as np
 from crowdcore.aggregation._em import EMAggregator
 from crowdcore.aggregation._statistics import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
-from crowdcore.core.compiled import compiled, is_large
+from crowdcore.core.compiled import compiled, is_large, n_ranges, run_ranges
 from crowdcore.core.errors import DataError
-from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset

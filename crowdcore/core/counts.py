@@ -13,8 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import scipy.sparse
 
-from crowdcore.core.compiled import compiled, is_large
-from crowdcore.core.parallel import n_ranges, run_ranges
+from crowdcore.core.compiled import compiled, is_large, n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
 
 Cells: TypeAlias = Callable[[slice], IntArray]

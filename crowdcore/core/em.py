@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse
 
-from crowdcore.core.compiled import compiled, is_large
+from crowdcore.core.compiled import compiled, is_large, n_ranges, run_ranges
 from crowdcore.core.counts import cell_counts
 from crowdcore.core.errors import SettingError, need_extra
-from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import expit
 
+from crowdcore.core.compiled import n_ranges, run_ranges
 from crowdcore.core.latent_loops import Model, Tasks, fill_posterior, fit_step
-from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
 
 ALONE = 0.15  # 1 - φ, at first: how many of the wrong labels on a task with a foil are the worker's own

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crowdcore.core.compiled import compiled
-from crowdcore.core.parallel import n_ranges, run_ranges
+from crowdcore.core.compiled import compiled, n_ranges, run_ranges
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 
 _LARGE = 2_000_000  # annotations from which a compiled loop repays loading Numba

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 from distributed import Nanny, Scheduler, SpecCluster, Status, Worker
 
+from crowdcore.core.compiled import cores
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.core.files import read_json
-from crowdcore.core.parallel import cores
 from crowdcore.runs import supervise
 from crowdcore.runs.engine import CONCLUDING, JOIN, SLOT, EngineFiles, cluster_security, key_file, make_key, tls
 from crowdcore.runs.workspace import Workspace

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from scipy.special import logsumexp
 
-from crowdcore.core import compiled, em, parallel
+from crowdcore.core import compiled, em
 
 EITHER_WAY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -121,7 +121,7 @@ def test_same_bits_on_any_number_of_cores(monkeypatch):
     table, _, *parameters = random_problem(np.random.default_rng(0), 2_000, 20, 5, 9_000)
     found = []
     for cores in (1, 2, 5):
-        monkeypatch.setattr(parallel, "cores", lambda cores=cores: cores)
+        monkeypatch.setattr(compiled, "cores", lambda cores=cores: cores)
         posterior = np.empty((table.n_tasks, 5))
         found.append((em.em_step(table, *parameters, posterior), posterior))
     for sums, posterior in found[1:]:

@@ -16,7 +16,7 @@ from crowdcore.figures import paper
 from crowdcore.learning.comparison import summary as comparison
 from crowdcore.runs import Workspace, delete, rename
 from crowdcore.runs.artefacts import keep_result
-from crowdcore.runs.report import parts as report_parts, to_html
+from crowdcore.runs.report import PARTS, to_html
 from dashboard.services import compare, datasets, report
 from dashboard.services.runs import result as result_of
 from testkit.recorded_runs import record
@@ -159,7 +159,7 @@ def test_without_runs_the_page_says_what_to_do(recorded: Recorded) -> None:
 def test_the_report_page_says_what_it_holds_and_how_to_make_it_elsewhere(recorded: Recorded) -> None:
     runs = recorded.of("conal", "crowd-layer")
     test = page("report", runs=runs)
-    listed = [name for name in report_parts.PARTS if name != "recovery"]
+    listed = [name for name in PARTS if name != "recovery"]
     assert test.pills[0].value == listed
     command = f"crowdcore report crowd --run {runs[0]} --run {runs[1]} --reference gold --accept --out report"
     assert command in words(test)

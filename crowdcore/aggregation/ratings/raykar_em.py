@@ -9,8 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from crowdcore.aggregation.ratings.base import RatingAggregator, RatingResult
-from crowdcore.core.compiled import compiled, is_large
-from crowdcore.core.parallel import n_ranges, run_ranges
+from crowdcore.core.compiled import compiled, is_large, n_ranges, run_ranges
 from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.lookups import sum_of, summed

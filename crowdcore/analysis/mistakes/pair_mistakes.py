@@ -11,8 +11,8 @@ from scipy.special import bdtrc, expit, gammaincc, gammaln, ndtr
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.analysis.workers.confusion import refuse_beyond
+from crowdcore.core.compiled import n_ranges, run_ranges
 from crowdcore.core.latent_classes import ALONE, LEVELS, MOST, SLOPES, start_prior
-from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.task_types import count_partners, fill_pairs, fit_step
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
