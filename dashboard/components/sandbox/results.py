@@ -1,4 +1,4 @@
-"""Who found again what was planted: the runs as they go, then errors and matrices."""
+"""Training on a planted crowd, and who found the planted mistakes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,90 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import exhibits, runs
-from crowdcore.learning.recovery.plan import usual_simulator
+from crowdcore.learning.learners import suggested_methods, untrainable
+from crowdcore.learning.recovery.plan import usual_settings, usual_simulator
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.guard import attempt, fragment, live, watch
 from dashboard.components.link import link
 from dashboard.components.run_choice import run_title
-from dashboard.components.table import table
+from dashboard.components.table import download, table
 from dashboard.components.text import as_text, count, duration
+from dashboard.components.train_form import train_on
 from dashboard.services import opening, runs as recorded, sandbox
 from dashboard.services.runs import training_fault
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
+
+SUGGESTED = ("conal start=best-of", "crowd-layer start=best-of", "trace")
+
+
+def training() -> None:
+    """Planted crowds, methods, settings, estimate, start."""
+    names = _crowds()
+    if not names:
+        return
+    if fault := training_fault():
+        st.info(as_text(fault), icon=":material/download:")
+        return
+    kinds = {usual_simulator(opening.labelled(name)) for name in names}
+    if len(kinds) > 1:
+        st.caption("Choose crowds with the same kind of labels: classes, tags or ratings.")
+        return
+    opened = opening.labelled(names[0])
+    why = untrainable(opened)
+    if why:
+        st.info(as_text(why), icon=":material/block:")
+        return
+    suggested = SUGGESTED if kinds == {"synthetic"} else suggested_methods(opened)
+    fragment(lambda: train_on(names, suggested, usual_settings(opened)))()
+
+
+def _crowds() -> list[str]:
+    """The planted crowds that this is about, with their files."""
+    known = sandbox.planted_before()
+    asked = state.get_many("planted")
+    chosen = [name for name in asked if name in known]
+    if len(chosen) < len(asked):
+        st.caption(f"{count(len(asked) - len(chosen), 'planted crowd')} in this link cannot be found here.")
+    if not known:
+        st.info(
+            "Nothing has been planted yet. Press **Plant** above: the crowd is kept as a dataset, which every page can "
+            "open.",
+            icon=":material/potted_plant:",
+        )
+        return []
+    st.multiselect(
+        "Planted crowds",
+        known,
+        placeholder="Choose crowds to train on, or to see who recovered them",
+        wrap=True,
+        **state.bind("planted", chosen),
+    )
+    if not chosen:
+        st.caption("Plant a crowd, or choose one that was planted before.")
+        return []
+    words = sandbox.crowd_words(chosen)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        for name in chosen[:6]:
+            st.page_link(
+                "views/data.py", label=as_text(words[name]), icon=":material/database:", query_params={"dataset": name}
+            )
+            download(
+                "ZIP",
+                lambda name=name: sandbox.archive(name),  # type: ignore[misc]
+                f"{name}.zip",
+                "application/zip",
+                key=f"zip-{name}",
+                type="tertiary",
+                icon=":material/download:",
+                help="Its files; truth.npz holds what generated them",
+            )
+        if len(chosen) > 6:
+            st.caption(f"and {len(chosen) - 6} more", width="content")
+    return chosen
+
 
 EVERY = 1.0  # seconds between looks at live runs
 PAGES = ("compare", "confusions", "omega", "train")
