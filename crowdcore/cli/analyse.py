@@ -15,6 +15,7 @@ from crowdcore.cli import _options as opt
 from crowdcore.cli._command import Drawn, Shown, TaggedView, choose_reference
 from crowdcore.cli._output import Printed, print_json, print_table
 from crowdcore.core.errors import SettingError
+from crowdcore.data.report import examples_of, in_words
 from crowdcore.exhibits import View, view
 
 Share = Annotated[float, typer.Option(help="Share of the typical worker's skill below which workers are removed.")]
@@ -31,8 +32,10 @@ def info(seen: View) -> Shown:
 
     ds = seen.dataset
     summary, agreement = seen.of(analysis.summary), seen.renamed(analysis.agreement(ds))
-    facts = {"dataset": ds.name, "fingerprint": ds.fingerprint, "notes": seen.notes}
-    notes = (*seen.notes, *notes_on_unjudged(ds, seen.truth))
+    examples = examples_of(ds, seen.workers)
+    facts = {"dataset": ds.name, "fingerprint": ds.fingerprint, "notes": seen.notes, "examples": examples}
+    understood = (f"For example: {in_words(examples, numeric=False)}.",) if examples else ()
+    notes = (*understood, *seen.notes, *notes_on_unjudged(ds, seen.truth))
     table = summary.frame()
     printed = [
         Printed(table, f"{ds.name}: summary (reference: {summary.reference})", notes),

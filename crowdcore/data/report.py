@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,11 +12,15 @@ import pandas as pd
 from crowdcore.core.errors import Phrasing, Remedy, in_python, phrase
 from crowdcore.core.types import AnyArray
 
+if TYPE_CHECKING:
+    from crowdcore.data.ratings import Labelled
+
 Level = Literal["note", "warning", "change", "question"]
 Role = Literal["label", "worker"]
 SHOWN = 5
 IMAGES, TEXTS = "unusable-images", "blank-texts"
 """Codes of the findings about tasks whose image or text cannot be used."""
+_LONG = 60  # letters of a name in an example
 _UNIT = {"wide": "cell"}  # what holds an annotation, where it is no row of its own
 
 
@@ -145,6 +150,37 @@ def make_change(
     return replace(found, accepted=f"{what} {past[verb]} {rest}{detail}")
 
 
+class Example(NamedTuple):
+    """An annotation of a dataset, by names: a number is written as such."""
+
+    worker: str
+    task: str
+    label: str
+
+
+def examples_of(dataset: Labelled, workers: Sequence[str] | None = None) -> tuple[Example, ...]:
+    """The first annotation of the file, the last, and one between them; fewer where there are fewer.
+
+    Args:
+        dataset: of any kind of labels.
+        workers: what they are called; default: their ids.
+    """
+    n, rows = dataset.n_annotations, dataset.file_row
+    ends = (0, n - 1) if rows is None or not n else (int(rows.argmin()), int(rows.argmax()))
+    chosen = dict.fromkeys((ends[0], n // 2, ends[1])) if n else {}
+    names = dataset.worker_ids if workers is None else workers
+    labels = [f"{v:g}" if dataset.kind.numeric else dataset.label_names[v] for v in dataset.values[[*chosen]]]
+    at = zip(dataset.worker[[*chosen]], dataset.task[[*chosen]], labels, strict=True)
+    return tuple(Example(str(names[worker]), str(dataset.task_ids[task]), label) for worker, task, label in at)
+
+
+def in_words(examples: Iterable[Example], numeric: bool) -> str:
+    """``ann says photo01 is cat; ben says photo02 is dog``, or of numbers ``ann rates photo01 as 4``."""
+    short = [[f"{name[:_LONG]}…" if len(name) > _LONG else name for name in example] for example in examples]
+    says, is_ = ("rates", "as") if numeric else ("says", "is")
+    return "; ".join(f"{worker} {says} {task} {is_} {label}" for worker, task, label in short)
+
+
 @dataclass(frozen=True)
 class ImportReport:
     """Report of `crowdcore.data.examine`, before anything is imported.
@@ -171,6 +207,7 @@ class ImportReport:
         n_sentences: sentences, where the tasks are their tokens, else 0.
         times: which of the columns ``timestamp`` and ``seconds`` hold times.
         header: whether the first row of a delimited file held the names, so that rows are counted below it.
+        examples: the first annotation of the file, one in the middle, and the last, to nod at.
     """
 
     source: str
@@ -194,6 +231,12 @@ class ImportReport:
     n_sentences: int = 0
     times: tuple[str, ...] = ()
     header: bool = False
+    examples: tuple[Example, ...] = ()
+
+    @property
+    def understood(self) -> str:
+        """The examples as a sentence without its full stop; empty without annotations."""
+        return in_words(self.examples, self.rating_range is not None)
 
     @property
     def changes(self) -> tuple[Finding, ...]:
@@ -247,6 +290,7 @@ class ImportReport:
             f"{plural(self.n_annotations, 'annotation')} by {plural(self.n_workers, 'worker')} on "
             f"{self.tasks}; gold known for {self.n_gold:,}",
             f"{plural(self.n_rows, unit)} in the file, {self.n_left_out:,} left out",
+            *([f"for example: {self.understood}"] if self.examples else []),
         ]
         words = {"question": "QUESTION", "change": "CHANGES", "warning": "warning", "note": "note"}
         found = [f"{words[f.level]}: {f.phrased(action)}" for f in self.findings]

@@ -33,7 +33,7 @@ from crowdcore.data.reading.numbering import (
     without_repeats,
 )
 from crowdcore.data.reading.understood import Understood
-from crowdcore.data.report import Finding, ImportReport, make_change, plural
+from crowdcore.data.report import Finding, ImportReport, examples_of, make_change, plural
 from crowdcore.data.rows import Rows
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.splitting import split_tasks
@@ -133,6 +133,7 @@ def assemble(understood: Understood, settings: ReadSettings, name: str) -> tuple
         findings=tuple(findings),
         variants=understood.variants,
         n_sentences=0 if raw.sentences is None else len(raw.sentences),
+        examples=examples_of(dataset),
         times=tuple(column for column in (TIME, SECONDS) if column in found and found[column].notna().any()),
         **about,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -319,3 +320,13 @@ def test_notes_survive_and_name_is_settable(write):
     ds = read_dataset(write(PLAIN), name="mine")
     assert ds.name == "mine"
     assert ds.notes == tuple(str(f) for f in examine(write(PLAIN)).report.findings)
+
+
+def test_three_annotations_say_what_was_understood(tmp_path: Path) -> None:
+    file = tmp_path / "votes.csv"
+    file.write_text("task,worker,label\nb,ann,cat\na,ben,dog\nb,ben,cat\na,ann,dog\nc,cem,cat\n")
+    report = examine(file).report
+    assert report.examples[0] == ("ann", "b", "cat") and report.examples[-1] == ("cem", "c", "cat")
+    assert len(report.examples) == 3 and "ann says b is cat; " in report.text()
+    stars = examine(file, kind="ratings", levels=["dog", "cat"]).report
+    assert stars.understood.startswith("ann rates b as 2; ")
