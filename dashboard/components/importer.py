@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
@@ -10,93 +10,114 @@ import pandas as pd
 import streamlit as st
 
 from crowdcore.core import confined
+from crowdcore.core.confined import ConfinedError
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.uploads import digest_of
 from dashboard import state
-from dashboard.components.table import numbers, table
-from dashboard.components.text import WIDGETS, as_text, count, in_app, listed
+from dashboard.components.findings import findings, refused
+from dashboard.components.reading_form import Known, ask_kind, ask_scale, otherwise, reading
+from dashboard.components.table import numbers
+from dashboard.components.text import as_text, count
 from dashboard.services import uploads
 
 if TYPE_CHECKING:
-    from crowdcore.data import Finding, Import, ImportReport
-    from crowdcore.data.reading.examine import RatingValues
+    from crowdcore.data import Import, ImportReport
     from crowdcore.data.report import Role, Variants
 
-
-KINDS = {"classes": "Classes, or tags of tokens", "ratings": "Ratings: numbers, or words in an order"}
-
-
-def reading(
-    path: str,
-    mapping: dict[str, Any],
-    setting: str,
-    value: object,
-    kept: Callable[[Any], object] = lambda value: value,
-    forget: Collection[str] = (),
-) -> dict[str, Any]:
-    """Arguments that tie a widget to a setting of how a file is read; None forgets it.
-
-    Args:
-        path: of the file.
-        mapping: how it is read.
-        setting: a key of it.
-        value: what the widget shows now.
-        kept: what is kept of what the widget shows.
-        forget: settings that mean nothing once this one changes.
-    """
-    key = f"{setting}-{path}"
-
-    def chosen() -> None:
-        for name in (setting, *forget):
-            mapping.pop(name, None)
-        if (held := kept(st.session_state[key])) is not None:
-            mapping[setting] = held
-
-    state.show(key, value)
-    return {"key": key, "on_change": chosen}
+_SHORT = 40  # letters of a name in an example
 
 
-def ask_kind(path: str, mapping: dict[str, Any], found: str | None) -> None:
-    """What the labels are, if not what was found; settings that mean nothing for the other kind are forgotten."""
-    key = f"kind-{path}"
-
-    def chosen() -> None:
-        for name in set(mapping) - uploads.COMMON:
-            del mapping[name]
-        mapping["kind"] = st.session_state[key]
-
-    state.show(key, mapping.get("kind", found))
-    said, label = KINDS.__getitem__, "The labels are"
-    st.radio(label, list(KINDS), index=None, format_func=said, key=key, on_change=chosen, horizontal=True)
-
-
-def ask_scale(path: str, mapping: dict[str, Any], found: RatingValues) -> bool:
-    """Lowest and highest rating, or the words from low to high; whether they are known now."""
-    if found.low is None:
-        _ask_words(path, mapping, found.words)
-        return len(mapping.get("levels", ())) > 1
-    with st.container(horizontal=True):
-        low = _ask_end(path, mapping, "low", "Lowest", found.low)
-        high = _ask_end(path, mapping, "high", "Highest", found.high)
-    st.caption(f"The ratings of the file go from {found.low:g} to {found.high:g}.")
-    return low is not None and high is not None
-
-
-def _ask_end(path: str, mapping: dict[str, Any], name: str, word: str, seen: float | None) -> float | None:
-    bound = reading(path, mapping, name, mapping.get(name), lambda end: None if end is None else float(end))
-    label = f"{word} rating that can be given"
-    st.number_input(label, value=None, placeholder=f"{seen:g} in the file", format="%g", width=260, **bound)
-    return mapping.get(name)
-
-
-def _ask_words(path: str, mapping: dict[str, Any], words: tuple[str, ...]) -> None:
-    st.multiselect(
-        "Words, from the lowest to the highest",
-        words,
-        placeholder="Choose the lowest first",
-        help="They stand for 1, 2, 3 … in the order in which you choose them.",
-        **reading(path, mapping, "levels", list(mapping.get("levels", ())), tuple),
+def importer() -> None:
+    """Draw the steps as far as the user has got."""
+    st.markdown(
+        "A table with one row per label (**task, worker, label**, optionally **gold**) as CSV, TSV, JSON lines or "
+        "Parquet; a table of tasks × workers; an export of Mechanical Turk, Toloka, Appen, SageMaker Ground Truth, "
+        "Label Studio, Prodigy, doccano, Argilla or LightTag; or a ZIP of a dataset folder, of a table with the images "
+        "that its column **image** names, or of a folder of images for each class. Ratings and spans of texts open too."
     )
+    path = chosen_file()
+    if path is None:
+        confined.server.start()  # what examines files is loaded by the time that one comes
+        st.caption("The file stays on this machine, in the app's workspace.")
+        return
+    mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
+    place = st.container()
+    try:
+        found = understood(path, mapping)
+    except CrowdError as error:
+        with place:
+            ask_kind(path, mapping, None if getattr(error, "code", "") == "many-numbers" else "classes")
+        stuck(error, path, mapping)
+        return
+    rated = found is not None and found.report.rating_range is not None
+    with place:
+        ask_kind(path, mapping, "ratings" if rated else "classes")
+    if found is not None:
+        offer(found, path, mapping)
+
+
+def understood(path: str, mapping: dict[str, Any]) -> Import | None:
+    """What a file holds; None while the range of its ratings is not known, which is asked for."""
+    how = tuple(sorted(mapping.items()))
+    if mapping.get("kind") == "ratings":
+        values = uploads.rating_values(path, how)
+        if not ask_scale(path, mapping, values):
+            otherwise(Known(path, values.columns, values.roles), mapping)
+            return None
+    return uploads.examine(path, how)
+
+
+def stuck(error: CrowdError, path: str, mapping: dict[str, Any]) -> None:
+    """A refusal with its ways out, how the table is cut, and everything else that can be set."""
+    how = tuple(sorted(mapping.items()))
+    head = None if isinstance(error, ConfinedError) else uploads.first_rows(path, how)
+    columns = tuple(map(str, head.columns)) if head is not None else getattr(error, "columns", ())
+    known = Known(path, columns, getattr(error, "roles", {}))
+    refused(error, known, mapping)
+    if head is not None:
+        st.caption("The first rows, as they are cut into columns now:")
+        st.dataframe(head, hide_index=True, key=f"head-{path}")
+    if not isinstance(error, ConfinedError):
+        otherwise(known, mapping)
+
+
+def offer(found: Import, path: str, mapping: dict[str, Any]) -> None:
+    """What was understood, what is doubtful, what can be read otherwise, and the way in."""
+    told = found.report
+    workers = uploads.worker_columns(found)
+    known = Known(path, told.columns, told.roles, workers, told.classes)
+    accepted: set[Hashable] = st.session_state.setdefault("accepted", {}).setdefault(path, set())
+    report(told, path)
+    answered = findings(told, known, mapping, accepted)
+    merging(told, mapping, path)
+    if not told.changes and not any(f.level == "warning" for f in told.findings) and not open_questions(told):
+        st.success("Nothing would be dropped or merged.", icon=":material/check_circle:")
+    otherwise(known, mapping, {finding.code for finding in told.findings})
+    ratings = told.rating_range is not None
+    if not ratings:
+        ask_split(path, mapping, told)
+    changes = len(told.changes) - len(told.questions)
+    label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
+    if not answered:
+        st.caption("Answer the question above first." if len(told.questions) == 1 else "Answer the questions first.")
+    if st.button(label, type="primary", icon=":material/check:", disabled=not answered):
+        name = uploads.accept(found, path, tuple(sorted(mapping.items())))
+        state.put(dataset=name)
+        page = "ratings" if ratings else "overview"
+        st.switch_page(f"views/{page}.py", query_params=state.address(page))
+
+
+def chosen_file() -> str | None:
+    """The path of the file that was just uploaded, or that the address names."""
+    file, taken = st.file_uploader("File", key="upload", label_visibility="collapsed"), st.session_state.get("received")
+    if file is not None and file.file_id != taken:
+        state.put(file=digest_of(uploads.receive(file.name, file)))
+        st.session_state["received"] = file.file_id
+    elif file is None and taken is not None:
+        state.put(file=None)
+        del st.session_state["received"]
+    digest = state.get("file")
+    return uploads.receive_again(digest) if digest else None
 
 
 _ABOUT: dict[Role, tuple[str, str, str]] = {
@@ -177,140 +198,6 @@ def _table(found: list[Variants]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["written as", "labels", "read as"])
 
 
-MINUS_ONE = {("-1",): "No label", (): "A label"}  # setting `missing` -> what -1 is
-SEVERAL = {"drop": "Leave out", "keep": "Each combination is a class"}
-UNMARKED = {"drop": "Leave out", "keep": "Seen: nothing to mark"}
-FLAGGED = {"keep": "Keep", "drop": "Leave out"}
-REPEATS = {"keep": "Keep and count all", "first": "Keep the first", "last": "Keep the last", "majority": "Majority"}
-_OF_NAMES = ("merge_classes", "merge_workers", "multi_select")  # mean nothing once another column is chosen
-
-
-def importer() -> None:
-    """Draw the steps as far as the user has got."""
-    st.markdown(
-        "A table with one row per label (**task, worker, label**, optionally **gold**) as CSV, TSV, JSON lines or "
-        "Parquet; a table of tasks × workers; an export of Mechanical Turk, Toloka, Appen, SageMaker Ground Truth, "
-        "Label Studio, Prodigy, doccano, Argilla or LightTag; or a ZIP of a dataset folder, of a table with the images "
-        "that its column **image** names, or of a folder of images for each class. Ratings and spans of texts open too."
-    )
-    path = chosen_file()
-    if path is None:
-        confined.server.start()  # what examines files is loaded by the time that one comes
-        st.caption("The file stays on this machine, in the app's workspace.")
-        return
-    mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
-    place, found = st.container(), None
-    try:
-        found = understood(path, mapping)
-    except CrowdError as error:
-        question = getattr(error, "code", "") == "many-numbers"
-        with place:
-            ask_kind(path, mapping, None if question else "classes")
-        if question:
-            st.warning(as_text(error.phrased(in_app)), icon=":material/help:")
-            return
-        if not mapping:
-            raise
-        st.error(as_text(error.phrased(in_app)), icon=":material/error:")
-        st.button("Undo the choices", icon=":material/undo:", on_click=mapping.clear)
-        return
-    rated = found is not None and found.report.rating_range is not None
-    with place:
-        ask_kind(path, mapping, "ratings" if rated else "classes")
-    if found is not None:
-        offer(found, path, mapping)
-
-
-def understood(path: str, mapping: dict[str, Any]) -> Import | None:
-    """What a file holds; None while the user has to say more, which is asked for."""
-    how = tuple(sorted(mapping.items()))
-    if mapping.get("kind") == "ratings":
-        values = uploads.rating_values(path, how)
-        if not isinstance(values, tuple) and not ask_scale(path, mapping, values):
-            with st.expander("Columns and repeats", expanded=False):
-                ask(path, mapping, values.columns, values.roles)
-            return None
-    found = uploads.examine(path, how)
-    if not isinstance(found, tuple):
-        return found
-    columns, roles = found
-    missing = " and the ".join(role for role in ("task", "worker", "label") if role not in roles)
-    st.warning(f"No column is recognised as the {missing}. Choose below.", icon=":material/help:")
-    ask(path, mapping, columns, roles)
-    ask_wide(path, mapping, columns)
-    return None
-
-
-def offer(found: Import, path: str, mapping: dict[str, Any]) -> None:
-    """What was understood, what can be read otherwise, and the way in."""
-    report(found, path)
-    merging(found.report, mapping, path)
-    with st.expander("Columns and repeats", expanded=False):
-        ask(path, mapping, found.report.columns, found.report.roles)
-        if found.report.format == "wide":
-            ask_wide(path, mapping, found.report.columns)
-        ask_tool(path, mapping, {finding.code for finding in found.report.findings})
-    ratings = found.report.rating_range is not None
-    if not ratings:
-        ask_split(path, mapping, found.report)
-    changes = len(found.report.changes)
-    label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
-    if st.button(label, type="primary", icon=":material/check:"):
-        name = uploads.accept(found, path, tuple(sorted(mapping.items())))
-        state.put(dataset=name)
-        page = "ratings" if ratings else "overview"
-        st.switch_page(f"views/{page}.py", query_params=state.address(page))
-
-
-def chosen_file() -> str | None:
-    """The path of the file that was just uploaded, or that the address names."""
-    file, taken = st.file_uploader("File", key="upload", label_visibility="collapsed"), st.session_state.get("received")
-    if file is not None and file.file_id != taken:
-        state.put(file=digest_of(uploads.receive(file.name, file)))
-        st.session_state["received"] = file.file_id
-    elif file is None and taken is not None:
-        state.put(file=None)
-        del st.session_state["received"]
-    digest = state.get("file")
-    return uploads.receive_again(digest) if digest else None
-
-
-def ask(path: str, mapping: dict[str, Any], columns: tuple[str, ...], roles: dict[str, str]) -> None:
-    """Which column plays which role, and what to do with repeats."""
-    with st.container(horizontal=True):
-        for role in uploads.MAPPED:
-            if role in roles and roles[role] not in columns:
-                continue  # a tool's file says so, and leaves no choice
-            value = mapping.get(role) or roles.get(role)
-            bound = reading(path, mapping, role, value if value in columns else None, forget=_OF_NAMES)
-            st.selectbox(role.capitalize(), columns, index=None, **bound)
-        bound = reading(path, mapping, "repeats", mapping.get("repeats", "keep"))
-        st.selectbox(WIDGETS["repeats"], list(REPEATS), format_func=REPEATS.__getitem__, **bound)
-
-
-def ask_wide(path: str, mapping: dict[str, Any], columns: tuple[str, ...]) -> None:
-    """Which columns of a wide table are workers, and what -1 means."""
-    with st.container(horizontal=True):
-        bound = reading(path, mapping, "workers", list(mapping.get("workers", ())), lambda names: tuple(names) or None)
-        st.multiselect(WIDGETS["workers"], columns, placeholder="Detected", **bound)
-        bound = reading(path, mapping, "missing", mapping.get("missing"))
-        said = MINUS_ONE.__getitem__
-        st.selectbox(WIDGETS["missing"], list(MINUS_ONE), index=None, format_func=said, placeholder="Detected", **bound)
-
-
-def ask_tool(path: str, mapping: dict[str, Any], found: Collection[str]) -> None:
-    """What to do with annotations of a tool's export that were ``found`` to hold several choices, or are flagged."""
-    with st.container(horizontal=True):
-        for setting, options, code in (
-            ("multi_select", SEVERAL, "several-choices"),
-            ("flagged", FLAGGED, "flagged"),
-            ("unmarked", UNMARKED, "unmarked"),
-        ):
-            if code in found or setting in mapping:
-                bound = reading(path, mapping, setting, mapping.get(setting, next(iter(options))))
-                st.selectbox(WIDGETS[setting], list(options), format_func=options.__getitem__, **bound)
-
-
 def ask_split(path: str, mapping: dict[str, Any], told: ImportReport) -> None:
     """How many tasks validate and test, where the file does not say."""
     if "split" in told.roles:
@@ -329,20 +216,13 @@ def ask_split(path: str, mapping: dict[str, Any], told: ImportReport) -> None:
             st.selectbox("Keep together", others, index=None, **bound)
 
 
-def unusable(finding: Finding) -> None:
-    """The tasks whose image or text cannot be used, one below the other."""
-    more = finding.count - len(finding.examples)
-    named = [*finding.examples, *([f"and {more:,} more"] if more else [])]
-    st.warning(listed(finding.sentence.partition(":")[0], named, finding.remedy), icon=":material/broken_image:")
-
-
-def report(found: Import, path: str) -> None:
-    """What was understood, what would change, what looks odd."""
-    told = found.report
-    how = ", ".join(part for part in (told.format, told.encoding) if part)
-    roles = ", ".join(f"{role} from {column!r}" for role, column in told.roles.items())
+def report(told: ImportReport, path: str) -> None:
+    """What was understood, in examples and in numbers."""
     st.header(f"{as_text(uploads.called(told.source, path))}: what was understood")
-    st.caption(as_text(f"{how}. {roles}." if roles else f"{how}."))
+    if told.examples:
+        says, is_ = ("rates", "as") if told.rating_range else ("says", "is")
+        lines = [[as_text(name if len(name) <= _SHORT else f"{name[:_SHORT]}…") for name in e] for e in told.examples]
+        st.markdown("\n".join(f"- **{who}** {says} **{task}** {is_} **{label}**" for who, task, label in lines))
     span = told.rating_range and "{:g} to {:g}".format(*told.rating_range)
     cells = {
         "Tokens" if told.n_sentences else "Tasks": f"{told.n_tasks:,}",
@@ -352,8 +232,11 @@ def report(found: Import, path: str) -> None:
         "Tasks with gold": f"{told.n_gold:,}",
     }
     numbers(((label, value, None) for label, value in cells.items()), 120)
+    roles = ", ".join(f"{role} from {column!r}" for role, column in told.roles.items())
+    how = ", ".join(part for part in (told.format, told.encoding, roles) if part)
     held = count(told.n_rows, "cell" if told.format == "wide" else "tag" if told.n_sentences else "row")
-    st.caption(f"{held} in the file: {told.n_annotations:,} became annotations, {told.n_left_out:,} are left out.")
+    kept = f"{held} in the file: {told.n_annotations:,} became annotations, {told.n_left_out:,} did not."
+    st.caption(as_text(f"Read as {how}. {kept}"))
     if not span:
         shown = ", ".join(told.classes[:20]) + (" …" if len(told.classes) > 20 else "")
         st.caption(as_text(f"Classes ({told.classes_from}): {shown}"))
@@ -361,20 +244,3 @@ def report(found: Import, path: str) -> None:
         st.caption(as_text(f"Drift and speed are judged by {' and '.join(map(repr, told.times))}."))
     elif told.format == "long" and not span:
         st.caption("No column called 'timestamp' or 'seconds' holds times, so drift and speed cannot be judged.")
-    if told.changes:
-        changes = [change.phrased(in_app) for change in told.changes]
-        st.warning(listed("Importing would leave out or merge", changes), icon=":material/content_cut:")
-    elif open_questions(told):
-        st.info("Nothing is dropped or merged yet. Below: names that may be the same.", icon=":material/call_merge:")
-    else:
-        what = "No label" if told.unusable else "Nothing"
-        st.success(f"{what} would be dropped or merged.", icon=":material/check_circle:")
-    for finding in told.unusable:
-        unusable(finding)
-    others = told.frame(in_app)
-    apart = others["code"].isin([finding.code for finding in told.unusable])
-    others = others[(others["level"] != "change") & ~apart].reset_index(drop=True)
-    if len(others):
-        table(others, "findings", name="findings", noun="finding")
-    if told.rows_counted:
-        st.caption(told.rows_counted)

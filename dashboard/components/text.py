@@ -5,22 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from crowdcore.core.errors import Remedy, in_python
-
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # What Streamlit rewrites after Markdown has been parsed: icons, addresses, arrows, dashes.
 _LATE = re.compile(r"(?<=:)(?=\w|//)|(?<=www)(?=\.)|(?<=\w)(?=@)|(?<=[-<])(?=[->])", re.IGNORECASE)
-# Settings of reading -> where the page Data offers them.
-_COLUMNS = "“Columns and repeats”"
-WIDGETS = {
-    "repeats": "Repeats",
-    "workers": "Annotator columns (wide table)",
-    "missing": "-1 in a cell",
-    "multi_select": "Several choices",
-    "flagged": "Flagged by the tool",
-    "unmarked": "Texts without a span",
-}
-_BUTTONS = {("merge_classes", "variants"), ("merge_workers", "variants"), ("multi_select", "drop")}
 _JOINER = "\u2060"  # an invisible character of no width
 
 
@@ -28,20 +15,6 @@ def as_text(text: object) -> str:
     """Markdown that shows ``text`` literally: no markup, links, icons or HTML, all on one line."""
     joined = _LATE.sub(_JOINER, " ".join(str(text).split()))
     return _PUNCTUATION.sub(r"\\\1", joined)
-
-
-def in_app(remedy: Remedy) -> str:
-    """A remedy's action as the page *Data* offers it: ``choose it in “Columns and repeats”``."""
-    (setting, *_), value = remedy.settings, remedy.value
-    if setting in {"kind", "low", "levels"}:
-        return f"choose “{'Classes' if value == 'classes' else 'Ratings'}” above"
-    if remedy.of == "read" and isinstance(value, str) and (setting, value) in _BUTTONS:
-        return "press the button below"
-    if remedy.of == "read" and setting in WIDGETS:
-        return f"set “{WIDGETS[setting]}” in {_COLUMNS}"
-    if remedy.of == "read" and setting in {"task", "worker", "label", "gold"}:
-        return f"choose it in {_COLUMNS}"
-    return in_python(remedy)
 
 
 def listed(what: str, items: Iterable[object], remedy: str = "") -> str:

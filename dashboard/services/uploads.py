@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import functools
 import hashlib
 import json
 import re
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import streamlit as st
 
 from crowdcore.core.confined import run_confined
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.core.files import replacing, workspace, write_json
 from crowdcore.data import uploads as kept
 from crowdcore.data.readers.folder import is_dataset_folder
@@ -25,6 +27,8 @@ from crowdcore.data.uploads import NOTE, Upload, digest_of, note_of, stored_file
 from dashboard.services.opening import datasets_folder, fitting
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from crowdcore.data import Import
     from crowdcore.data.reading.examine import RatingValues
 LONGEST = 100  # characters of a title
@@ -86,12 +90,14 @@ def rename_upload(upload: Upload, name: str) -> None:
 T = TypeVar("T")
 Mapped = tuple[tuple[str, Any], ...]
 """How a file is to be read: pairs of setting and value."""
-Columns = tuple[tuple[str, ...], dict[str, str]]
 
-MAPPED = ("task", "worker", "label", "gold")
-COMMON = {*MAPPED, "repeats", "workers", "missing"}
-"""Settings that mean the same for classes and for ratings."""
-_CHUNK = 1 << 20
+OF_A_KIND = {"kind", "classes", "merge_classes", "multi_select", "valid_share", "test_share", "low", "high", "levels"}
+"""Settings that mean nothing for labels of another kind."""
+_CHUNK, _SAMPLE = 1 << 20, 1 << 16
+_ENCODINGS = (
+    *("utf-8", "cp1252", "cp1251", "cp1250", "koi8-r", "cp1253", "cp1254", "cp1255", "cp1256", "iso8859-15"),
+    *("gb18030", "big5", "shift_jis", "euc_kr", "utf-16"),
+)
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
@@ -153,33 +159,84 @@ def called(name: str, path: str) -> str:
     return stored.stem if stored is not None and in_archive else name
 
 
-def examine(path: str, mapping: Mapped) -> Import | Columns:
-    """What a stored file holds; or, where its columns do not say, the columns and the roles known.
+def examine(path: str, mapping: Mapped) -> Import:
+    """What a stored file holds.
 
     Raises:
-        CrowdError: no crowd data, or a damaged file.
+        CrowdError: no crowd data, a damaged file, or columns that do not say what they hold.
     """
     from crowdcore.data.reading.examine import examine_table
 
-    found = _read(examine_table, path, mapping)
-    return found if isinstance(found, tuple) else _with_media(found, path, mapping)
+    return _with_media(_read(examine_table, path, mapping), path, mapping)
 
 
-def rating_values(path: str, mapping: Mapped) -> RatingValues | Columns:
+def rating_values(path: str, mapping: Mapped) -> RatingValues:
     """The labels of a stored file of ratings, before their range or order is known; see `examine`."""
     from crowdcore.data.reading.examine import rating_values
 
     return _read(rating_values, path, tuple(one for one in mapping if one[0] not in ("low", "high", "levels")))
 
 
-@st.cache_resource(show_spinner="Reading the file …", max_entries=8, hash_funcs={FunctionType: attrgetter("__name__")})
-def _read(read: Callable[..., T], path: str, mapping: Mapped) -> T | Columns:
-    from crowdcore.data import MappingError
+def first_rows(path: str, mapping: Mapped) -> pd.DataFrame | None:
+    """The first rows of a stored file as they are cut into columns; None where they cannot be."""
+    from crowdcore.data.reading.examine import first_rows
 
     try:
+        return _read(first_rows, path, mapping)
+    except CrowdError:
+        return None
+
+
+def _read(read: Callable[..., T], path: str, mapping: Mapped) -> T:
+    found = _read_or_refused(read, path, mapping)
+    if isinstance(found, DataError):
+        raise found
+    return found
+
+
+@st.cache_resource(show_spinner="Reading the file …", max_entries=8, hash_funcs={FunctionType: attrgetter("__name__")})
+def _read_or_refused(read: Callable[..., T], path: str, mapping: Mapped) -> T | DataError:
+    try:
         return run_confined(read, path, **dict(mapping))
-    except MappingError as question:
-        return question.columns, question.roles
+    except DataError as refusal:
+        return refusal
+
+
+def worker_columns(found: Import) -> tuple[str, ...]:
+    """The columns of a wide table that were read as workers, all of them."""
+    report = found.report
+    if report.format != "wide":
+        return ()
+    workers = {*map(str, found.dataset(accept=True).worker_ids)}
+    return tuple(column for column in report.columns if column in workers)
+
+
+@st.cache_data(show_spinner=False, max_entries=8)
+def decoded(path: str) -> dict[str, tuple[str, ...]]:
+    """Encoding -> a few words of a stored text with other letters than a to z, in each that can hold its beginning."""
+    file = Path(path)
+    if not file.is_file():
+        return dict.fromkeys(_ENCODINGS, ())
+    with file.open("rb") as opened:
+        start = opened.read(_SAMPLE)
+    found: dict[str, tuple[str, ...]] = {}
+    for encoding in _ENCODINGS:
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(start)
+        except UnicodeError:
+            continue
+        if "\0" not in text and "\ufffd" not in text:
+            words = re.findall(r"""[^\s,;|"']*[^\x00-\x7f\s,;|"'][^\s,;|"']*""", text)
+            found[encoding] = tuple(word[:20] for word in dict.fromkeys(words))[:3]
+    return found
+
+
+@functools.cache
+def formats() -> list[str]:
+    """The readers there are."""
+    from crowdcore.data.readers import readers
+
+    return sorted(readers)
 
 
 @st.cache_resource(show_spinner="Looking at images and texts …", max_entries=8)

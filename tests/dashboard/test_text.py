@@ -5,8 +5,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from crowdcore.core.errors import Remedy
-from dashboard.components.text import as_text, count, in_app, listed, number, percent
+from dashboard.components.text import as_text, count, listed, number, percent
 
 
 @given(st.text())
@@ -42,18 +41,3 @@ def test_numbers() -> None:
     assert percent(float("nan")) == "–"
     assert number(1.11624) == "1.116"
     assert number(float("nan")) == "–"
-
-
-@pytest.mark.parametrize(
-    ("remedy", "choice"),
-    [
-        (Remedy("worker"), "choose it in “Columns and repeats”"),
-        (Remedy("repeats", ("first", "last")), "set “Repeats” in “Columns and repeats”"),
-        (Remedy("merge_classes", "variants"), "press the button below"),
-        (Remedy("encoding"), "pass encoding=…"),
-        (Remedy("workers", when="one is a worker"), "set “Annotator columns (wide table)” in “Columns and repeats”"),
-        (Remedy("missing", ["-1"]), "set “-1 in a cell” in “Columns and repeats”"),
-    ],
-)
-def test_a_remedy_as_a_choice_of_the_page(remedy: Remedy, choice: str) -> None:
-    assert in_app(remedy) == choice

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import resource
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,9 @@ from streamlit.testing.v1 import AppTest
 
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.core.files import workspace
+from crowdcore.data import MappingError
 from crowdcore.data.uploads import upload_folder
+from dashboard.components.reading_form import button_of
 from dashboard.services import datasets, opening, uploads
 from testkit import bombs
 from testkit.crowds import simulate_crowd
@@ -43,7 +47,6 @@ def test_a_file_is_stored_once_inside_the_workspace(workspace: Path) -> None:
 
 def test_a_file_is_examined_accepted_and_opened(workspace: Path) -> None:
     found = uploads.examine(uploads.receive("my crowd.csv", io.BytesIO(CSV + b"t3,ann,\n")), ())
-    assert not isinstance(found, tuple)
     assert found.report.n_annotations == 3
     name = uploads.accept(found)
     assert name.startswith("my-crowd-")
@@ -56,9 +59,10 @@ def test_a_file_is_examined_accepted_and_opened(workspace: Path) -> None:
 
 def test_columns_that_say_nothing_are_asked_for() -> None:
     path = uploads.receive("odd.csv", io.BytesIO(b"foo,who,says\n1,ann,cat\n2,bob,dog\n"))
-    assert uploads.examine(path, ()) == (("foo", "who", "says"), {})
+    with pytest.raises(MappingError) as refused:
+        uploads.examine(path, ())
+    assert refused.value.columns == ("foo", "who", "says")
     found = uploads.examine(path, (("label", "says"), ("task", "foo"), ("worker", "who")))
-    assert not isinstance(found, tuple)
     assert found.report.n_workers == 2
 
 
@@ -72,7 +76,6 @@ def test_a_dataset_folder_comes_as_a_zip() -> None:
     files = {f"made/{f.name}": f.read_bytes() for f in folder.iterdir()}
     path = uploads.receive("made.zip", packed(**files))
     found = uploads.examine(path, ())
-    assert not isinstance(found, tuple)
     opened = opening.dataset(uploads.accept(found))
     assert np.array_equal(opened.label, crowd.label)
     assert np.array_equal(opened.gold, crowd.gold)
@@ -93,7 +96,6 @@ def test_a_zip_that_leads_outside_is_refused(workspace: Path) -> None:
 def test_a_class_for_every_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "".join(f"t{n},ann,text {n}\n" for n in range(400))
     found = uploads.examine(uploads.receive("texts.csv", io.BytesIO(f"task,worker,label\n{lines}".encode())), ())
-    assert not isinstance(found, tuple)
     monkeypatch.setattr(opening, "available_memory", lambda: 4 << 20)
     with pytest.raises(CrowdError, match=r"'texts' has 400 tasks and 400 classes, whose tables need 0.0 GiB each"):
         uploads.accept(found)
@@ -126,32 +128,6 @@ def test_a_name_never_leads_out_of_the_workspace(name: str, workspace: Path) -> 
     assert upload_folder(name) is None
 
 
-def ask_for_columns() -> None:
-    import streamlit as st
-
-    from dashboard.components.importer import ask
-
-    ask("odd.csv", st.session_state.setdefault("mapping", {}), ("foo", "who", "says"), {})
-
-
-def ask_about_a_tool() -> None:
-    import streamlit as st
-
-    from dashboard.components.importer import ask_tool
-
-    ask_tool("batch.csv", st.session_state.setdefault("mapping", {}), {"flagged", "several-choices", "repeats"})
-
-
-def test_several_choices_and_flags_of_a_tool_are_asked_for() -> None:
-    test = AppTest.from_function(ask_about_a_tool).run()
-    assert [(box.label, box.value) for box in test.selectbox] == [
-        ("Several choices", "drop"),
-        ("Flagged by the tool", "keep"),
-    ]
-    test.selectbox[1].select("drop").run()
-    assert test.session_state["mapping"] == {"flagged": "drop"}
-
-
 def open_a_file() -> None:
     from dashboard import state
     from dashboard.components.importer import importer
@@ -161,66 +137,183 @@ def open_a_file() -> None:
     state.publish()
 
 
-def test_an_export_of_a_tool_and_a_choice_that_it_leaves_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    file = io.BytesIO(json.dumps(STUDIO).encode())
-    file.name, file.file_id = "export.json", "1"
-    monkeypatch.setattr("streamlit.file_uploader", lambda *_, **__: file)
-    test = AppTest.from_function(open_a_file, default_timeout=60).run()
-    assert "1 annotation with several choices would be left out" in test.warning[0].value
-    boxes = {box.label: box for box in test.selectbox}
-    boxes["Several choices"].select("keep").run()
-    assert "several choices" not in test.warning[0].value
-    boxes["Gold"].select("id").run()
-    assert "columns are fixed" in test.error[0].value
-    (undo,) = [button for button in test.button if button.label == "Undo the choices"]
-    undo.click().run()
-    assert "several choices would be left out" in test.warning[0].value
-    assert not test.exception
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bytes], AppTest]:
+    """``opened(name, content)`` is the page with that file."""
+
+    def run(name: str, content: bytes) -> AppTest:
+        file = io.BytesIO(content)
+        file.name, file.file_id = name, "1"
+        monkeypatch.setattr("streamlit.file_uploader", lambda *_, **__: file)
+        return AppTest.from_function(open_a_file, default_timeout=60).run()
+
+    return run
 
 
-def test_a_choice_of_column_is_not_undone_by_a_run_that_began_before_it() -> None:
-    test = AppTest.from_function(ask_for_columns).run()
-    test.selectbox[0].select("foo").run()
-    assert test.session_state["mapping"] == {"task": "foo"}
-    assert [box.value for box in test.selectbox] == ["foo", None, None, None, "keep"]
+def labelled(page: AppTest, kind: str, label: str) -> Any:
+    """The first control of a kind with that label."""
+    return next(element for element in page.get(kind) if plain(element.label) == label)
+
+
+def plain(label: str) -> str:
+    return re.sub(r"\\(.)", r"\1", label).replace("\u2060", "")
+
+
+def mapping(page: AppTest) -> dict[str, Any]:
+    (found,) = page.session_state["mapping"].values()
+    return found
+
+
+def words(page: AppTest) -> str:
+    return " ".join(element.value for element in (*page.markdown, *page.error, *page.caption))
+
+
+def test_a_finding_is_answered_by_its_own_control(opened: Callable[[str, bytes], AppTest]) -> None:
+    page = opened("export.json", json.dumps(STUDIO).encode())
+    assert "1 annotation with several choices would be left out" in words(page)
+    labelled(page, "button", "Make each combination a class").click().run()
+    assert mapping(page) == {"multi_select": "keep"}
+    assert "several choices would be left out" not in words(page)
+
+
+def test_a_choice_that_a_tool_leaves_no_room_for_is_undone(opened: Callable[[str, bytes], AppTest]) -> None:
+    page = opened("export.json", json.dumps(STUDIO).encode())
+    labelled(page, "selectbox", "Gold").select("id").run()
+    assert "columns are fixed" in page.error[0].value
+    labelled(page, "button", "Undo the choices").click().run()
+    assert not page.error and mapping(page) == {}
+    assert not page.exception
+
+
+def test_no_selector_vanishes_while_columns_are_chosen(opened: Callable[[str, bytes], AppTest]) -> None:
+    """Three columns of whole numbers under names that say nothing, the task chosen first."""
+    rows = "".join(f"{n},{w},{(n + w) % 3}\n" for n in range(20) for w in range(4))
+    page = opened("numbers.csv", f"q,p,r\n{rows}".encode())
+    for setting, column in (("Task", "q"), ("Worker", "p"), ("Label", "r")):
+        box = labelled(page, "multiselect" if setting == "Task" else "selectbox", setting)
+        box.select(column).run()
+        assert {box.label for box in page.selectbox} >= {"Worker", "Label", "Gold", "Delimiter", "Encoding", "Format"}
+        assert not page.exception
+    assert mapping(page) == {"task": "q", "worker": "p", "label": "r"}
+    assert {"20", "4", "80"} <= {metric.value for metric in page.metric}
+
+
+def test_columns_that_say_nothing_are_chosen_in_the_refusal(opened: Callable[[str, bytes], AppTest]) -> None:
+    page = opened("odd.csv", b"foo,who,says\n1,ann,cat\n2,bob,dog\n1,bob,cat\n")
+    assert len(page.error) == 1 and len(page.dataframe[0].value) == 3
+    labelled(page, "multiselect", "Task").select("foo").run()
+    labelled(page, "selectbox", "Worker").select("who").run()
+    labelled(page, "selectbox", "Label").select("says").run()
+    assert not page.error and "bob** says **1** is **cat" in words(page)
     # A value that the script sets replaces the browser's, also where the user has chosen meanwhile.
-    assert not any(box.proto.set_value for box in test.selectbox)
+    assert not labelled(page, "selectbox", "Worker").proto.set_value
 
 
-def ask_about_a_wide_table() -> None:
-    import streamlit as st
-
-    from dashboard.components.importer import ask_wide
-
-    ask_wide("wide.csv", st.session_state.setdefault("mapping", {}), ("task", "ann", "ben", "notes"))
+def test_a_task_of_two_columns_is_chosen(opened: Callable[[str, bytes], AppTest]) -> None:
+    page = opened("votes.csv", b"task,worker,label,doc\n1,ann,cat,a\n1,bob,dog,a\n1,ann,cat,b\n")
+    labelled(page, "multiselect", "Task").select("doc").run()
+    assert mapping(page) == {"task": ("task", "doc")}
 
 
-def test_the_workers_of_a_wide_table_are_chosen_and_what_minus_one_means() -> None:
-    test = AppTest.from_function(ask_about_a_wide_table).run()
-    test.multiselect[0].select("ann").select("notes").run()
-    test.selectbox[0].select_index(1).run()
-    mapping = test.session_state["mapping"]
-    assert mapping == {"workers": ("ann", "notes"), "missing": ()}
-    path = uploads.receive("wide.csv", io.BytesIO(b"task,ann,ben,notes\nt1,-1,1,-1\nt2,0,1,1\nt3,1,1,0\n"))
-    found = uploads.examine(path, tuple(sorted(mapping.items())))
-    assert not isinstance(found, tuple)
-    assert list(found.dataset(accept=True).worker_ids) == ["ann", "notes"]
-    assert (found.report.classes, found.report.n_annotations) == (("-1", "0", "1"), 6)
-    test.multiselect[0].unselect("ann").unselect("notes").run()
-    assert test.session_state["mapping"] == {"missing": ()}
+def test_the_workers_of_a_wide_table_are_all_seen_and_chosen(opened: Callable[[str, bytes], AppTest]) -> None:
+    names = [f"w{n}" for n in range(8)]
+    rows = "".join(f"t{n},{','.join('01'[(n * k) % 2] for k in range(8))}\n" for n in range(9))
+    page = opened("wide.csv", f"task,{','.join(names)}\n{rows}".encode())
+    assert labelled(page, "multiselect", "Worker columns (wide table)").value == names
+    labelled(page, "multiselect", "Worker columns (wide table)").unselect("w7").run()
+    assert mapping(page) == {"workers": tuple(names[:-1])}
 
 
-def test_many_numbers_are_asked_about_and_read_as_the_user_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    file = io.BytesIO(b"task,worker,rating\n" + b"".join(b"t%d,w%d,%d\n" % (i, i % 3, 3 * i) for i in range(30)))
-    file.name, file.file_id = "scores.csv", "1"
-    monkeypatch.setattr("streamlit.file_uploader", lambda *_, **__: file)
-    test = AppTest.from_function(open_a_file, default_timeout=60).run()
-    assert "different numbers from 0 to 87" in test.warning[0].value
-    assert test.radio[0].value is None
-    test.radio[0].set_value("classes").run()
-    assert "30" in {metric.value for metric in test.metric}
-    test.radio[0].set_value("ratings").run()
-    assert [box.label for box in test.number_input] == [
+def test_any_text_may_mean_that_there_is_no_label(opened: Callable[[str, bytes], AppTest]) -> None:
+    page = opened("votes.csv", b"task,worker,label\n1,ann,cat\n1,bob,99\n2,ann,dog\n2,bob,cat\n")
+    labelled(page, "multiselect", "Cells that mean “no label”").select("99").run()
+    assert mapping(page) == {"missing": ("99",)} and "2" in {metric.value for metric in page.metric}
+
+
+def test_everything_can_be_set_whatever_state_the_file_is_in(opened: Callable[[str, bytes], AppTest]) -> None:
+    for name, content in {"fine.csv": CSV, "odd.csv": b"a,b\n1,2\n", "cut.csv": b'a,b\n"1,2\n'}.items():
+        page = opened(name, content)
+        labels = {
+            e.label for kind in ("selectbox", "multiselect", "number_input", "text_input") for e in page.get(kind)
+        }
+        assert labels >= {
+            *("Task", "Worker", "Label", "Gold", "Time of the label", "Worker columns (wide table)", "Repeats"),
+            *("Cells that mean “no label”", "Question to read", "The first row holds the column names"),
+            *("Lines above the column names", "Rows below them that explain", "Rows are workers, columns are tasks"),
+            *("Fill empty cells from above", "Delimiter", "Encoding", "Sheet", "Format"),
+        }
+
+
+def test_an_encoding_is_chosen_by_how_names_read(opened: Callable[[str, bytes], AppTest]) -> None:
+    page = opened("votes.csv", "task,worker,label\n1,ann,кошка\n1,bob,собака\n2,ann,кошка\n".encode("cp1251"))
+    path = next(iter(page.session_state["mapping"]))
+    assert uploads.decoded(path)["cp1251"] == ("кошка", "собака")
+    labelled(page, "selectbox", "Encoding").select("cp1251").run()
+    assert mapping(page) == {"encoding": "cp1251"} and "**кошка**" in words(page)
+
+
+def test_many_numbers_are_asked_about_and_read_as_the_user_says(opened: Callable[[str, bytes], AppTest]) -> None:
+    page = opened(
+        "scores.csv", b"task,worker,rating\n" + b"".join(b"t%d,w%d,%d\n" % (i, i % 3, 3 * i) for i in range(30))
+    )
+    assert "different numbers from 0 to 87" in page.error[0].value
+    assert page.radio[0].value is None
+    page.radio[0].set_value("classes").run()
+    assert "30" in {metric.value for metric in page.metric}
+    page.radio[0].set_value("ratings").run()
+    assert [box.label for box in page.number_input][:2] == [
         "Lowest rating that can be given",
         "Highest rating that can be given",
     ]
+
+
+def ask_a_question() -> None:
+    from dataclasses import replace
+
+    import streamlit as st
+
+    from crowdcore.core.errors import Remedy
+    from crowdcore.data import Finding, examine
+    from dashboard.components.findings import findings
+    from dashboard.components.reading_form import Known
+
+    asked = Finding("doubt", "question", "Is it so", remedies=(Remedy("task", ["task", "doc"]), Remedy("turn", True)))
+    report = replace(examine(st.session_state["path"]).report, findings=(asked,))
+    mapping = st.session_state.setdefault("mapping", {"": {}})[""]
+    accepted = st.session_state.setdefault("accepted", set())
+    st.text(str(findings(report, Known("x"), mapping, accepted)))
+
+
+def test_a_question_is_answered_by_a_setting_or_by_consent(tmp_path: Path) -> None:
+    page = AppTest.from_function(ask_a_question)
+    page.session_state["path"] = tmp_path / "votes.csv"
+    (tmp_path / "votes.csv").write_bytes(CSV)
+    page.run()
+    assert [plain(b.label) for b in page.button][1:] == ["Rows are workers: turn the table", "It is right as it is"]
+    assert page.text[0].value == "False"
+    page.button[0].click().run()
+    assert mapping(page) == {"task": ("task", "doc")} and page.text[0].value == "False"
+    page.button[2].click().run()
+    assert page.text[0].value == "True"
+    page.button[2].click().run()
+    assert page.text[0].value == "False"
+
+
+@pytest.mark.parametrize(
+    ("choice", "label"),
+    [
+        ({"task": ["doc_id", "sent_id"]}, "Read the task from “doc_id” + “sent_id”"),
+        ({"task": "q", "worker": "p"}, "Read the task from “q”, Read the worker from “p”"),
+        ({"header": False}, "The first row is data"),
+        ({"missing": ["NA", "."]}, "“NA”, “.” means “no label”"),
+        ({"missing": []}, "No cell means “no label”"),
+        ({"repeats": "last"}, "Keep the last"),
+        ({"kind": "ratings"}, "They are ratings"),
+        ({"delimiter": ";"}, "Delimiter: Semicolon"),
+        ({"skip": 2}, "Skip 2 lines above the column names"),
+        ({"merge_classes": {"1": ["1.0"]}}, "Merge them"),
+        ({"low": 1}, "low: “1”"),
+    ],
+)
+def test_a_choice_as_a_button(choice: dict[str, Any], label: str) -> None:
+    assert button_of(choice) == label

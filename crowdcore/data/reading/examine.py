@@ -215,6 +215,18 @@ def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] |
     return raw if adjust is None else adjust(raw)
 
 
+def first_rows(path: str | Path, **mapping: Any) -> pd.DataFrame:
+    """The first five rows of a file, cut into columns, before any column has a role; ``mapping`` as for `examine`.
+
+    Raises:
+        DataError: no table, or a damaged one.
+    """
+    settings = ReadSettings(**mapping)
+    table = open_source(path, settings).need_table()
+    head = table.head.slice(0, 5).rename_columns(table.columns)
+    return pd.DataFrame({name: map(str, head[name].to_pylist()) for name in dict.fromkeys(table.columns)})
+
+
 @dataclass(frozen=True)
 class RatingValues:
     """The labels that a file of ratings holds, before their range or the order of their words is known.

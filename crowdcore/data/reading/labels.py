@@ -146,7 +146,7 @@ class Classes:
                 numbers.setdefault(float(name), []).append(name)
         for same in (same for same in numbers.values() if len(same) > 1):
             sentence = f"The classes {' and '.join(map(repr, same))} are the same number"
-            remedies = (Remedy("merge_classes", when="they are one class"),)
+            remedies = (Remedy("merge_classes", {same[0]: same[1:]}, when="they are one class"),)
             findings.append(
                 Finding("same-number", "warning", sentence, len(same), examples=tuple(same), remedies=remedies)
             )
