@@ -49,9 +49,7 @@ def test_a_file_with_faults_says_what_would_be_lost(page: Page) -> None:
     frame = pd.read_csv(pd.io.common.BytesIO(crowd_csv())).astype(object)
     frame.loc[4, "label"] = None
     offer(page, "faults.csv", frame.to_csv(index=False).encode())
-    warning = main(page).get_by_test_id("stAlert")
-    expect(warning).to_contain_text("would leave out or merge")
-    expect(warning).to_contain_text("row 5")
+    expect(main(page).get_by_text("1 row without a label would be left out (column 'label'; row 5).")).to_be_visible()
     main(page).get_by_role("button", name="Accept 1 change and open").click()
     expect(page).to_have_url(re.compile("/overview\\?dataset=faults-[0-9a-f]{10}"))
     settled(page)
@@ -61,7 +59,7 @@ def test_a_file_with_faults_says_what_would_be_lost(page: Page) -> None:
 
 def test_columns_that_say_nothing_are_asked_for(page: Page) -> None:
     offer(page, "odd.csv", crowd_csv(task="foo", worker="who", label="says"))
-    expect(main(page).get_by_text("No column is recognised as the")).to_be_visible()
+    expect(main(page).get_by_text("No column was recognised as the")).to_be_visible()
     for role, column in (("Task", "foo"), ("Worker", "who"), ("Label", "says")):
         choose(page, role, column)
     main(page).get_by_role("button", name="Open it").click()

@@ -35,7 +35,7 @@ def test_spans_of_prodigy_are_read_and_scored(page: Page) -> None:
     ]  # fmt: skip
     offer(page, "cities.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Tokens")).to_contain_text("13")
-    warning = main(page).get_by_test_id("stAlert")
+    warning = main(page).locator("[class*=st-key-finding-change]")
     expect(warning).to_contain_text("1 span cutting a token would be left out: ben: PER at 9…11, 'ob', is a part of")
     expect(warning).to_contain_text("'Bob' at 8…11 (row 3)")
     main(page).get_by_role("button", name="Accept 1 change and open").click()
@@ -92,7 +92,8 @@ def test_ratings_outside_the_range_are_told_and_then_done(page: Page) -> None:
         field.fill(value)
         field.press("Enter")
         settled(page)
-    expect(main(page).get_by_test_id("stAlert")).to_contain_text("1 rating outside 1…5 would be left out: '11'")
+    change = main(page).locator("[class*=st-key-finding-change]")
+    expect(change).to_contain_text("1 rating outside 1…5 would be left out: '11'")
     main(page).get_by_role("button", name=re.compile("Accept [0-9] changes? and open")).click()
     expect(page).to_have_url(re.compile("/ratings\\?dataset=stars-[0-9a-f]{10}"))
     settled(page)
