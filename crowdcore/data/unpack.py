@@ -41,7 +41,7 @@ def unpack_zip(archive: Path, target: Path) -> None:
     """
     try:
         _refuse_long_list(archive)
-        with zipfile.ZipFile(archive) as source, replacing(target, draft=f"{target.name}.part") as partial:
+        with zipfile.ZipFile(archive) as source, replacing(target) as partial:
             _unpack(source, partial, archive)
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
         what = "This archive uses one name for a file and a folder"

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
+import hashlib
 import re
+import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from crowdcore.core.errors import SettingError
-from crowdcore.core.files import read_json, workspace
+from crowdcore.core.files import read_json, replacing, workspace, write_json
 
 NOTE = "upload.json"
 """File of an upload, and of a dataset that came of one, with its name, its owner and how it was read."""
+_CONTENT, _UNPACKED = "content", "unpacked"  # folders beside the note of an upload: the file, and what a ZIP holds
+_NAME, _SUFFIX = 100, 16  # bytes of a stored file's name, and letters of its ending
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -123,13 +130,100 @@ def find_upload(name: str) -> Path | None:
     return called[0] if called else None
 
 
+def store_upload(name: str, content: BinaryIO, owner: str = "") -> Path:
+    """Keep a file that someone brought along, in a folder of its own for each owner, name and content.
+
+    The folder appears when it is complete, so that readers and other writers of the same file never see a part of it.
+
+    Args:
+        name: what the file was called.
+        content: its bytes.
+        owner: whose it is; "" where nobody signs in.
+
+    Returns:
+        The stored file, called much like the original.
+    """
+    name = name.replace("\\", "/").rsplit("/", 1)[-1].encode(errors="replace").decode()
+    digest = hashlib.blake2b(f"{owner}\0{name}\0".encode(errors="replace"), digest_size=10)
+    content.seek(0)
+    while chunk := content.read(_CHUNK):
+        digest.update(chunk)
+    home = workspace() / "uploads" / digest.hexdigest()
+    stored = _stored_name(name)
+    note = {"name": name, "stored": stored, "size": content.tell(), "owner": owner}
+    if stored_file(home.name) is None:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        content.seek(0)
+        with _first_to(home) as draft:
+            file = draft / _CONTENT / stored
+            file.parent.mkdir(parents=True)
+            with file.open("wb") as out:
+                shutil.copyfileobj(content, out, _CHUNK)
+            write_json(draft / NOTE, note | {"when": now()})
+    else:
+        write_json(home / NOTE, {**note_of(home), "when": now()})
+    return home / _CONTENT / stored
+
+
+def now() -> str:
+    """The time as notes write it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _stored_name(name: str) -> str:
+    """Letters, digits and few other characters of a name, short enough for every file system; its ending stays."""
+    plain = re.sub(r"[^\w. -]", "_", name).strip(". ") or "upload"
+    suffix = "".join(Path(plain).suffixes[-2:])
+    suffix = suffix if len(suffix) <= _SUFFIX else Path(plain).suffix[:_SUFFIX]
+    return plain.removesuffix(suffix).encode()[:_NAME].decode(errors="ignore").strip() + suffix
+
+
+@contextlib.contextmanager
+def _first_to(folder: Path) -> Iterator[Path]:
+    """A name to make a folder under; it becomes ``folder``, unless somebody else has made the same one meanwhile."""
+    try:
+        with replacing(folder, overwrite=folder.exists()) as draft:
+            yield draft
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or not folder.is_dir():
+            raise
+
+
+def unpacked_folder(archive: Path) -> Path:
+    """The folder that a stored ZIP was unpacked to, as a whole, in a process of bounded memory and time.
+
+    Raises:
+        DataError: a damaged archive, or one that unpacks to too much.
+    """
+    from crowdcore.core.confined import run_confined  # not for those that only look for uploads
+    from crowdcore.data.unpack import unpack_zip
+
+    home = workspace() / "uploads" / digest_of(str(archive))
+    target = home / _UNPACKED / archive.stem
+    if not target.is_dir():
+        with _first_to(target.parent) as draft:
+            draft.mkdir()
+            run_confined(unpack_zip, archive, draft / target.name)
+    return target
+
+
+def make_dataset(name: str, fill: Callable[[Path], object]) -> None:
+    """Make the dataset of an upload with ``fill``, which writes a folder with its note; it appears as a whole."""
+    folder = workspace() / "datasets" / name
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _first_to(folder) as draft:
+            fill(draft)
+
+
 def stored_file(digest: str) -> Path | None:
-    """A stored file by its digest."""
+    """A stored file by its digest; uploads of earlier versions lie beside their note."""
     home = workspace() / "uploads" / digest
-    if not re.fullmatch("[0-9a-f]{20}", digest):
+    stored = Path(str(note_of(home).get("stored", ""))).name
+    if not re.fullmatch("[0-9a-f]{20}", digest) or not stored:
         return None
-    file = home / Path(str(note_of(home).get("stored", ""))).name
-    return file if file.is_file() else None
+    files = (home / _CONTENT / stored, home / stored)
+    return next((file for file in files if file.is_file() and file != home / NOTE), None)
 
 
 def digest_of(path: str) -> str:
@@ -149,8 +243,7 @@ def delete_upload(upload: Upload) -> None:
 
 def _discard(folder: Path) -> None:
     """Remove a folder so that no half of it is ever seen."""
-    gone = folder.with_name(f".{folder.name}.deleted")
-    shutil.rmtree(gone, ignore_errors=True)
-    if folder.is_dir():
+    gone = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.deleted")
+    with contextlib.suppress(FileNotFoundError):  # somebody else was faster
         folder.rename(gone)
-        shutil.rmtree(gone)
+    shutil.rmtree(gone, ignore_errors=True)

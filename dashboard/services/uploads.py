@@ -7,9 +7,7 @@ import functools
 import hashlib
 import json
 import re
-import shutil
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
 from types import FunctionType
@@ -19,12 +17,12 @@ import streamlit as st
 
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError, DataError, SettingError
-from crowdcore.core.files import replacing, workspace, write_json
+from crowdcore.core.files import workspace, write_json
 from crowdcore.data import uploads as kept
 from crowdcore.data.readers.folder import is_dataset_folder
-from crowdcore.data.unpack import is_archive, unpack_zip
+from crowdcore.data.unpack import is_archive
 from crowdcore.data.uploads import NOTE, Upload, digest_of, note_of, stored_file, upload_folder
-from dashboard.services.opening import datasets_folder, fitting
+from dashboard.services.opening import fitting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,11 +51,6 @@ def free_title(wanted: str) -> str:
     return next(candidate for candidate in titles if candidate not in taken)
 
 
-def note_file(home: Path, file: Path, name: str) -> None:
-    """Note what a stored file is called."""
-    write_json(home / NOTE, {"name": name, "stored": file.name, "size": file.stat().st_size, **_now()})
-
-
 def note_dataset(folder: Path, name: str, file: str, mapping: Mapping[str, Any], notes: tuple[str, ...]) -> None:
     """Note what a dataset came from, how it was read, and what was noticed then."""
     size = note_of(workspace() / "uploads" / file).get("size", 0) if file else 0
@@ -66,7 +59,7 @@ def note_dataset(folder: Path, name: str, file: str, mapping: Mapping[str, Any],
 
 
 def _now() -> dict[str, str]:
-    return {"when": datetime.now(UTC).isoformat(timespec="seconds"), "owner": owner()}
+    return {"when": kept.now(), "owner": owner()}
 
 
 def rename_upload(upload: Upload, name: str) -> None:
@@ -102,7 +95,7 @@ _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
 def receive(name: str, content: BinaryIO) -> str:
-    """Store an uploaded file under its content's digest; a ZIP is unpacked.
+    """Store an uploaded file; a ZIP is unpacked.
 
     Returns:
         The path of the file or folder to examine.
@@ -110,19 +103,7 @@ def receive(name: str, content: BinaryIO) -> str:
     Raises:
         CrowdError: a damaged archive, or one that unpacks to too much.
     """
-    digest = hashlib.blake2b(digest_size=10)
-    content.seek(0)
-    while chunk := content.read(_CHUNK):
-        digest.update(chunk)
-    home = workspace() / "uploads" / digest.hexdigest()
-    file = home / (re.sub(r"[^\w. -]", "_", Path(name).name).strip(". ") or "upload")
-    if not file.exists():
-        home.mkdir(parents=True, exist_ok=True)
-        content.seek(0)
-        with replacing(file, draft=f"{file.name}.part") as draft, draft.open("wb") as out:
-            shutil.copyfileobj(content, out, _CHUNK)
-    note_file(home, file, Path(name).name)
-    return _to_read(file)
+    return _to_read(kept.store_upload(name, content, owner()))
 
 
 def receive_again(digest: str) -> str:
@@ -143,9 +124,7 @@ def _to_read(file: Path) -> str:
 
 def _unpacked(archive: Path) -> Path:
     """The folder that a ZIP holds (its only folder if it holds nothing else), or the only table beside images there."""
-    target = archive.parent / ".unpacked" / archive.stem
-    if not target.exists():
-        run_confined(unpack_zip, archive, target)
+    target = kept.unpacked_folder(archive)
     inside = [child for child in target.iterdir() if child.name != "__MACOSX"]
     folder = inside[0] if len(inside) == 1 and inside[0].is_dir() else target
     tables = [] if is_dataset_folder(folder) else [c for c in folder.iterdir() if c.suffix.lower() in _TABLES]
@@ -266,8 +245,10 @@ def accept(examined: Import, path: str = "", mapping: Mapped = ()) -> str:
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "upload"
     said = json.dumps([dataset.fingerprint, digest_of(path), mapping])
     name = f"{slug}-{hashlib.blake2b(said.encode(), digest_size=5).hexdigest()}"
-    folder = datasets_folder() / name
-    if not folder.exists():
+
+    def fill(folder: Path) -> None:
         write_folder(dataset, folder)
         note_dataset(folder, free_title(title), digest_of(path), dict(mapping), dataset.notes)
+
+    kept.make_dataset(name, fill)
     return name

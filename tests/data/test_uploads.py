@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.files import write_json
 from crowdcore.data.uploads import (
     NOTE,
@@ -15,9 +17,13 @@ from crowdcore.data.uploads import (
     digest_of,
     find_upload,
     list_uploads,
+    make_dataset,
     note_of,
+    store_upload,
     stored_file,
+    unpacked_folder,
 )
+from testkit.bombs import zipped
 
 DIGEST = "0123456789abcdef0123"
 
@@ -78,3 +84,75 @@ def test_a_stored_file_stays_as_long_as_a_dataset_came_from_it(home: Path) -> No
         delete_upload(upload)
         assert file.exists() is left and not (home / "datasets" / upload.dataset).exists()
     assert [path.name for path in home.glob("*/*")] == ["pets-1"]
+
+
+CSV = b"task,worker,label\nt1,ann,cat\nt1,bob,dog\nt2,ann,cat\n"
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace without anything."""
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path))
+    return tmp_path
+
+
+def test_a_file_may_be_called_as_the_note_is(empty: Path) -> None:
+    file = store_upload(NOTE, io.BytesIO(CSV))
+    assert file.read_bytes() == CSV and stored_file(digest_of(str(file))) == file
+    assert [upload.name for upload in list_uploads()] == [NOTE]
+
+
+def test_the_same_bytes_of_two_people_are_two_uploads(empty: Path) -> None:
+    mine, theirs = (store_upload(name, io.BytesIO(CSV), name[:3]) for name in ("ann.csv", "ben.txt"))
+    assert [(one.name, one.file) for one in list_uploads("ann")] == [("ann.csv", digest_of(str(mine)))]
+    delete_upload(*list_uploads("ben"))
+    assert not theirs.exists() and mine.read_bytes() == CSV
+    assert store_upload("ann.csv", io.BytesIO(CSV), "ann") == mine and len(list_uploads("ann")) == 1
+
+
+@pytest.mark.parametrize("name", ["é" * 124 + ".csv", "x" * 250, "." * 9, "", "..\\a\udc80\n.csv", "a." + "b" * 200])
+def test_a_name_of_any_length_is_stored(empty: Path, name: str) -> None:
+    file = store_upload(name, io.BytesIO(CSV))
+    assert file.read_bytes() == CSV and len(file.name.encode()) < 130
+    assert file.suffix == ".csv" or not name.endswith(".csv")
+    assert stored_file(digest_of(str(file))) == file and len(list_uploads()) == 1
+
+
+def test_an_archive_from_several_windows_at_once_is_whole_for_each(empty: Path) -> None:
+    packed = zipped({f"{k:03d}.csv": CSV * 50 for k in range(300)})
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: unpacked_folder(store_upload("a.zip", io.BytesIO(packed))), range(4)))
+    assert len({*found}) == 1
+    assert len(list(found[0].iterdir())) == 300 and all(file.read_bytes() == CSV * 50 for file in found[0].iterdir())
+    (home,) = (empty / "uploads").iterdir()
+    assert sorted(path.name for path in home.iterdir()) == ["content", "unpacked", NOTE]
+
+
+def test_an_archive_that_is_refused_leaves_nothing(empty: Path) -> None:
+    with pytest.raises(DataError, match="damaged"):
+        unpacked_folder(store_upload("a.zip", io.BytesIO(zipped({"a": CSV * 99})[:-30])))
+    (home,) = (empty / "uploads").iterdir()
+    assert sorted(path.name for path in home.iterdir()) == ["content", NOTE]
+
+
+def test_an_archive_of_an_earlier_version_is_unpacked_anew(empty: Path) -> None:
+    """It lay beside its note, and what it was unpacked to may be incomplete."""
+    home = empty / "uploads" / DIGEST
+    (home / ".unpacked" / "a").mkdir(parents=True)
+    (home / "a.zip").write_bytes(zipped({"a/votes.csv": CSV}))
+    write_json(home / NOTE, {"name": "a.zip", "stored": "a.zip", "size": 9, "when": "2026-01-01T10:00", "owner": ""})
+    file = stored_file(DIGEST)
+    assert file is not None and (unpacked_folder(file) / "a" / "votes.csv").read_bytes() == CSV
+    assert [upload.name for upload in list_uploads()] == ["a.zip"]
+
+
+def test_a_dataset_appears_with_its_note_or_not_at_all(empty: Path) -> None:
+    def fail(folder: Path) -> None:
+        folder.mkdir()
+        raise SettingError("name", "be", "so")
+
+    with pytest.raises(SettingError):
+        make_dataset("votes-1", fail)
+    assert list((empty / "datasets").iterdir()) == []
+    make_dataset("votes-1", lambda folder: write_json(folder / NOTE, {"name": "votes"}))
+    assert find_upload("votes") == empty / "datasets" / "votes-1"
