@@ -48,6 +48,7 @@ _SIGNATURES = {
     "long": Signature(0.6, "table"),
     "mt-bench": Signature(0.9, "table", ("question_id model judge judgment score",)),
     "mturk": Signature(0.95, "table", ("HITId WorkerId",)),
+    "pairs": Signature(0.5, "table"),
     "prodigy": Signature(0.8, "json json-lines", ("answer _annotator_id", "answer _session_id")),
     "sagemaker": Signature(
         0.9,
@@ -56,6 +57,7 @@ _SIGNATURES = {
     ),
     "toloka": Signature(0.95, "table", ("ASSIGNMENT:assignment_id ASSIGNMENT:worker_id",)),
     "triples": Signature(0.5, "table"),
+    "turned": Signature(0.5, "table"),
     "wide": Signature(0.4, "table"),
 }
 
@@ -70,6 +72,8 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
     """
     if settings.format is not None:
         return readers.find(settings.format)()
+    if settings.turn and source.table is not None:
+        return readers["turned"]()
     if settings.workers is not None and source.table is not None and not (settings.worker or settings.label):
         return readers["wide"]()
     most = {name: _SIGNATURES.get(name, _ANY).sureness for name in readers if _may_fit(name, source)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,7 +17,7 @@ from crowdcore.data.columns import ALIASES, RATING_ALIASES, alias_findings, plai
 from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.lookups import counted
-from crowdcore.data.readers._worker_columns import find_workers, label_columns
+from crowdcore.data.readers._worker_columns import alike, find_workers, label_columns, share_labels
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
@@ -39,9 +38,14 @@ class WideTable(Reader):
         if source.table is None or settings.worker or settings.label:
             return 0.0
         columns = source.table.columns
-        if any(plain(c) in (*ALIASES["worker"], *ALIASES["label"]) for c in columns):
-            return 0.0
         found = find_workers(source.table, settings)
+        named = {c for c in columns if plain(c) in (*ALIASES["worker"], *ALIASES["label"])} - {*found.roles.values()}
+        if (
+            named
+            and settings.turn is None
+            and not (named <= {*found.aside} and len(found.workers) > 1 and alike(found.workers))
+        ):
+            return 0.0
         roles, workers = found.roles, found.workers
         if not workers or (len(workers) == 1 and ("task" not in roles or plain(workers[0]) in RATING_ALIASES)):
             return 0.0
@@ -53,7 +57,7 @@ class WideTable(Reader):
             return 0.0  # may as well be task, worker and label under names nobody knows
         given = [column for column in filled if column]
         rated = settings.kind == "ratings" and all(_are_ratings(c, settings.levels or ()) for c in given)
-        return 0.4 if rated or _share_labels(given) else 0.0
+        return 0.4 if rated or share_labels(given) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the filled cells, piece by piece."""
@@ -92,6 +96,7 @@ class WideTable(Reader):
         part = {role: encoder.finish() for role, encoder in about.items()}
         ids = part.get("task") or Codes(strings(str(i + 1) for i in range(n)), np.arange(n, dtype=np.int32))
         counts = counted(worker, len(workers))
+        told = [*told, *_orientation(n, len(workers), settings)]
         findings = alias_findings({r: c for r, c in roles.items() if r in part}, (), settings)
         return Raw(
             self.name,
@@ -117,6 +122,20 @@ class WideTable(Reader):
 def _empty_cells(n: int, cells: int) -> list[Finding]:
     sentence = f"{n:,} of {plural(cells, 'cell')} hold no label"
     return [Finding("empty-cells", "note", sentence, n, left_out=n)] if n else []
+
+
+def _orientation(n: int, n_workers: int, settings: ReadSettings) -> list[Finding]:
+    """What to say where more workers than tasks were read."""
+    if n_workers <= n or n_workers < 5 or settings.turn is not None or settings.workers is not None:
+        return []
+    sentence = (
+        f"{plural(n, 'row')} became tasks and {plural(n_workers, 'column')} became workers: there are more of those"
+    )
+    remedies = (
+        Remedy("turn", True, when="rows are workers and columns are tasks"),
+        Remedy("turn", False, when="columns are workers"),
+    )
+    return [Finding("orientation", "warning", sentence, n_workers, remedies=remedies)]
 
 
 def _without_minus_one(label: Codes, cells: int, settings: ReadSettings) -> tuple[IntArray | None, list[Finding]]:
@@ -166,16 +185,6 @@ def _are_ratings(cells: list[str], levels: tuple[str, ...]) -> bool:
     """Whether at least half of a column's cells are numbers or words that stand for some."""
     numbers = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").notna()
     return 2 * int((numbers | pd.Series(cells).isin(levels)).sum()) >= len(cells)
-
-
-def _share_labels(columns: list[list[str]]) -> bool:
-    """Whether cells look like labels of one list: few, and numbers or common to columns (to cells of a single one)."""
-    spread = Counter(word for column in columns for word in (column if len(columns) == 1 else set(column)))
-    n = sum(map(len, columns))
-    if not n or len(spread) > max(20, n // 10):
-        return False
-    common = sum(any(spread[word] > 1 for word in column) for column in columns)
-    return 2 * common >= len(columns) or all(re.fullmatch(r"-?[0-9]+(\.0*)?", word) for word in spread)
 
 
 def _is_missing(value: object) -> bool:
