@@ -158,34 +158,17 @@ def embed(
     Texts that are empty, and images that cannot be used, are named; --accept leaves their tasks out. With tfidf the
     folder also holds text_features.npz, which makes the same features from new texts.
     """
-    from crowdcore.data.writers import write_folder
     from crowdcore.learning import embedding
 
-    ds = opt.open_crowd(dataset, read, accept)
-    if target is None:
-        kind = kind if kind != "auto" else "given" if given else embedding.usual_kind(ds)
-        kinds = embedding.kinds_of(ds)
-        seconds = embedding.estimate_seconds(
-            ds, kind, given=given, model=model, side=side, allow_urls=allow_urls, device=device
-        )
-        facts = {"dataset": ds.name, "tasks": ds.n_tasks, "kind": kind, "kinds": kinds, "seconds": seconds}
-        how_long = "" if seconds is None else f", about {max(1, round(seconds)):,} s"
-        print_json(facts) if json else print(f"{ds.name}: {embedding.KINDS[kind]}, {ds.n_tasks} tasks{how_long}")
-        return
-    found = embedding.embed(
-        ds, kind, given=given, model=model, side=side, accept=accept, allow_urls=allow_urls, device=device
-    )
-    made = found.dataset
-    write_folder(made, target)
-    if found.texts is not None:
-        found.texts.save(target / "text_features.npz")
-    facts = {"dataset": made.name, "written": str(target), "tasks": made.n_tasks, "kind": found.kind}
-    notes = made.notes[len(ds.notes) :]  # on tasks that were left out
+    settings = {"given": given, "model": model, "side": side, "allow_urls": allow_urls, "device": device}
+    facts = embedding.prepare(opt.open_crowd(dataset, read, accept), target, kind, accept, **settings)
     if json:
-        print_json(facts | {"notes": notes})
+        print_json(facts)
         return
-    print(f"{made.name}: {embedding.KINDS[found.kind]}, {made.n_tasks} tasks -> {target}")
-    for note in notes:
+    seconds = facts.get("seconds")
+    end = f" -> {target}" if target else "" if seconds is None else f", about {max(1, round(seconds)):,} s"
+    print(f"{facts['dataset']}: {embedding.KINDS[facts['kind']]}, {facts['tasks']} tasks{end}")
+    for note in facts.get("notes", ()):
         print(note)
 
 

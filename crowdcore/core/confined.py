@@ -13,6 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from crowdcore.core.errors import CrowdError, SettingError
@@ -27,6 +28,7 @@ _SHARE, _SECONDS = 4, 300.0
 _AT_ONCE = 2  # calls; others wait, so that together they leave half of the memory
 _GRACE = 10.0  # seconds after which a child that its own alarm has not ended is killed
 _IDLE = 120.0  # seconds after which the server ends
+_DAY = 86_400.0
 _LOADED = ("pyarrow.csv", "pyarrow.json", "pyarrow.pandas_compat", "pyarrow.parquet", "crowdcore.data.catalogue")
 _slots = threading.BoundedSemaphore(_AT_ONCE)
 
@@ -77,6 +79,22 @@ def run_confined(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) ->
         limit = f"the limit of {seconds:g} s" if late else f"the limit of {memory:.1f} GiB of memory"
         raise ConfinedError(f"Reading this exceeded {limit}. The file is too large or malformed.")
     raise value
+
+
+def run_in_child(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """`run_confined` without bounds, for work of our own that takes much memory or loads large packages.
+
+    Raises:
+        CrowdError: the child ended abruptly.
+    """
+    with server.fork(partial(work, **named), *arguments) as child:
+        try:
+            returned, value = child.answer(_DAY)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            returned, value = False, None
+    if returned:
+        return value  # type: ignore[no-any-return]
+    raise value or CrowdError("The process that did this ended abruptly, probably for want of memory.")
 
 
 def _bounded(

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.confined import ConfinedError, run_confined
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.core.files import cache_folder, replacing
 from crowdcore.core.types import AnyArray
 from crowdcore.data.dataset import CrowdDataset, Media
@@ -40,12 +40,6 @@ _BYTES = 100 << 20  # of a file
 _AT_ONCE = 256  # files for one child process
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA")  # whose colours are plain
 _NAMED, _FEW = 50, 3  # faults that a sentence names; where no task is left
-_UNUSABLE, _NEXT = "cannot be used for want of a usable", " · "
-LEAVE_OUT = (
-    "Correct them, or pass --accept (in Python accept=True) to leave these tasks out (`crowdcore embed` writes a "
-    "dataset without them)."
-)
-"""What helps where images or texts cannot be used."""
 ADDRESSES = (
     "URLs are not downloaded automatically: put the image files beside the table, or download them with `crowdcore "
     "embed DATASET FOLDER --allow-urls` (allow_urls=True)."
@@ -111,6 +105,21 @@ def read_images(
     return replace(dataset, media=replace(dataset.media or Media(), images=rows), notes=(*dataset.notes, *note))
 
 
+class UnusableError(DataError):
+    """Tasks whose image or text cannot be used.
+
+    Args:
+        what: how many, one sentence without its full stop.
+        faults: what is wrong with the first of them, and how many more there are.
+        advice: what helps.
+        remedies: what to set.
+    """
+
+    def __init__(self, what: str, faults: Sequence[str], advice: str, remedies: Sequence[Remedy] = ()) -> None:
+        self.what, self.faults, self.advice = what, tuple(faults), advice
+        super().__init__(f"{what} ({' · '.join(faults)})", advice, remedies=remedies)
+
+
 def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str, remedy: str = "") -> tuple[str, ...]:
     """What is left out, as a note (none: nothing is).
 
@@ -122,26 +131,22 @@ def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str,
         remedy: what helps besides.
 
     Raises:
-        DataError: tasks would be left out, and that was not accepted; or all would.
+        UnusableError: tasks would be left out, and that was not accepted; or all would.
     """
     if not faulty:
         return ()
     none_left = len(faulty) == n_tasks
     named = list(faulty.items())[: _FEW if none_left else _NAMED]
-    listed = _NEXT.join(reason if reason.startswith(task) else f"{task!r}: {reason}" for task, reason in named)
-    more = f"{_NEXT}and {len(faulty) - len(named):,} more" if len(faulty) > len(named) else ""
-    what = f"{len(faulty):,} of {plural(n_tasks, 'task')} {_UNUSABLE} {noun} ({listed}{more})"
+    faults = [reason if reason.startswith(task) else f"{task!r}: {reason}" for task, reason in named]
+    if len(faulty) > len(named):
+        faults.append(f"and {len(faulty) - len(named):,} more")
+    what = f"{len(faulty):,} of {plural(n_tasks, 'task')} cannot be used for want of a usable {noun}"
     if none_left:
-        raise DataError(what, f"No task is left. {remedy}".rstrip())
+        raise UnusableError(what, faults, f"No task is left. {remedy}".rstrip())
     if not accept:
-        raise DataError(what, f"{remedy} {LEAVE_OUT}".lstrip())
-    return (f"Left out: {what}.",)
-
-
-def faults_of(refusal: str) -> tuple[str, list[str], str] | None:
-    """The parts of what `refuse_unless` says: its sentence, its faults, its remedy; None for another refusal."""
-    found = re.fullmatch(rf"(.+? {_UNUSABLE} \w+) \((.+)\)\. (.*)", refusal)
-    return found and (found[1], found[2].split(_NEXT), found[3])
+        leave_out = Remedy.accept("leave these tasks out", when="they cannot be corrected")
+        raise UnusableError(what, faults, remedy, [leave_out])
+    return (f"Left out: {what} ({' · '.join(faults)}).",)
 
 
 def image_faults(dataset: Labelled, seconds: float = 10.0) -> tuple[dict[str, str], int]:

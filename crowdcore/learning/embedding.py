@@ -21,10 +21,13 @@ import numpy as np
 from crowdcore.core.errors import CrowdError, DataError, SettingError, need_extra
 from crowdcore.core.files import cache_folder
 from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.data.catalogue import open_labels
 from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.kinds import need_classes
 from crowdcore.data.media import given_texts, image_names, read_images, usable_texts
 from crowdcore.data.rows import Rows, open_array
 from crowdcore.data.splitting import take_tasks
+from crowdcore.data.writers import write_folder
 from crowdcore.learning.training.inputs import refuse_not_finite
 
 if TYPE_CHECKING:
@@ -270,6 +273,41 @@ def embed(
         media = dataset.media if stored is not None else replace(dataset.media or Media(), images=None)
         dataset = replace(seen, media=media)
     return Embedded(dataset, kind)
+
+
+def prepare(
+    source: CrowdDataset | str, folder: Path | None = None, kind: str = "auto", accept: bool = False, **settings: Any
+) -> dict[str, Any]:
+    """Write a dataset with features to a folder; without one, report what would be computed.
+
+    With TF-IDF the folder also holds ``text_features.npz``, which makes the same features from new texts.
+
+    Args:
+        source: the dataset, or its name or path.
+        folder: where to.
+        kind: see `embed`, as for the other arguments.
+        accept: see `embed`.
+        settings: others of `embed`.
+
+    Returns:
+        ``dataset``, ``tasks``, ``kind``; ``kinds`` that are possible and ``seconds`` that it takes, or the place
+        ``written`` and ``notes`` on tasks that were left out.
+
+    Raises:
+        DataError, SettingError, CrowdError: see `embed`.
+    """
+    dataset = need_classes(open_labels(source, accept=accept)) if isinstance(source, str) else source
+    if folder is None:
+        kind = kind if kind != "auto" else "given" if settings.get("given") else usual_kind(dataset)
+        about = {"dataset": dataset.name, "tasks": dataset.n_tasks, "kind": kind, "kinds": kinds_of(dataset)}
+        return {**about, "seconds": estimate_seconds(dataset, kind, **settings)}
+    done = embed(dataset, kind, accept=accept, **settings)
+    made = done.dataset
+    write_folder(made, folder)
+    if done.texts is not None:
+        done.texts.save(folder / "text_features.npz")
+    about = {"dataset": made.name, "written": str(folder), "tasks": made.n_tasks, "kind": done.kind}
+    return {**about, "notes": made.notes[len(dataset.notes) :]}
 
 
 def estimate_seconds(dataset: CrowdDataset, kind: str, **settings: Any) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from crowdcore.core.errors import CrowdError
-from crowdcore.data.media import LEAVE_OUT, faults_of
+from crowdcore.data.media import UnusableError
 from crowdcore.learning.embedding import sentence_models
 from dashboard import state
 from dashboard.components.guard import without_server_paths
@@ -25,7 +25,7 @@ def embedding_form(noun: str) -> None:
     model = models[0] if models else ""
     if len(models) > 1:
         model = st.selectbox("Model", models, key=f"embed-model-{dataset}")
-    refused = st.session_state.get("embed-refused", ("", ""))
+    refused = st.session_state.get("embed-refused", ("", "", False))
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(f"Prepare {noun}", type="primary", icon=":material/build:"):
             _make(dataset, kind, False, model)
@@ -33,10 +33,8 @@ def embedding_form(noun: str) -> None:
         about = "" if seconds is None else f"About **{duration(seconds)}**. "
         st.caption(f"{about}{embedding.KIND_TITLES[kind]}.", width="stretch")
     if refused[0] == dataset:
-        said = refused[1].removesuffix(LEAVE_OUT)
-        parts = faults_of(said)
-        st.error(listed(*parts) if parts else as_text(said), icon=":material/broken_image:")
-        if LEAVE_OUT in refused[1] and st.button("Leave these tasks out and go on", icon=":material/content_cut:"):
+        st.error(refused[1], icon=":material/broken_image:")
+        if refused[2] and st.button("Leave these tasks out and go on", icon=":material/content_cut:"):
             _make(dataset, kind, True, model)
 
 
@@ -44,8 +42,11 @@ def _make(dataset: str, kind: str, accept: bool, model: str) -> None:
     try:
         with st.spinner("Preparing …"):
             opened = embedding.embed(dataset, kind, accept, model)
+    except UnusableError as refusal:
+        words = listed(refusal.what, refusal.faults, refusal.advice)
+        st.session_state["embed-refused"] = (dataset, without_server_paths(words), bool(refusal.remedies))
     except CrowdError as refusal:
-        st.session_state["embed-refused"] = (dataset, without_server_paths(str(refusal)))
+        st.session_state["embed-refused"] = (dataset, as_text(without_server_paths(str(refusal))), False)
     else:
         st.session_state.pop("embed-refused", None)
         state.put(dataset=opened)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -10,9 +9,10 @@ from typing import Any
 
 import streamlit as st
 
+from crowdcore.core.confined import run_in_child
 from crowdcore.core.files import write_json
-from crowdcore.core.processes import run_module
 from crowdcore.data.uploads import NOTE, dataset_title, note_of, upload_folder
+from crowdcore.learning.embedding import prepare
 from dashboard.services.opening import dataset, datasets_folder, forget_dataset
 from dashboard.services.uploads import free_title, note_dataset
 
@@ -41,7 +41,7 @@ def embedding_seconds(name: str, kind: str, model: str = "") -> float | None:
 
 @st.cache_data(show_spinner="Looking at a few of them …", max_entries=100)
 def _planned(name: str, fingerprint: str, kind: str, model: str = "") -> dict[str, Any]:
-    return _command(name, "--kind", kind, "--model", model)
+    return _prepare(name, None, kind, False, model)
 
 
 def embed(name: str, kind: str, accept: bool, model: str = "") -> str:
@@ -66,13 +66,13 @@ def embed(name: str, kind: str, accept: bool, model: str = "") -> str:
     made, gone = home / f".{slug}.{kind}", home / f".{slug}.replaced"
     for left in (made, gone):
         shutil.rmtree(left, ignore_errors=True)
-    told = _command(name, str(made), "--kind", kind, "--model", model, *(["--accept"] if accept else []))
+    notes = tuple(_prepare(name, made, kind, accept, model)["notes"])
     if folder:
         note = note_of(folder)
-        write_json(made / NOTE, {**note, "notes": [*note.get("notes", ()), *told["notes"]]})
+        write_json(made / NOTE, {**note, "notes": [*note.get("notes", ()), *notes]})
         folder.rename(gone)
     else:
-        note_dataset(made, free_title(f"{dataset_title(name)} ({by})"), "", {}, tuple(told["notes"]))
+        note_dataset(made, free_title(f"{dataset_title(name)} ({by})"), "", {}, notes)
         if (home / called).exists():
             (home / called).rename(gone)
     made.rename(home / called)
@@ -81,6 +81,6 @@ def embed(name: str, kind: str, accept: bool, model: str = "") -> str:
     return called
 
 
-def _command(name: str, *arguments: str) -> dict[str, Any]:
-    """What `crowdcore embed` says, run as a process of its own."""
-    return json.loads(run_module("crowdcore", "embed", str(upload_folder(name) or name), *arguments, "--json"))  # type: ignore[no-any-return]
+def _prepare(name: str, folder: Path | None, kind: str, accept: bool, model: str) -> dict[str, Any]:
+    """`crowdcore.learning.embedding.prepare` in a process of its own, whose memory is free again afterwards."""
+    return run_in_child(prepare, str(upload_folder(name) or name), folder, kind, accept, model=model)

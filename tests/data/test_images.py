@@ -57,12 +57,13 @@ def test_bad_images_are_named_and_left_out_only_with_consent(tmp_path):
     bad = write_bad_pictures(inside)
     crowd = pictured(inside, ["whole.png", *bad, None])
     first, last = "'t0*1': zero.png is empty", "'t0*10': no image is named"
-    with pytest.raises(DataError, match=f"10 of 11 tasks cannot be used.*{first}.*{last}.*accept") as refused:
+    with pytest.raises(
+        images.UnusableError, match=f"10 of 11 tasks cannot be used.*{first}.*{last}.*accept"
+    ) as refused:
         images.read_images(crowd, 16, cache=tmp_path / "cache")
-    what, faults, remedy = images.faults_of(str(refused.value)) or ("", [], "")
-    assert what == "10 of 11 tasks cannot be used for want of a usable image" and remedy == images.LEAVE_OUT
+    faults = refused.value.faults
     assert len(faults) == 10 and re.match(first, faults[0]) and re.match(last, faults[-1])
-    assert images.faults_of("No such dataset. Choose another.") is None
+    assert [remedy.choices for remedy in refused.value.remedies] == [({"accept": True},)]
     read = images.read_images(crowd, 16, cache=tmp_path / "cache", accept=True)
     assert read.media.images.present.tolist() == [True, *[False] * 10]
     assert read.notes[-1].startswith("Left out: 10 of 11 tasks")
