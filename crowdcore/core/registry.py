@@ -77,8 +77,8 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     @cached_property
     def plugins(self) -> dict[str, EntryPoint]:
         """Member name -> entry point of a third party, not loaded; a module of the folder goes first."""
-        found = sorted(entry_points(group=self.group), key=lambda e: e.name)
-        return {e.name: e for e in found if e.name not in self.modules}
+        points = sorted(entry_points(group=self.group), key=lambda e: e.name)
+        return {e.name: e for e in points if e.name not in self.modules}
 
     def __getitem__(self, name: str) -> type[T]:
         if name in self.modules:
@@ -108,12 +108,12 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     def _plugin(self, entry: EntryPoint) -> type[T]:
         try:
-            found = entry.load()
-            if not (isinstance(found, type) and issubclass(found, self.base)):
+            loaded = entry.load()
+            if not (isinstance(loaded, type) and issubclass(loaded, self.base)):
                 raise TypeError(f"{entry.value} is not a subclass of {self.base.__name__}")
         except Exception as error:  # whatever a stranger's module raises when it is imported
             raise self._broken(entry, error) from error
-        return found
+        return loaded
 
     def _broken(self, entry: EntryPoint, error: Exception) -> PluginError:
         if isinstance(error, PluginError):

@@ -34,7 +34,7 @@ from crowdcore.learning.comparison.comparability import (
 )
 from crowdcore.learning.comparison.summary import AT, AT_WORDS as AT_WORDS, EPOCHS, deviation
 from crowdcore.learning.ratings.result import RatingsResult
-from crowdcore.learning.results.predictions import found_spans as judged
+from crowdcore.learning.results.predictions import span_scores as judged
 from crowdcore.learning.results.result import At, TrainingResult
 
 Results: TypeAlias = Mapping[str, TrainingResult]

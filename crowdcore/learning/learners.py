@@ -304,10 +304,10 @@ def embeddable(dataset: Labelled) -> str:
         return ""
     columns = dataset.media.columns
     named = image_names(dataset)
-    found = columns["text"] if columns is not None and "text" in columns else named
-    if found is None or not found.notna().any():
+    column = columns["text"] if columns is not None and "text" in columns else named
+    if column is None or not column.notna().any():
         return ""
-    n, noun = int(found.notna().sum()), "image" if found is named else "text"
+    n, noun = int(column.notna().sum()), "image" if column is named else "text"
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 

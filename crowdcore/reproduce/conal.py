@@ -129,9 +129,9 @@ def _learnt(dataset: str, scale: Scale) -> list[Part]:
 
 def _half(true: str) -> Measure:
     def of(result: Any, dataset: Any) -> float:
-        found = analysis.omega_ranking(dataset, result.omega, "gold", seeds=result.seeds)
+        ranking = analysis.omega_ranking(dataset, result.omega, "gold", seeds=result.seeds)
         c = dataset.classes.index(true)
-        return float(100 * found.top[c] / (found.top[c] + found.bottom[c]))
+        return float(100 * ranking.top[c] / (ranking.top[c] + ranking.bottom[c]))
 
     return Measure(f"tasks of {true} in the top half by ω̄, %", of)
 

@@ -104,8 +104,8 @@ def _figure_3(scale: Scale) -> list[Part]:
     return [real("LabelMe", _BEST, "crowd-layer", stated, scale, _PUBLISHED, 30)]
 
 
-def _first_seed(found: Found) -> FloatArray:
-    first: FloatArray = _diagonals(found.result)[0]
+def _first_seed(outcome: Found) -> FloatArray:
+    first: FloatArray = _diagonals(outcome.result)[0]
     return first
 
 

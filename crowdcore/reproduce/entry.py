@@ -119,7 +119,7 @@ class Entry:
     small: str
     full: str
     differs: str = ""
-    draw: Callable[[Sequence[Found]], Mapping[str, go.Figure]] = lambda found: {}
+    draw: Callable[[Sequence[Found]], Mapping[str, go.Figure]] = lambda outcomes: {}
     claims: Mapping[str, Callable[[Sequence[Found]], str]] = field(default_factory=dict)
 
     def scale_in_words(self, scale: Scale) -> str:
@@ -141,9 +141,9 @@ def leads(
         without: rows that take no part.
     """
 
-    def judged(found: Sequence[Found]) -> str:
+    def judged(outcomes: Sequence[Found]) -> str:
         columns: dict[tuple[str, float | None], dict[str, FloatArray]] = {}
-        for one in found:
+        for one in outcomes:
             if one.part.row not in without and not np.isnan(one.mean(measure)):
                 columns.setdefault((one.part.column, one.part.at), {})[one.part.row] = one.ours[measure]
         compared = [values for values in columns.values() if row in values and len(values) > 1]
@@ -155,9 +155,9 @@ def leads(
         others = Counter(name for names in ahead if row not in names for name in names)
         points = [f"{sum(row in names for names in ahead)} of {len(ahead)} points"]
         points += [f"{name} at {count}" for name, count in others.most_common()]
-        told = f"{row} has the best {measure.title} at {', '.join(points)}."
+        words = f"{row} has the best {measure.title} at {', '.join(points)}."
         led = [values for values, names in zip(compared, ahead, strict=True) if names == [row]]
-        return f"{told} {_clearly(row, led, sign)}".rstrip()
+        return f"{words} {_clearly(row, led, sign)}".rstrip()
 
     return judged
 

@@ -29,7 +29,7 @@ _PERCENT = 10  # numbers from which two decimals do
 _NAMED = 12  # rows without a number that are named; of more, how many
 
 
-def told(entry: Entry, scale: Scale, found: Sequence[Found]) -> Exhibit:
+def told(entry: Entry, scale: Scale, outcomes: Sequence[Found]) -> Exhibit:
     """The paper's numbers beside ours: a row for each number of the table, those that we have first.
 
     Returns:
@@ -37,7 +37,7 @@ def told(entry: Entry, scale: Scale, found: Sequence[Found]) -> Exhibit:
         over seeds, or why there is none), difference in protocol, run (id), ours mean, ours std, seeds.
     """
     rows = []
-    for one in sorted(found, key=lambda one: not one.ours):
+    for one in sorted(outcomes, key=lambda one: not one.ours):
         at = "" if one.part.at is None else f" {one.part.at:g}"
         for measure, printed in one.part.paper.items():
             values = one.ours.get(measure)
@@ -55,8 +55,8 @@ def told(entry: Entry, scale: Scale, found: Sequence[Found]) -> Exhibit:
                     "seeds": 0 if values is None else len(values),
                 }
             )
-    claims = (f"The paper: {claim}. Ours: {judged(found)}" for claim, judged in entry.claims.items())
-    several = {len(values) for one in found for values in one.ours.values()} - {0}
+    claims = (f"The paper: {claim}. Ours: {judged(outcomes)}" for claim, judged in entry.claims.items())
+    several = {len(values) for one in outcomes for values in one.ours.values()} - {0}
     notes = (
         f"{entry.source}. At --scale {scale}: {entry.scale_in_words(scale)}.",
         *([f"Ours: {seeds_in_words(several)}."] if several - {1} else []),
@@ -66,18 +66,18 @@ def told(entry: Entry, scale: Scale, found: Sequence[Found]) -> Exhibit:
     return Exhibit(f"{entry.id}-{scale}", entry.title, None, pd.DataFrame(rows), notes)
 
 
-def footnoted(table: pd.DataFrame, found: Sequence[Found]) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def footnoted(table: pd.DataFrame, outcomes: Sequence[Found]) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The table to look at, and what its marks refer to.
 
     Args:
         table: of `told`.
-        found: what it tells.
+        outcomes: what it is made of.
 
     Returns:
         row, column, paper, ours, why different (a mark), measure, run (id); the differences in protocol after their
         marks, and why there is no number.
     """
-    where = differences(found)
+    where = differences(outcomes)
     mark = {text: f"[{k}]" for k, text in enumerate(where, 1)}
     explained = (table["seeds"] == 0) & table["ours"].str.contains(": ", regex=False)
     shown = table[["row", "column", "paper", "ours", "measure", "run"]].copy()
@@ -87,16 +87,16 @@ def footnoted(table: pd.DataFrame, found: Sequence[Found]) -> tuple[pd.DataFrame
     return shown, (*different, *_without_number(table[explained]))
 
 
-def our_figures(entry: Entry, scale: Scale, found: Sequence[Found]) -> list[Exhibit]:
+def our_figures(entry: Entry, scale: Scale, outcomes: Sequence[Found]) -> list[Exhibit]:
     """Our figures of it, each with the table of all numbers."""
-    table = told(entry, scale, found).table
+    table = told(entry, scale, outcomes).table
     return [
         Exhibit(f"{entry.id}-{scale}-{k}", f"{entry.title}: {name}", figure, table)
-        for k, (name, figure) in enumerate(entry.draw(found).items(), 1)
+        for k, (name, figure) in enumerate(entry.draw(outcomes).items(), 1)
     ]
 
 
-def differences(found: Sequence[Found]) -> dict[str, str]:
+def differences(outcomes: Sequence[Found]) -> dict[str, str]:
     """Each difference in protocol once, with the columns that it holds for, and the rows where others hold there, too.
 
     Examples:
@@ -106,7 +106,7 @@ def differences(found: Sequence[Found]) -> dict[str, str]:
         {'Adam.': 'LabelMe (CCC)', 'SGD.': 'LabelMe (DL-MV)'}
     """
     rows: dict[str, dict[str, dict[str, None]]] = {}  # text -> column -> rows
-    for part in (one.part for one in found):
+    for part in (one.part for one in outcomes):
         if part.differs and not part.absent:
             rows.setdefault(part.differs, {}).setdefault(part.column, {})[part.row] = None
     texts = Counter(column for columns in rows.values() for column in columns)
@@ -122,19 +122,19 @@ def _number(values: FloatArray) -> str:
     return mean if len(values) < 2 else f"{mean} ± {values.std(ddof=1):.{digits}f}"
 
 
-def write(entry: Entry, scale: Scale, found: Sequence[Found], folder: Path) -> list[Path]:
+def write(entry: Entry, scale: Scale, outcomes: Sequence[Found], folder: Path) -> list[Path]:
     """Write ``ID.csv``, ``ID.json``, ``ID.md`` and each figure as ``ID-N.html`` to a folder; returns the files."""
-    shown, folder = told(entry, scale, found), folder / scale
+    shown, folder = told(entry, scale, outcomes), folder / scale
     folder.mkdir(parents=True, exist_ok=True)
     table = shown.table
     files = [folder / f"{entry.id}.{ending}" for ending in ("csv", "json", "md")]
     table.to_csv(files[0], index=False)
-    notes = [*shown.notes, *(f"Different on {where}: {text}" for text, where in differences(found).items())]
+    notes = [*shown.notes, *(f"Different on {where}: {text}" for text, where in differences(outcomes).items())]
     facts = {"id": entry.id, "title": entry.title, "scale": scale, "notes": notes}
     rows = json.loads(table.to_json(orient="records"))
     files[1].write_text(json.dumps(facts | {"table": rows}, ensure_ascii=False, indent=2), encoding="utf-8")
     files[2].write_text(_markdown(entry, table, notes), encoding="utf-8")
-    for k, figure in enumerate(entry.draw(found).values()):
+    for k, figure in enumerate(entry.draw(outcomes).values()):
         files.append(folder / f"{entry.id}-{k + 1}.html")
         figure.write_html(files[-1], include_plotlyjs=True)
     return files
@@ -145,7 +145,7 @@ def _markdown(entry: Entry, table: pd.DataFrame, notes: Sequence[str]) -> str:
     there = table[table["seeds"] > 0]
     printed = there["paper"] != "drawn"
     cells = there["ours"].where(~printed, there["paper"] + " / " + there["ours"])
-    found = dict(zip(zip(there["row"], there["measure"], there["column"], strict=True), cells, strict=True))
+    cell_of = dict(zip(zip(there["row"], there["measure"], there["column"], strict=True), cells, strict=True))
     measures, columns = there["measure"].unique(), there["column"].unique()
     below = [*_without_number(table[table["seeds"] == 0]), *notes[1:]]
     lines = [f"## {entry.id}: {entry.title}", "", _wrapped(notes[0]), ""]
@@ -155,7 +155,7 @@ def _markdown(entry: Entry, table: pd.DataFrame, notes: Sequence[str]) -> str:
         lines += [_capital(", ".join([*what, numbers])) + ":", "", _line([*lead, *columns])]
         lines.append("|---" * (len(lead) + len(columns)) + "|")
         for row, measure in itertools.product(table["row"].unique(), measures):
-            line = [found.get((row, measure, column), "") for column in columns]
+            line = [cell_of.get((row, measure, column), "") for column in columns]
             lines += [_line([*[row, measure][: len(lead)], *line])] if any(line) else []
         lines.append("")
     return "\n".join([*lines, *(_wrapped(f"- {_capital(note)}") for note in below)]).rstrip() + "\n"
@@ -163,12 +163,12 @@ def _markdown(entry: Entry, table: pd.DataFrame, notes: Sequence[str]) -> str:
 
 def _without_number(table: pd.DataFrame) -> list[str]:
     """Each reason once, after the rows it holds for."""
-    told = []
+    lines = []
     for why, those in table.groupby("ours", sort=False):
         rows = [*dict.fromkeys(f"{row} ({at})" for row, at in zip(those["row"], those["column"], strict=True))]
         named = ", ".join(rows) if len(rows) <= _NAMED else f"{len(rows)} rows"
-        told.append(f"{named}: {str(why).replace(': ', ', ', 1)}.")
-    return told
+        lines.append(f"{named}: {str(why).replace(': ', ', ', 1)}.")
+    return lines
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -188,9 +188,9 @@ Draw: TypeAlias = Callable[[Sequence[Found]], Mapping[str, go.Figure]]
 _WORKERS = 3  # of those that made most annotations
 
 
-def _by_column(found: Sequence[Found], measure: Measure | None = None) -> dict[str, list[Found]]:
+def _by_column(outcomes: Sequence[Found], measure: Measure | None = None) -> dict[str, list[Found]]:
     columns: dict[str, list[Found]] = {}
-    for one in found:
+    for one in outcomes:
         if (one.result is not None) if measure is None else (measure in one.ours):
             columns.setdefault(one.part.column, []).append(one)
     return columns
@@ -199,9 +199,9 @@ def _by_column(found: Sequence[Found], measure: Measure | None = None) -> dict[s
 def along(x: str, measure: Measure) -> Draw:
     """Accuracy of every row along what varies, a figure per column."""
 
-    def draw(found: Sequence[Found]) -> dict[str, go.Figure]:
+    def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
         drawn = {}
-        for column, those in _by_column(found, measure).items():
+        for column, those in _by_column(outcomes, measure).items():
             bands = []
             for row in dict.fromkeys(one.part.row for one in those):
                 points = [one for one in those if one.part.row == row]
@@ -216,9 +216,9 @@ def along(x: str, measure: Measure) -> Draw:
 def dots(measure: Measure) -> Draw:
     """Every seed of every row, a figure per column."""
 
-    def draw(found: Sequence[Found]) -> dict[str, go.Figure]:
+    def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
         drawn = {}
-        for column, those in _by_column(found, measure).items():
+        for column, those in _by_column(outcomes, measure).items():
             values = [one.ours[measure] / 100 for one in those]
             bands = [band(one.part.row, one.part.method, [0], [v]) for one, v in zip(those, values, strict=True)]
             subtitle = f"{column} · {seeds_in_words(map(len, values))}"
@@ -235,9 +235,9 @@ def matrices(average: bool = False) -> Draw:
         average: draw the mean over the workers; else the common confusion and the busiest workers.
     """
 
-    def draw(found: Sequence[Found]) -> dict[str, go.Figure]:
+    def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
         drawn = {}
-        for one in found:
+        for one in outcomes:
             if one.result is None or one.dataset is None or (learnt := learnt_of(one.result, one.dataset)).own is None:
                 continue
             ds = one.dataset
@@ -276,9 +276,9 @@ def matrices(average: bool = False) -> Draw:
 def curves(metric: str, words: str) -> Draw:
     """A metric of every row by epoch, a figure per column."""
 
-    def draw(found: Sequence[Found]) -> dict[str, go.Figure]:
+    def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
         drawn = {}
-        for column, those in _by_column(found).items():
+        for column, those in _by_column(outcomes).items():
             bands = curve_bands({one.part.row: one.result for one in those if one.result is not None}, metric)
             if bands:
                 drawn[column] = figures.learning_curves(bands, words, title=words, subtitle=column)
@@ -290,8 +290,8 @@ def curves(metric: str, words: str) -> Draw:
 def of_dataset(exhibit: Callable[[View], Exhibit]) -> Draw:
     """An exhibit of each column's dataset, by gold, under pseudonyms."""
 
-    def draw(found: Sequence[Found]) -> dict[str, go.Figure]:
-        seen = {one.part.column: one.dataset for one in found if one.dataset is not None}
+    def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
+        seen = {one.part.column: one.dataset for one in outcomes if one.dataset is not None}
         drawn = {name: exhibit(exhibits.view(ds, "gold", hidden=True)).figure for name, ds in seen.items()}
         return {name: _of(name, figure) for name, figure in drawn.items() if figure is not None}
 
@@ -301,9 +301,9 @@ def of_dataset(exhibit: Callable[[View], Exhibit]) -> Draw:
 def of_result(exhibit: Callable[[RunView], Exhibit]) -> Draw:
     """An exhibit of each column's run, by gold, under pseudonyms."""
 
-    def draw(found: Sequence[Found]) -> dict[str, go.Figure]:
+    def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
         drawn = {}
-        for column, those in _by_column(found).items():
+        for column, those in _by_column(outcomes).items():
             one = those[0]
             assert one.dataset is not None and one.result is not None
             seen = exhibits.view(one.dataset, "gold", hidden=True)
@@ -317,8 +317,10 @@ def of_result(exhibit: Callable[[RunView], Exhibit]) -> Draw:
 
 def _of(column: str, figure: go.Figure) -> go.Figure:
     """A copy of a figure whose subtitle begins with the column that it is of."""
-    said = figure.layout.title.subtitle.text
-    return theme.copied(figure).update_layout(title_subtitle_text=" · ".join([column, *([said] if said else [])]))
+    subtitle = figure.layout.title.subtitle.text
+    return theme.copied(figure).update_layout(
+        title_subtitle_text=" · ".join([column, *([subtitle] if subtitle else [])])
+    )
 
 
 def scatter(weights: Callable[[Found], FloatArray], words: str) -> Draw:
@@ -329,9 +331,9 @@ def scatter(weights: Callable[[Found], FloatArray], words: str) -> Draw:
         words: what they are.
     """
 
-    def draw(found: Sequence[Found]) -> dict[str, go.Figure]:
+    def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
         drawn = {}
-        for column, those in _by_column(found).items():
+        for column, those in _by_column(outcomes).items():
             one = those[0]
             truth = None if one.dataset is None else true_effective(one.dataset)
             if truth is None:

@@ -43,10 +43,10 @@ def result(run_id: str, *, workspace: Workspace | None = None) -> TrainingResult
     """
     from crowdcore.learning.ratings.result import RatingsResult
 
-    found = learnt(run_id, workspace=workspace)
-    if isinstance(found, RatingsResult):
-        raise DataError(f"Run {run_id} learnt from ratings of {found.dataset}", "This is about classes or tags.")
-    return found
+    trained = learnt(run_id, workspace=workspace)
+    if isinstance(trained, RatingsResult):
+        raise DataError(f"Run {run_id} learnt from ratings of {trained.dataset}", "This is about classes or tags.")
+    return trained
 
 
 def learnt(run_id: str, *, workspace: Workspace | None = None) -> Learnt:
@@ -86,13 +86,13 @@ def reference(run_id: str, dataset: CrowdDataset, *, workspace: Workspace | None
     """
     from crowdcore.analysis.reference import Reference
 
-    found = result(run_id, workspace=workspace)
-    if found.fingerprint != dataset.fingerprint:
+    trained = result(run_id, workspace=workspace)
+    if trained.fingerprint != dataset.fingerprint:
         raise DataError(
-            f"Run {run_id} was trained on {found.dataset} with other annotations than those of {dataset.name}",
+            f"Run {run_id} was trained on {trained.dataset} with other annotations than those of {dataset.name}",
             "Choose a run on this dataset as it is now.",
         )
-    posterior = found.mean_posterior(dataset.n_tasks)
+    posterior = trained.mean_posterior(dataset.n_tasks)
     labels = np.full(dataset.n_tasks, -1, np.int32)
     known = ~np.isnan(posterior[:, 0])
     labels[known] = posterior[known].argmax(1)
@@ -123,7 +123,7 @@ def log_lines(run_id: str, n: int = 40, *, workspace: Workspace | None = None) -
     return list(deque(text.splitlines(), maxlen=n))
 
 
-def keep_result(run_id: str, found: Learnt, dataset: Labelled, workspace: Workspace) -> None:
+def keep_result(run_id: str, trained: Learnt, dataset: Labelled, workspace: Workspace) -> None:
     """Write result and predictions, whole or not at all as far as readers can see.
 
     Raises:
@@ -133,14 +133,14 @@ def keep_result(run_id: str, found: Learnt, dataset: Labelled, workspace: Worksp
     draft = (place.parent if workspace.owns_record else workspace.run_folder(run_id)) / "result.new"
     shutil.rmtree(draft, ignore_errors=True)
     try:
-        found.save(draft / "result")
-        predicted(found, dataset).to_parquet(draft / "predictions.parquet", index=False)
+        trained.save(draft / "result")
+        predicted(trained, dataset).to_parquet(draft / "predictions.parquet", index=False)
         client = client_of(workspace)
         if workspace.owns_record:
             _move(draft, place)
         else:
             client.log_artifacts(run_id, str(draft))
-        client.set_tag(run_id, f"{TAG}validated_on", found.validated_on)
+        client.set_tag(run_id, f"{TAG}validated_on", trained.validated_on)
         client.set_tag(run_id, f"{TAG}result", "yes")
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -159,21 +159,21 @@ def _move(draft: Path, place: Path) -> None:
         new.replace(place / new.name)
 
 
-def predicted(found: Learnt, dataset: Labelled) -> pd.DataFrame:
+def predicted(trained: Learnt, dataset: Labelled) -> pd.DataFrame:
     """The table that `predictions` reads."""
     from crowdcore.learning.ratings.result import RatingsResult
 
-    tasks = {"task": np.asarray(dataset.task_ids)[found.task], "split": _SPLITS[found.split]}
-    if isinstance(found, RatingsResult):
-        return pd.DataFrame({**tasks, "gold": found.gold, "rating": found.predictions["selected"].mean(0)})
-    mean = found.mean_posterior(dataset.n_tasks)[found.task]
-    names = np.array([*found.classes, None], dtype=object)
+    tasks = {"task": np.asarray(dataset.task_ids)[trained.task], "split": _SPLITS[trained.split]}
+    if isinstance(trained, RatingsResult):
+        return pd.DataFrame({**tasks, "gold": trained.gold, "rating": trained.predictions["selected"].mean(0)})
+    mean = trained.mean_posterior(dataset.n_tasks)[trained.task]
+    names = np.array([*trained.classes, None], dtype=object)
     return pd.DataFrame(
         {
             **tasks,
-            "gold": names[found.gold],
+            "gold": names[trained.gold],
             "label": names[mean.argmax(1)],
-            **{f"p_{c}": mean[:, k] for k, c in enumerate(found.classes)},
+            **{f"p_{c}": mean[:, k] for k, c in enumerate(trained.classes)},
         }
     )
 
@@ -231,7 +231,7 @@ def _on_test(result: Learnt) -> Iterator[tuple[str, Any]]:
     """Name of each score -> what computes it, (S,)."""
     from crowdcore.learning.comparison.comparability import Kept
     from crowdcore.learning.ratings.result import RatingsResult
-    from crowdcore.learning.results.predictions import found_spans
+    from crowdcore.learning.results.predictions import span_scores
     from crowdcore.learning.results.result import At
 
     for at in get_args(At):
@@ -242,5 +242,5 @@ def _on_test(result: Learnt) -> Iterator[tuple[str, Any]]:
     if not isinstance(result, RatingsResult) and result.sentence is not None:
         for at in get_args(Kept):
             with contextlib.suppress(DataError):
-                spans = found_spans(result, "test", at)
+                spans = span_scores(result, "test", at)
                 yield from ((f"span_{score}_{at}", spans[score].to_numpy) for score in ("precision", "recall", "f1"))

@@ -148,8 +148,8 @@ class Engine:
         if self._client is None:
             security = cluster_security(self._workspace, self._join) if self._join else tls(self._files.key)
             self._client = Client(self._cluster or self._join, timeout=5, set_as_default=False, security=security)
-        found = self._client.scheduler_info(n_workers=-1)["workers"]
-        return {at: w for at, w in found.items() if SLOT in w["resources"] and w.get("status") == "running"}
+        known = self._client.scheduler_info(n_workers=-1)["workers"]
+        return {at: w for at, w in known.items() if SLOT in w["resources"] and w.get("status") == "running"}
 
     def _collect(self, workers: dict[str, dict[str, Any]]) -> None:
         """Take back what ended, and what a vanished worker had."""
@@ -300,8 +300,8 @@ class Reconciler:
                 continue
             client, key = client_of(self._workspace), begun.name.removeprefix(store.BEGUN)
             experiments = [e.experiment_id for e in client.search_experiments()]
-            found = client.search_runs(experiments, f"tags.`{TAG}key` = '{key}'")
-            run = read_run(found[0]) if found else None
+            recorded = client.search_runs(experiments, f"tags.`{TAG}key` = '{key}'")
+            run = read_run(recorded[0]) if recorded else None
             if run and not self._workspace.run_folder(run.id).exists():
                 store.put_in_place(begun, run.id, run.spec, self._workspace)
             elif begun.exists() and time.time() - begun.stat().st_mtime > _FORGOTTEN:  # its lease comes after it

@@ -192,8 +192,8 @@ def measure(dataset: Labelled, method: str, settings: dict[str, Any], seeds: int
     from crowdcore.learning.trials import REPLICAS
     from crowdcore.runs.train_process import peak_bytes
 
-    training, own = split_settings(found := method_for(dataset, method), {**usual_settings(dataset), **settings})
-    candidates = found.candidates
+    training, own = split_settings(learner := method_for(dataset, method), {**usual_settings(dataset), **settings})
+    candidates = learner.candidates
     if candidates and not settings.get("chosen"):
         shared = {k: v for k, v in settings.items() if k not in own.model_fields_set}
         return _of_trials([measure(dataset, name, shared, REPLICAS, device) for name in candidates], seeds)

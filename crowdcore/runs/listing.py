@@ -67,8 +67,8 @@ def matching(
 
 
 def _text(run: Run) -> str:
-    said = plain_words(run.spec.settings, run.spec.method)
-    parts = (run.id, run.title, run.spec.dataset, run.spec.method, run.note, run.message, *run.tags, *said)
+    phrases = plain_words(run.spec.settings, run.spec.method)
+    parts = (run.id, run.title, run.spec.dataset, run.spec.method, run.note, run.message, *run.tags, *phrases)
     return "\n".join(parts).casefold()
 
 
@@ -78,24 +78,24 @@ def differing(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
     Settings are those that training used, defaults included; of a run that has not begun, those that were asked for.
     A setting that only some methods have counts where it differs among them.
     """
-    known = {run.id: run.parameters or _asked(run) for run in runs}
-    asked = {name for run in runs for name in _asked(run)}
+    known = {run.id: run.parameters or _requested(run) for run in runs}
+    requested = {name for run in runs for name in _requested(run)}
     names = dict.fromkeys(name for settings in known.values() for name in settings)
-    telling = [name for name in names if _tells(name, runs, known, name in asked)]
+    telling = [name for name in names if _tells(name, runs, known, name in requested)]
     return {run.id: {name: known[run.id][name] for name in telling if name in known[run.id]} for run in runs}
 
 
-def _asked(run: Run) -> dict[str, str]:
+def _requested(run: Run) -> dict[str, str]:
     return {name: str(value) for name, value in run.spec.settings.items()}
 
 
-def _tells(name: str, runs: Sequence[Run], known: Mapping[str, Mapping[str, str]], asked: bool) -> bool:
+def _tells(name: str, runs: Sequence[Run], known: Mapping[str, Mapping[str, str]], requested: bool) -> bool:
     """Whether a setting has two values, or was asked for in one run of a method and not in another."""
     having = [run for run in runs if name in known[run.id]]
     if len({_mark(known[run.id][name]) for run in having}) > 1:
         return True
     methods = {run.spec.method for run in having}
-    return asked and any(name not in known[run.id] for run in runs if run.spec.method in methods)
+    return requested and any(name not in known[run.id] for run in runs if run.spec.method in methods)
 
 
 def _mark(value: str) -> str:
@@ -152,11 +152,11 @@ def short_names(runs: Sequence[Run], words: Words = plain_words) -> dict[str, st
 
 def _values(settings: Mapping[str, str]) -> dict[str, Any]:
     """Settings as the record keeps them, in text, as the values that they were."""
-    found: dict[str, Any] = dict(settings)
+    values: dict[str, Any] = dict(settings)
     for name, text in settings.items():
         with contextlib.suppress(ValueError, SyntaxError):
-            found[name] = ast.literal_eval(text)
-    return found
+            values[name] = ast.literal_eval(text)
+    return values
 
 
 def dataset_names(runs: Iterable[Run]) -> dict[str, str]:

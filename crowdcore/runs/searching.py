@@ -127,8 +127,8 @@ def search_importances(search_id: str, *, workspace: Workspace | None = None) ->
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = get_param_importances(study, params=list(plan.space))
-    return {name: float(share) for name, share in found.items()}
+        shares = get_param_importances(study, params=list(plan.space))
+    return {name: float(share) for name, share in shares.items()}
 
 
 def _plan(search_id: str, workspace: Workspace) -> SearchPlan:

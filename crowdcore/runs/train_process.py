@@ -46,9 +46,9 @@ def main(run_id: str) -> int:
     workspace = Workspace.open()
     folder = workspace.run_folder(run_id)
     try:
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as leases:
             if not forkserver.is_forked():  # started by hand: no worker holds the run's lease
-                held.enter_context(leased(folder)).begin(child=os.getpid())
+                leases.enter_context(leased(folder)).begin(child=os.getpid())
             _log_to(folder / "log.txt")
             return work(workspace, run_id)
     except BlockingIOError:

@@ -65,9 +65,9 @@ def check_workspace(*, repair: bool = False, workspace: Workspace | None = None)
         )
     if repair and workspace.read_only:
         raise CrowdError(workspace.read_only)
-    found = list(_look(workspace, repair=False))
-    if not (found and repair):
-        return found
+    faults = list(_look(workspace, repair=False))
+    if not (faults and repair):
+        return faults
     stop_engine(workspace=workspace)  # unfinished runs go on with the next one
     with locked(EngineFiles(workspace.folder).lock, wait=5):
         return list(_look(workspace, repair=True))
@@ -96,10 +96,10 @@ def _lost(workspace: Workspace) -> str:
         return ""
     try:
         client_of(workspace)
-        said = ask(workspace, lambda: _integrity(workspace))
+        answer = ask(workspace, lambda: _integrity(workspace))
     except LostRecordError as error:
         return error.statement
-    return "" if said == "ok" else f"The record of runs ({database}) is damaged: {said}."
+    return "" if answer == "ok" else f"The record of runs ({database}) is damaged: {answer}."
 
 
 def _integrity(workspace: Workspace) -> str:
@@ -206,8 +206,8 @@ def facts_of(workspace: Workspace, run_id: str) -> Facts | None:
         tags = kept["tags"] | {f"{TAG}spec": spec.model_dump_json()}
         return Facts(**{**kept, "spec": spec, "tags": tags})
     except (KeyError, ValueError, TypeError):
-        found = _read_result(workspace, run_id)
-        return None if found is None else _facts_of_result(found, _written(workspace, run_id))
+        result = _read_result(workspace, run_id)
+        return None if result is None else _facts_of_result(result, _written(workspace, run_id))
 
 
 def _here(dataset: str, workspace: Workspace) -> str:
@@ -231,24 +231,24 @@ def _written(workspace: Workspace, run_id: str) -> int:
     return round(1000 * (workspace.artefact_folder(run_id) / "result" / "result.json").stat().st_mtime)
 
 
-def _facts_of_result(found: Learnt, at: int) -> Facts:
-    used = {**found.training, **found.settings}
+def _facts_of_result(result: Learnt, at: int) -> Facts:
+    used = {**result.training, **result.settings}
     spec = RunSpec(
-        dataset=found.dataset, fingerprint=found.fingerprint, method=found.method, settings=used, seeds=found.seeds
+        dataset=result.dataset, fingerprint=result.fingerprint, method=result.method, settings=used, seeds=result.seeds
     )
     tags = {
         f"{TAG}spec": spec.model_dump_json(),
         f"{TAG}result": "yes",
-        f"{TAG}validated_on": found.validated_on,
-        f"{TAG}device": found.device,
+        f"{TAG}validated_on": result.validated_on,
+        f"{TAG}device": result.device,
         f"{TAG}message": "Rebuilt from its result.",
         NAME: default_name(spec),
     }
     given = {"dataset": spec.dataset, "method": spec.method, "seeds": ", ".join(map(str, spec.seeds))}
     params = {name: str(value) for name, value in {**given, "fingerprint": spec.fingerprint, **used}.items()}
-    scores = {"seconds": found.seconds, "annotations_per_second": found.annotations_per_second}
+    scores = {"seconds": result.seconds, "annotations_per_second": result.annotations_per_second}
     return Facts(
-        spec, "", "FINISHED", at - round(1000 * found.seconds), at, tags, params, scores | result_scores(found)
+        spec, "", "FINISHED", at - round(1000 * result.seconds), at, tags, params, scores | result_scores(result)
     )
 
 
@@ -291,9 +291,9 @@ def adopt(workspace: Workspace, run_id: str, facts: Facts) -> None:
 
 def _curves(workspace: Workspace, run_id: str) -> Iterator[tuple[str, float, int]]:
     """Name, mean or standard deviation over seeds, epoch, of a run's result, else of its checkpoint."""
-    found = _read_result(workspace, run_id)
+    result = _read_result(workspace, run_id)
     checkpoint = checkpointed(workspace.run_folder(run_id) / "checkpoint")
-    histories: list[dict[str, Any]] = [found.curves] if found else [history for _, history in checkpoint]
+    histories: list[dict[str, Any]] = [result.curves] if result else [history for _, history in checkpoint]
     values: dict[tuple[str, int], list[float]] = {}
     for history in histories:
         for name, rows in history.items():

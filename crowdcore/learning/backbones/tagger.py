@@ -60,12 +60,12 @@ class Tagger(Backbone):
         place = torch.arange(len(rows), device=x.device)
         apart = place + _WIDTH // 2 * sentence
         line = tokens.new_zeros(len(rows) + _WIDTH // 2 * len(start), tokens.shape[1]).index_put((apart,), tokens)
-        found = torch.relu(self.convolution(line.T.unsqueeze(0))).squeeze(0).T[apart]
+        filtered = torch.relu(self.convolution(line.T.unsqueeze(0))).squeeze(0).T[apart]
         length, order = sentence.bincount().sort(descending=True, stable=True)
         n_reading = (length > torch.arange(int(length[0]), device=x.device).unsqueeze(1)).sum(1)
         step = (n_reading.cumsum(0) - n_reading)[place - start[sentence]] + order.argsort()[sentence]
         state = tokens.new_zeros(1, len(start), self.hidden)
-        words = self.dropout[0](found)[step.argsort()]
+        words = self.dropout[0](filtered)[step.argsort()]
         whole = torch.cat([p.flatten() for p in self.gru])  # cuDNN reads weights from one piece of memory
         pieces = whole.split([p.numel() for p in self.gru])
         weights = [piece.view(p.shape) for piece, p in zip(pieces, self.gru, strict=True)]

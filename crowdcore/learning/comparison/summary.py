@@ -27,7 +27,7 @@ from crowdcore.learning.comparison.comparability import (
 )
 from crowdcore.learning.curve_metrics import ACCURACY, RMSE, SPAN_F1, SelectionScore
 from crowdcore.learning.ratings.result import RatingsResult
-from crowdcore.learning.results.predictions import found_spans
+from crowdcore.learning.results.predictions import span_scores
 from crowdcore.learning.results.result import At, TrainingResult
 from crowdcore.learning.training import metrics
 
@@ -60,7 +60,7 @@ def errors(result: RatingsResult) -> dict[At, FloatArray]:
 
 def spans(result: TrainingResult) -> dict[At, FloatArray]:
     """(S,) test F1 of spans at the same epochs, for taggers."""
-    kept: dict[At, FloatArray] = {at: found_spans(result, "test", at)["f1"].to_numpy() for at in EPOCHS}
+    kept: dict[At, FloatArray] = {at: span_scores(result, "test", at)["f1"].to_numpy() for at in EPOCHS}
     return {**kept, "best": np.nanmax(result.curves[SPAN_F1.on_test], 0)}
 
 

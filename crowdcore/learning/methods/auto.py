@@ -53,10 +53,10 @@ class Auto(CrowdMethod):
 
 def _chosen(settings: Any) -> list[tuple[spelling.Part, type[CrowdMethod], Settings]]:
     """Parts with methods and settings of what was chosen, the first candidate before trials."""
-    found = []
+    parts = []
     for part in spelling.read_mean(settings.chosen or Auto.candidates[0]):
         name, own = spelling.read(part.line)
         method = methods.get(name)
         known = {k: v for k, v in own.items() if k in method.Settings.model_fields}
-        found.append((part, method, method.Settings(**known)))
-    return found
+        parts.append((part, method, method.Settings(**known)))
+    return parts

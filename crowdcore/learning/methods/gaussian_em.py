@@ -73,16 +73,16 @@ class GaussianEm(CrowdMethod):
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
         refuse_words(problem.dataset, self.name)
-        found = _chosen(problem, settings)
-        fit = found.fit
+        chosen = _chosen(problem, settings)
+        fit = chosen.fit
         weights, offsets = fit.temperature * fit.classes.weights, fit.temperature * fit.classes.offsets - fit.bias
-        if found.network is not None:
-            self.classifier.features = found.network
-        self.classifier.gaussians = found.space.then(weights.float(), offsets.float())
-        self.register_buffer("worker_confusion", torch.from_numpy(found.split.own).float(), persistent=False)
-        self.register_buffer("common_confusion", torch.from_numpy(found.split.common[0]).float(), persistent=False)
-        self.register_buffer("share", torch.from_numpy(found.split.omega).float(), persistent=False)
-        self.register_buffer("q", found.posterior.float(), persistent=False)
+        if chosen.network is not None:
+            self.classifier.features = chosen.network
+        self.classifier.gaussians = chosen.space.then(weights.float(), offsets.float())
+        self.register_buffer("worker_confusion", torch.from_numpy(chosen.split.own).float(), persistent=False)
+        self.register_buffer("common_confusion", torch.from_numpy(chosen.split.common[0]).float(), persistent=False)
+        self.register_buffer("share", torch.from_numpy(chosen.split.omega).float(), persistent=False)
+        self.register_buffer("q", chosen.posterior.float(), persistent=False)
 
     @classmethod
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
@@ -100,13 +100,13 @@ class GaussianEm(CrowdMethod):
     @classmethod
     def notes(cls, problem: Problem, settings: Any) -> tuple[str, ...]:
         """What chose the fit, and how often features decided against every vote."""
-        found = _chosen(problem, settings)
+        chosen = _chosen(problem, settings)
         votes = problem.votes()
-        against = votes[np.arange(len(votes)), found.fit.posterior.argmax(1).numpy()] == 0
+        against = votes[np.arange(len(votes)), chosen.fit.posterior.argmax(1).numpy()] == 0
         decided = (
             f"On {against.sum():,} of {len(votes):,} training tasks the features chose a label that no worker gave."
         )
-        return (*found.notes, decided)
+        return (*chosen.notes, decided)
 
     def fixed(self, features: Tensor) -> Tensor:
         """The Gaussians' probabilities."""

@@ -123,9 +123,9 @@ def _roles(dataset: RatingDataset, training: TrainSettings) -> tuple[IntArray, s
         role[role == VALID] = UNUSED
         train = np.flatnonzero(role == TRAIN)
         seed = execution().holdout_seed
-        held = np.random.default_rng(seed).permutation(train)[: round(training.holdout * len(train))]
-        role[held] = VALID
-        where = f"{len(held)} training tasks held out (seed {seed})"
+        held_out = np.random.default_rng(seed).permutation(train)[: round(training.holdout * len(train))]
+        role[held_out] = VALID
+        where = f"{len(held_out)} training tasks held out (seed {seed})"
     valid = role == VALID
     known, rated = ~np.isnan(dataset.gold[valid]), dataset.annotated[valid]
     if choice in ("crowd", "consensus") or (choice != "gold" and not known.any()):

@@ -124,7 +124,9 @@ def plant(plan: RecoveryPlan, point: Point, crowd: int = 0, source: CrowdDataset
     simulator = plan.simulator(point, crowd)
     if simulator.makes_tasks:
         if plan.dataset:
-            others = ", ".join(name for name, found in simulate.REGISTRY.usable().items() if not found.makes_tasks)
+            others = ", ".join(
+                name for name, simulation in simulate.REGISTRY.usable().items() if not simulation.makes_tasks
+            )
             raise SettingError(
                 "dataset",
                 f"be left out: {simulator.name!r} makes its own tasks",
@@ -218,7 +220,7 @@ def simulators(dataset: Labelled) -> dict[str, str]:
 
     Those that label the tasks of a dataset are left out, too, where its labels are numbers.
     """
-    titles = simulate.REGISTRY.map(lambda found: found.title)
+    titles = simulate.REGISTRY.map(lambda simulation: simulation.title)
     without = {"large"}
     if dataset.kind.numeric:
         without |= {one for one in titles if not simulate.get(one).makes_tasks}

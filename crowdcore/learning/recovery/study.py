@@ -104,7 +104,7 @@ def study_recovery(
     from crowdcore.learning.training.loop import DivergedError
 
     _check(plan)
-    tell, stop = on_progress or (lambda share, words: None), should_stop or (lambda: False)
+    report, stop = on_progress or (lambda share, words: None), should_stop or (lambda: False)
     cells = [(point, k) for point in plan.points() for k in range(plan.crowds)]
     rows: list[pd.DataFrame] = []
     crowds: list[dict[str, Any]] = []
@@ -124,7 +124,7 @@ def study_recovery(
 
         def listen(event: Event, n: int = n, words: str = words) -> None:
             if isinstance(event, EpochEvent):
-                tell((n + event.done) / (len(cells) * len(plan.methods)), words)
+                report((n + event.done) / (len(cells) * len(plan.methods)), words)
 
         settings, start = {**plan.training, **candidate.settings}, time.perf_counter()
         try:

@@ -60,8 +60,8 @@ def _cuts(features: AnyArray, words: bool) -> AnyArray:
     if not words:
         return cuts
     begins = np.append(np.flatnonzero(np.diff(features[:, -1])) + 1, len(features))
-    found = np.unique(begins[np.searchsorted(begins, cuts)])
-    return found[found < len(features)]
+    places = np.unique(begins[np.searchsorted(begins, cuts)])
+    return places[places < len(features)]
 
 
 def classifiers(result: TrainingResult) -> Iterator[nn.Module]:

@@ -76,10 +76,10 @@ def tagged_spans(
     if result.fingerprint != dataset.fingerprint:
         raise DataError(f"The run was trained on other data than the present {dataset.name}", "Train again.")
     sentence = None if dataset.sentences is None else dataset.sentences.of_task[result.task]
-    return found_spans(replace(result, sentence=sentence), split, at)
+    return span_scores(replace(result, sentence=sentence), split, at)
 
 
-def found_spans(
+def span_scores(
     result: TrainingResult, split: str = "test", at: Literal["selected", "last"] = "selected"
 ) -> pd.DataFrame:
     """`tagged_spans` of a result alone."""

@@ -260,19 +260,21 @@ def _roles(dataset: CrowdDataset, present: BoolArray, training: TrainSettings) -
             ],
         )
     role[valid] = 3
-    held = _held_out(dataset, np.flatnonzero(role == TRAIN), training)
-    role[held] = VALID
-    known = choice != "crowd" and bool(len(held)) and bool((dataset.gold[held] >= 0).all())
+    held_out = _held_out(dataset, np.flatnonzero(role == TRAIN), training)
+    role[held_out] = VALID
+    known = choice != "crowd" and bool(len(held_out)) and bool((dataset.gold[held_out] >= 0).all())
     what = "gold labels" if known else "majority vote"
-    return role, f"{what} of {len(held)} training tasks held out (seed {execution().holdout_seed})"
+    return role, f"{what} of {len(held_out)} training tasks held out (seed {execution().holdout_seed})"
 
 
 def _held_out(dataset: CrowdDataset, train: IntArray, training: TrainSettings) -> IntArray:
     """Some training tasks; of sentences, all training tasks of some."""
     units = train if dataset.sentences is None else dataset.sentences.of_task[train]
     known = np.unique(units)
-    held = np.random.default_rng(execution().holdout_seed).permutation(known)[: round(training.holdout * len(known))]
-    return held if dataset.sentences is None else train[np.isin(units, held)]
+    held_out = np.random.default_rng(execution().holdout_seed).permutation(known)[
+        : round(training.holdout * len(known))
+    ]
+    return held_out if dataset.sentences is None else train[np.isin(units, held_out)]
 
 
 def _consensus(dataset: CrowdDataset, tasks: IntArray) -> IntArray:

@@ -408,11 +408,11 @@ def _in_unit(parts: dict[str, AnyArray], mu: FloatArray, unit: float) -> dict[st
     ``bias`` is how far a worker's ratings lie above the network's on average over the training tasks,
     ``mean (f^r(μ_i) - μ_i)``; for the connection b it is ``b^r``.
     """
-    found = {name: value for name, value in parts.items() if name == "weight"}
+    workers = {name: value for name, value in parts.items() if name == "weight"}
     if "bias" in parts:
         mean = mu.mean(1, keepdims=True)
-        found["bias"] = unit * ((parts["scale"] - 1) * mean + parts["bias"])
-        found["scale"] = parts["scale"]
+        workers["bias"] = unit * ((parts["scale"] - 1) * mean + parts["bias"])
+        workers["scale"] = parts["scale"]
     if "precision" in parts:
-        found["noise"] = unit / np.sqrt(parts["precision"])
-    return found
+        workers["noise"] = unit / np.sqrt(parts["precision"])
+    return workers

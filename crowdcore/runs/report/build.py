@@ -29,7 +29,7 @@ from crowdcore.exhibits import (
     omega as exhibits_of_omega,
     overview as data,
     ratings,
-    verdicts as told,
+    verdicts,
     view as view_of,
     worker_skills,
 )
@@ -161,7 +161,13 @@ DATA_PARTS: Mapping[str, tuple[str, Part]] = {
     "verdicts": (
         "Verdicts: what to do",
         lambda of: (
-            show(of.view) for show in (told.verdicts, told.worker_verdicts, told.mistakes_in_words, told.task_verdicts)
+            show(of.view)
+            for show in (
+                verdicts.verdicts,
+                verdicts.worker_verdicts,
+                verdicts.mistakes_in_words,
+                verdicts.task_verdicts,
+            )
         ),
     ),
     "overview": (
@@ -370,16 +376,16 @@ def _apart(
 
 def _sections(of: Material, chosen: Sequence[str], parts: Mapping[str, tuple[str, Part]]) -> list[Section]:
     """The chosen parts that have something to show, or to say."""
-    found = []
+    sections = []
     for part in chosen:
         title, make = parts[part]
         try:
             exhibits = tuple(_portable(exhibit) for exhibit in make(of) if exhibit is not None)
         except CrowdError as refusal:
-            found.append(Section(part, title, (), str(refusal)))
+            sections.append(Section(part, title, (), str(refusal)))
         else:
-            found += [Section(part, title, exhibits)] if exhibits else []
-    return found
+            sections += [Section(part, title, exhibits)] if exhibits else []
+    return sections
 
 
 def _portable(exhibit: Exhibit) -> Exhibit:
@@ -422,7 +428,7 @@ def _how(names: Sequence[str], runs: Sequence[Trained]) -> list[Exhibit]:
     rows = [key for key in dict.fromkeys(key for one in known for key in one) if not key.startswith("name: ")]
     settings = {
         "setting": [variation.in_words(key) for key in rows],
-        **{name: [_said(one.get(key, "–")) for key in rows] for name, one in zip(names, known, strict=True)},
+        **{name: [_in_words(one.get(key, "–")) for key in rows] for name, one in zip(names, known, strict=True)},
     }
     packages = dict.fromkeys(p for run in runs for p in run.result.versions)
     versions = {
@@ -444,5 +450,5 @@ def _how(names: Sequence[str], runs: Sequence[Trained]) -> list[Exhibit]:
     ]
 
 
-def _said(value: object) -> str:
+def _in_words(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
