@@ -27,8 +27,8 @@ _EMBEDDED = (_PACKAGE.parent / "data", _PACKAGE / "_data")  # in a checkout, and
 # Datasets whose pictures lie in another dataset's folder, under the same task ids.
 _PICTURES = {"cifar10n": "cifar10_images", "cifar10s": "cifar10_images", "cifar10h_counts": "cifar10_images"}
 
-Kind = Literal["crowd", "labelled", "ratings", "sequences", "damaged"]
-_REASONS: dict[Kind, str] = {
+FolderKind = Literal["crowd", "labelled", "ratings", "sequences", "damaged"]
+_REASONS: dict[FolderKind, str] = {
     "crowd": "",
     "labelled": "It has true classes but no annotations: simulate workers on it.",
     "ratings": "Its labels are numbers: `crowdcore ratings` and the exhibits rating-… are about them.",
@@ -49,7 +49,7 @@ class DatasetInfo:
 
     name: str
     folder: Path
-    kind: Kind
+    kind: FolderKind
     reason: str
 
     @property
@@ -108,7 +108,7 @@ def describe_datasets() -> list[DatasetInfo]:
     return infos
 
 
-def _kind(folder: Path) -> Kind:
+def _kind(folder: Path) -> FolderKind:
     classes, target = read_class_list(folder)
     if target != "classes":
         return target

@@ -122,16 +122,15 @@ class _Kind:
     conclude: Callable[..., Any]
 
 
-def _class_problem(dataset: CrowdDataset, t: TrainSettings, worker_features: AnyArray | None, device: str) -> Problem:
-    return make_problem(dataset, t, backbones.wants_images(t.backbone), worker_features, device)
-
-
-def _rating_problem(dataset: RatingDataset, t: TrainSettings, worker_features: AnyArray | None, device: str) -> Problem:
-    return rating_problem(dataset, t)
-
-
-_OF_CLASSES = _Kind("conal", methods.get, _class_problem, conclude)
-_OF_RATINGS = _Kind("crowd-layer", rating_methods.find, _rating_problem, conclude_ratings)
+_OF_CLASSES = _Kind(
+    "conal",
+    methods.get,
+    lambda dataset, t, *rest: make_problem(dataset, t, backbones.wants_images(t.backbone), *rest),
+    conclude,
+)
+_OF_RATINGS = _Kind(
+    "crowd-layer", rating_methods.find, lambda dataset, t, *rest: rating_problem(dataset, t), conclude_ratings
+)
 _KINDS: Mapping[LabelKind, _Kind] = {
     CLASSES: _OF_CLASSES,
     TAGS: _OF_CLASSES,

@@ -173,8 +173,9 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
     rng, count = np.random.default_rng(seed), np.zeros(len(scores))
     for _ in range(_RESAMPLES):
         of_gold, of_labels = (rng.integers(rows.shape[1], size=rows.shape[1]) for rows in (right, likelihood))
-        some = right[:, of_gold], gold[:, of_gold], likelihood[:, of_labels]
-        count[_likeliest(*some[1:], _reasons(some[0], some[2], agreement))] += 1
+        possible = [not why for why in _reasons(right[:, of_gold], likelihood[:, of_labels], agreement)]
+        evidence = gold[:, of_gold].sum(1) + likelihood[:, of_labels].sum(1)
+        count[np.where(possible, evidence, -np.inf).argmax()] += 1
     reasons = _reasons(right, likelihood, agreement)
     prior = np.array([s.prior for s in scores]) * (not gold.shape[1])
     known = np.concatenate([likelihood, gold], 1)
@@ -230,11 +231,6 @@ def _reasons(right: FloatArray, likelihood: FloatArray, agreement: FloatArray) -
             kept = exclude(behind.mean(1) > _CLEAR * behind.std(1) / np.sqrt(n), why)
     exclude(agreement < _FEW * agreement[kept].max(), _BY_AGREEMENT)
     return reasons
-
-
-def _likeliest(gold: FloatArray, likelihood: FloatArray, reasons: Sequence[str]) -> int:
-    """Number of the candidate under which gold and labels are most likely, of those not excluded."""
-    return int(np.where([not why for why in reasons], gold.sum(1) + likelihood.sum(1), -np.inf).argmax())
 
 
 def same_names(predicted: IntArray, other: IntArray) -> bool:

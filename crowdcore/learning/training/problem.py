@@ -188,7 +188,8 @@ def make_problem(
             "There must be at least one task per class.",
         )
     valid = order[splits["valid"]]
-    label = _consensus(dataset, valid) if "majority vote" in validated_on else dataset.gold[valid].astype(np.int64)
+    by_vote = "majority vote" in validated_on
+    label = aggregation.get("majority-vote").fit(dataset).labels if by_vote else dataset.gold
     return Problem(
         dataset,
         rows,
@@ -196,7 +197,7 @@ def make_problem(
         order,
         splits,
         annotation,
-        label,
+        label[valid].astype(np.int64),
         validated_on,
         _worker_features(dataset, worker_features),
         (*_notes(dataset, train, annotation, validated_on), *_alike(rows, train)),
@@ -275,11 +276,6 @@ def _held_out(dataset: CrowdDataset, train: IntArray, training: TrainSettings) -
         : round(training.holdout * len(known))
     ]
     return held_out if dataset.sentences is None else train[np.isin(units, held_out)]
-
-
-def _consensus(dataset: CrowdDataset, tasks: IntArray) -> IntArray:
-    """(n,) majority vote of some tasks, -1 for those without annotation."""
-    return aggregation.get("majority-vote").fit(dataset).labels[tasks].astype(np.int64)
 
 
 def _worker_features(dataset: CrowdDataset, features: AnyArray | None) -> FloatArray | None:
