@@ -8,9 +8,10 @@ from .api import (
 from .classifier import CrowdClassifier as CrowdClassifier
 from .embedding import Embedded as Embedded, embed as embed
 from .networks.texts import TextFeatures as TextFeatures, text_features as text_features
-from .ratings.comparison import RATING_ROWS as RATING_ROWS, compare_ratings as compare_ratings
 from .ratings.result import (
+    RATING_ROWS as RATING_ROWS,
     RatingsResult as RatingsResult,
+    compare_ratings as compare_ratings,
 )
 from .recovery.plan import RecoveryPlan as RecoveryPlan
 from .recovery.study import (

@@ -118,7 +118,7 @@ def _figure(exhibit: Exhibit, number: int) -> str:
 def _table(frame: pd.DataFrame, title: str) -> str:
     """The first rows of a frame, every cell as text."""
     number = {name: pd.api.types.is_numeric_dtype(frame[name].dtype) for name in frame.columns}
-    head = "".join(f"<th{_class(number[c], '')}>{escape(_words(c))}</th>" for c in frame.columns)
+    head = "".join(f"<th{_class(number[c], '')}>{escape(str(c).replace('_', ' '))}</th>" for c in frame.columns)
     rows = []
     for values in frame.head(ROWS).itertuples(index=False):
         cells = [(_cell(v), number[c]) for c, v in zip(frame.columns, values, strict=True)]
@@ -134,10 +134,6 @@ def _table(frame: pd.DataFrame, title: str) -> str:
 def _class(number: bool, text: str) -> str:
     kind = "number" if number else "long" if len(text) > _LONG else ""
     return f' class="{kind}"' if kind else ""
-
-
-def _words(column: object) -> str:
-    return str(column).replace("_", " ")
 
 
 def _cell(value: Any) -> str:
