@@ -133,12 +133,8 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return name in self.modules or name in self.plugins or str(name).partition(":")[0] in self.foreign
 
     def describe(self, name: str) -> dict[str, Any]:
-        """``description`` and literal attributes (``title``, ``paper`` …) of a member of the folder, not imported.
-
-        Raises:
-            KeyError: no module of the folder has that name.
-        """
-        return described_classes(self.modules[name])[name]
+        """What the source of a member of the folder says of it, see `described_classes`; {} where it says nothing."""
+        return described_classes(self.modules[name]).get(name, {}) if name in self.modules else {}
 
     def map(self, function: Callable[[type[T]], R], names: Iterable[str] | None = None) -> dict[str, R]:
         """Results of ``function`` for each member, or those named; a plug-in that fails is left out and logged."""
@@ -171,21 +167,29 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
 
 def described_classes(module: str) -> dict[str, dict[str, Any]]:
-    """Literal attributes of the classes of a module that have a ``name``, by it; only the module's source is read.
+    """Attributes of the classes of a module that have a ``name``, by it; only the module's source is read.
 
-    ``description`` is the first paragraph of the docstring. Attributes of base classes are not among them.
+    They are literals, also of base classes in the module, and names of other modules' objects as text ("" for names of
+    classes in the module). ``description`` is the first paragraph of the docstring.
     """
     spec = find_spec(module)
     source = spec.loader.get_source(module) if spec is not None and isinstance(spec.loader, InspectLoader) else None
-    classes = [_literals(node) for node in ast.parse(source or "").body if isinstance(node, ast.ClassDef)]
-    return {str(literals["name"]): literals for literals in classes if "name" in literals}
+    nodes = [node for node in ast.parse(source or "").body if isinstance(node, ast.ClassDef)]
+    classes: dict[str, dict[str, Any]] = {}
+    for node in nodes:
+        bases = [classes.get(base.id, {}) for base in node.bases if isinstance(base, ast.Name)]
+        inherited = {key: value for base in reversed(bases) for key, value in base.items() if key != "name"}
+        classes[node.name] = inherited | _attributes(node, {other.name for other in nodes})
+    return {str(one["name"]): one for one in classes.values() if "name" in one}
 
 
-def _literals(node: ast.ClassDef) -> dict[str, Any]:
-    """First paragraph of a class's docstring, and its attributes whose values are literals."""
-    literals: dict[str, Any] = {"description": " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())}
+def _attributes(node: ast.ClassDef, own: set[str]) -> dict[str, Any]:
+    """First paragraph of a class's docstring, and its attributes; ``own``: classes of the module."""
+    attributes: dict[str, Any] = {"description": " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())}
     for line in node.body:
         if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and line.value is not None:
+            if isinstance(line.value, ast.Name):
+                attributes[line.target.id] = "" if line.value.id in own else line.value.id
             with contextlib.suppress(ValueError):
-                literals[line.target.id] = ast.literal_eval(line.value)
-    return literals
+                attributes[line.target.id] = ast.literal_eval(line.value)
+    return attributes

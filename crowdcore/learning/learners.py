@@ -19,8 +19,8 @@ from crowdcore.core.registry import Registry, described_classes
 from crowdcore.core.settings import FormField, Settings, changed_settings, check_settings, form_fields
 from crowdcore.data.media import image_names
 from crowdcore.data.ratings import Labelled
-from crowdcore.learning import backbones as networks, method_settings as of, methods
-from crowdcore.learning.settings import BACKBONES, RATING_METHODS, TrainSettings, drop_retired
+from crowdcore.learning import backbones as networks, method_settings as of, methods, settings as shared
+from crowdcore.learning.settings import TrainSettings, drop_retired
 
 Kind = Literal["classes", "ratings"]
 """What the labels are, which decides the methods; tags are classes."""
@@ -29,40 +29,6 @@ FIRST = ("auto", "crowd-layer", "trace", "conal")
 _RATING_MODULE = "crowdcore.learning.ratings.methods"
 _RECOVERABLE = ("worker_confusion", "common_confusion", "omega")  # what a method may recover that does not say
 _log = logging.getLogger("crowdcore")
-
-METHODS: Mapping[str, type[Settings]] = {
-    "annot-mix": of.TaskConfusionSettings,
-    "auto": of.AutoSettings,
-    "ccc": of.CccSettings,
-    "coinnet": of.CoinNetSettings,
-    "conal": of.ConalSettings,
-    "conal-groups": of.ConalGroupsSettings,
-    "crowd-layer": of.CrowdLayerSettings,
-    "crowd-layer-over": of.StartSettings,
-    "crowdar": of.CrowdArSettings,
-    "crowdlab": of.CrowdlabSettings,
-    "dl-aggregate": of.DlAggregateSettings,
-    "dl-ds": of.AggregateSettings,
-    "dl-em": of.DlEmSettings,
-    "dl-glad": of.AggregateSettings,
-    "dl-mv": of.AggregateSettings,
-    "dl-true": Settings,
-    "dl-wc": of.AggregateSettings,
-    "doctor-net": Settings,
-    "gaussian-em": of.GaussianEmSettings,
-    "generalized-em": of.EmSettings,
-    "geocrowdnet": of.GeoCrowdNetSettings,
-    "madl": of.MadlSettings,
-    "max-mig": of.MaxMigSettings,
-    "mbem": of.MbemSettings,
-    "single-cm": of.SingleCmSettings,
-    "soft-bootstrap": of.SoftBootstrapSettings,
-    "trace": of.TraceSettings,
-    "unionnet": of.UnionNetSettings,
-    "vanilla": Settings,
-    "wdn": of.WdnSettings,
-}
-"""Name of a method for classes -> its settings."""
 
 
 @dataclass(frozen=True)
@@ -113,25 +79,32 @@ def _imported(member: type[Any]) -> Learner:
 
 @functools.cache
 def _methods(kind: Kind) -> dict[str, Learner]:
-    if kind == "ratings":
-        facts = described_classes(_RATING_MODULE)
-        return {name: _learner(facts[name], settings) for name, settings in RATING_METHODS.items()}
-    return _members(methods.REGISTRY, METHODS)
+    if kind == "classes":
+        return _members(methods.REGISTRY)
+    described = described_classes(_RATING_MODULE)
+    return {name: _learner(described[name], _settings_of(described[name]) or Settings) for name in sorted(described)}
 
 
 @functools.cache
 def _backbones() -> dict[str, Learner]:
-    return _members(networks.REGISTRY, BACKBONES)
+    return _members(networks.REGISTRY)
 
 
-def _members(registry: Registry[Any], known: Mapping[str, type[Settings]]) -> dict[str, Learner]:
+def _settings_of(facts: Mapping[str, Any]) -> type[Settings] | None:
+    """The settings of a method or network by its description; None where they are not in our modules of settings."""
+    name = facts.get("Settings", "Settings")
+    model: type[Settings] | None = getattr(of, name, None) or getattr(shared, name, None)
+    return model
+
+
+def _members(registry: Registry[Any]) -> dict[str, Learner]:
     """Name -> member; a plug-in that cannot be loaded is left out and named in the log."""
     members = {}
     for name in registry:
         try:
-            members[name] = (
-                _learner(registry.describe(name), known[name]) if name in known else _imported(registry.find(name))
-            )
+            facts = registry.describe(name)
+            settings = _settings_of(facts) if facts else None
+            members[name] = _learner(facts, settings) if settings else _imported(registry.find(name))
         except CrowdError as error:
             _log.warning("%s", error)
     return members

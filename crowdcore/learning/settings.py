@@ -158,18 +158,6 @@ class TaggerSettings(Settings):
     dropout: float = setting(0.5, "Dropout (share)", "Share of filters and hidden state dropped.", ge=0, lt=1)
 
 
-BACKBONES: Mapping[str, type[Settings]] = {
-    "cnn": CnnSettings,
-    "linear": Settings,
-    "mlp": MlpSettings,
-    "resnet18": Settings,
-    "resnet34": Settings,
-    "tagger": TaggerSettings,
-    "vgg16": Settings,
-}
-"""Name of a network -> its settings."""
-
-
 class RatingCrowdLayerSettings(Settings):
     """Settings of the crowd layer for ratings."""
 
@@ -200,14 +188,3 @@ class RatingWdnSettings(Settings):
         "How outputs are combined",
         "By a weight per worker, a bias per worker (the best in Rodrigues 2018), or both.",
     )
-
-
-RATING_METHODS: Mapping[str, type[Settings]] = {
-    "crowd-layer": RatingCrowdLayerSettings,
-    "dl-em": RatingDlEmSettings,
-    "dl-mean": Settings,
-    "dl-true": Settings,
-    "doctor-net": Settings,
-    "wdn": RatingWdnSettings,
-}
-"""Name of a method for ratings -> its settings."""

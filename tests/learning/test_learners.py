@@ -12,25 +12,21 @@ from crowdcore.core.settings import Settings
 from crowdcore.data.simulate import synthetic
 from crowdcore.learning import backbones, learners, methods
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.learners import METHODS
 from crowdcore.learning.ratings.methods import METHODS as OF_RATINGS
 from crowdcore.learning.results.result import TrainingResult
-from crowdcore.learning.settings import BACKBONES, RATING_METHODS, TrainSettings
+from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.loop import Replica, make_replicas
 from crowdcore.learning.training.problem import Problem, make_problem
 
 FORMS = """
 import sys
 import crowdcore as cc
-from crowdcore.learning import learners, methods, TrainSettings
-from crowdcore.learning.learners import METHODS
-from crowdcore.learning.settings import BACKBONES
-assert set(METHODS) <= set(methods.names())
-for name in METHODS:
+from crowdcore.learning import backbones, learners, methods
+for name in methods.REGISTRY.modules:
     assert learners.about_method(name).fields is not None
 for name in learners.learners("ratings"):
     learners.about_method(name, "ratings")
-for name in BACKBONES:
+for name in backbones.REGISTRY.modules:
     learners.about_backbone(name)
 assert "torch" not in sys.modules
 """
@@ -41,7 +37,7 @@ def test_forms_of_all_methods_and_networks_load_no_torch() -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", methods.REGISTRY.modules)
 def test_a_method_is_described_as_its_class_is(name: str) -> None:
     about, method = learners.about_method(name), methods.get(name)
     assert about.settings is method.Settings
@@ -50,7 +46,7 @@ def test_a_method_is_described_as_its_class_is(name: str) -> None:
     assert about.description == " ".join((method.__doc__ or "").split("\n\n")[0].split())
 
 
-@pytest.mark.parametrize("name", RATING_METHODS)
+@pytest.mark.parametrize("name", OF_RATINGS)
 def test_a_method_for_ratings_is_described_as_its_class_is(name: str) -> None:
     about, method = learners.about_method(name, "ratings"), OF_RATINGS[name]
     assert about.settings is method.Settings
@@ -58,7 +54,7 @@ def test_a_method_for_ratings_is_described_as_its_class_is(name: str) -> None:
     assert about.description
 
 
-@pytest.mark.parametrize("name", BACKBONES)
+@pytest.mark.parametrize("name", backbones.REGISTRY.modules)
 def test_a_network_is_described_as_its_class_is(name: str) -> None:
     about, network = learners.about_backbone(name), backbones.REGISTRY.find(name)
     assert about.settings is network.Settings
@@ -68,7 +64,7 @@ def test_a_network_is_described_as_its_class_is(name: str) -> None:
 
 def test_every_method_is_listed() -> None:
     assert set(learners.learners()) == set(methods.names())
-    assert set(learners.learners("ratings")) == set(RATING_METHODS) == set(OF_RATINGS)
+    assert set(learners.learners("ratings")) == set(OF_RATINGS)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +72,7 @@ def small_problem() -> Problem:
     return make_problem(synthetic(n_tasks=60, n_valid=10, n_test=10, n_workers=5), TrainSettings())
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "auto"])
+@pytest.mark.parametrize("name", [name for name in methods.REGISTRY.modules if name != "auto"])
 def test_a_method_recovers_the_parts_that_it_lists(name: str, small_problem: Problem) -> None:
     method = methods.get(name)
     [module] = make_replicas(small_problem, method, [Replica(method.Settings(), 0)], TrainSettings())
@@ -102,11 +98,12 @@ def test_a_method_of_ones_own_is_described_by_its_class(monkeypatch: pytest.Monk
         def recovered(self) -> dict[str, object]:  # type: ignore[override]
             return {}
 
-    registry = {"own": Own}
-
     class Members(dict):  # type: ignore[type-arg]
         find = dict.__getitem__
 
-    assert learners._members(Members(registry), {})["own"] == learners.Learner(  # type: ignore[arg-type]
+        def describe(self, name: str) -> dict[str, object]:
+            return {}
+
+    assert learners._members(Members({"own": Own}))["own"] == learners.Learner(  # type: ignore[arg-type]
         "My own", "``-log p``.", Settings, "-", recovers=("worker_confusion", "common_confusion", "omega")
     )

@@ -16,7 +16,8 @@ import crowdcore as cc
 from crowdcore.aggregation import aggregators
 from crowdcore.learning import methods
 from crowdcore.learning.api import TrainKeywords
-from crowdcore.learning.settings import RATING_METHODS, TrainSettings
+from crowdcore.learning.ratings.methods import METHODS as OF_RATINGS
+from crowdcore.learning.settings import TrainSettings
 from tests.packaging.conftest import ROOT
 
 PACKAGES = {name: getattr(cc, name) for name in cc.__all__ if hasattr(getattr(cc, name), "__path__")}
@@ -82,7 +83,7 @@ def test_public_names_are_typed_and_typing_errors_are_found(tmp_path: Path) -> N
 def test_the_keywords_of_train_are_the_settings_of_trainer_and_methods() -> None:
     known: dict[str, object] = {}
     own = [methods.get(name).Settings for name in methods.REGISTRY.modules]
-    for settings in (TrainSettings, *own, *RATING_METHODS.values()):
+    for settings in (TrainSettings, *own, *(method.Settings for method in OF_RATINGS.values())):
         for name, field in settings.model_fields.items():
             known[name] = Union[known.get(name, field.annotation), field.annotation]  # noqa: UP007
     assert {n: _as_set(t) for n, t in get_type_hints(TrainKeywords).items()} == {

@@ -67,7 +67,6 @@ class Resnet18(Residual):
 
     name: ClassVar[str] = "resnet18"
     title: ClassVar[str] = "ResNet-18 for 32×32 and 28×28"
-    images: ClassVar[bool] = True
     depths: ClassVar[tuple[int, int, int, int]] = (2, 2, 2, 2)
 
 
@@ -76,5 +75,4 @@ class Resnet34(Residual):
 
     name: ClassVar[str] = "resnet34"
     title: ClassVar[str] = "ResNet-34 for 32×32 and 28×28"
-    images: ClassVar[bool] = True
     depths: ClassVar[tuple[int, int, int, int]] = (3, 4, 6, 3)
