@@ -7,7 +7,7 @@ import pytest
 
 from crowdcore.exhibits import view
 from crowdcore.exhibits.workers import worker_quality
-from tests.exhibits.examples import OF_VIEWS, crowd, made
+from tests.exhibits.examples import OF_VIEWS, crowd
 
 
 def test_without_a_name_it_lists_what_there_is(crowdcore) -> None:
@@ -71,11 +71,6 @@ def test_exhibits_of_runs_take_a_seed_and_an_epoch(crowdcore, tmp_path, monkeypa
 def test_lists_are_given_by_repeating(crowdcore) -> None:
     rows = crowdcore("show", "aggregators", "demo", "-s", "fits=majority-vote", "-s", "fits=one-coin")["table"]
     assert [row["method"] for row in rows] == ["majority-vote", "one-coin"]
-
-
-@pytest.mark.parametrize("name", OF_VIEWS)
-def test_every_exhibit_of_a_view_can_be_made(name: str) -> None:
-    assert made(OF_VIEWS[name], view(crowd(), "majority-vote")) is not None
 
 
 @pytest.mark.parametrize(

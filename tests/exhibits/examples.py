@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -51,12 +52,22 @@ def of_tags(function: Callable[..., Any]) -> bool:
     return function.__module__.endswith(".spans") or function.__name__ in OF_TAGS
 
 
+@cache
+def _tagging(view: View) -> View:
+    return view_of(tagged(view.dataset), hidden=view.hidden)
+
+
+@cache
+def _copying(view: View) -> View:
+    return view_of(simulate.copy_leader(view.dataset, [1], leader=0, rate=1.0), hidden=view.hidden)
+
+
 def made(function: Callable[..., Any], view: View) -> Any:
     """An exhibit of this view, with something for each of its arguments that has no default."""
     if of_tags(function):
-        view = view_of(tagged(view.dataset), hidden=view.hidden)
+        view = _tagging(view)
     if function.__module__.endswith(".coordinated"):
-        view = view_of(simulate.copy_leader(view.dataset, [1], leader=0, rate=1.0), hidden=view.hidden)
+        view = _copying(view)
     some = {
         "true": view.classes[0],
         "given": view.classes[1],

@@ -1,4 +1,4 @@
-"""Every column of every exhibit's table has a meaning, and the docs list all of them."""
+"""Every column of the tables of runs has a meaning, as those of a dataset have (see test_contract); docs list all."""
 
 from __future__ import annotations
 
@@ -13,28 +13,22 @@ from crowdcore.exhibits.recovered import of_run
 from testkit.crowds import simulate_crowd
 from testkit.recorded_runs import invented
 from tests.conftest import ROOT
-from tests.exhibits.examples import OF_VIEWS, crowd, made
+from tests.exhibits.examples import OF_VIEWS
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 
 OF_RATINGS = {"rating-biases", "rating-differences", "rating-errors"}  # see test_rating_results
 OF_RATINGS |= {"planted-ratings", "rating-recovery", "recovered-biases", "recovered-shared-bias"}  # see test_planted
-OWN = {"e-mail"}  # a further column of the file that was read
 
 
 def untold(exhibits: list[Exhibit | None]) -> set[str]:
     """Columns without a meaning."""
     columns = {str(c) for exhibit in exhibits if exhibit is not None for c in exhibit.table.columns}
-    return {column for column in columns if not meaning(column)} - OWN
+    return {column for column in columns if not meaning(column)}
 
 
 def several(found: Any) -> list[Exhibit | None]:
     return found if isinstance(found, list) else [found]
-
-
-def test_columns_of_exhibits_of_a_dataset_are_explained() -> None:
-    seen = view(crowd(), "dawid-skene")
-    assert untold([one for function in OF_VIEWS.values() for one in several(made(function, seen))]) == set()
 
 
 def test_columns_of_exhibits_of_runs_are_explained() -> None:
