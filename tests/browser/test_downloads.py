@@ -26,6 +26,19 @@ def test_a_figure_as_svg_png_and_csv(page: Page) -> None:
     open_page(page, "/shared-mistakes?dataset=demo&reference=gold")
     expect(heatmap(page)).to_be_visible()
     frame = main(page).locator(".st-key-figure-first")
+    expect(frame.locator(".js-plotly-plot")).to_have_attribute("data-listens", "yes")
+    stops = (
+        "e => [...e.querySelectorAll('button, a, input, [tabindex]')].filter(b => b.tabIndex >= 0 && b.offsetParent)"
+    )
+    assert frame.evaluate(f"e => ({stops})(e).length") == 1  # two presses of Tab, then arrows
+    toolbar = frame.get_by_role("toolbar", name="Download the figure")
+    assert toolbar.evaluate(f"e => ({stops})(e).length") == 1
+    toolbar.get_by_role("button", name="170 mm").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    with page.expect_download() as found:
+        page.keyboard.press("Enter")
+    assert found.value.suggested_filename == "demo-shared-mistakes-gold.csv"
     name, content = downloaded(page, frame.locator("[data-format=svg]"))
     assert name == "demo-shared-mistakes-gold.svg"
     assert content.startswith(b"<svg")
@@ -85,6 +98,11 @@ def test_a_journal_takes_a_figure_from_a_dark_page(page: Page) -> None:
     """Light, 170 or 85 mm wide, cells as rectangles, text in a standard font that comes with it."""
     page.emulate_media(color_scheme="dark")
     open_page(page, "/shared-mistakes?dataset=demo&reference=gold")
+    expect(heatmap(page)).to_be_visible()
+    ink = heatmap(page).locator(".xtick text").first.evaluate("e => getComputedStyle(e).fill")
+    assert min(map(int, re.findall(r"\d+", ink)[:3])) > 100
+    ground = page.get_by_test_id("stApp").evaluate("e => getComputedStyle(e).backgroundColor")
+    assert max(map(int, re.findall(r"\d+", ground)[:3])) < 60
     frame = main(page).locator(".st-key-figure-first")
     expect(frame.locator(".js-plotly-plot")).to_have_attribute("data-listens", "yes")
     for width in (170, 85):
@@ -97,6 +115,11 @@ def test_a_journal_takes_a_figure_from_a_dark_page(page: Page) -> None:
         assert set(re.findall(r"font-family: (\w+)", drawing)) == {"Arial"}
         assert f"url(data:font/woff;base64,{base64.b64encode(FONT.read_bytes()).decode()})" in drawing
         frame.get_by_role("button", name="mm wide").click()
+    page.add_style_tag(content=".stApp { animation: turn 1s infinite }")  # as a spinner is
+    turns = "e => getComputedStyle(e).animationIterationCount"
+    assert page.get_by_test_id("stApp").evaluate(turns) == "1"  # without motion for whoever asks for that
+    page.emulate_media(color_scheme="dark", reduced_motion="no-preference")
+    assert page.get_by_test_id("stApp").evaluate(turns) == "infinite"
 
 
 def theme_rgb(color: str) -> str:

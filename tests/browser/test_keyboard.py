@@ -41,30 +41,7 @@ def missed(page: Page, *controls: str) -> set[str]:
     return missing
 
 
-@pytest.mark.parametrize(
-    ("view", "controls"),
-    [
-        (
-            "train",
-            (
-                *("Methods", "Seeds", "Epochs", "Network", "Device", "Start 1 run", "Runs shown", "Curves"),
-                *("Smoothing", "Run", "Run again with …", "Use as reference", "Predictions", "Model (PyTorch)"),
-                "Model (ONNX)",
-            ),
-        ),
-        ("runs", ("Dataset", "Method", "State", "Containing", "CSV", "Open", "Compare 2", "Tags", "Put on all")),
-        ("compare", ("Runs", "Choose in a table", "Accuracy", "Filter runs", "CSV")),
-        ("confusions", ("Run", "Seeds", "Compare with", "Matrices", "Workers", "Diagonal", "Next page")),
-        ("omega", ("Run", "Tasks", "CSV")),
-        ("report", ("Runs", "Hide worker names", "HTML page", "Folder (ZIP)")),
-    ],
-)
-def test_tab_leads_to_every_control(page: Page, two: str, view: str, controls: tuple[str, ...]) -> None:
-    open_page(page, f"/{view}?{two}")
-    assert missed(page, *controls) == set()
-
-
-def test_tabs_of_compare_are_changed_by_arrows(page: Page, two: str) -> None:
+def test_tabs_of_compare_are_changed_by_arrows_and_keep_the_focus(page: Page, two: str) -> None:
     open_page(page, f"/compare?{two}")
     assert not missed(page, "Accuracy")
     for name in ("Significance", "Selection", "Curves"):
@@ -77,11 +54,7 @@ def test_tabs_of_compare_are_changed_by_arrows(page: Page, two: str) -> None:
     settled(page)
     expect(charts(page).first).to_be_visible()
     expect(main(page).get_by_role("tab", name="Curves")).to_have_attribute("aria-selected", "true")
-
-
-def test_a_tab_has_the_focus_again_once_the_page_is_drawn_anew(page: Page, two: str) -> None:
-    """Streamlit disables tabs as long as a part of them is missing, under load for longer than between two presses."""
-    open_page(page, f"/compare?{two}")
+    # Streamlit disables tabs as long as a part of them is missing, under load for longer than between two presses.
     expect(page.get_by_role("list", name="Crowd")).to_be_visible()  # live.js is there
     tab = main(page).get_by_role("tab", name="Accuracy")
     tab.focus()
@@ -116,8 +89,16 @@ def test_the_pager_keeps_the_focus_and_follows_the_address(page: Page, two: str)
     expect(current).to_have_text("2")
 
 
-def test_two_annotators_are_compared_without_a_mouse(page: Page) -> None:
+def test_a_tree_stands_beside_the_matrix_and_two_annotators_are_compared_without_a_mouse(page: Page) -> None:
     open_page(page, "/annotators?dataset=demo")
+    chart = charts(page).first
+    expect(chart.locator(".hm")).to_be_visible()
+    tree = chart.locator(".x2y .scatterlayer")
+    expect(tree).to_be_visible()
+    matrix, beside = chart.locator(".hm").bounding_box(), tree.bounding_box()
+    assert matrix is not None
+    assert beside is not None
+    assert beside["height"] > 0.9 * matrix["height"]
     for label, name in (("Worker", "w03"), ("Beside", "w07")):
         page.get_by_role("combobox", name=label, exact=True).focus()
         page.keyboard.type(name)
@@ -133,21 +114,3 @@ def test_a_row_of_a_table_is_chosen_as_the_line_beneath_it_says(page: Page) -> N
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Shift+Space")
     expect(page).to_have_url(re.compile("view=One.worker&worker="))
-
-
-def test_a_figure_takes_two_presses_of_tab_and_arrows_lead_to_its_downloads(page: Page) -> None:
-    open_page(page, "/shared-mistakes?dataset=demo")
-    frame = main(page).locator(".st-key-figure-first")
-    expect(frame.locator(".js-plotly-plot")).to_have_attribute("data-listens", "yes")
-    stops = (
-        "e => [...e.querySelectorAll('button, a, input, [tabindex]')].filter(b => b.tabIndex >= 0 && b.offsetParent)"
-    )
-    assert frame.evaluate(f"e => ({stops})(e).length") == 1
-    toolbar = frame.get_by_role("toolbar", name="Download the figure")
-    assert toolbar.evaluate(f"e => ({stops})(e).length") == 1
-    toolbar.get_by_role("button", name="170 mm").focus()
-    for _ in range(3):
-        page.keyboard.press("ArrowRight")
-    with page.expect_download() as found:
-        page.keyboard.press("Enter")
-    assert found.value.suggested_filename == "demo-shared-mistakes-gold.csv"

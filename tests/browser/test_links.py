@@ -1,29 +1,12 @@
-"""A link reopens the view it was copied from, and the browser's back button goes back."""
+"""The browser's back button goes back, and what is chosen stands in the address."""
 
 from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from testkit.steps import choose, click_cell, heatmap, main, open_page, settled
-
-VIEWS = {
-    "/shared-mistakes?dataset=demo&reference=majority-vote&true=three&given=nine&beside=gold": "gave nine to a task",
-    "/annotators?dataset=demo&reference=gold&view=One+worker&worker=w02": "All workers together",
-    "/annotators?dataset=demo&reference=gold&view=Ranking&without=w02&without=w03": "Annotations left out",
-    "/tasks?dataset=demo&reference=gold&show=misled&true=three": "by what relabelling gains",
-    "/?dataset=demo&reference=gold&view=Open+a+file": "A table with one row per label",
-}
-
-
-@pytest.mark.parametrize("address", VIEWS)
-def test_an_address_reopens_its_view(page: Page, address: str) -> None:
-    open_page(page, address)
-    expect(main(page).get_by_text(VIEWS[address]).first).to_be_visible()
-    for part in address.partition("?")[2].split("&"):
-        expect(page).to_have_url(re.compile(re.escape(part)))
 
 
 def test_back_goes_back(page: Page) -> None:
@@ -58,7 +41,7 @@ def test_an_act_is_one_step_back(page: Page) -> None:
     expect(page).to_have_url(re.compile("/overview"))
 
 
-def test_the_chosen_cell_is_outlined(page: Page) -> None:
+def test_a_cell_is_chosen_by_mouse_and_by_keyboard_and_outlined(page: Page) -> None:
     place = "(e => e && `${e.getAttribute('x')} ${e.getAttribute('y')}`)(document.querySelector('.chosen-cell'))"
     open_page(page, "/shared-mistakes?dataset=demo&reference=gold&true=one&given=seven")
     expect(heatmap(page).locator(".chosen-cell")).to_be_visible()
@@ -66,6 +49,15 @@ def test_the_chosen_cell_is_outlined(page: Page) -> None:
     click_cell(page, 3, 9, 10)
     expect(page).to_have_url(re.compile("true=three&given=nine"))
     page.wait_for_function(f"before => (found => found && found !== before)({place})", arg=before)
+    settled(page)
+    for label, name in (("True class", "eight"), ("Given label", "one")):  # by keyboard alone
+        box = page.get_by_role("combobox", name=label)
+        box.focus()
+        page.keyboard.type(name)
+        page.keyboard.press("Enter")
+        settled(page)
+    expect(page).to_have_url(re.compile("true=eight&given=one"))
+    expect(main(page).get_by_text("gave one to a task that is eight")).to_be_visible()
 
 
 def test_another_dataset_or_reference_redraws_every_page(page: Page) -> None:

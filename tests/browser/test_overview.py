@@ -1,4 +1,4 @@
-"""From the Overview to the evidence: one click on a name, or on a row of the table."""
+"""The Overview on a phone, and from it to the evidence: one click on a name, or on a row of the table."""
 
 from __future__ import annotations
 
@@ -9,8 +9,20 @@ from playwright.sync_api import Page, expect
 from testkit.steps import main, open_page, settled
 
 
-def test_one_click_leads_from_a_verdict_to_its_evidence(page: Page) -> None:
-    open_page(page, "/overview?dataset=demo")
+def test_a_verdict_is_read_on_a_phone_and_one_click_leads_to_its_evidence(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})  # a phone, where a reason has the whole width
+    open_page(page, "/overview?dataset=demo&reference=gold")
+    row = main(page).locator("[class*=st-key-verdict-worker-]").first
+    badge, reason = row.locator(".stMarkdownBadge").bounding_box(), row.locator("p").last.bounding_box()
+    assert badge is not None
+    assert reason is not None
+    assert reason["y"] >= badge["y"] + badge["height"]
+    assert reason["width"] > 330
+    page.set_viewport_size({"width": 1440, "height": 900})
+    settled(page)
+    beside = row.locator("p").last.bounding_box()
+    assert beside is not None
+    assert beside["x"] > reason["x"] + 100
     expect(page.get_by_role("list", name="Crowd")).to_be_visible()  # live.js is there
     main(page).get_by_role("link", name="w35").click()
     expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))

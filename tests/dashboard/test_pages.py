@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
@@ -31,6 +32,26 @@ def test_a_page_draws_without_a_fault(page: str, crowd_folder: Path) -> None:
     assert not test.exception
     assert not test.error
     assert len(test.title) == 1
+
+
+@pytest.mark.parametrize(
+    ("page", "address", "shown"),
+    [
+        ("mistakes", "reference=majority-vote&true=three&given=nine&beside=gold", "gave **nine** to a task"),
+        ("annotators", "reference=gold&view=One worker&worker=w02", "w02"),
+        ("annotators", "reference=gold&view=Ranking&without=w02&without=w03", "by accuracy"),
+        ("tasks", "reference=gold&show=misled&true=three", "by what relabelling gains"),
+        ("data", "reference=gold&view=Open a file", "one row per label"),
+    ],
+)
+def test_an_address_reopens_its_view(page: str, address: str, shown: str) -> None:
+    given = parse_qs(f"dataset=demo&names=shown&{address}")
+    asked = {key: values if len(values) > 1 else values[0] for key, values in given.items()}
+    test = open_page(page, **asked)
+    assert not test.exception
+    assert not test.error
+    assert {key: test.query_params[key] for key in asked} == asked
+    assert shown in words(test)
 
 
 @pytest.mark.parametrize("view", ["Distances", "Ranking", "One worker", "Pairs", "Coordinated"])
