@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from crowdcore.data.rows import Rows
 from crowdcore.learning import methods
 from crowdcore.learning.api import split_settings
 from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.data import Batch, Data
 from crowdcore.learning.training.loop import Replica, make_replicas
@@ -79,6 +80,22 @@ def built(
 def in_double(batch: Batch) -> Batch:
     """The batch with its floating-point fields in float64."""
     return Batch(*(f.double() if f is not None and f.is_floating_point() else f for f in batch))
+
+
+def same_results(loaded: TrainingResult, result: TrainingResult, features: np.ndarray) -> None:
+    """Every field and prediction of a result is that of another."""
+    for field in fields(result):
+        a, b = getattr(result, field.name), getattr(loaded, field.name)
+        if isinstance(a, dict):
+            assert set(a) == set(b), field.name
+        for x, y in [(a[k], b[k]) for k in a] if isinstance(a, dict) else [(a, b)]:
+            if field.name == "preparation":
+                assert x.image == y.image and np.array_equal(x.mean, y.mean) and np.array_equal(x.scale, y.scale)
+            elif isinstance(x, np.ndarray):
+                assert x.dtype == y.dtype and np.array_equal(x, y, equal_nan=x.dtype.kind == "f"), field.name
+            else:
+                assert x == y, field.name
+    np.testing.assert_allclose(loaded.predict_proba(features), result.predict_proba(features))
 
 
 def objective(module: CrowdMethod, batch: Batch) -> torch.Tensor:

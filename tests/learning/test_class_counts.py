@@ -20,10 +20,10 @@ def one_class() -> CrowdDataset:
     return replace(crowd, classes=("only",), label=np.zeros_like(crowd.label), gold=np.zeros_like(crowd.gold))
 
 
-@pytest.mark.parametrize("name", methods.names())
-def test_no_method_learns_one_class(name):
-    with pytest.raises(CrowdError, match=r"has only the class 'only'\. A classifier needs at least two"):
-        train(one_class(), name, seeds=1, epochs=1)
+def test_no_method_learns_one_class():
+    for name in methods.names():
+        with pytest.raises(CrowdError, match="'only'"):
+            train(one_class(), name, seeds=1, epochs=1)
 
 
 AGGREGATORS = {

@@ -27,15 +27,11 @@ def two(method):
 
 @pytest.mark.parametrize("method", MODELS)
 def test_alone_and_among_others(method):
-    together = two(method)
-    for s, seed in enumerate([3, 1]):
-        alone = run(featured_crowd(), method, [seed], record=False)
-        for name, rows in alone.curves.items():
-            np.testing.assert_allclose(together.curves[name][:, s], rows[:, 0], rtol=2e-4, atol=2e-5, err_msg=name)
-        np.testing.assert_allclose(
-            together.probabilities["last"][s], alone.probabilities["last"][0], rtol=1e-3, atol=1e-4
-        )
-        assert together.selected_epoch[s] == alone.selected_epoch[0]
+    together, alone = two(method), run(featured_crowd(), method, [1], record=False)
+    for name, rows in alone.curves.items():
+        np.testing.assert_allclose(together.curves[name][:, 1], rows[:, 0], rtol=2e-4, atol=2e-5, err_msg=name)
+    np.testing.assert_allclose(together.probabilities["last"][1], alone.probabilities["last"][0], rtol=1e-3, atol=1e-4)
+    assert together.selected_epoch[1] == alone.selected_epoch[0]
 
 
 @pytest.mark.parametrize("method", MODELS)
