@@ -63,7 +63,7 @@ def test_refusals():
         cc.aggregation.get("crowd-kit:GoldMajorityVote").fit(simulate_crowd(20, 5, 3))
     with pytest.raises(SettingError, match=r"suit crowd-kit's GLAD.*no_such"):
         cc.aggregation.get("crowd-kit:GLAD", no_such=1)
-    with pytest.raises(SettingError, match="Did you mean 'crowd-kit:DawidSkene'"):
+    with pytest.raises(SettingError, match="'crowd-kit:DawidSkene'"):
         cc.aggregation.get("crowd-kit:DawidSken")
 
 

@@ -103,7 +103,7 @@ def test_refuses_workers_whose_skill_no_agreement_tells(case, keep):
     crowd = crowd.where(keep(crowd.worker))
     if case == "star":  # worker 0 meets each other worker on tasks of their own: only products of two skills are seen
         crowd = crowd.where((crowd.worker == 0) | (crowd.worker == 1 + crowd.task % 5))
-    with pytest.raises(DataError, match="share tasks with too few others"):
+    with pytest.raises(DataError, match="too few others"):
         cc.aggregation.get("m-msr").fit(crowd)
 
 

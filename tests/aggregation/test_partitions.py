@@ -161,6 +161,6 @@ def test_refusals(tmp_path, crowd):
     frame.assign(known=[*crowd.classes[:2], *[None] * (len(frame) - 2)], task="same").to_parquet(
         source / "part-0.parquet"
     )
-    with pytest.raises(DataError, match=r"No column 'known'|two classes"):
+    with pytest.raises(DataError, match="'known'"):
         fit_partitions(source, model, tmp_path / "out", known="known")
     assert not (tmp_path / "out").exists()

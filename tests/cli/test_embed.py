@@ -47,7 +47,7 @@ def photos(tmp_path):
 
 def test_empty_texts_are_named_and_features_come_with_what_makes_them(texts, run, crowdcore, refused, tmp_path):
     folder, words = texts
-    assert "1 of 60 tasks cannot be used" in (said := str(refused("embed", folder, tmp_path / "out"))), said
+    assert "1 of 60 tasks" in (said := str(refused("embed", folder, tmp_path / "out"))), said
     assert "'t00059': the text is empty" in said
     assert crowdcore("embed", folder)["kind"] == "tfidf"
     told = crowdcore("embed", folder, tmp_path / "out", "--accept")
@@ -86,7 +86,7 @@ def test_sentences_are_embedded_by_a_model_that_is_here(texts, refused, crowdcor
 
     monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model))
     assert "not on this machine" in str(refused(*sentences, "--model", "theirs"))
-    assert "none is in Hugging Face's cache" in str(refused(*sentences))
+    assert "Hugging Face's cache" in str(refused(*sentences))
     assert crowdcore("embed", texts[0])["kinds"] == ["tfidf"]
     for name, file in (("mine", "modules.json"), ("a--language-model", "config.json")):
         (tmp_path / "hub" / f"models--{name}" / "snapshots" / "1").mkdir(parents=True)
@@ -107,7 +107,7 @@ def test_embeddings_of_ones_own_come_from_a_file_or_a_column(crowdcore, refused,
         crowdcore("embed", tmp_path / "votes.csv", tmp_path / out, "--given", given)
         np.testing.assert_allclose(np.array(cc.read_dataset(tmp_path / out).features), own, rtol=1e-6)
     np.save(tmp_path / "short.npy", own[1:])
-    assert "There must be a row" in str(refused("embed", tmp_path / "votes.csv", "--given", tmp_path / "short.npy"))
+    assert "must be a row" in str(refused("embed", tmp_path / "votes.csv", "--given", tmp_path / "short.npy"))
     assert "further column" in str(refused("embed", tmp_path / "votes.csv", tmp_path / "no", "--given", "words"))
     assert "neither texts nor images" in str(refused("embed", tmp_path / "votes.csv", tmp_path / "no"))
 
@@ -120,7 +120,7 @@ def test_images_beside_a_table_are_kept_as_pixels_and_trained_on(photos, run, cr
     assert (made.split == 2).sum() == 10
     small = ("--set", "backbone=cnn", "--set", 'backbone_settings={"width": 4}', "--seeds", 1, "--epochs", 1)
     trained = run("train", photos, "-m", "dl-mv", *small, "--set", "select_on=none").out
-    assert "dl-mv" in trained and "one seed" in trained and "no test task has a gold label" in trained
+    assert "dl-mv" in trained and "one seed" in trained and "no test task" in trained
     (photos.parent / "p003.png").write_bytes(b"")
     said = str(refused("train", photos, *small))
     assert "p003.png is empty (zero bytes)" in said and "pass accept=True" in said

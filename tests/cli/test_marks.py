@@ -12,7 +12,7 @@ def test_marks_are_added_listed_exported_taken_back_and_believed(
     crowdcore, refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
-    assert "Nobody has marked tasks of demo" in str(refused("quality", "demo", "--reference", "reviewed"))
+    assert "Nobody has marked" in str(refused("quality", "demo", "--reference", "reviewed"))
     out = tmp_path / "relabel.csv", tmp_path / "training.csv"
     adding = ("--add", "digit-0001", "seven", "--unclear", "digit-0002", "--comment", "a bar", "--by", "me")
     told = crowdcore("marks", "demo", *adding, "--export", out[0], "--training", out[1])
@@ -26,7 +26,7 @@ def test_marks_are_added_listed_exported_taken_back_and_believed(
     assert crowdcore("quality", "demo", "-r", "reviewed+gold")["reference"] == "reviewed+gold"
     assert len(crowdcore("marks", "demo", "--undo")["marks"]) == 1
     assert refused("marks", "demo", "--add", "digit-0001", "ten").got == "ten"
-    assert "demo has no task 'digit'" in str(refused("marks", "demo", "--unclear", "digit"))
+    assert "'digit'" in str(refused("marks", "demo", "--unclear", "digit"))
 
 
 def test_marks_are_taken_from_a_file_and_from_data_that_changed(

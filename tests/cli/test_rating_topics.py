@@ -32,6 +32,6 @@ def test_topics_are_told_and_ratings_written(run, crowdcore, refused, tmp_path):
     assert len(written) == 120
     left = written[crowd.task_ids[80:].astype(str)].to_numpy() - crowd.gold[80:]
     assert np.abs(left).mean() == pytest.approx(told["errors"]["test"]["mae"])
-    assert "Ratings of the test texts against gold: MAE" in run(*asked).out
+    assert "against gold: MAE" in run(*asked).out
     tasks.to_csv(path / "tasks.csv", index=False)
     assert "has no texts" in str(refused("ratings", "topics", path))

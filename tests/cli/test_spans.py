@@ -60,7 +60,7 @@ def test_comparisons_of_taggers_tell_the_spans_of_the_test_split(crowdcore, tmp_
 
 
 def test_crowds_without_spans_are_refused(refused):
-    assert "demo knows no sentences, so that it has no spans" in str(refused("spans", "demo"))
+    assert "no sentences" in str(refused("spans", "demo"))
 
 
 def test_export_as_conll_columns(crowdcore, folder, tmp_path):

@@ -35,8 +35,8 @@ def ended(names: list[str], again: bool = False) -> dict[str, Job]:
 def test_a_refusal_stops_nobody_else(crowd: cc.CrowdDataset) -> None:
     found = ended(["majority-vote", "kos", "dawid-skeen", "dawid-skene smoothing=2.0"])
     assert [fit.state for fit in found.values()] == ["done", "refused", "refused", "done"]
-    assert "two classes only, but crowd has 4" in str(found["kos"].refusal)
-    assert "Did you mean 'dawid-skene'?" in str(found["dawid-skeen"].refusal)
+    assert "but crowd has 4" in str(found["kos"].refusal)
+    assert "'dawid-skene'?" in str(found["dawid-skeen"].refusal)
     direct = cc.aggregation.get("dawid-skene", smoothing=2.0).fit(crowd)
     assert np.array_equal(fitted(crowd, "dawid-skene smoothing=2.0").posterior, direct.posterior)
 

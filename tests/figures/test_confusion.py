@@ -190,7 +190,7 @@ def test_many_classes_are_averaged_and_clicks_still_land():
 
 
 def test_refusals_of_a_grid():
-    with pytest.raises(cc.SettingError, match=r"`matrices` must have the shape \(4, 3, 3\)"):
+    with pytest.raises(cc.SettingError, match="`matrices`"):
         figures.confusion_grid(GRID[:1], CLASSES, names=NAMES)
-    with pytest.raises(cc.SettingError, match="`counts` must have the shape"):
+    with pytest.raises(cc.SettingError, match="`counts`"):
         figures.confusion_grid(GRID, CLASSES, names=NAMES, counts=np.ones((2, 2)))

@@ -182,7 +182,7 @@ def test_what_it_cannot_learn_from_is_refused(corpus):
     crowd = corpus.dataset()
     with pytest.raises(DataError, match="has no texts"):
         fit_rating_topics(crowd)
-    with pytest.raises(SettingError, match="be counts of words in 440 tasks"):
+    with pytest.raises(SettingError, match="in 440 tasks"):
         fit_rating_topics(crowd, counts=sparse.csr_matrix(corpus.counts[:5]))
     with pytest.raises(DataError, match="only 1 annotated training task"):
         fit_rating_topics(crowd.where(crowd.task == 0), counts=corpus.counts)

@@ -136,7 +136,7 @@ def test_what_it_cannot_learn_from_is_refused(corpus):
     crowd = corpus.dataset()
     with pytest.raises(DataError, match="has no texts"):
         fit_topics(crowd)
-    with pytest.raises(SettingError, match="be counts of words in 440 tasks"):
+    with pytest.raises(SettingError, match="in 440 tasks"):
         fit_topics(crowd, counts=sparse.csr_matrix(corpus.counts[:5]))
     with pytest.raises(SettingError, match="n_topics"):
         fit_topics(crowd, counts=corpus.counts, n_topics=0)

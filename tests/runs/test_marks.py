@@ -39,7 +39,7 @@ def test_tags_are_put_on_and_taken_off_several_runs(workspace: Workspace) -> Non
 def test_refusals_change_nothing(workspace: Workspace) -> None:
     run = store.create(RunSpec(dataset="demo", method="conal")).id
     for wrong in ("x" * 121, "two\nlines"):
-        with pytest.raises(SettingError, match="one line of at most 120"):
+        with pytest.raises(SettingError, match="at most 120"):
             rename(run, wrong)
     with pytest.raises(SettingError, match="4,000"):
         set_note(run, "x" * 4001)

@@ -99,7 +99,7 @@ def test_a_search_whose_trials_all_fail_says_why(workspace):
 
 
 def test_refusals(workspace):
-    with pytest.raises(SettingError, match="name at least one setting"):
+    with pytest.raises(SettingError, match="at least one"):
         runs.search(spec(3), {}, workspace=workspace)
     with pytest.raises(SettingError, match="above `low`"):
         runs.Range(low=1, high=1)

@@ -115,7 +115,7 @@ def test_a_deleted_workspace_is_said_and_does_not_come_back(workspace: Workspace
     store.set_state(run.id, "failed")
     shutil.rmtree(workspace.folder)
     for ask in (list_runs, lambda: get_run(run.id), lambda: resume(run.id), lambda: log_lines(run.id)):
-        with pytest.raises(CrowdError, match=r"was deleted or moved while it was in use. Put it back"):
+        with pytest.raises(CrowdError, match="deleted or moved"):
             ask()
     with pytest.raises(CrowdError, match="was deleted or moved"):
         store.create(RunSpec(dataset="demo", method="conal"))

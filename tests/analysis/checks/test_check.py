@@ -152,11 +152,11 @@ def test_breaks_are_no_slow_answers_and_labels_uploaded_together_are_not_judged(
     rules = {"max_fast_labels_percent": 5, "fast_below_seconds": 2}
     (fine,) = cc.check(stamped(steady), rules).outcomes
     assert fine.verdict == "pass"
-    assert "not judged are 8 that begin a session" in fine.sentence
+    assert "8 that begin" in fine.sentence
     together = np.repeat(steady[::10], 10)
     (unknown,) = cc.check(stamped(together), rules).outcomes
     assert unknown.verdict == "underpowered"
-    assert "No label has an answer time" in unknown.sentence
+    assert "answer time" in unknown.sentence
     some = np.where(np.arange(200) < 150, steady, steady[150])
     (open_,) = cc.check(stamped(some), rules).outcomes
     assert open_.verdict == "underpowered"
@@ -204,7 +204,7 @@ def test_junit_and_page_say_the_same_and_hold_no_raw_names(planted: CrowdDataset
 def test_of_tokens_nobody_says_that_no_worker_depends_on_another() -> None:
     [found] = cc.check(cc.data.simulate.spans(n_sentences=60), {"max_dependent_workers_percent": 0.0}).outcomes
     assert found.verdict == "underpowered"
-    assert "tokens of a sentence are not independent tasks" in found.sentence
+    assert "not independent tasks" in found.sentence
 
 
 def test_one_task_is_one_task() -> None:

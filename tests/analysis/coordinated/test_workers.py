@@ -112,7 +112,7 @@ def test_without_gold_nobody_says_what_becomes_right() -> None:
     found = analysis.coordinated_workers(crowd, "majority-vote")
     assert [group.members.tolist() for group in found.groups] == [[0, 1, 2]]
     assert found.frame()[["become right", "become wrong"]].isna().all(axis=None)
-    assert any("is not refitted when a group is left out" in note for note in found.notes)
+    assert any("not refitted" in note for note in found.notes)
 
 
 def test_workers_in_another_order_make_the_same_groups() -> None:
@@ -140,7 +140,7 @@ def test_more_than_half_of_a_crowd_is_no_group_and_the_notes_say_so() -> None:
     crowd = simulate.copy_leader(honest_crowd(4, n_tasks=400, n_workers=3, per_task=3), [1], 0, 1.0)
     found = analysis.coordinated_workers(crowd)
     assert found.groups == ()
-    assert any("2 workers, more than half of the crowd" in note for note in found.notes)
+    assert any("more than half" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("name", ["labelme", "music"])

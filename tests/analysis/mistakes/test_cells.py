@@ -118,5 +118,5 @@ def test_errors_equal_loops():
 
 
 def test_refusals():
-    with pytest.raises(SettingError, match=r"`recovered` must have the shape \(4, 4\) of `observed`"):
+    with pytest.raises(SettingError, match="`recovered`"):
         largest_confusions(np.eye(3), np.eye(4), CLASSES)

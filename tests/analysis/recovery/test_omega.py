@@ -119,7 +119,7 @@ def test_frames(crowd):
 
 def test_refusals():
     crowd = simulate_crowd(20)
-    with pytest.raises(SettingError, match="`omega` must have the shape"):
+    with pytest.raises(SettingError, match="`omega`"):
         omega_ranking(crowd, np.ones((1, 3)), seeds=(0,))
     with pytest.raises(DataError, match="no gold labels"):
         omega_ranking(replace(crowd, gold=np.full(20, -1)), omegas(crowd, 1), seeds=(0,))
@@ -157,9 +157,9 @@ def test_a_constant_omega_has_a_bin_of_some_width(crowd):
 
 def test_spread_refusals(crowd):
     omega = np.ones((1, crowd.n_annotations))
-    with pytest.raises(SettingError, match="`by` must be one of class, worker"):
+    with pytest.raises(SettingError, match="`by`"):
         omega_spread(crowd, omega, "task", seeds=(0,))
-    with pytest.raises(SettingError, match="`omega` must have the shape"):
+    with pytest.raises(SettingError, match="`omega`"):
         omega_spread(crowd, omega[:, :4], seeds=(0,))
 
 
@@ -198,5 +198,5 @@ def test_the_truth_itself_is_perfect_and_missing_omega_is_left_out(simulated):
 def test_truth_refusals(simulated, crowd):
     with pytest.raises(DataError, match="does not say which"):
         omega_truth(crowd, np.ones((1, crowd.n_annotations)), seeds=(0,))
-    with pytest.raises(SettingError, match="`omega` must have the shape"):
+    with pytest.raises(SettingError, match="`omega`"):
         omega_truth(simulated, np.ones((1, 2)), seeds=(0,))

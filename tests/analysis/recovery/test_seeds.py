@@ -68,7 +68,7 @@ def test_classes_in_another_order_are_not():
 def test_a_cycle_of_classes_among_strong_noise_is_found():
     confusion = crowd(np.random.default_rng(1), skill=0.4, noise=0.3)
     confusion[1] = confusion[1][:, [1, 2, 0, 3]]
-    assert "seed 7 has its classes in another order" in judge(confusion).reason
+    assert "seed 7" in judge(confusion).reason
 
 
 def test_rows_that_are_alike_may_be_swapped():

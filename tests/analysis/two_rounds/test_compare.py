@@ -77,10 +77,10 @@ def test_a_column_a_number_a_date_or_halves_tell_rounds_apart() -> None:
         with pytest.raises(cc.SettingError, match=match):
             analysis.in_second(ds, by, at)
     one = ds.where(ds.worker == 0)
-    with pytest.raises(cc.DataError, match="Halves of a crowd take two workers or more, but demo has 1") as refused:
+    with pytest.raises(cc.DataError, match="demo has 1") as refused:
         analysis.in_second(one, "halves")
-    assert "by a date or another column, or compare it with another dataset" in str(refused.value)
-    with pytest.raises(cc.DataError, match=r"falls into .* Choose another value at which the second round begins"):
+    assert "another column" in str(refused.value)
+    with pytest.raises(cc.DataError, match="falls into"):
         analysis.in_second(ds, "batch", "1e9")
     with pytest.raises(cc.DataError, match="falls into"):
         analysis.in_second(ds, "date", "2030-01-01")

@@ -159,7 +159,7 @@ def test_who_pushes_a_mistake_with_others_is_to_be_checked_for_that() -> None:
     assert np.flatnonzero(found.together).tolist() == [0, 1, 2]
     assert not found.accused[3:].any()
     words = reasons(found)
-    assert "One of 3 workers who push the same mistake (“class 0” called “class 1”): w00, w01 and w02." in words[1]
+    assert "(“class 0” called “class 1”): w00, w01 and w02" in words[1]
     assert "w00" not in words[5]
 
 

