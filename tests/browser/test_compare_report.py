@@ -67,7 +67,9 @@ def harmless(page: Page) -> None:
     assert main(page).locator("strong:text-is('bold'), .katex, .stMarkdownColoredText").count() == 0
 
 
-def test_the_table_is_what_the_command_line_says(page: Page, demo: str, results: dict[str, TrainingResult]) -> None:
+def test_the_table_is_what_the_command_line_says_and_a_difference_leads_to_its_tasks(
+    page: Page, demo: str, results: dict[str, TrainingResult]
+) -> None:
     open_page(page, f"/compare?{demo}")
     content = download(page, main(page).locator(".st-key-csv-accuracy").get_by_role("button"))
     rows = {row["run"]: row for row in csv.DictReader(content.decode().splitlines())}
@@ -77,10 +79,7 @@ def test_the_table_is_what_the_command_line_says(page: Page, demo: str, results:
         assert float(rows[name]["selected %"]) == pytest.approx(100 * said["selected_mean"])
         assert float(rows[name]["best, optimistic ±"]) == pytest.approx(100 * said["best_std"])
         assert float(rows[f"{name}, ensemble"]["last %"]) == pytest.approx(100 * said["ensemble_last"])
-
-
-def test_from_a_difference_to_the_task_and_back(page: Page, demo: str, results: dict[str, TrainingResult]) -> None:
-    open_page(page, f"/compare?{demo}")
+    # From a difference to the task and back.
     page.get_by_role("tab", name="Differences").click()
     expect(page).to_have_url(re.compile("view=Differences"))
     click_cell(page, 1, 2, 4)

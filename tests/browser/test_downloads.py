@@ -12,7 +12,7 @@ from plotly.colors import hex_to_rgb
 
 from crowdcore.figures import theme
 from crowdcore.figures.paper import FONT
-from testkit.steps import heatmap, main, open_page
+from testkit.steps import heatmap, main, open_page, settled
 from tests.browser.conftest import HOSTILE
 
 
@@ -70,22 +70,24 @@ def test_a_table_downloads_what_its_filter_leaves(page: Page) -> None:
 
 def test_hostile_names_are_shown_as_text_everywhere(page: Page) -> None:
     """Scripts, markup and links in the names of classes, workers and tasks."""
-    for address in (
-        "/?dataset=hostile",
-        "/shared-mistakes?dataset=hostile&beside=majority-vote",
-        "/annotators?dataset=hostile",
-        "/annotators?dataset=hostile&view=One+worker",
-        "/annotators?dataset=hostile&view=Ranking",
-        "/annotators?dataset=hostile&view=Pairs",
-        "/tasks?dataset=hostile",
-    ):
-        open_page(page, address)
+
+    def harmless() -> None:
         page.wait_for_timeout(300)
         shown = main(page)
         assert page.title() != "owned"
         assert shown.locator("script, [onerror], a[href^='javascript'], a[href^='http://example.com']").count() == 0
         assert shown.locator("strong:text-is('bold'), .katex, .stMarkdownColoredText").count() == 0
-    open_page(page, "/shared-mistakes?dataset=hostile")
+
+    for address in ("/?dataset=hostile", "/tasks?dataset=hostile", "/annotators?dataset=hostile"):
+        open_page(page, address)
+        harmless()
+    for tab in ("One worker", "Ranking", "Pairs"):
+        page.get_by_role("tab", name=tab).click()
+        expect(page).to_have_url(re.compile(f"view={tab.split()[0]}"))
+        settled(page)
+        harmless()
+    open_page(page, "/shared-mistakes?dataset=hostile&beside=majority-vote")
+    harmless()
     for name in HOSTILE[:2]:
         expect(heatmap(page).get_by_text(name[:20]).first).to_be_visible()
     main(page).get_by_role("radio", name="Tasks").click()

@@ -139,7 +139,7 @@ def test_from_a_bar_of_the_spread_to_a_task(page: Page, runs: dict) -> None:
     expect(main(page).get_by_role("heading", name=ranking.task_ids[k])).to_be_visible()
 
 
-@pytest.mark.parametrize("address", ["/confusions", "/confusions?view=Workers", "/omega", "/omega?view=Workers"])
+@pytest.mark.parametrize("address", ["/confusions", "/omega?view=Workers"])
 def test_hundreds_of_workers_in_a_narrow_window(page: Page, runs: dict, address: str) -> None:
     page.set_viewport_size({"width": 900, "height": 900})
     open_page(page, f"{address}{'&' if '?' in address else '?'}dataset=many&runs={runs['many'][0]}")
@@ -148,7 +148,7 @@ def test_hundreds_of_workers_in_a_narrow_window(page: Page, runs: dict, address:
     assert len(charts(page).first.evaluate("e => JSON.stringify(e.data)")) < 400_000
 
 
-@pytest.mark.parametrize("address", ["/confusions", "/confusions?view=Workers", "/omega", "/omega?view=Classes"])
+@pytest.mark.parametrize("address", ["/confusions?view=Workers", "/omega"])
 def test_hostile_names_stay_text(page: Page, runs: dict, address: str) -> None:
     run = runs["hostile"][0]
     open_page(page, f"{address}{'&' if '?' in address else '?'}dataset=hostile&runs={run}&beside=observed")
