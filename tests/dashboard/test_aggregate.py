@@ -189,7 +189,9 @@ def test_common_confusions_come_before_the_workers(crowd: cc.CrowdDataset) -> No
     assert box.options[:3] == ["Common of group 1", "Common of group 2", "w000"]
 
 
-def test_hard_tasks_are_listed_with_what_difficulty_and_foil_mean(crowd: cc.CrowdDataset) -> None:
+def test_hard_tasks_are_listed_with_what_difficulty_and_foil_mean(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("CROWDCORE_DATA", str(tmp_path))
+    crowd = cc.read_dataset(write_folder(simulate_crowd(60), tmp_path / "crowd"))
     test = open_page(["item-response"], result="item-response")
     shown = table(test, "foil")
     found = cc.aggregation.get("item-response").fit(crowd)

@@ -10,8 +10,10 @@ import crowdcore as cc
 from crowdcore import analysis
 from crowdcore.analysis.checks.rules import LIMITS, recommended, rules_of, rules_yaml
 from crowdcore.core.errors import CrowdError
+from crowdcore.data.writers import write_folder
 from crowdcore.exhibits import view
 from dashboard.components.rules_form import NOTHING, read_rules, rules_of_file, spell_rules
+from testkit.crowds import simulate_crowd
 from tests.dashboard.app_page import field, open_page, words
 
 
@@ -22,14 +24,16 @@ def verdicts(test) -> dict[str, int]:
     return {metric.label: int(metric.value) for metric in test.metric}
 
 
-def test_recommended_rules_are_checked_at_first() -> None:
-    test = open_page("check", dataset="demo", names="shown")
-    found = cc.check(cc.load_dataset("demo"), reference="gold")
+def test_recommended_rules_are_checked_at_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROWDCORE_DATA", str(tmp_path))
+    write_folder(simulate_crowd(120), tmp_path / "crowd")
+    test = open_page("check", dataset="crowd", names="shown")
+    found = cc.check(cc.load_dataset("crowd"), reference="gold")
     for verdict, number in verdicts(test).items():
         assert number == sum(o.verdict == verdict.lower() for o in found.outcomes)
     assert sum(verdicts(test).values()) == len(LIMITS)
     assert all(o.sentence in words(test) for o in found.outcomes)
-    assert "crowdcore check demo --rules rules.yaml --junit check.xml --html check.html" in words(test)
+    assert "crowdcore check crowd --rules rules.yaml --junit check.xml --html check.html" in words(test)
 
 
 def test_a_changed_limit_is_kept_in_the_address_and_an_empty_one_is_not_checked() -> None:

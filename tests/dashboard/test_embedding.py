@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-import os
-import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from crowdcore.cli import main
 from crowdcore.data.uploads import dataset_title, digest_of
 from crowdcore.learning.learners import embeddable, suggested_methods
 from dashboard.services import opening, uploads
@@ -88,18 +89,24 @@ def test_images_that_nobody_labelled_lead_to_the_sandbox(workspace: Path, tmp_pa
 
 
 def test_a_sentence_model_is_chosen_on_the_page_train(workspace: Path, tmp_path: Path, monkeypatch) -> None:
+    def in_this_process(_module: str, *arguments: str) -> str:
+        with contextlib.redirect_stdout(io.StringIO()) as out, pytest.raises(SystemExit) as ended:
+            main(list(arguments))
+        assert not ended.value.code
+        return out.getvalue()
+
+    monkeypatch.setattr("dashboard.services.embedding.run_module", in_this_process)
     library = tmp_path / "library" / "sentence_transformers"
     library.mkdir(parents=True)
     library.joinpath("__init__.py").write_text(_LIBRARY)
-    monkeypatch.syspath_prepend(library.parent)  # here, and in the command that prepares
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(library.parent), *sys.path]))
+    monkeypatch.syspath_prepend(library.parent)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     for name in ("one--tiny", "two--wide"):
         folder = tmp_path / "hub" / f"models--{name}" / "snapshots" / "1"
         folder.mkdir(parents=True)
         folder.joinpath("modules.json").write_text("[]")
     crowd = simulate_crowd(30)
-    texts = np.array([f"words of {i}" for i in range(crowd.n_tasks)])
+    texts = np.array([f"{('red', 'blue', 'green')[i % 3]} number{i % 7} word{i}" for i in range(crowd.n_tasks)])
     crowd.annotations.assign(text=texts[crowd.task]).to_csv(tmp_path / "texts.csv", index=False)
     path = uploads.receive("texts.csv", io.BytesIO((tmp_path / "texts.csv").read_bytes()))
     found = uploads.examine(path, ())
@@ -118,7 +125,9 @@ def test_a_sentence_model_is_chosen_on_the_page_train(workspace: Path, tmp_path:
 
 _LIBRARY = """
 import numpy as np
+import pytest
 
+from crowdcore.cli import main
 class SentenceTransformer:
     def __init__(self, model, **options):
         self.width = 5 if model == "two/wide" else 2
