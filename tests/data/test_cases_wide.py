@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from crowdcore.core.errors import SettingError
 from crowdcore.data import examine, from_frame
 from tests.data.reading.read_case import CROWD, read_case, summary
 
@@ -114,3 +115,47 @@ def test_answers_of_people_without_names(write):
     path = write("Timestamp,Is picture 1 a cat?,Is picture 2 a cat?,Is picture 3 a cat?\n" + rows)
     report = examine(path).report
     assert (report.format, report.n_tasks, report.n_workers) == ("turned", 3, 6)
+
+
+@pytest.mark.parametrize(
+    ("case", "questions", "n"),
+    [("question-by-annotator", ("sentiment", "toxic"), 40), ("several-fields-wide", ("tone", "accuracy"), 72)],
+)
+def test_one_of_several_questions_is_read(case, questions, n):
+    found = read_case(case)
+    assert [f.code for f in found.report.questions] == ["several-questions"]
+    assert [value for setting, value in remedies(found, "several-questions") if setting == "question"] == list(
+        questions
+    )
+    for question in questions:
+        chosen = read_case(case, question=question)
+        assert chosen.report.questions == ()
+        assert (chosen.report.n_annotations, chosen.report.n_left_out) == (n, n)
+    assert (
+        read_case(case, question=questions[0]).dataset(accept=True).fingerprint
+        == found.dataset(accept=True).fingerprint
+    )
+    with pytest.raises(SettingError):
+        read_case(case, question="another")
+
+
+def test_questions_of_one_scale(write):
+    cells = ["1,2,5,5", "3,3,1,1", "4,4,2,2", "5,5,3,4", "2,2,4,4", "1,1,2,2"]
+    header = "doc,fluency_ann,fluency_ben,adequacy_ann,adequacy_ben\n"
+    path = write(header + "".join(f"d{i},{row}\n" for i, row in enumerate(cells)))
+    assert ("question", "adequacy") in remedies(examine(path), "several-questions")
+    assert examine(path, question="adequacy").dataset().label.tolist() == [4, 4, 0, 0, 1, 1, 2, 3, 3, 3, 1, 1]
+
+
+def test_items_of_a_hit_are_tasks():
+    found = read_case("mturk-five-items")
+    dataset = found.dataset()
+    assert (dataset.n_tasks, dataset.n_annotations) == (40, 120)
+    assert (
+        len({tuple(pair) for pair in zip(dataset.annotations["task"], dataset.annotations["worker"], strict=True)})
+        == 120
+    )
+    assert dataset.media.columns["text"].notna().all()
+    assert dataset.file_row.max() == 24
+    assert ("label", "Answer.Choice3") in remedies(found, "items-of-a-hit")
+    assert read_case("mturk-five-items", label="Answer.Choice3").report.n_annotations == 24

@@ -48,8 +48,9 @@ _SIGNATURES = {
     "long": Signature(0.6, "table"),
     "mt-bench": Signature(0.9, "table", ("question_id model judge judgment score",)),
     "mturk": Signature(0.95, "table", ("HITId WorkerId",)),
-    "pairs": Signature(0.5, "table"),
+    "pairs": Signature(0.55, "table"),
     "prodigy": Signature(0.8, "json json-lines", ("answer _annotator_id", "answer _session_id")),
+    "questions": Signature(0.5, "table"),
     "sagemaker": Signature(
         0.9,
         "folder json json-lines",

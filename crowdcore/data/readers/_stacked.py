@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from crowdcore.core.types import BoolArray
+from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.dictionary import Codes, distinct, strings
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, plural
@@ -52,6 +52,8 @@ def stack(
     roles: dict[str, str],
     tasks: RawTasks | None = None,
     findings: Sequence[Finding] = (),
+    kept: IntArray | None = None,
+    columns_per_row: int = 0,
     **more: Any,
 ) -> Raw:
     """The blocks' annotations, row by row; one without a label is an empty cell.
@@ -60,15 +62,19 @@ def stack(
         form: the reader's name.
         table: where the blocks are from.
         settings: which labels mean that there is none.
-        blocks: one or more, each of as many rows as the table has.
+        blocks: one or more, each of as many rows as the table has, or as ``kept``.
         roles: role -> column.
         tasks: what is known of the tasks.
         findings: what the reader noticed.
+        kept: rows of the table, from 0, that the blocks hold; None: all.
+        columns_per_row: cells of a row that count, if not as many as blocks.
         more: further fields of `Raw`.
     """
     k, n = len(blocks), len(blocks[0].label)
+    per_row = columns_per_row or k
     keep = np.column_stack([~blank(block.label, settings.missing or ()) for block in blocks])
     row, place = np.nonzero(keep)
+    of_table = row if kept is None else kept[row]
     task, worker, label = (_joined([block[i] for block in blocks], row, place) for i in range(3))
     empty = n * k - len(row)
     sentence = f"{empty:,} of {plural(n * k, 'cell')} hold no label"
@@ -78,16 +84,16 @@ def stack(
         task,
         worker,
         label,
-        n_rows=table.n_read * k,
+        n_rows=table.n_read * per_row,
         columns=table.columns,
         roles=roles,
-        rows=row + 1 if table.rows is None else table.rows[row],
+        rows=of_table + 1 if table.rows is None else table.rows[of_table],
         encoding=table.encoding,
         delimiter=table.delimiter,
         header=table.header,
         escaped=table.escaped,
         tasks=tasks,
-        findings=(*table.findings, *findings, *table.repeated_headers(per_row=k), *noticed),
+        findings=(*table.findings, *findings, *table.repeated_headers(per_row=per_row), *noticed),
         **more,
     )
 

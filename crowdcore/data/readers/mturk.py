@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, Remedy
 from crowdcore.data.dictionary import Codes, strings
 from crowdcore.data.readers._export import (
     chosen,
@@ -20,8 +23,10 @@ from crowdcore.data.readers._export import (
     read_labels,
 )
 from crowdcore.data.readers.base import Raw, Reader, Source
+from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Table
+from crowdcore.data.tables.base import ArrowTable
 
 _ALWAYS = ("HITId", "WorkerId")
 _FORM = "Answer.taskAnswers"  # all answers of a form of Crowd HTML Elements, as JSON
@@ -46,6 +51,8 @@ class MTurk(Reader):
         lacking = {*_ALWAYS} - {*table.columns}
         if lacking:
             raise DataError(f"There is no column {min(lacking)!r}", "Batch results have one.", file=source.path)
+        if settings.label is None and (places := _places(table.columns)):
+            return self._read_places(source, settings, table, places)
         given, spread = _forms(table)
         columns = [c for c in table.columns if c.startswith("Answer.") and c not in (_FORM, *spread)]
         forms = {cell: _answers(cell) for cell in given.values.to_pylist()}
@@ -69,6 +76,60 @@ class MTurk(Reader):
         if question in columns:
             return read_labels(raw, lambda cell: [name for name in cell.split("|") if name.strip()], settings)
         return read_labels(raw, lambda cell: forms[cell].get(question, []), settings)
+
+    def _read_places(self, source: Source, settings: ReadSettings, table: Table, places: dict[str, list[str]]) -> Raw:
+        """Read several items of a HIT: ``H1 / 2`` is the second of H1."""
+        every = [column for columns in places.values() for column in columns]
+        rest = [c for c in table.columns if c not in every]
+        chunks = [*table.stream(table.columns)]
+        whole = pa.concat_tables(chunks, promote_options="permissive")
+        n, k = len(whole), len(every) // len(places)
+        parts = []
+        for place in range(k):
+            columns = {name: whole[name] for name in rest}
+            columns |= {kind: whole[names[place]] for kind, names in places.items()}
+            number = re.sub("[^0-9]", "", next(iter(places.values()))[place])
+            hit = columns["HITId"].cast(pa.large_string())
+            columns["HITId"] = pc.binary_join_element_wise(
+                hit, *(pa.scalar(text, hit.type) for text in (number, " / "))
+            )
+            parts.append(pa.table(columns))
+        rows = pa.array(np.arange(n * k).reshape(k, n).T.ravel())
+        items = ArrowTable(pa.concat_tables(parts).take(rows), table.path, table.findings)
+        raw = self.read(replace(source, table=items), settings)
+        listed = " and ".join(f"{names[0]!r} … {names[-1]!r}" for names in places.values())
+        answers = next(names for kind, names in places.items() if kind.startswith("Answer."))
+        remedies = tuple(Remedy("label", name, when="it is a question of its own") for name in answers)
+        sentence = f"Each HIT holds {plural(k, 'item')}, which became tasks of their own: {listed}"
+        found = Finding("items-of-a-hit", "note", sentence, k, remedies=remedies)
+        where = np.arange(1, n + 1) if table.rows is None else table.rows
+        numbers = raw.row_numbers(np.arange(len(raw.task)))
+        return replace(
+            raw,
+            rows=where[(numbers - 1) // k],
+            columns=table.columns,
+            encoding=table.encoding,
+            delimiter=table.delimiter,
+            header=table.header,
+            escaped=table.escaped,
+            findings=(*(replace(f, rows=tuple(int(where[(r - 1) // k]) for r in f.rows)) for f in raw.findings), found),
+        )
+
+
+def _places(columns: tuple[str, ...]) -> dict[str, list[str]]:
+    """Name without its number -> its columns, where inputs and answers have the same numbers, such as 1 to 5."""
+    kinds: dict[str, dict[str, str]] = {}
+    for column in columns:
+        parts = re.split("([0-9]+)", column)
+        if len(parts) == 3 and column.startswith(("Input.", "Answer.")):
+            kinds.setdefault(parts[0] + parts[2], {})[parts[1]] = column
+    kinds = {kind: found for kind, found in kinds.items() if len(found) > 1}
+    answers = [found for kind, found in kinds.items() if kind.startswith("Answer.")]
+    inputs = [found for kind, found in kinds.items() if kind.startswith("Input.")]
+    others = [c for c in columns if c.startswith("Answer.") and not any(c in found.values() for found in answers)]
+    if len(answers) != 1 or others or not inputs or any(found.keys() != answers[0].keys() for found in inputs):
+        return {}
+    return {kind: [*found.values()] for kind, found in kinds.items()}
 
 
 def _forms(table: Table) -> tuple[Codes, tuple[str, ...]]:

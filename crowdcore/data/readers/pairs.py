@@ -28,7 +28,7 @@ class Pairs(Reader):
         """Numbered columns of two kinds: one names different workers in each row, who come again in others."""
         if source.table is None or settings.turn or settings.worker or settings.label or settings.workers:
             return 0.0
-        return 0.5 if _pairs(source.table) else 0.0
+        return 0.55 if _pairs(source.table) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the pairs; one without a label is no annotation.

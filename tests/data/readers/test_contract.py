@@ -48,6 +48,7 @@ def samples(tmp_path):
             "triples.csv",
             "pairs.csv",
             "turned.csv",
+            "questions.csv",
             "label-studio.json",
             "prodigy.jsonl",
             "conll.txt",
@@ -57,6 +58,7 @@ def samples(tmp_path):
     files["long.csv"].write_text(LONG, encoding="utf-8")
     files["wide.csv"].write_text(WIDE, encoding="utf-8")
     files["pairs.csv"].write_text("task,rater_1,label_1,rater_2,label_2\nt1,ann,a,ben,b\nt2,ben,b,ann,b\n")
+    files["questions.csv"].write_text("task,q_ann,q_ben,z_ann,z_ben\nt1,a,b,1,2\nt2,b,b,2,2\n")
     files["turned.csv"].write_text("rater,q1,q2\nann,a,b\nben,b,b\n")
     files["triples.csv"].write_text("t1,ann,a\nt1,ben,b\nt2,ann,b\nt2,ben,b\nt3,ann,a\n")
     files["counts.csv"].write_text(COUNTS, encoding="utf-8")
@@ -112,7 +114,7 @@ class TestEveryReader:
     ("sample", "asked"),
     [
         ("long", {"long"}),
-        ("wide", {"counts", "long", "pairs", "triples", "turned", "wide"}),
+        ("wide", {"counts", "long", "pairs", "questions", "triples", "turned", "wide"}),
         ("mturk", {"mturk"}),
         ("prodigy", {"lewidi", "prodigy", "sagemaker"}),
         ("folder", {"folder"}),

@@ -29,7 +29,19 @@ def files(tmp_path):
 
 
 def test_every_format_but_the_plain_ones_has_an_export():
-    plain = {"long", "wide", "counts", "triples", "pairs", "turned", "folder", "image-folder", "conll", "files"}
+    plain = {
+        "long",
+        "wide",
+        "counts",
+        "triples",
+        "pairs",
+        "questions",
+        "turned",
+        "folder",
+        "image-folder",
+        "conll",
+        "files",
+    }
     assert {name.partition(".")[0] for name in NAMES} == set(readers) - plain
 
 
