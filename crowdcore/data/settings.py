@@ -56,6 +56,7 @@ class ReadSettings(Settings):
     fill: tuple[str, ...] | None = Field(
         default=None, description="Columns whose empty cells stand for the cell above, as where cells were merged."
     )
+    totals: bool | None = Field(default=None, description="Whether the last row of a wide table holds totals.")
     question: str | None = Field(default=None, description="Which of several questions to read.")
     gold_worker: str | None = Field(default=None, description="Worker whose labels are the true classes.")
     time: str | None = Field(default=None, description="Column of the time at which a label was given.")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import examine, read_dataset
+from crowdcore.data.tables import delimited
 from tests.data.reading.read_case import ANIMALS, CROWD, path_of, read_case, refusal, summary
 
 
@@ -98,3 +100,46 @@ def test_the_first_row_below_a_title_is_row_1(write):
     text = path_of("title-rows").read_text().replace("photo01,ben,dog", "photo01,ben,")
     (change,) = examine(write(text)).report.changes
     assert (change.code, change.rows) == ("missing-label", (2,))
+
+
+def test_merged_cells_are_filled_down():
+    found = read_case("merged-cells")
+    assert [f.code for f in found.report.changes] == ["merged-cells"]
+    assert summary(found) == CROWD
+    assert remedies(found, "merged-cells") == [("fill", ["task"]), ("fill", [])]
+    filled = read_case("merged-cells", fill=["task"])
+    assert (filled.report.changes, filled.dataset().fingerprint) == ((), found.dataset(accept=True).fingerprint)
+    assert next(f for f in read_case("merged-cells", fill=[]).report.changes if f.code == "missing-task").count == 66
+    with pytest.raises(SettingError):
+        read_case("merged-cells", fill=["tsk"])
+
+
+def test_merged_cells_reach_over_pieces(tmp_path, monkeypatch):
+    rows = "".join(f"{f'task {i // 3}' if i % 3 == 0 else ''},w{i % 3},{'ab'[i % 2]}\n" for i in range(3000))
+    path = tmp_path / "merged.csv"
+    path.write_text("unit,worker,label\n" + rows)
+    monkeypatch.setattr(delimited, "BLOCK", 1 << 10)
+    dataset = read_dataset(path, fill=["unit"], task="unit")
+    assert (dataset.n_tasks, dataset.n_annotations) == (1000, 3000)
+
+
+def test_a_last_row_of_totals_is_asked_about():
+    found = read_case("total-row")
+    assert [f.code for f in found.report.questions] == ["total-row"]
+    assert (summary(found), found.report.classes) == (CROWD, ANIMALS)
+    assert read_case("total-row", totals=True).report.changes == ()
+    kept = read_case("total-row", totals=False).report
+    assert (kept.n_tasks, kept.n_annotations, kept.questions) == (25, 94, ())
+
+
+@pytest.mark.parametrize("last", ["t9,lynx,lynx,lynx", "t9,5,cat,cat", "t9,,,"])
+def test_a_last_row_that_is_a_task(write, last):
+    path = write("task,ann,ben,cem\n" + "".join(f"t{i},cat,dog,cat\n" for i in range(8)) + last + "\n")
+    assert examine(path).report.questions == ()
+
+
+def test_a_second_header_in_another_order_is_refused(write):
+    path = write("task,worker,label\nt1,ann,cat\nt2,ben,dog\nworker,task,label\nann,t3,cat\n")
+    with pytest.raises(DataError) as caught:
+        examine(path)
+    assert (caught.value.code, caught.value.row) == ("header-in-another-order", 3)

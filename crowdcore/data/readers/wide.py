@@ -19,12 +19,18 @@ from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.lookups import counted
 from crowdcore.data.readers._worker_columns import alike, find_workers, label_columns, share_labels
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
-from crowdcore.data.report import Finding, make_change, plural
+from crowdcore.data.report import Finding, Level, make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
 
 MINUS_ONE = ("-1", "-1.0")
+_NUMBER = re.compile(r"-?[0-9]+([.,][0-9]+)?%?$")
+_TOTALS = {
+    *("total", "totals", "grand total", "sum", "mean", "average", "count", "n", "all", "subtotal", "avg", "median"),
+    *("summe", "gesamt", "mittelwert", "insgesamt", "anzahl", "moyenne", "somme", "suma", "promedio", "media"),
+    *("итого", "всего", "合计", "总计", "合計"),
+}
 
 
 class WideTable(Reader):
@@ -94,6 +100,11 @@ class WideTable(Reader):
         if without is not None:
             task_row, worker, label = task_row[without], worker[without], label.take(without)
         part = {role: encoder.finish() for role, encoder in about.items()}
+        total = _total_row(label, task_row, n, part.get("task"), settings)
+        if total is not None:
+            kept = np.flatnonzero(task_row != n - 1)
+            task_row, worker, label, n = task_row[kept], worker[kept], label.take(kept), n - 1
+            part, told = {role: codes.take(np.arange(n)) for role, codes in part.items()}, [*told, total]
         ids = part.get("task") or Codes(strings(str(i + 1) for i in range(n)), np.arange(n, dtype=np.int32))
         counts = counted(worker, len(workers))
         told = [*told, *_orientation(n, len(workers), settings)]
@@ -122,6 +133,26 @@ class WideTable(Reader):
 def _empty_cells(n: int, cells: int) -> list[Finding]:
     sentence = f"{n:,} of {plural(cells, 'cell')} hold no label"
     return [Finding("empty-cells", "note", sentence, n, left_out=n)] if n else []
+
+
+def _total_row(label: Codes, task_row: IntArray, n: int, task: Codes | None, settings: ReadSettings) -> Finding | None:
+    """The question about a last row whose cells no other row holds: numbers below words, or called a total."""
+    last = task_row == n - 1
+    if settings.totals is False or n < 4 or last.sum() < 2:
+        return None
+    words = {label.values[int(code)].as_py().strip() for code in np.unique(label.codes[last])}
+    others = label.values.take(pa.array(np.unique(label.codes[~last]))).to_pylist()
+    name = "" if task is None or task.codes[-1] < 0 else task.values[int(task.codes[-1])].as_py()
+    numbers = all(_NUMBER.match(word) for word in words) and not any(_NUMBER.match(word) for word in others)
+    apart = not words & {word.strip() for word in others}
+    if settings.totals is None and not (apart and (numbers or name.strip().strip(":").casefold() in _TOTALS)):
+        return None
+    count, listed = int(last.sum()), ", ".join(map(repr, sorted(words)[:3]))
+    sentence = f"The last row, {name!r}, holds what no other row does ({listed}), and was left out as one of totals"
+    remedies = (Remedy("totals", True, when="so"), Remedy("totals", False, when="it is a task"))
+    level: Level = "question" if settings.totals is None else "note"
+    asked = remedies if settings.totals is None else remedies[1:]
+    return Finding("total-row", level, sentence, 1, (n,), examples=tuple(words)[:3], left_out=count, remedies=asked)
 
 
 def _orientation(n: int, n_workers: int, settings: ReadSettings) -> list[Finding]:

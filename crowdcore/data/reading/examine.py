@@ -22,6 +22,7 @@ from crowdcore.data.reading.understood import understand
 from crowdcore.data.report import ImportReport, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify
+from crowdcore.data.tables.base import fill_down
 
 _WORDS = 50  # more of them are no levels
 
@@ -210,6 +211,8 @@ def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] |
 
         table = JoinedTable(source.need_table(), settings.task)
         source, settings = replace(source, table=table), settings.model_copy(update={"task": table.joined})
+    if source.table is not None:
+        fill_down(source.table, settings.fill)
     raw = replace(find_reader(source, settings).read(source, settings), path=source.path)
     release_memory()
     return raw if adjust is None else adjust(raw)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.core.memory import release_memory
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes
@@ -47,6 +47,7 @@ class Table(ABC):
         findings: what had to be guessed to open it.
         n_rows: how many there are; 0 where only reading all tells.
         n_read: rows of the last `stream`, up to where it was followed.
+        fill: columns whose empty cells stand for the cell above.
         headers_again: (k,) rows of it, from 0, that say the names again and were passed over.
         nested: column -> row and value of the first list or record in it, as far as read.
     """
@@ -62,6 +63,7 @@ class Table(ABC):
     findings: tuple[Finding, ...] = ()
     n_rows: int = 0
     n_read: int = 0
+    fill: tuple[str, ...] = ()
     headers_again: IntArray = np.empty(0, np.int64)
     nested: Mapping[str, tuple[int, str]] = MappingProxyType({})
 
@@ -87,26 +89,39 @@ class Table(ABC):
     def stream(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """`pieces` as tables, without the rows that say the names of the columns again, and counted."""
         self.n_read, self.headers_again = 0, np.empty(0, np.int64)
+        above: dict[str, Any] = {}
         for piece in self.pieces(columns):
             chunk = pa.table(piece) if isinstance(piece, pa.RecordBatch) else piece
             again = self._names_again(chunk) if self.header and len(columns) > 1 else []
             self.headers_again = np.append(self.headers_again, np.array(again, np.int64) + self.n_read)
             self.n_read += chunk.num_rows
-            yield chunk.take(pa.array(np.delete(np.arange(chunk.num_rows), again))) if again else chunk
+            chunk = chunk.take(pa.array(np.delete(np.arange(chunk.num_rows), again))) if again else chunk
+            for name in self.fill:
+                if name in columns:
+                    chunk, above[name] = _fill_down(chunk, columns.index(name), above.get(name))
+            yield chunk
 
     def _names_again(self, chunk: Arrow) -> list[int]:
         """Rows that say the names of the columns again, as where files were joined end to end."""
         names = [self.written[column] for column in chunk.column_names]
         last = pc.utf8_trim_whitespace(chunk[len(names) - 1])
-        likely = np.flatnonzero(np.asarray(pc.equal(last, names[-1]).fill_null(False)))
+        first = pc.utf8_trim_whitespace(chunk[0])
+        known = pa.array([*names, f"\ufeff{names[0]}"], last.type)
+        likely = np.flatnonzero(np.asarray(pc.and_(pc.is_in(last, known), pc.is_in(first, known)).fill_null(False)))
         if not len(likely):
             return []
         cells = chunk.take(pa.array(likely)).to_pydict()
-        return [
-            int(row)
-            for row, *said in zip(likely, *cells.values(), strict=True)
-            if [str(cell).strip("\ufeff \t") for cell in said] == names
-        ]
+        again = []
+        for row, *said in zip(likely, *cells.values(), strict=True):
+            found = [str(cell).strip("\ufeff \t") for cell in said]
+            if found == names:
+                again.append(int(row))
+            elif sorted(found) == sorted(names) and len(set(names)) > 2:
+                what = "This row holds the names of the columns in another order, and so may the rows below it"
+                number = self.n_read + int(row) + 1
+                remedy = "Split the file above this row."
+                raise DataError(what, remedy, file=self.path, row=number, header=True, code="header-in-another-order")
+        return again
 
     @property
     def rows(self) -> IntArray | None:
@@ -225,6 +240,56 @@ class Table(ABC):
                 codes[name] = encoders.pop(name).finish()
         release_memory()
         return codes, pa.concat_tables(kept, promote_options="permissive") if kept and keep else None
+
+
+def fill_down(table: Table, columns: tuple[str, ...] | None) -> None:
+    """Have empty cells stand for the cell above: in some columns, or (None) where cells seem to have been merged.
+
+    Raises:
+        SettingError: there is no such column.
+    """
+    if columns is not None:
+        unknown = [name for name in columns if name not in table.columns]
+        if unknown:
+            raise SettingError("fill", f"name columns such as {table.columns[0]!r}", unknown[0])
+        table.fill = columns
+    elif (table.delimiter is not None or isinstance(table, ArrowTable)) and (name := _merged_column(table)):
+        sentence = f"Cells of {name!r} seem to have been merged: each empty one was read as the cell above"
+        remedies = (Remedy("fill", [name], when="so"), Remedy("fill", [], when="they are empty"))
+        table.findings += (Finding("merged-cells", "question", sentence, column=name, remedies=remedies),)
+        table.fill = (name,)
+    table.__dict__.pop("head", None)
+
+
+def _merged_column(table: Table) -> str | None:
+    """The first column, if its cells all differ, a third at least is empty, and the cells beside those are filled."""
+    head = table.head
+    if len(head) < 4 or head.num_columns < 3 or any(pa.types.is_nested(kind) for kind in head.schema.types):
+        return None
+    words = [head.column(0).cast(pa.large_string()).to_pylist(), *(head.column(i) for i in range(1, head.num_columns))]
+    first = [(word or "").strip() for word in words[0]]
+    void = np.array([not word for word in first])
+    filled = [word for word in first if word]
+    if not filled or void[0] or 3 * void.sum() < len(first) or len(set(filled)) < len(filled):
+        return None
+    beside = head.filter(pa.array(void))
+    full = [
+        pc.mean(pc.not_equal(c.cast(pa.large_string()).fill_null(""), "").cast(pa.int8())).as_py()
+        for c in beside.columns[1:]
+    ]
+    return table.columns[0] if sum(share > 0.95 for share in full) > 1 else None
+
+
+def _fill_down(chunk: Arrow, place: int, above: Any) -> tuple[Arrow, Any]:
+    """A column whose empty cells became the cell above (``above``: that of the first), and its last cell."""
+    column = chunk[place].combine_chunks()
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), pa.scalar(None, column.type), column)
+    column = pc.fill_null_forward(column)
+    if above is not None:
+        column = column.fill_null(above)
+    last = column[-1] if len(column) else above
+    return chunk.set_column(place, chunk.column_names[place], column), last if last is None or last.is_valid else above
 
 
 class ArrowTable(Table):
