@@ -1,4 +1,4 @@
-"""Truth inference: aggregators, found by this folder.
+"""Truth inference: the members of this folder are the aggregators.
 
 ``aggregation.names()`` lists them, ``aggregation.get("dawid-skene")`` makes one, and each class is an attribute:
 ``aggregation.DawidSkene(smoothing=0.01).fit(dataset).posterior``.

@@ -18,7 +18,7 @@ from pathlib import Path
 from crowdcore.core.errors import CrowdError
 
 REFUSED = 2
-"""Exit code of commands that refuse what they were asked, and say why on standard error."""
+"""Exit code of commands that refuse their arguments; standard error says why."""
 NICE = 2
 """How much training gives way to other programs: beside two that never rest, it gets 0.3 of two cores."""
 _OUT_OF_MEMORY = 500  # added to the score by which the system chooses what to kill when memory runs out
@@ -27,7 +27,7 @@ _PARENT = 0.5  # seconds between looks at whether it lives
 
 
 class RefusedError(CrowdError):
-    """A command refused what it was asked."""
+    """A command refused its arguments."""
 
 
 def run_module(

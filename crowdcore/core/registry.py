@@ -1,9 +1,9 @@
-"""A folder is a registry: a class found there is listed everywhere under its name.
+"""A folder is a registry: its classes are listed everywhere by name.
 
 Members are the public subclasses of the folder's base class that give a ``name = "…"``; a module without such a line
 has one member, named after the file. Names are read from the source, so that listing members loads none of them.
 Modules whose name starts with ``_``, and those named in ``skip``, are shared helpers, not members.
-A name with a colon, ``crowd-kit:GLAD``, is asked of the helper module that ``foreign`` gives for its first part.
+A name with a colon, ``crowd-kit:GLAD``, is looked up in the helper module that ``foreign`` gives for its first part.
 Third parties add members through the registry's entry-point group (name = registered name, value = the class).
 """
 
@@ -33,7 +33,7 @@ _log = logging.getLogger("crowdcore")
 
 
 class Registry(Mapping[str, type[T]], Generic[T]):
-    """The members of a package folder by name; a member's module is imported only when it is asked for.
+    """The members of a package folder by name; a member's module is imported on first use.
 
     Args:
         package: dotted name of the folder, e.g. ``"crowdcore.aggregation"``.

@@ -173,8 +173,8 @@ def train(
         worker_features: (n_workers, F) what is known about the workers, for methods that use it.
         accept: leave out tasks whose image file or text cannot be used; ``notes`` of the result say which.
         on_event: called with an `EpochEvent` after every epoch, with a `NoteEvent` when something should be known.
-        should_stop: asked after every epoch, and before going on from a checkpoint; True ends the run there, with the
-            result so far.
+        should_stop: called after every epoch, and before resuming from a checkpoint; True ends the run with the result
+            so far.
         checkpoint: a folder to keep the state in; when it holds one of the same run, training goes on from there.
         checkpoint_every: epochs between two checkpoints.
         settings: fields of `TrainSettings` (epochs, batch_size, lr, backbone, …) and of the method's own settings.

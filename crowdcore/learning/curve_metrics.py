@@ -127,9 +127,9 @@ _WORDS = {
 }
 
 
-def curve_metrics(recorded: Iterable[str]) -> dict[str, str]:
-    """Metric -> what it is, of those found, the most telling first."""
-    names = dict.fromkeys(recorded)
+def curve_metrics(metrics: Iterable[str]) -> dict[str, str]:
+    """Metric -> its title, the most informative first."""
+    names = dict.fromkeys(metrics)
     return {
         name: in_words(name) for name in [*(n for n in _WORDS if n in names), *(n for n in names if n not in _WORDS)]
     }

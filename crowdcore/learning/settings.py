@@ -13,7 +13,7 @@ from pydantic import Field
 from crowdcore.core.settings import Settings, setting
 
 SEEDS = 6
-"""Seeds unless others are asked for: the fewest with which a test over seeds can find a difference at 5 %."""
+"""Default number of seeds: the fewest with which a test over seeds can find a difference at 5 %."""
 
 
 swept: dict[str, Any] = {"swept": True}

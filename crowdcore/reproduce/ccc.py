@@ -132,7 +132,7 @@ def _planted(row: str, paper: dict[Measure, str], on: str, settings: dict[str, A
     }  # fmt: skip
     network = (
         "4,000 training images and 128 ReLU units, 20 epochs of Adam; CCC with 5 of them to warm up, meta sets of 800 "
-        "tasks and 25 groups of workers unless another number is told; "
+        "tasks and 25 groups of workers unless another number is given; "
         if small
         else ""
     )

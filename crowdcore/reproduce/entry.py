@@ -108,7 +108,7 @@ class Entry:
         small: what that is at ``--scale small``, in words.
         full: the same at ``--scale paper``.
         differs: the protocol's differences, in words.
-        draw: makes figures by name of what was found.
+        draw: makes figures, by name, of the outcomes.
         claims: sentence of the paper -> what ours says to it.
     """
 
@@ -182,6 +182,6 @@ def _clearly(row: str, led: Sequence[dict[str, FloatArray]], sign: int) -> str:
         error = np.sqrt(np.var(own, ddof=1) / len(own) + np.var(other, ddof=1) / len(other))
         clear += bool(abs(np.mean(own) - np.mean(other)) > _ERRORS * error)
     if single == len(led):
-        return "With one seed it cannot be told whether that is more than chance."
+        return "One seed does not show whether that is more than chance."
     ones = f"; at {single} there is one seed only" if single else ""
     return f"Its lead exceeds two standard errors over seeds at {clear or 'none'} of them{ones}."

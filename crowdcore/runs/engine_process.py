@@ -1,7 +1,7 @@
 """The engine: ``python -m crowdcore.runs.engine_process``, one process per workspace, found by the lock it holds.
 
 It holds Dask's scheduler and the nannies that keep its workers running (or joins a cluster), hands runs over as slots
-become free, moves searches on, and ends with all of them when nothing has been asked for a while. Apps only write the
+become free, moves searches on, and ends with all of them when idle for a while. Apps only write the
 record and ask it to look.
 
 Workers and their slots are Dask's, but the queue stays in the record: Dask gives a waiting task to a worker at once,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 IDLE, SLOTS = "CROWDCORE_ENGINE_IDLE", "CROWDCORE_SLOTS"
 _BRIEFLY = 90.0  # seconds without work after which the engine ends: what it has loaded takes 800 MB
 _LONG = 1800.0  # the same when somebody has added a worker, which would end, too
-_TICK, _LOOK, _RARELY = 0.05, 1.0, 2.0  # seconds between looks at what is asked, at a busy and at an idle record
+_TICK, _LOOK, _RARELY = 0.05, 1.0, 2.0  # seconds between checks for requests, of a busy and of an idle record
 _JOINING = 0.2  # seconds between looks while the first worker is on its way
 _ALONE = 15.0  # seconds without a worker that are worth a word
 _QUIET = {  # runs are processes of their own: there is nothing here to measure or profile
@@ -95,7 +95,7 @@ class Engine:
         """When the work that was answered last had been requested."""
 
     def run(self) -> None:
-        """Until told to stop, or idle for long."""
+        """Until stopped, or idle for long."""
         busy = time.monotonic()
         try:
             while not self._is_over():
@@ -117,7 +117,7 @@ class Engine:
             self._close()
 
     def _is_over(self) -> bool:
-        """Whether somebody said so, or the workspace was deleted or moved: then another engine may hold its lock."""
+        """Whether it was stopped, or the workspace was deleted or moved: then another engine may hold its lock."""
         return self._stop.is_set() or not is_in_place(self._files.lock, self._lock)
 
     def _step(self) -> str:
@@ -380,7 +380,7 @@ def _me() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Hold the workspace's engine until it idles out or is told to stop; do nothing where another one does."""
+    """Hold the workspace's engine until it is idle for long or stopped; do nothing where another one does."""
     os.umask(0o077)  # what runs write, and their processes, is their owner's alone
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     workspace = Workspace.open()
@@ -388,7 +388,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     answered = -1
-    while not stop.is_set() and answered != files.wanted_at():  # asked for something while it was ending
+    while not stop.is_set() and answered != files.wanted_at():  # a request arrived while it was ending
         try:
             with locked(files.lock, wait=0) as lock:
                 while disk_problem(workspace.folder) and not stop.wait(_LOOK):

@@ -184,7 +184,7 @@ def measure(dataset: Labelled, method: str, settings: dict[str, Any], seeds: int
         device: where.
 
     Returns:
-        ``seconds_per_epoch`` (all seeds), ``bytes``, ``epochs`` (when none are asked for), ``share`` of the tasks that
+        ``seconds_per_epoch`` (all seeds), ``bytes``, ``epochs`` (the default), ``share`` of the tasks that
         the trial has seen.
     """
     from crowdcore.learning import split_settings

@@ -31,7 +31,7 @@ _DAY = 86_400.0
 
 
 class RecordError(CrowdError):
-    """The record of runs cannot do what was asked.
+    """The record of runs refused a request.
 
     Args:
         sentence: what is wrong, and what helps.

@@ -75,7 +75,7 @@ def _text(run: Run) -> str:
 def differing(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
     """Id -> the settings of that run, by name, in which these runs differ.
 
-    Settings are those that training used, defaults included; of a run that has not begun, those that were asked for.
+    Settings are those that training used, defaults included; of a run that has not begun, those of its specification.
     A setting that only some methods have counts where it differs among them.
     """
     known = {run.id: run.parameters or _requested(run) for run in runs}
@@ -90,7 +90,7 @@ def _requested(run: Run) -> dict[str, str]:
 
 
 def _tells(name: str, runs: Sequence[Run], known: Mapping[str, Mapping[str, str]], requested: bool) -> bool:
-    """Whether a setting has two values, or was asked for in one run of a method and not in another."""
+    """Whether a setting has two values, or was given in one run of a method and not in another."""
     having = [run for run in runs if name in known[run.id]]
     if len({_mark(known[run.id][name]) for run in having}) > 1:
         return True

@@ -1,4 +1,4 @@
-"""MLflow's record of runs: opened once, made where there is none, and asked so that every fault is one sentence."""
+"""MLflow's record of runs: opened once, made where there is none; every fault is explained in one sentence."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def ask(workspace: Workspace, question: Callable[[], _T]) -> _T:
 
 
 class Record:
-    """MLflow's client for one workspace, each of whose methods is asked by `ask`."""
+    """MLflow's client for one workspace, each of whose methods is called through `ask`."""
 
     def __init__(self, client: MlflowClient, workspace: Workspace) -> None:
         self._client, self._workspace = client, workspace

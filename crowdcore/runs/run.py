@@ -151,7 +151,7 @@ class Run:
 
     Args:
         id: 32 hexadecimal digits, MLflow's run id.
-        spec: what was asked for.
+        spec: its specification.
         state: queued, running, finished, failed or cancelled.
         message: why it failed or was cancelled, what was resumed, why it is slow; "" when there is nothing to say.
         epoch: epochs done.
@@ -159,7 +159,7 @@ class Run:
         first_stage: epoch of a first stage and how many it has, while it goes on.
         done: share of the run that is done, 0…1.
         remaining: seconds to go; None while unknown.
-        created: when it was asked for, UTC.
+        created: when it was submitted, UTC.
         started: when its (last) child began.
         ended: when it came to its end.
         device: where it runs, in words.

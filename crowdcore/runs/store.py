@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 BEGUN, COPY = "new-", "record.json"
 """Begin of the name of the folder of a run that is being created (the rest is its tag ``crowdcore.key``), and the file
-in a run's folder that has what the record said of it last."""
+in a run's folder with the record's last facts about it."""
 _LEAVING = 10.0  # seconds that the process of a run may take to leave once the run has ended
 _MESSAGE = 4000  # characters; MLflow takes 8,000 in a tag
 _MOST = 50_000  # runs read at once
@@ -286,7 +286,7 @@ def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> Non
 
 
 def _has_left(workspace: Workspace, run_id: str) -> bool:
-    """Whether the process of a run that has ended is gone; one that has just said so is given time to leave."""
+    """Whether the process of a run that has ended is gone; one that has just ended is given time to exit."""
     end = time.monotonic() + _LEAVING
     while is_leased(workspace.run_folder(run_id)):
         if time.monotonic() > end:

@@ -124,7 +124,7 @@ class _Supervisor:
     def _run_child(self, note: Note, concludes: bool) -> tuple[Note, int | None]:
         """Start a process and wait for it; its checkpoint is whole at any time.
 
-        A cancelled one is killed only when somebody asked not to wait for the end of its epoch.
+        A cancelled one is killed only if the request was not to wait for the end of its epoch.
         """
         environment = {**self.workspace.environment, **_visible(self.device)}
         child = server.fork(_train, self.run_id, environment, str(self._log), handles=[self.lease.handle])

@@ -94,7 +94,7 @@ def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> 
     dataset = open_labels(spec.dataset, accept=True, home=workspace.folder)
     if spec.fingerprint and dataset.fingerprint != spec.fingerprint:
         raise DataError(
-            f"{spec.dataset} has changed since this run was asked for", "Run it again to train on what is there now."
+            f"{spec.dataset} has changed since this run was submitted", "Run it again to train on what is there now."
         )
     training, own = learning.split_settings(
         method_for(dataset, spec.method), {**usual_settings(dataset), **spec.settings}

@@ -31,7 +31,7 @@ _ENDING = timedelta(days=30)  # a key that is valid for less is replaced
 
 
 def devices() -> tuple[str, ...]:
-    """One per GPU that may be used, else the CPU; asked of the driver, which costs no memory on the device."""
+    """One per GPU that may be used, else the CPU; from the driver, which costs no memory on the device."""
     count = ctypes.c_int(0)
     with contextlib.suppress(OSError, AttributeError):
         cuda = ctypes.CDLL("libcuda.so.1")

@@ -50,7 +50,7 @@ def check_workspace(*, repair: bool = False, workspace: Workspace | None = None)
         workspace: None: ``Workspace.open()``.
 
     Returns:
-        What was found; empty when all is well.
+        The faults; empty when all is well.
 
     Raises:
         CrowdError: there is no workspace, or its record is elsewhere, locked or of another version of MLflow.

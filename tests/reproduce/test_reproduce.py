@@ -193,7 +193,7 @@ def test_a_claim_counts_the_points_where_a_row_leads():
     found = [at("A", "x", 3), at("B", "x", 2), at("A", "y", 1), at("B", "y", 2), at("A", "z", 1)]
     for lowest in (False, True):
         told = "A has the best test accuracy, last epoch at 1 of 2 points, B at 1."
-        alone = " With one seed it cannot be told whether that is more than chance."
+        alone = " One seed does not show whether that is more than chance."
         assert leads("A", LAST, lowest=lowest)(found) == told + alone
     clear = " Its lead exceeds two standard errors over seeds at 1 of them; at 1 there is one seed only."
     seeds = [at("A", "u", 80, 81), at("B", "u", 70, 71), at("A", "v", 80, 90), at("B", "v", 79, 88), at("A", "x", 3)]

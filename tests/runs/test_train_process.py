@@ -128,7 +128,7 @@ def test_a_dataset_that_has_changed(
     workspace.forget_cancel(run.id)
     store.set_state(run.id, "queued")
     assert train(run) == FAILED
-    assert re.fullmatch(r"\S+small has changed since this run was asked for\. Run it again .*", get_run(run.id).message)
+    assert re.fullmatch(r"\S+small has changed since this run was submitted\. Run it again .*", get_run(run.id).message)
 
 
 def test_a_dataset_deleted_while_a_run_uses_it(make: Make, train: Train, crowd_folder: Path, at_epoch) -> None:

@@ -1,4 +1,4 @@
-"""Networks: backbones, found by this folder; ``"package.module:Class"`` names one of your own."""
+"""Networks: the members of this folder are the backbones; ``"package.module:Class"`` names one of your own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning from crowds: methods, found by this folder.
+"""Learning from crowds: the members of this folder are the methods.
 
 ``methods.names()`` lists them, ``methods.get("conal")`` gives the class; only the latter loads torch.
 """

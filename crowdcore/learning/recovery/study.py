@@ -86,7 +86,7 @@ def study_recovery(
         plan: with at least one method.
         device: where to train.
         on_progress: called with the share done, 0…1, and what goes on.
-        should_stop: asked after every epoch; what has ended by then is kept.
+        should_stop: called after every epoch; finished methods are kept.
 
     Raises:
         CrowdError: the plan cannot be carried out; all settings are looked at before anything is trained.

@@ -94,8 +94,8 @@ def span_scores(
     where = truth[known], result.task[rows][known], result.sentence[rows][known]
     table = []
     for seed, given in zip(result.seeds, tags, strict=True):
-        found = compare_tags(where[0], given[known], *where[1:], scheme)
-        table.append((seed, found.precision, found.recall, found.f1, found.token_accuracy))
+        spans = compare_tags(where[0], given[known], *where[1:], scheme)
+        table.append((seed, spans.precision, spans.recall, spans.f1, spans.token_accuracy))
     return pd.DataFrame(table, columns=["seed", "precision", "recall", "f1", "token_accuracy"])
 
 
@@ -104,8 +104,8 @@ _SMALLEST = 1e-30
 
 def raised(p: FloatArray, power: float) -> FloatArray:
     """Probabilities to a power, rows (the last axis) sum to 1."""
-    found: FloatArray = softmax(power * np.log(np.maximum(p, _SMALLEST)), axis=-1)
-    return found
+    powered: FloatArray = softmax(power * np.log(np.maximum(p, _SMALLEST)), axis=-1)
+    return powered
 
 
 def blended(results: Sequence[TrainingResult], parts: Sequence[Part]) -> TrainingResult:

@@ -77,7 +77,7 @@ def _workers(of: Material) -> Iterator[Exhibit]:
 
 
 def _accuracy(of: Material) -> Iterator[Exhibit | None]:
-    """Selected, last and best, seed by seed, and what may be said of differences."""
+    """Selected, last and best, seed by seed, and which differences are significant."""
     yield found_spans(of.results)
     yield exhibits.accuracies(of.results)
     yield candidates(of.results)
@@ -350,7 +350,7 @@ def _names(runs: Sequence[Trained]) -> list[str]:
 def command_line(
     dataset: str, runs: Sequence[str], parts: Sequence[str], reference: str, show_names: bool, out: str
 ) -> str:
-    """``crowdcore report …`` with what a report was asked for; empty parts and reference stand for the defaults."""
+    """``crowdcore report …`` with the options of a report; empty parts and reference stand for the defaults."""
     words = ["crowdcore", "report", dataset, *(word for run in runs for word in ("--run", run))]
     words += [word for part in parts for word in ("--part", part)]
     words += ["--reference", reference] if reference else []
