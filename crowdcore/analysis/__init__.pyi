@@ -19,9 +19,11 @@ from .coordinated.workers import (
 from .gold_scores import (
     Calibration as Calibration,
     Judgement as Judgement,
+    MinimaxBound as MinimaxBound,
     calibration as calibration,
     calibration_of_seeds as calibration_of_seeds,
     judge as judge,
+    minimax_bound as minimax_bound,
     show_gold as show_gold,
 )
 from .labels.agreement import (
@@ -35,10 +37,6 @@ from .labels.disagreement import (
     LabelDisagreement as LabelDisagreement,
     label_difference as label_difference,
     label_disagreement as label_disagreement,
-)
-from .labels.minimax_bound import (
-    MinimaxBound as MinimaxBound,
-    minimax_bound as minimax_bound,
 )
 from .labels.next_labels import (
     NextLabels as NextLabels,
@@ -64,29 +62,25 @@ from .method_tests import (
     paired_tests as paired_tests,
     task_tests as task_tests,
 )
-from .mistakes.cells import (
-    LargestConfusions as LargestConfusions,
-    MistakeCell as MistakeCell,
-    confusion_error as confusion_error,
-    largest_confusions as largest_confusions,
-    mistake_cell as mistake_cell,
-    mistake_list as mistake_list,
-)
 from .mistakes.pair_mistakes import (
     PairMistakes as PairMistakes,
     pair_mistakes as pair_mistakes,
 )
 from .mistakes.shared_mistakes import (
+    LargestConfusions as LargestConfusions,
+    MistakeCell as MistakeCell,
     SharedMistakes as SharedMistakes,
+    confusion_error as confusion_error,
+    largest_confusions as largest_confusions,
+    mistake_cell as mistake_cell,
+    mistake_list as mistake_list,
     shared_mistakes as shared_mistakes,
 )
-from .ratings.agreement import (
+from .ratings.pairs import (
     RatingAgreement as RatingAgreement,
     RatingCoefficient as RatingCoefficient,
-    rating_agreement as rating_agreement,
-)
-from .ratings.pairs import (
     RatingPairs as RatingPairs,
+    rating_agreement as rating_agreement,
     rating_pairs as rating_pairs,
 )
 from .ratings.workers import (
@@ -172,7 +166,11 @@ from .verdicts.workers import (
     worker_verdicts as worker_verdicts,
 )
 from .workers.confusion import (
+    ConfusionIntervals as ConfusionIntervals,
     WorkerConfusion as WorkerConfusion,
+    bootstrap_confusion as bootstrap_confusion,
+    credible_intervals as credible_intervals,
+    sampled_confusion as sampled_confusion,
     shrunken_confusion as shrunken_confusion,
     spread_of_workers as spread_of_workers,
     worker_confusion as worker_confusion,
@@ -185,7 +183,11 @@ from .workers.distance import (
     worker_distance as worker_distance,
 )
 from .workers.quality import (
+    WhatIf as WhatIf,
+    WithoutEach as WithoutEach,
     WorkerQuality as WorkerQuality,
+    what_if as what_if,
+    without_each as without_each,
     worker_quality as worker_quality,
 )
 from .workers.speed import (
@@ -195,16 +197,4 @@ from .workers.speed import (
     worker_over_time as worker_over_time,
     worker_speed as worker_speed,
     worker_speed_over_time as worker_speed_over_time,
-)
-from .workers.uncertainty import (
-    ConfusionIntervals as ConfusionIntervals,
-    bootstrap_confusion as bootstrap_confusion,
-    credible_intervals as credible_intervals,
-    sampled_confusion as sampled_confusion,
-)
-from .workers.what_if import (
-    WhatIf as WhatIf,
-    WithoutEach as WithoutEach,
-    what_if as what_if,
-    without_each as without_each,
 )

@@ -23,7 +23,7 @@ _COMMANDS = {  # name -> module and function; a module is imported when one of i
     "datasets": "files:datasets",
     "examine": "files:examine",
     **{name: f"analyse:{name}" for name in ("info", "overview", "check")},
-    "show": "show:show",
+    "show": "analyse:show",
     **{name: f"analyse:{name}" for name in ("mistakes", "distances", "quality", "coordinated", "spans")},
     "marks": "files:marks",
     "rounds": "analyse:rounds",

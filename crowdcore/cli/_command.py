@@ -1,6 +1,7 @@
-"""Commands made from functions: the types of parameters say which options open them, the result's which show it.
+"""Options that commands share, and commands made from functions.
 
-The functions are those of the exhibits' catalogue, or return `Shown`.
+The types of a function's parameters say which options open them, its result's type which options show it. The functions
+are those of the exhibits' catalogue, or return `Shown`.
 """
 
 from __future__ import annotations
@@ -10,30 +11,176 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import pandas as pd
 import typer
 
-from crowdcore.cli import _options as opt
-from crowdcore.cli._options import Accept, DatasetName, HideNames, Read, ReferenceName
 from crowdcore.cli._output import Printed, print_json, print_note, print_table, save_exhibit, save_table
-from crowdcore.core.errors import DataError, SettingError, did_you_mean
-from crowdcore.data import CrowdDataset, RatingDataset
+from crowdcore.core.errors import DataError, SettingError, did_you_mean, missing_extra
+from crowdcore.core.settings import text_settings
+from crowdcore.core.spelling import read_options
+from crowdcore.data import CrowdDataset, RatingDataset, catalogue, read_ratings
+from crowdcore.data.kinds import need_classes, need_ratings
 from crowdcore.data.ratings import Labelled
+from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tags import need_tags
-from crowdcore.exhibits import Exhibit, View, view
+from crowdcore.exhibits import Exhibit, view
 from crowdcore.exhibits.fits import canonical
 from crowdcore.exhibits.view import named
+from crowdcore.learning.settings import SEEDS
 
 if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference
 
+
+TABLES = (".csv", ".parquet")
+FIGURES = (".html", ".svg", ".png", ".pdf")
+_FILES = {*TABLES, *FIGURES, ".json", ".jsonl", ".md", ".tsv", ".txt", ".xlsx", ".zip"}
+
+
+def ends_in(*endings: str) -> Callable[[typer.CallbackParam, Path | None], Path | None]:
+    """A check of an option's file before anything is computed: its ending, its folder, and what drawing it needs.
+
+    Without ``endings`` any will do.
+
+    Raises:
+        SettingError: another ending.
+        DataError: its folder does not exist, or it is a folder.
+        MissingExtraError: a figure that no package is installed to draw.
+    """
+
+    def check(option: typer.CallbackParam, file: Path | None) -> Path | None:
+        if file is None:
+            return None
+        if endings and file.suffix.lower() not in endings:
+            listed = f"{', '.join(endings[:-1])} or {endings[-1]}"
+            raise SettingError(option.opts[0], f"end in {listed}", str(file))
+        if not file.parent.is_dir():
+            raise DataError(f"The folder {file.parent} of {option.opts[0]} does not exist", "Create it first.")
+        if file.is_dir():
+            raise DataError(f"{file} of {option.opts[0]} is a folder", "Choose another file.")
+        if endings == FIGURES and file.suffix.lower() != FIGURES[0]:
+            refusal = missing_extra(f"Drawing to {file.suffix}", "kaleido")
+            if refusal:
+                raise refusal
+        return file
+
+    return check
+
+
+def is_folder(option: typer.CallbackParam, folder: Path | None) -> Path | None:
+    """A check of an option's folder before anything is computed.
+
+    Raises:
+        SettingError: it is called as a file is.
+        DataError: it is a file.
+    """
+    if folder is None or folder.is_dir():
+        return folder
+    if folder.exists():
+        raise DataError(f"{folder} of {option.opts[0]} is a file", "Choose another folder.")
+    if folder.suffix.lower() in _FILES:
+        raise SettingError(option.opts[0], "be a folder", str(folder), "Leave its ending out.")
+    return folder
+
+
+is_table = ends_in(*TABLES)
+DatasetName = Annotated[str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`) or a path to one.")]
+ReferenceName = Annotated[
+    str,
+    typer.Option(
+        "--reference",
+        "-r",
+        help="What counts as the truth: gold, reviewed (marks), an aggregator, run:ID; default: gold, else 'auto'.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Accept = Annotated[
+    bool,
+    typer.Option(
+        "--accept",
+        help="Continue although rows would be dropped or merged, images or texts left out (all reported).",
+    ),
+]
+Read = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--read",
+        metavar="NAME=VALUE",
+        help="How to read a file, where its content does not say: label=answer, worker=hit_worker, format=wide, "
+        'workers=["ann","ben"], missing=["NA"], classes=["no","yes"], repeats=first …; may be repeated.',
+    ),
+]
+HideNames = Annotated[
+    bool,
+    typer.Option(
+        "--hide-names", help="Show pseudonyms instead of worker ids, and no extra columns of the annotations."
+    ),
+]
+Checkpoint = Annotated[Path | None, typer.Option(help="Keep checkpoints in this folder, and resume from them.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help=f"Also write the table to this file ({', '.join(TABLES)}).", callback=is_table),
+]
+OutFolder = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Save the result to this folder.", callback=is_folder)
+]
+Figure = Annotated[
+    Path | None,
+    typer.Option("--figure", help=f"Also draw it to this file ({', '.join(FIGURES)}).", callback=ends_in(*FIGURES)),
+]
+Seeds = Annotated[int, typer.Option(help="How many seeds.", min=1)]
+AnySeeds = Annotated[
+    int | None, typer.Option("--seeds", help=f"How many seeds; default: {SEEDS}, or the preset's.", min=1)
+]
+Seed = Annotated[list[int] | None, typer.Option(help="Exactly this seed; may be repeated.", min=0)]
+Epochs = Annotated[int | None, typer.Option(help="Passes over the training tasks; default: the method's.", min=1)]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method; may be repeated.")
+]
+
+
+def open_labels(dataset: str, read: list[str] | None = None, accept: bool = False) -> Labelled:
+    """A dataset by name, by path, or by what the app calls an upload to the workspace, whatever its labels are."""
+    return catalogue.open_labels(dataset, accept=accept, **reading(read))
+
+
+def open_crowd(dataset: str, read: list[str] | None = None, accept: bool = False) -> CrowdDataset:
+    """`open_labels`, where labels must be classes or tags."""
+    return need_classes(open_labels(dataset, read, accept))
+
+
+def open_rated(dataset: str, read: list[str] | None = None, accept: bool = False) -> RatingDataset:
+    """`open_labels`, where labels must be numbers."""
+    return need_ratings(open_labels(dataset, read, accept))
+
+
+def open_ratings(dataset: str, read: list[str] | None = None, accept: bool = False) -> RatingDataset:
+    """A dataset whose labels are read as numbers."""
+    return read_ratings(catalogue.find_dataset(dataset), accept=accept, **reading(read))
+
+
+def reading(pairs: list[str] | None) -> dict[str, Any]:
+    """Settings of ``--read``; names of columns, classes and workers are text, whatever they look like."""
+    return read_options(pairs or [], "--read", text_settings(ReadSettings))
+
+
+def with_epochs(pairs: list[str] | None, epochs: int | None) -> dict[str, Any]:
+    """Settings of ``--set`` and ``--epochs``."""
+    return settings(pairs) | ({} if epochs is None else {"epochs": epochs})
+
+
+def settings(pairs: list[str] | None, option: str = "--set") -> dict[str, Any]:
+    """Turn ``["smoothing=0.1", "hard=true"]`` into a dictionary; values are JSON where they parse, else text."""
+    return read_options(pairs or [], option)
+
+
 Runs = Annotated[
     list[str] | None, typer.Option("--run", metavar="ID", help="A run, for exhibits of results; repeatable.")
 ]
-TaggedView = NewType("TaggedView", View)
-"""A view of a crowd that tags tokens."""
 _LONG = 40  # letters beyond which a column takes several lines
 
 
@@ -95,7 +242,7 @@ def open_view(tagged: bool = False) -> Opener:
         read: Read = None,
         accept: Accept = False,
     ) -> tuple[Any, str]:
-        crowd = opt.open_crowd(dataset, read, accept)
+        crowd = open_crowd(dataset, read, accept)
         if tagged:
             need_tags(crowd)
         truth, note = choose_reference(reference, crowd)
@@ -114,7 +261,7 @@ def open_rating_view(
     """Ratings and what they are compared with."""
     from crowdcore.exhibits.ratings import rating_view
 
-    return rating_view(opt.open_ratings(dataset, read, accept), reference, hidden=hide_names), ""
+    return rating_view(open_ratings(dataset, read, accept), reference, hidden=hide_names), ""
 
 
 def open_results(read_it: Callable[[str, list[str] | None, bool], Labelled], single: bool = False) -> Opener:
@@ -164,20 +311,20 @@ def open_runs(single: bool = False) -> Opener:
 
 
 OPENERS: dict[Any, Opener] = {
-    "Labelled": open_only(opt.open_labels),
-    "CrowdDataset": open_only(opt.open_crowd),
-    "RatingDataset": open_only(opt.open_ratings),
+    "Labelled": open_only(open_labels),
+    "CrowdDataset": open_only(open_crowd),
+    "RatingDataset": open_only(open_ratings),
     "View": open_view(),
     "TaggedView": open_view(tagged=True),
     "RatingView": open_rating_view,
     "RunView": open_runs(single=True),
     "Sequence[RunView]": open_runs(),
-    "Results": open_results(opt.open_crowd),
-    "Mapping[str, TrainingResult]": open_results(opt.open_crowd),
-    "TrainingResult": open_results(opt.open_crowd, single=True),
-    "RatingResults": open_results(opt.open_rated),
-    "RatingsResult": open_results(opt.open_rated, single=True),
-    "AnyResults": open_results(opt.open_labels),
+    "Results": open_results(open_crowd),
+    "Mapping[str, TrainingResult]": open_results(open_crowd),
+    "TrainingResult": open_results(open_crowd, single=True),
+    "RatingResults": open_results(open_rated),
+    "RatingsResult": open_results(open_rated, single=True),
+    "AnyResults": open_results(open_labels),
 }
 """Type of a parameter, as it is written -> what opens it from options, with a note on the reference."""
 _ONLY_IN_PYTHON = ("RunView | None", "Source | None", "Reference | None")
@@ -199,7 +346,7 @@ class Shown:
     saved: Exhibit | pd.DataFrame
     note: str = ""
 
-    def put(self, json: opt.Json = False, out: opt.Out = None) -> None:
+    def put(self, json: Json = False, out: Out = None) -> None:
         """Write the table to a file, and print."""
         if out:
             save_table(self.saved if isinstance(self.saved, pd.DataFrame) else self.saved.table, out)
@@ -215,7 +362,7 @@ class Drawn(Shown):
 
     saved: Exhibit
 
-    def put(self, json: opt.Json = False, out: opt.Out = None, figure: opt.Figure = None) -> None:
+    def put(self, json: Json = False, out: Out = None, figure: Figure = None) -> None:
         """Write the table and the figure to files, and print."""
         save_exhibit(self.saved, None, figure)
         super().put(json, out)
@@ -236,8 +383,6 @@ def as_drawn(exhibit: Exhibit, about: str) -> Drawn:
 def openers_of(function: Callable[..., Any], ratings: bool = False) -> dict[str, Opener]:
     """Parameter -> what opens it, of those that are no options; ``ratings``: labels of any kind must be numbers."""
     known = OPENERS | ({"Labelled": OPENERS["RatingDataset"]} if ratings else {})
-    if inspect.unwrap(function).__module__ == "crowdcore.exhibits.spans":
-        known["View"] = known["TaggedView"]
     parameters = inspect.signature(function).parameters.values()
     return {p.name: known[p.annotation] for p in parameters if p.annotation in known}
 

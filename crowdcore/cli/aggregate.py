@@ -13,7 +13,7 @@ import typer
 from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis import tagging_scores
-from crowdcore.cli import _options as opt
+from crowdcore.cli import _command as opt
 from crowdcore.cli._output import print_json, print_notes, print_table
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import IntArray

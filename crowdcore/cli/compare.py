@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 
 from crowdcore import aggregation, analysis, exhibits, learning
-from crowdcore.cli import _options as opt
+from crowdcore.cli import _command as opt
 from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table
 from crowdcore.cli.aggregate import accuracy, span_facts
 from crowdcore.cli.train import accuracy_table, over_seeds, span_rows, train_one

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 import typer
 
-from crowdcore.cli import _options as opt
+from crowdcore.cli import _command as opt
 from crowdcore.cli._output import in_command, print_json, print_table, save_table
 from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, load_dataset, sources

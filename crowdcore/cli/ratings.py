@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from crowdcore.aggregation import ratings as methods
-from crowdcore.cli import _options as opt, files, train
+from crowdcore.cli import _command as opt, files, train
 from crowdcore.cli._command import Drawn, Shown, as_drawn, command
 from crowdcore.cli._output import Printed
 from crowdcore.data import RatingDataset

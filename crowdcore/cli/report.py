@@ -9,8 +9,17 @@ import pandas as pd
 import typer
 
 from crowdcore import reproduce as reproductions, runs
-from crowdcore.cli._command import choose_reference, full_id
-from crowdcore.cli._options import Accept, DatasetName, Device, Json, Read, is_folder, open_labels
+from crowdcore.cli._command import (
+    Accept,
+    DatasetName,
+    Device,
+    Json,
+    Read,
+    choose_reference,
+    full_id,
+    is_folder,
+    open_labels,
+)
 from crowdcore.cli._output import print_json, print_note, print_notes, print_table, progress
 from crowdcore.data import CrowdDataset
 from crowdcore.data.kinds import need_classes

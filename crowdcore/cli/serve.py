@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import crowdcore
-from crowdcore.cli._options import Json
+from crowdcore.cli._command import Json
 from crowdcore.cli._output import print_json
 from crowdcore.core.errors import CrowdError, SettingError, missing_extra
 from crowdcore.core.listening import LET_ANYONE_IN, is_this_machine, would_let_anyone_in

@@ -9,7 +9,7 @@ import pandas as pd
 import typer
 
 from crowdcore import analysis
-from crowdcore.cli import _options as opt
+from crowdcore.cli import _command as opt
 from crowdcore.cli._output import print_json, print_notes, print_table, progress, save_exhibit, save_table
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, simulate as simulators

@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 
 from crowdcore import learning
-from crowdcore.cli import _options as opt
+from crowdcore.cli import _command as opt
 from crowdcore.cli._command import Drawn, Shown, as_drawn
 from crowdcore.cli._output import Printed, print_json, print_table, progress, save_table
 from crowdcore.core.errors import SettingError

@@ -22,6 +22,7 @@ _MOVED = {
     "corrections": "recovered",
     "found_spans": "comparison",
     "label_differences": "differences",
+    "next_labels": "review",
     "one_fit": "aggregation",
     "planted_ratings": "planted",
     "planted_tags": "planted",
@@ -29,7 +30,9 @@ _MOVED = {
     "rating_results": "comparison",
     "rating_tasks": "ratings",
     "recovery_study": "planted",
-    "tried": "training",
+    "spans": "mistakes",
+    "training": "comparison",
+    "tried": "comparison",
 }
 """Module of crowdcore 0.3 -> where its functions are now; the old names go with the next release."""
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,7 +11,7 @@ from typing import Any
 from crowdcore import exhibits
 
 MADE_OF = (
-    *("View", "RunView", "Sequence[RunView]", "Results", "AnyResults", "TrainingResult"),
+    *("View", "TaggedView", "RunView", "Sequence[RunView]", "Results", "AnyResults", "TrainingResult"),
     *("Mapping[str, TrainingResult]", "RatingDataset", "RatingResults"),
 )
 """What the first argument of an exhibit's function may be."""

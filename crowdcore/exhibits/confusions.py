@@ -15,7 +15,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.recovered import EACH, RunView, observed, recovered
 from crowdcore.exhibits.view import View, cached
-from crowdcore.figures.axes import Scale
+from crowdcore.figures.theme import Scale
 
 
 @cached

@@ -16,7 +16,7 @@ from crowdcore import analysis
 from crowdcore.aggregation import DawidSkene
 from crowdcore.core import spelling
 from crowdcore.core.errors import CrowdError, SettingError
-from crowdcore.exhibits._cached import cached
+from crowdcore.exhibits.exhibit import cached
 
 if TYPE_CHECKING:
     from crowdcore.aggregation import AggregationResult, Aggregator

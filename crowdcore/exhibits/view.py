@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from crowdcore.core.errors import SettingError, did_you_mean
-from crowdcore.exhibits._cached import cached as cached
+from crowdcore.exhibits.exhibit import cached as cached
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,6 +161,10 @@ def view(dataset: Any, reference: Any = "", *, hidden: bool = False, columns: bo
     else:
         truth = named(dataset, reference or "gold")
     return View(dataset, truth, hidden, not hidden if columns is None else columns)
+
+
+TaggedView: TypeAlias = View
+"""A view of a crowd that tags tokens: what is made of it applies to no other."""
 
 
 def named(dataset: CrowdDataset, reference: str) -> Reference:

@@ -20,7 +20,11 @@ from .heatmap import (
     Window as Window,
     window as window,
 )
-from .learning_curves import learning_curves as learning_curves
+from .learning_curves import (
+    learning_curves as learning_curves,
+    search_history as search_history,
+    search_importance as search_importance,
+)
 from .omega import (
     omega_halves as omega_halves,
     omega_ranking as omega_ranking,
@@ -39,15 +43,7 @@ from .recovery import (
     recovery_errors as recovery_errors,
     skills as skills,
 )
-from .search import (
-    search_history as search_history,
-    search_importance as search_importance,
-)
-from .shared_mistakes import shared_mistakes as shared_mistakes
-from .spans import (
-    span_errors as span_errors,
-    span_f1 as span_f1,
-)
+from .shared_mistakes import shared_mistakes as shared_mistakes, worker_distance as worker_distance
 from .summary import (
     agreement as agreement,
     annotation_entropy as annotation_entropy,
@@ -55,11 +51,12 @@ from .summary import (
     labels_per_task as labels_per_task,
     labels_per_worker as labels_per_worker,
 )
-from .worker_distance import worker_distance as worker_distance
 from .workers import (
     coordinated_workers as coordinated_workers,
     pair_mistakes as pair_mistakes,
     round_workers as round_workers,
+    span_errors as span_errors,
+    span_f1 as span_f1,
     worker_over_time as worker_over_time,
     worker_ranking as worker_ranking,
     worker_speed_over_time as worker_speed_over_time,

@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis.gold_scores import Calibration
 from crowdcore.analysis.labels.disagreement import LabelDisagreement, p_in_words
-from crowdcore.analysis.workers.uncertainty import ConfusionIntervals
+from crowdcore.analysis.workers.confusion import ConfusionIntervals
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data.report import plural
 from crowdcore.figures import theme
-from crowdcore.figures.axes import dots, interval
 from crowdcore.figures.heatmap import MAX_LABELS, heatmap
+from crowdcore.figures.theme import dots, interval
 
 _FEW = 4  # curves up to which their intervals are drawn; the pointer shows them always
 _LEAST_GAP = 1e-12

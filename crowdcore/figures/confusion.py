@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
-from crowdcore.figures.axes import (
+from crowdcore.figures.heatmap import MAX_CELLS, MAX_LABELS, MAX_NUMBERS, window
+from crowdcore.figures.theme import (
     UNKNOWN,
     Scale,
     bar,
@@ -22,7 +23,6 @@ from crowdcore.figures.axes import (
     readable,
     room_below,
 )
-from crowdcore.figures.heatmap import MAX_CELLS, MAX_LABELS, MAX_NUMBERS, window
 
 _GAP = 0.03  # of the width, between two matrices
 _BAR = 0.1  # of the width, between two colour bars

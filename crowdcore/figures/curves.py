@@ -11,7 +11,7 @@ from crowdcore.analysis.method_tests import CriticalDifference
 from crowdcore.analysis.recovery.seeds import Band
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.figures import theme
-from crowdcore.figures.axes import dots, named
+from crowdcore.figures.theme import dots, named
 
 _FEW = 3  # single points of a method that still have names of their own in the legend
 _MANY = 8  # positions on the axis from which lines carry no markers

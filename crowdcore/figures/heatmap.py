@@ -13,7 +13,7 @@ from plotly.colors import sample_colorscale, unlabel_rgb
 
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.figures import theme
-from crowdcore.figures.axes import bar, named, readable, room_below
+from crowdcore.figures.theme import bar, named, readable, room_below
 
 MAX_NUMBERS = 20  # rows or columns up to which a number is written into each cell
 MAX_LABELS = 60  # ... up to which rows and columns carry their names

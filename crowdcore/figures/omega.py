@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 from crowdcore.analysis.recovery.omega import OmegaRanking, OmegaSpread, OmegaTruth
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.figures import theme
-from crowdcore.figures.axes import dots, named, percent_ticks, ring
 from crowdcore.figures.heatmap import heatmap
+from crowdcore.figures.theme import dots, named, percent_ticks, ring
 
 BINS = 50  # of ω̄ between 0 and 1
 _STRIPS = 24  # classes of which each has a strip

@@ -10,8 +10,8 @@ from crowdcore.analysis.ratings.pairs import RatingPairs
 from crowdcore.analysis.ratings.workers import RatingWorkers, SharedBias
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.figures import theme
-from crowdcore.figures.axes import dots, interval, ranked
 from crowdcore.figures.heatmap import heatmap
+from crowdcore.figures.theme import dots, interval, ranked
 
 BAR = "rgba(128, 136, 150, 0.6)"  # intervals, beside what they are of
 MOST = 60  # workers with a name of their own on the axis

@@ -14,7 +14,7 @@ from crowdcore.analysis.recovery.recovered import SkillComparison
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
-from crowdcore.figures.axes import dots, equal_line, named, percent_ticks, ring
+from crowdcore.figures.theme import dots, equal_line, named, percent_ticks, ring
 
 _ROW, _HEAD, _FOOT = 30, 130, 80  # pixels
 _PANEL = 250  # pixels, height of a panel with a curve

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
 
 from crowdcore.analysis.mistakes.shared_mistakes import SharedMistakes
+from crowdcore.analysis.workers.distance import WorkerDistance, WorkerOrder
 from crowdcore.core.errors import SettingError
-from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.report import plural
 from crowdcore.figures import theme
-from crowdcore.figures.heatmap import MAX_CELLS, MAX_LABELS, heatmap
+from crowdcore.figures.heatmap import MAX_CELLS, MAX_LABELS, heatmap, window
+from crowdcore.figures.theme import named
 
 Layer = Literal["percent", "workers", "tasks", "annotations", "q-value"]
 _UNITS: dict[str, tuple[str, str, str]] = {  # title of the colour bar, suffix of its numbers, what the figure shows
@@ -166,3 +169,166 @@ def _power_ticks(fig: go.Figure, top: float) -> None:
     """Label the colour bar of -log10 q with q."""
     steps = np.arange(0, int(top) + 1, max(1, int(top) // 6))
     fig.update_layout(coloraxis_colorbar={"tickvals": steps, "ticktext": [f"1e-{s}" if s else "1" for s in steps]})
+
+
+_KINDS = {
+    "shrunken-mse": "Mean squared difference between two workers' confusion matrices beyond what chance explains",
+    "mse": "Mean squared difference between two workers' confusion matrices; classes never labelled count as 0",
+    "shared-mse": "Mean squared difference between two workers' confusion matrices, over classes that both labelled",
+    "jensen-shannon": "Jensen-Shannon distance over the classes both have labelled",
+}
+_CROWDED = 25  # names from which they are written smaller
+_NAMED = 40  # ... up to which they are written
+_LONGEST = 20  # letters of a name: on both axes they take room from the cells, which are squares
+_HEIGHT = 490  # pixels
+_FINEST = 300  # brackets of the tree narrower than this part of the height are not drawn
+_TREE = 0.14  # share of the width
+
+
+def worker_distance(
+    distance: WorkerDistance,
+    order: WorkerOrder | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    view: tuple[tuple[float, float], tuple[float, float]] | None = None,
+    title: str = "Distance between workers",
+) -> go.Figure:
+    """Draw the distances, similar workers side by side, groups apart, the tree on the right.
+
+    Rows and columns lie at their positions in the order: 0, 1, 2, … Up to 300 workers every pair is a cell; of
+    more, the visible part is averaged over blocks, and zooming in (``view``) gets finer ones.
+
+    Args:
+        distance: from `analysis.worker_distance`.
+        order: from `analysis.order_workers`; None draws the dataset's order without tree and groups.
+        names: (n_workers,) what the workers are called; default their ids.
+        view: visible range of the x axis and of the y axis; default everything.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> distance = cc.analysis.worker_distance(cc.load_dataset("demo"))
+        >>> cc.figures.worker_distance(distance).layout.title.text
+        'Distance between workers'
+    """
+    n = len(distance.matrix)
+    places = order.order if order is not None else np.arange(n)
+    called = np.asarray(distance.worker_ids if names is None else names, object)[places]
+    columns, rows = view or ((-0.5, n - 0.5), (-0.5, n - 0.5))
+    matrix = distance.matrix[np.ix_(places, places)]
+    part = window(matrix, rows, columns, MAX_CELLS)
+    y = _centres(part.row_start, part.row_step, part.values.shape[0])
+    x = _centres(part.column_start, part.column_step, part.values.shape[1])
+    single = part.row_step == part.column_step == 1
+    of_rows, of_columns = (_spans(called, c, s) for c, s in ((y, part.row_step), (x, part.column_step)))
+    overlap = distance.overlap[np.ix_(places[y], places[x])] if single else None
+    fig = heatmap(
+        part.values,
+        of_rows,
+        of_columns,
+        hover="%{y}<br>%{x}<br><b>%{z:.3~g}</b>"
+        + (f", %{{customdata}} of {len(distance.classes)} classes shared" if single else " (mean of the block)"),
+        customdata=None if overlap is None else overlap.astype(np.int16),
+        low=0.0,
+        high=_worker_distance_top(distance.matrix),
+        title=title,
+        subtitle=f"{_KINDS[distance.kind]} · reference: {distance.reference}",
+    )
+    fig.data[0].update(x0=float(x[0]), dx=part.column_step, y0=float(y[0]), dy=part.row_step)
+    names_of = {"tickfont_size": 9 if len(y) > _CROWDED else 12, "showticklabels": len(y) <= _NAMED}
+    square = {"constrain": "domain", "constraintoward": "right"}, {"constrain": "domain", "constraintoward": "top"}
+    fig.update_xaxes(tickvals=x, range=[min(columns), max(columns)], **names_of, **square[0])
+    fig.update_yaxes(tickvals=y, range=[max(rows), min(rows)], scaleanchor="x", **names_of, **square[1])
+    if len(y) <= _NAMED:
+        fig.update_xaxes(ticktext=named(of_columns, _LONGEST)["ticktext"])
+        fig.update_yaxes(ticktext=named(of_rows, _LONGEST)["ticktext"])
+    fig.update_layout(height=_HEIGHT)
+    # Corners nobody sees: zooming out by a double click shows everything again.
+    fig.add_trace(go.Scatter(x=[-0.5, n - 0.5], y=[-0.5, n - 0.5], mode="none", hoverinfo="skip", showlegend=False))
+    if order is not None:
+        _separate(fig, order)
+        _plant(fig, order, (max(rows) - min(rows)) / _FINEST)
+    return fig
+
+
+def _worker_distance_top(matrix: FloatArray) -> float:
+    """Where the colours end: above nearly all distances, so that a few outliers do not take the whole scale."""
+    some = matrix[:: max(1, len(matrix) // 300)]
+    some = some[np.isfinite(some) & (some > 0)]
+    return float(np.quantile(some, 0.99)) if len(some) else 1.0
+
+
+def _centres(start: int, step: int, count: int) -> IntArray | FloatArray:
+    """Where the blocks lie on an axis."""
+    return start + step * np.arange(count) if step == 1 else start + step * np.arange(count) + (step - 1) / 2
+
+
+def _spans(names: FloatArray, centres: IntArray | FloatArray, step: int) -> list[str]:
+    """The name of each row, or the first and the last one of its block."""
+    first = np.round(centres - (step - 1) / 2).astype(int)
+    last = np.minimum(first + step, len(names)) - 1
+    return [str(names[a]) if a == b else f"{names[a]} … {names[b]}" for a, b in zip(first, last, strict=True)]
+
+
+def _separate(fig: go.Figure, order: WorkerOrder) -> None:
+    """Lines between the groups."""
+    n = len(order.order)
+    cuts = np.flatnonzero(np.diff(order.groups[order.order])) + 0.5
+    line = {"color": theme.WARN, "width": 1.5}
+    for cut in cuts:
+        fig.add_shape(type="line", x0=cut, x1=cut, y0=-0.5, y1=n - 0.5, line=line, layer="above")
+        fig.add_shape(type="line", x0=-0.5, x1=n - 0.5, y0=cut, y1=cut, line=line, layer="above")
+
+
+def _plant(fig: go.Figure, order: WorkerOrder, finest: float) -> None:
+    """The tree of merges to the right, without brackets too narrow to be seen, groups in their colours."""
+    x, y, merge_group = _branches(order)
+    visible = np.abs(y[:, 2] - y[:, 1]) >= finest
+    for group in range(-1, order.n_groups):
+        of = visible & (merge_group == group)
+        if not of.any():
+            continue
+        color = theme.PALETTE[group % len(theme.PALETTE)] if group >= 0 else theme.INK
+        fig.add_trace(
+            go.Scatter(
+                x=x[of].ravel(),
+                y=y[of].ravel(),
+                mode="lines",
+                line={"color": color, "width": 1.2},
+                hoverinfo="skip",
+                showlegend=False,
+                xaxis="x2",
+            )
+        )
+    top = float(order.linkage[-1, 2]) if len(order.linkage) else 1.0
+    fig.update_layout(
+        xaxis={"domain": [0, 1 - _TREE - 0.01]},
+        xaxis2={
+            "domain": [1 - _TREE, 1],
+            "range": [-0.02 * top, 1.04 * top or 1.0],
+            "anchor": "y",
+            "side": "top",  # where no names of workers are
+            "showgrid": False,
+            "showticklabels": False,
+            "fixedrange": True,
+            "title": {"text": plural(order.n_groups, "group"), "standoff": 6},
+        },
+    )
+
+
+def _branches(order: WorkerOrder) -> tuple[FloatArray, FloatArray, IntArray]:
+    """(n_merges, 5) x and y of each merge's bracket, a gap (NaN) last; (n_merges,) its group, -1 across groups."""
+    n = len(order.order)
+    height, place = np.zeros((2, 2 * n - 1))
+    place[order.order] = np.arange(n)
+    group = np.concatenate([order.groups, np.full(n - 1, -1)])
+    children = order.linkage[:, :2].astype(np.int64)
+    for merge, (a, b) in enumerate(children):
+        height[n + merge] = order.linkage[merge, 2]
+        place[n + merge] = (place[a] + place[b]) / 2
+        group[n + merge] = group[a] if group[a] == group[b] else -1
+    a, b = children.T
+    gap = np.full(len(children), np.nan)
+    top = order.linkage[:, 2]
+    x = np.stack([height[a], top, top, height[b], gap], axis=1)
+    y = np.stack([place[a], place[a], place[b], place[b], gap], axis=1)
+    return x.astype(np.float32), y.astype(np.float32), group[n:]

@@ -11,7 +11,7 @@ from crowdcore.analysis.labels.agreement import Agreement
 from crowdcore.analysis.labels.summary import AnnotationEntropy, ClassBalance, Summary
 from crowdcore.data.report import plural
 from crowdcore.figures import theme
-from crowdcore.figures.axes import named
+from crowdcore.figures.theme import named
 
 _BINS = 30
 _FEW = 5  # whole numbers up to which every one is a tick

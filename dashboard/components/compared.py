@@ -45,7 +45,7 @@ def accuracy(runs: Runs) -> None:
         tabled(spans, "spans", "run", heading=True)
         st.header("Accuracy of tokens")
     tabled(compare.shown(exhibits.comparison.accuracies, dataset, runs), "accuracy", "run")
-    tried = compare.shown(exhibits.training.candidates, dataset, runs)
+    tried = compare.shown(exhibits.comparison.candidates, dataset, runs)
     if tried is not None:
         tabled(tried, "candidates", "run", heading=True)
     at = _epoch()

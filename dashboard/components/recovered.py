@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from crowdcore.exhibits import Exhibit
     from crowdcore.exhibits.recovered import Epoch, RunView, Seed
-    from crowdcore.figures.axes import Scale
+    from crowdcore.figures.theme import Scale
     from crowdcore.runs import Run
 
 _LACKING = {"worker_confusion": "recovers no confusions", "omega": "does not tell common from individual noise"}

@@ -69,14 +69,14 @@ def _curves(shown: list[Run]) -> None:
 
 def _exhibit(shown: Sequence[Run], metric: str, smooth: int, axes: Sequence[str]) -> Exhibit:
     """One metric of these runs by epoch, as far as they are; its table has every metric."""
-    names, training = run_names(shown), exhibits.training
+    names, comparison = run_names(shown), exhibits.comparison
     parts = [
-        training.Measured(names[run.id], run.spec.method, measured(run.id, run.ended, metric), len(run.spec.seeds))
+        comparison.Measured(names[run.id], run.spec.method, measured(run.id, run.ended, metric), len(run.spec.seeds))
         for run in shown
     ]
     live = not all(run.has_ended for run in shown)
     until = max(run.epochs for run in shown) if live else 0
-    return training.training_curves(parts, metric, smooth, axes, until=until, table=lambda: _every_metric(shown))
+    return comparison.training_curves(parts, metric, smooth, axes, until=until, table=lambda: _every_metric(shown))
 
 
 def _every_metric(shown: Sequence[Run]) -> pd.DataFrame:

@@ -206,11 +206,9 @@ def _importances(search: str, done: int, state: str) -> dict[str, float]:
 
 def search_exhibits(found: Run) -> tuple[Exhibit, Exhibit | None]:
     """Validation score by trial; which settings matter, None while there are too few trials."""
-    training, method = exhibits.training, found.spec.method
+    made, method = exhibits.comparison, found.spec.method
     shares = _importances(found.id, found.epoch, found.state)
-    return training.search_history(search_trials(found), method, compared_by(found)), training.search_importance(
-        shares, method
-    )
+    return made.search_history(search_trials(found), method, compared_by(found)), made.search_importance(shares, method)
 
 
 def best_draft(name: str, found: Run) -> Draft | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crowdcore.exhibits import next_labels
+from crowdcore.exhibits import review
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import page
@@ -26,7 +26,7 @@ def board() -> None:
         st.switch_page("views/tasks.py", query_params=state.address("tasks", task=task))
     view = looked_at()
     with st.container(horizontal=True):
-        budget = number("Budget (labels)", "budget", next_labels.BUDGET, 1, "Total number of labels to ask for.")
+        budget = number("Budget (labels)", "budget", review.BUDGET, 1, "Total number of labels to ask for.")
         chosen = [name for name in state.get_many("available") if name in view.workers]
         shared = -(-3 * budget // max(1, len(chosen or view.workers)))  # thrice an equal share
         capacity = number(
@@ -39,14 +39,14 @@ def board() -> None:
             **state.bind("flagged", state.get("flagged") == "yes"),
         )
     asked = budget, capacity, 0.0, tuple(workers), flagged
-    found = next_labels.next_labels(view, *asked)
+    found = review.next_labels(view, *asked)
     st.markdown(found.notes[0])
     for warning in found.notes[1:-1]:
         st.warning(as_text(warning), icon=":material/warning:")
     each, which = st.columns([2, 3], gap="large")
     with each:
         st.subheader("Labels of each worker")
-        show(next_labels.next_labels(view, *asked, "worker"), "each", noun="worker", rows=14)
+        show(review.next_labels(view, *asked, "worker"), "each", noun="worker", rows=14)
     with which:
         st.subheader("Assignments")
         show(found, "assignments", file=f"{state.get('dataset')}-next-labels", noun="label", rows=14, notes=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crowdcore.exhibits import spans
+from crowdcore.exhibits import mistakes
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import page
 from dashboard.components.link import link
@@ -25,14 +25,14 @@ def draw() -> None:
             link("mistakes")
             link("annotators")
         return
-    show(spans.span_scores(view), "span-scores")
-    show(spans.span_errors(view), "span-errors")
+    show(mistakes.span_scores(view), "span-scores")
+    show(mistakes.span_errors(view), "span-errors")
     grid = st.grid(2, min_column_width=420, gap="small")
     with grid.cell():
-        show(spans.span_types(view), "span-types")
+        show(mistakes.span_types(view), "span-types")
     with grid.cell():
         st.subheader("Boundary errors")
-        show(spans.span_boundaries(view), "span-boundaries", noun="type")
+        show(mistakes.span_boundaries(view), "span-boundaries", noun="type")
 
 
 page("spans", draw)

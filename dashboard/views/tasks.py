@@ -64,7 +64,7 @@ def one() -> None:
     st.title(as_text(exhibits.tasks.task_title(view.dataset, name)))
     number_of, found = exhibits.tasks.task_number(view.dataset, name), exhibits.tasks.task(view, name).table.iloc[0]
     if view.dataset.sentences is not None:
-        sentence = exhibits.spans.sentence_tags(view, name)
+        sentence = exhibits.mistakes.sentence_tags(view, name)
         show(sentence, "sentence", file=f"{dataset}-{name}-sentence", noun="tagging", rows=12)
     left, right = st.columns([2, 3], gap="large")
     with left:

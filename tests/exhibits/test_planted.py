@@ -7,7 +7,7 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import simulate
-from crowdcore.exhibits import planted, spans, view
+from crowdcore.exhibits import mistakes, planted, view
 from crowdcore.exhibits.glossary import meaning
 from tests.rated_crowd import rated_crowd
 
@@ -62,6 +62,6 @@ def test_aggregators_of_sequences_recover_the_kinds_of_errors() -> None:
 
 
 def test_the_figure_of_types_is_called_as_its_page_calls_it() -> None:
-    shown = spans.span_types(view(simulate.spans()))
+    shown = mistakes.span_types(view(simulate.spans()))
     assert shown.figure is not None
     assert shown.figure.layout.title.text == shown.title == "Types confused with others"

@@ -10,15 +10,15 @@ import pytest
 
 from crowdcore import analysis
 from crowdcore.data import simulate
-from crowdcore.exhibits import differences, planted, training
+from crowdcore.exhibits import comparison, differences, planted
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 
 
 def test_curves_of_runs_that_go_on() -> None:
     curve = pd.DataFrame({"epoch": [2, 1], "mean": [0.6, 0.5], "std": [0.1, np.nan]})
-    runs = [training.Measured(f"<b>{method}", method, curve, 2) for method in ("conal", "trace")]
-    shown = training.training_curves(runs, "test_accuracy", axes=("log_epochs",), until=40)
+    runs = [comparison.Measured(f"<b>{method}", method, curve, 2) for method in ("conal", "trace")]
+    shown = comparison.training_curves(runs, "test_accuracy", axes=("log_epochs",), until=40)
     assert shown.figure.layout.xaxis.type == "log"
     assert shown.alt == "Accuracy, test by epoch, one curve per run"
     assert {trace.name for trace in shown.figure.data if trace.name} >= {"&lt;b&gt;conal", "&lt;b&gt;trace"}
@@ -26,8 +26,8 @@ def test_curves_of_runs_that_go_on() -> None:
 
 
 def test_a_search_without_importances_has_no_figure_of_them() -> None:
-    assert training.search_importance({}, "conal") is None
-    shown = training.search_importance({"lr": 0.75, "embedding": 0.25}, "conal")
+    assert comparison.search_importance({}, "conal") is None
+    shown = comparison.search_importance({"lr": 0.75, "embedding": 0.25}, "conal")
     assert shown.table.to_numpy().tolist() == [["lr", 0.75], ["embedding", 0.25]]
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from crowdcore.exhibits.training import candidates
+from crowdcore.exhibits.comparison import candidates
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 

@@ -247,16 +247,16 @@ def test_flagged_workers_are_asked_for_labels_only_if_they_are_to_be() -> None:
     assert figure is not None
     assert {len(trace.x) for trace in figure.data if trace.name == "act with others (2)"} == {2}
     assert "become worse (1)" in {trace.name for trace in figure.data}
-    flagged, asked = {"w00", "w01", "w02", "w04"}, cc.exhibits.next_labels.next_labels(of, 40)
+    flagged, asked = {"w00", "w01", "w02", "w04"}, cc.exhibits.review.next_labels(of, 40)
     assert not flagged & set(asked.table["worker"])
     assert "flags 4 of" in asked.notes[1]
     assert "w01 and w02 (copy or act with others); w04 (worse than before)" in asked.notes[1]
-    both = cc.exhibits.next_labels.next_labels(of, 40, workers=("w01", "w02"), flagged=True)
+    both = cc.exhibits.review.next_labels(of, 40, workers=("w01", "w02"), flagged=True)
     assert set(both.table["worker"]) <= {"w01", "w02"}
     assert len(both.table) == 40
     assert "as Overview says" in both.notes[1]
-    assert cc.exhibits.next_labels.next_labels(of, 40, workers=("w01", "w02")).table.empty
-    honest = cc.exhibits.next_labels.next_labels(of, 40, workers=("w05", "w06"))
+    assert cc.exhibits.review.next_labels(of, 40, workers=("w01", "w02")).table.empty
+    honest = cc.exhibits.review.next_labels(of, 40, workers=("w05", "w06"))
     assert not any("get no tasks" in note for note in honest.notes)
 
 
@@ -283,11 +283,11 @@ def test_no_label_is_asked_for_tasks_whose_gold_is_known() -> None:
     crowd = honest_crowd(0)
     known = np.arange(crowd.n_tasks) % 2 == 0
     some = replace(crowd, gold=np.where(known, crowd.gold, -1))
-    asked = cc.exhibits.next_labels.next_labels(view(some, "majority-vote"), 60)
+    asked = cc.exhibits.review.next_labels(view(some, "majority-vote"), 60)
     assert not known[asked.table.index].any()
     assert "No label is asked for the 125 tasks whose gold is known." in asked.notes
-    every = cc.exhibits.next_labels.next_labels(view(crowd, "majority-vote"), 60)
+    every = cc.exhibits.review.next_labels(view(crowd, "majority-vote"), 60)
     assert len(every.table) == 60
     assert any(note.startswith("Gold is known of every labelled task, and is not used") for note in every.notes)
-    none = cc.exhibits.next_labels.next_labels(view(replace(crowd, gold=None), "majority-vote"), 60)
+    none = cc.exhibits.review.next_labels(view(replace(crowd, gold=None), "majority-vote"), 60)
     assert not any("old is known" in note for note in none.notes)

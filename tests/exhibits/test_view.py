@@ -13,7 +13,7 @@ import pytest
 from crowdcore import analysis
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.exhibits import Exhibit, view
-from crowdcore.exhibits._cached import _MOST, cached, held, size_of
+from crowdcore.exhibits.exhibit import _MOST, cached, held, size_of
 from testkit.crowds import simulate_crowd
 
 
@@ -137,7 +137,7 @@ def test_memory_is_bounded() -> None:
 
 
 def test_memory_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crowdcore.exhibits._cached.available_memory", lambda: 8 * 1_000_000)
+    monkeypatch.setattr("crowdcore.exhibits.exhibit.available_memory", lambda: 8 * 1_000_000)
 
     @cached
     def make(n: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from plotly.colors import sample_colorscale, unlabel_rgb
 
 from crowdcore import figures
 from crowdcore.figures import theme
-from crowdcore.figures.axes import LEAST, on_scale, percent_ticks, probability_axis, readable
+from crowdcore.figures.theme import LEAST, on_scale, percent_ticks, probability_axis, readable
 from tests.figures.cells import inks, words
 from tests.figures.test_theme import contrast
 

@@ -6,7 +6,7 @@ import shlex
 import pytest
 from hypothesis import given, strategies as st
 
-from crowdcore.cli._options import settings
+from crowdcore.cli._command import settings
 from crowdcore.core.errors import SettingError
 from crowdcore.runs import RunSpec, command_line
 

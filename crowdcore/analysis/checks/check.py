@@ -14,8 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.checks.measured import Measured, Measures, truth_of
-from crowdcore.analysis.checks.rules import Rules, read_rules, recommended, rules_of
+from crowdcore.analysis.checks.rules import Measured, Measures, Rules, read_rules, recommended, rules_of, truth_of
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray

@@ -1,4 +1,4 @@
-"""`Rules`: the limits that a crowd must keep, and the files that hold them."""
+"""`Rules`: the limits that a crowd must keep, the files that hold them, and how each is measured."""
 
 from __future__ import annotations
 
@@ -6,13 +6,36 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import Field
 
+from crowdcore import aggregation
+from crowdcore.analysis.coordinated.pairs import PAIRS
+from crowdcore.analysis.gold_scores import judge
+from crowdcore.analysis.labels.agreement import Agreement, Coefficient, agreement
+from crowdcore.analysis.labels.summary import class_balance, correctness
+from crowdcore.analysis.mistakes.shared_mistakes import shared_mistakes
+from crowdcore.analysis.reference import Reference, resolve_reference
+from crowdcore.analysis.statistics import bootstrap_weights, percentile_interval, wilson_interval
+from crowdcore.analysis.verdicts.drift import fall_limit
+from crowdcore.analysis.verdicts.workers import (
+    DRIFTING,
+    TOGETHER,
+    WorkerEvidence,
+    WorkerVerdicts,
+    worker_evidence,
+)
+from crowdcore.analysis.workers.speed import answer_times
 from crowdcore.core.errors import DataError, SettingError, did_you_mean, need_extra
 from crowdcore.core.settings import Settings
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.report import plural
 
 _PLAIN = re.compile(r"[a-z][\w-]*")
 
@@ -117,14 +140,14 @@ def rules_yaml(rules: Rules) -> str:
         min_krippendorff_alpha: 0.5
     """
     lines = ["# Rules for `crowdcore check`. Rules that are left out are not checked.", ""]
-    for name, field in Rules.model_fields.items():
+    for name, about in Rules.model_fields.items():
         if name == "reference":
             lines += ["# How it is measured.", ""]
         value = getattr(rules, name)
         if isinstance(value, str) and not _PLAIN.fullmatch(value):
             value = json.dumps(value)  # which is YAML, too
         shown = f"# {name}:" if value in (None, '""') else f"{name}: {value}"
-        lines += [f"# {field.description}", shown, ""]
+        lines += [f"# {about.description}", shown, ""]
     return "\n".join(lines)
 
 
@@ -214,3 +237,231 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if twice:
         raise SettingError("rules", "hold each name once", twice[0])
     return dict(pairs)
+
+
+NOBODY: IntArray = np.empty(0, np.int64)
+_LEVEL = 0.05  # of verdicts
+_DEVIATION = 0.5  # the most that a right-or-wrong judgement can deviate
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A measured value.
+
+    Attributes:
+        value: NaN where there is nothing to measure.
+        low, high: ends of its interval.
+        rests_on: in words: how many labels, tasks or workers.
+        workers: numbers of the workers concerned.
+        needed: annotations in all with which its interval would be narrow enough, where the rule cannot say so itself.
+        lacks: why the data cannot decide, one sentence; empty if only the interval is too wide.
+    """
+
+    value: float
+    low: float
+    high: float
+    rests_on: str
+    workers: IntArray = field(default_factory=lambda: NOBODY)
+    needed: float = np.nan
+    lacks: str = ""
+
+
+def truth_of(dataset: CrowdDataset, rules: Rules) -> Reference:
+    """The reference that the rules name; default: gold where half of the labelled tasks have some.
+
+    Raises:
+        DataError: it cannot be had.
+        SettingError: there is none of that name.
+    """
+    labelled = dataset.annotated
+    mostly_gold = (dataset.gold[labelled] >= 0).mean() >= 0.5 if labelled.any() else False
+    return resolve_reference(dataset, rules.reference or ("gold" if mostly_gold else rules.aggregator))
+
+
+@dataclass(frozen=True, eq=False)
+class Measures:
+    """One method for each rule; what several rests on is computed once."""
+
+    dataset: CrowdDataset
+    rules: Rules
+    truth: Reference
+
+    def krippendorff_alpha(self) -> Measured:
+        """Krippendorff's α, with its bootstrap interval over tasks."""
+        return _coefficient(self._agreement.alpha, 1)
+
+    def raw_agreement_percent(self) -> Measured:
+        """Mean over tasks of the share of equal pairs of labels."""
+        return _coefficient(self._agreement.raw, 100)
+
+    def dependent_workers_percent(self) -> Measured:
+        """Workers with a named partner; unknown are those who share too few tasks with anyone to be named."""
+        if self.dataset.kind.sequential:
+            return _nothing(
+                "The tokens of a sentence are not independent tasks, so dependent workers are not searched for"
+            )
+        pairs, result = self._evidence.pairs, self._verdicts
+        tested = ~np.isnan(pairs.p_beyond)
+        chance = np.clip(pairs.expected_agreed / np.maximum(pairs.both_labelled, 1), 0, 1 - 1e-9)
+        enough = np.log(PAIRS * TOGETHER * _LEVEL / max(tested.sum(), 1)) / np.log(np.maximum(chance, 1e-9))
+        seen = np.zeros(self.dataset.n_workers, bool)
+        able = tested & (pairs.both_labelled >= enough)
+        seen[pairs.worker_a[able]] = seen[pairs.worker_b[able]] = True
+        most = np.zeros(self.dataset.n_workers)
+        for worker in (pairs.worker_a, pairs.worker_b):
+            np.maximum.at(most, worker, pairs.both_labelled)
+        common = float(np.median(enough)) if len(enough) else np.nan
+        lacks = f"Two workers need about {common:.0f} tasks in common before copying could be detected"
+        if not len(enough):
+            lacks = "No two workers labelled the same task"
+        return self._share_of_workers(result.copies.partner >= 0, seen, lacks, np.maximum(common - most, 1))
+
+    def shared_mistakes(self) -> Measured:
+        """Cells with q <= 0.05; their false discovery rate is controlled, so the count is taken as it is."""
+        result = shared_mistakes(self.dataset, self.truth)
+        beyond = int((np.nan_to_num(result.q_value, nan=1.0) <= 0.05).sum())
+        tested = int((~np.isnan(result.q_value)).sum())
+        if not tested:
+            tags = self.dataset.kind.sequential
+            why = "these are tags" if tags else "there are two classes or too few workers with mistakes"
+            return _nothing(f"No confusion could be tested, as {why}")
+        return Measured(beyond, beyond, beyond, f"{tested:,} confusions tested")
+
+    def drifting_workers_percent(self) -> Measured:
+        """Workers who became worse; unknown are those with too few labels for a fall of ``drift_points``."""
+        result, n = self._verdicts, self.dataset.labels_per_worker
+        if result.drift is None:
+            return _nothing("The labels have no times (column timestamp)")
+        tested = result.drift.at >= 0
+        limit = fall_limit(DRIFTING * _LEVEL / max(tested.sum(), 1))
+        needed = float(4 * _DEVIATION * limit / (self.rules.drift_points / 100)) ** 2
+        lacks = (
+            f"A fall of {self.rules.drift_points:g} points can be detected from about {needed:,.0f} labels of a worker"
+        )
+        return self._share_of_workers(result.drifts, tested & (n >= needed), lacks, np.maximum(needed - n, 0))
+
+    def spamming_workers_percent(self) -> Measured:
+        """Workers to remove; unknown are those whose interval of skill includes guessing."""
+        result = self._verdicts
+        reach, typical = result.skill - result.low, max(result.typical, 1e-3)
+        missing = np.maximum(result.judged * ((reach / typical) ** 2 - 1), 1)
+        lacks = "The labels of some workers cannot be distinguished from guesses"
+        return self._share_of_workers(result.verdict == "remove", result.low > 0, lacks, missing)
+
+    def fast_labels_percent(self) -> Measured:
+        """Labels faster than the limit, with a bootstrap over tasks; labels in batches may all be, or none."""
+        result = answer_times(self.dataset, self.rules.break_minutes)
+        if result is None:
+            return _nothing("The labels have neither seconds nor times (columns seconds, timestamp)")
+        batched, known = int(result.batch.sum()), ~np.isnan(result.seconds)
+        left_out = [f"{result.first:,} that begin a session"] if result.first else []
+        left_out += [f"{batched:,} that share their time with another label of the worker"] if batched else []
+        if not known.any():
+            return _nothing(f"No label has an answer time ({' and '.join(left_out)})")
+        limit = self.rules.fast_below_seconds or float(np.median(result.seconds[known])) / 5
+        if limit <= result.step:
+            return _nothing(f"Times are rounded to {result.step:g} s, so answers below {limit:.3g} s cannot be seen")
+        fast = np.where(known, result.seconds < limit, np.nan)
+        per_worker = np.bincount(self.dataset.worker, fast == 1, self.dataset.n_workers)
+        usual = per_worker > self.dataset.labels_per_worker / 2
+        words = f"labels with a time ({result.source}); too fast is below {limit:.3g} s"
+        words += f"; not judged are {' and '.join(left_out)}" if left_out else ""
+        measured = self._share_of_labels(fast, words, np.flatnonzero(usual))
+        judged = known.sum() / (known.sum() + batched)
+        low, high = judged * measured.low, judged * measured.high + 100 * (1 - judged)
+        lacks = "The answer times of labels with the same time are unknown" if batched else ""
+        return replace(measured, low=low, high=high, lacks=lacks)
+
+    def tasks_with_few_labels_percent(self) -> Measured:
+        """Labelled tasks with too few labels: a fact, without interval."""
+        n = self.dataset.labels_per_task
+        labelled = int((n > 0).sum())
+        few = 100 * float(((n > 0) & (n < self.rules.labels_per_task)).sum()) / max(labelled, 1)
+        return Measured(
+            few, few, few, f"{plural(labelled, 'labelled task')}, {self.rules.labels_per_task} labels wanted of each"
+        )
+
+    def smallest_class_percent(self) -> Measured:
+        """The rarest class of the reference, with Wilson's interval at the level that C classes together keep."""
+        return self._class(int(np.argmin(self._class_tasks)))
+
+    def largest_class_percent(self) -> Measured:
+        """The most frequent class of the reference."""
+        return self._class(int(np.argmax(self._class_tasks)))
+
+    def label_accuracy_percent(self) -> Measured:
+        """Accuracy of the aggregated labels on gold, with Wilson's interval."""
+        if not self.dataset.has_gold:
+            return _nothing("There is no gold")
+        result = judge(self.dataset, aggregation.get(self.rules.aggregator).fit(self.dataset))
+        return self._share_of_tasks(result.accuracy, result.n_judged, f" with gold, labels by {self.rules.aggregator}")
+
+    def annotation_accuracy_percent(self) -> Measured:
+        """Labels that are the gold one, with a bootstrap over tasks."""
+        if not self.dataset.has_gold:
+            return _nothing("There is no gold")
+        return self._share_of_labels(
+            correctness(self.dataset, resolve_reference(self.dataset, "gold")), "labels on gold"
+        )
+
+    @cached_property
+    def _agreement(self) -> Agreement:
+        rules = self.rules
+        return agreement(self.dataset, resamples=rules.resamples, level=rules.level, seed=rules.seed, pairs=False)
+
+    @cached_property
+    def _evidence(self) -> WorkerEvidence:
+        return worker_evidence(self.dataset, self.truth)
+
+    @cached_property
+    def _verdicts(self) -> WorkerVerdicts:
+        return self._evidence.verdicts(remove=1 / 3, trust=1 / 2, confused=0.2)
+
+    @cached_property
+    def _class_tasks(self) -> FloatArray:
+        return class_balance(self.dataset, self.truth).tasks
+
+    def _class(self, number: int) -> Measured:
+        tasks, of = self._class_tasks[number], self._class_tasks.sum()
+        words = f"; “{self.dataset.classes[number]}” by {self.truth.name}"
+        return self._share_of_tasks(tasks / of, of, words, self.dataset.n_classes)
+
+    def _share_of_tasks(self, share: float, n: float, words: str, at_once: int = 1) -> Measured:
+        low, high = wilson_interval(np.array(share), np.array(float(n)), 1 - (1 - self.rules.level) / at_once)
+        return Measured(100 * share, 100 * float(low), 100 * float(high), plural(round(n), "task") + words)
+
+    def _share_of_labels(self, right: FloatArray, words: str, workers: IntArray = NOBODY) -> Measured:
+        """Share of ones among the known (1, 0, NaN), resampled over tasks of one pattern at a time."""
+        of, known = self.dataset, ~np.isnan(right)
+        n, ones = (np.bincount(of.task[known], w, of.n_tasks) for w in (None, right[known]))
+        patterns, tasks = np.unique(np.stack([ones, n])[:, n > 0], axis=1, return_counts=True)
+        drawn = bootstrap_weights(tasks, self.rules.resamples, np.random.default_rng(self.rules.seed))
+        low, high = percentile_interval((patterns[0] @ drawn) / (patterns[1] @ drawn), self.rules.level)
+        share = float(ones.sum() / n.sum())
+        if share in (0, 1):  # the bootstrap cannot see the other side
+            low, high = wilson_interval(np.array(share), np.array(float(tasks.sum())), self.rules.level)
+        return Measured(100 * share, 100 * float(low), 100 * float(high), f"{int(n.sum()):,} {words}", workers)
+
+    def _share_of_workers(self, named: AnyArray, seen: BoolArray, lacks: str, missing: FloatArray) -> Measured:
+        """Percentage of judged workers: those named surely are, those not named were seen not to be, or are unknown."""
+        least = self.rules.labels_per_judged_worker
+        judged = self.dataset.labels_per_worker >= least
+        n = int(judged.sum())
+        if not n:
+            return _nothing(f"No worker has {least} labels")
+        unknown = judged & ~named & ~seen
+        low, open_ = 100 * float((named & judged).sum()) / n, 100 * float(unknown.sum()) / n
+        words = f"{plural(n, 'worker')} with {least} labels or more"
+        words += f"; of {int(unknown.sum()):,} of them the data do not tell" if open_ else ""
+        needed = self.dataset.n_annotations + float(missing[unknown].sum())
+        return Measured(low, low, low + open_, words, np.flatnonzero(named & judged), needed, lacks if open_ else "")
+
+
+def _coefficient(result: Coefficient, scale: float) -> Measured:
+    value, low, high = (scale * x for x in (result.value, result.low, result.high))
+    state = result.state[:1].upper() + result.state[1:]
+    return Measured(value, low, high, f"{plural(result.tasks, 'task')} with two labels or more", lacks=state)
+
+
+def _nothing(lacks: str) -> Measured:
+    return Measured(np.nan, np.nan, np.nan, "nothing", lacks=lacks)

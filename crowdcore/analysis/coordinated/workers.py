@@ -14,7 +14,7 @@ from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_refer
 from crowdcore.analysis.statistics import check_share, row_shares
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.analysis.workers.confusion import worker_confusion
-from crowdcore.analysis.workers.what_if import WhatIf, what_if
+from crowdcore.analysis.workers.quality import WhatIf, what_if
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset

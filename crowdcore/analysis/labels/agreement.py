@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from crowdcore.analysis.labels.votes import sparse_votes
-from crowdcore.analysis.statistics import bootstrap_weights, divide, percentile_interval
+from crowdcore.analysis.statistics import bootstrap_weights, divide, percentile_interval, sparse_votes
 from crowdcore.core.mistakes import repeats
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset

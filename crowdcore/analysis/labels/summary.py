@@ -10,9 +10,8 @@ import pandas as pd
 import scipy.sparse
 
 from crowdcore.analysis.labels.agreement import Agreement, agreement
-from crowdcore.analysis.labels.votes import majority_labels, sparse_votes
 from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, default_reference, resolve_reference
-from crowdcore.analysis.statistics import group_means
+from crowdcore.analysis.statistics import group_means, majority_labels, sparse_votes
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 

@@ -1,7 +1,8 @@
-"""Pairs of workers: how far apart their ratings are, and whether they err alike."""
+"""Agreement of ratings, and pairs of workers: how far apart their ratings are, and whether they err alike."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from scipy import special
 from scipy.sparse.linalg import cg
 
 from crowdcore.analysis.ratings.workers import RatingTruth
-from crowdcore.analysis.statistics import benjamini_hochberg
+from crowdcore.analysis.statistics import benjamini_hochberg, bootstrap_weights, percentile_interval
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.ratings import RatingDataset
 
@@ -239,3 +240,182 @@ def residuals(dataset: RatingDataset, chosen: IntArray) -> Residuals:
     variance = np.where(np.bincount(worker, minlength=dataset.n_workers) > 0, np.maximum(variance, 0), np.nan)
     noise = np.bincount(task, variance[worker], dataset.n_tasks)[task] * part**2
     return Residuals(chosen, error, variance, part, noise)
+
+
+MOST_LEVELS = 30  # distinct ratings up to which they count as ordered classes
+MOST_CELLS = 20_000_000  # tasks x levels² up to which coefficients on levels are resampled
+
+
+@dataclass(frozen=True)
+class RatingCoefficient:
+    """One coefficient; ``low`` and ``high``: percentile interval of a bootstrap over tasks, NaN without one."""
+
+    name: str
+    value: float
+    low: float = np.nan
+    high: float = np.nan
+    state: str = ""
+
+
+@dataclass(frozen=True)
+class RatingAgreement:
+    """All coefficients of one dataset.
+
+    Attributes:
+        coefficients: ICC(1), ICC(k), α (interval, ordinal), weighted κ, AC2.
+        tasks: tasks with ratings by two workers or more, on which they rest.
+        ratings: ratings of these tasks.
+        levels: distinct ratings.
+        resamples: bootstrap resamples behind the intervals.
+    """
+
+    coefficients: tuple[RatingCoefficient, ...]
+    tasks: int
+    ratings: int
+    levels: int
+    resamples: int
+
+    def frame(self) -> pd.DataFrame:
+        """One row per coefficient."""
+        return pd.DataFrame([vars(c) for c in self.coefficients]).rename(columns={"name": "coefficient"})
+
+    def __getitem__(self, name: str) -> RatingCoefficient:
+        return next(c for c in self.coefficients if c.name == name)
+
+
+def rating_agreement(
+    dataset: RatingDataset, *, resamples: int = 500, level: float = 0.95, seed: int = 0, min_overlap: int = 10
+) -> RatingAgreement:
+    """Coefficients of agreement on tasks with two raters or more; a worker's repeats on a task count once, the first.
+
+    - ICC(1), ICC(k): one-way random effects (Shrout & Fleiss 1979) with unequal group sizes: one rating's, and the
+      mean rating's, reliability; k = the size that stands for all.
+    - Krippendorff's α with the interval and the ordinal difference (2011).
+    - κ with quadratic weights, mean over pairs of workers with ``min_overlap`` tasks in common.
+    - AC2 with quadratic weights (Gwet 2014), over the distinct ratings.
+
+    Args:
+        resamples, level, seed: of the bootstrap over tasks; 0 resamples = no intervals.
+        min_overlap: tasks in common that make a pair.
+    """
+    chosen = first_ratings(dataset)
+    size = np.bincount(dataset.task[chosen], minlength=dataset.n_tasks)
+    chosen = chosen[size[dataset.task[chosen]] > 1]
+    tasks, task = np.unique(dataset.task[chosen], return_inverse=True)
+    span = dataset.high - dataset.low
+    x = (dataset.rating[chosen] - dataset.low) / span - 0.5
+    levels, code = np.unique(x, return_inverse=True)
+    n = np.bincount(task, minlength=len(tasks)).astype(float)
+    names = ("ICC(1)", "ICC(k)", "α interval", "α ordinal", "AC2")
+    if len(levels) < 2:
+        state = "all ratings are the same" if len(tasks) else "no task has ratings by two workers"
+        empty = tuple(RatingCoefficient(name, np.nan, state=state) for name in (*names[:4], "weighted κ", names[4]))
+        return RatingAgreement(empty, len(tasks), len(chosen), len(levels), 0)
+    s1, s2 = (np.asarray(np.bincount(task, v), np.float64) for v in (x, x**2))
+    ones: FloatArray = np.ones((len(tasks), 1))
+    w = bootstrap_weights(np.ones(len(tasks), np.int64), resamples, np.random.default_rng(seed)) if resamples else ones
+    within = (n * s2 - s1**2) / (n - 1)
+    linear: FloatArray = np.stack([n, n**2, s1, s2, s1**2 / n, within, ones[:, 0]])
+    coefficients = {}
+    for name, of_sums in (("ICC(1)", _icc_one), ("ICC(k)", _icc_mean), ("α interval", _alpha_interval)):
+        value, samples = (of_sums(np.asarray(linear @ v, np.float64)) for v in (ones, w))
+        state = "one task only" if len(tasks) == 1 else "the means of all tasks are the same"
+        coefficients[name] = _coefficient(name, value, samples, level, resamples, state)
+    if len(levels) <= MOST_LEVELS:
+        shape = len(tasks), len(levels)
+        counts = np.bincount(task * shape[1] + code, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+        small = len(tasks) * len(levels) ** 2 <= MOST_CELLS and resamples
+        of_counts: tuple[tuple[str, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]], ...]
+        of_counts = (("α ordinal", _alpha_ordinal), ("AC2", _ac2))
+        for name, of in of_counts:
+            value = of(counts, levels, ones)
+            coefficients[name] = _coefficient(
+                name, value, of(counts, levels, w) if small else value, level, bool(small)
+            )
+    else:
+        state = f"{len(levels):,} distinct ratings, more than {MOST_LEVELS} levels"
+        coefficients |= {name: RatingCoefficient(name, np.nan, state=state) for name in ("α ordinal", "AC2")}
+    coefficients["weighted κ"] = _weighted_kappa(dataset, min_overlap)
+    order = (*names[:4], "weighted κ", "AC2")
+    return RatingAgreement(tuple(coefficients[k] for k in order), len(tasks), len(chosen), len(levels), resamples)
+
+
+def _coefficient(
+    name: str, value: FloatArray, samples: FloatArray, level: float, has: bool | int, undefined: str = ""
+) -> RatingCoefficient:
+    if np.isnan(value[0]):
+        return RatingCoefficient(name, np.nan, state=undefined)
+    low, high = percentile_interval(samples, level) if has else (np.nan, np.nan)
+    return RatingCoefficient(name, float(value[0]), float(low), float(high))
+
+
+def _mean_squares(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Between tasks, within tasks, and the group size that stands for all, of each column of sums."""
+    total, n2, s1, s2, between, _, groups = sums
+    freedom = np.where(groups > 1, groups - 1, np.nan)
+    msb = (between - s1**2 / total) / freedom
+    msw = (s2 - between) / (total - groups)
+    return msb, msw, (total - n2 / total) / freedom
+
+
+def _over(above: FloatArray, variance: FloatArray) -> FloatArray:
+    """``above / variance``, NaN where rounding alone makes the variance of ratings from -½ to ½."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(variance > SMALLEST_VARIANCE, above / variance, np.nan)
+
+
+def _icc_one(sums: FloatArray) -> FloatArray:
+    msb, msw, k = _mean_squares(sums)
+    return _over(msb - msw, msb + (k - 1) * msw)
+
+
+def _icc_mean(sums: FloatArray) -> FloatArray:
+    msb, msw, _ = _mean_squares(sums)
+    return _over(msb - msw, msb)
+
+
+def _alpha_interval(sums: FloatArray) -> FloatArray:
+    """``1 − Do / De`` with squared differences, from sums over tasks."""
+    total, _, s1, s2, _, within, _ = sums
+    return 1 - _over(within / total, (total * s2 - s1**2) / (total * (total - 1)))
+
+
+def _alpha_ordinal(counts: FloatArray, levels: FloatArray, w: FloatArray) -> FloatArray:
+    """Krippendorff's ordinal difference: ranks between two levels, ``(Σ_{g=k..l} n_g − (n_k + n_l) / 2)²``."""
+    n = counts.sum(1)
+    pairs = counts[:, :, None] * counts[:, None, :]
+    diagonal = np.arange(len(levels))
+    pairs[:, diagonal, diagonal] -= counts
+    coincidences = np.einsum("ukl,ub->bkl", pairs / (n - 1)[:, None, None], w, optimize=True)
+    marginal = coincidences.sum(2)
+    position = np.cumsum(marginal, 1) - marginal / 2
+    delta = (position[:, :, None] - position[:, None, :]) ** 2
+    total = marginal.sum(1)
+    expected = np.einsum("bk,bl,bkl->b", marginal, marginal, delta, optimize=True) / (total - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(1 - (coincidences * delta).sum((1, 2)) / expected)
+
+
+def _ac2(counts: FloatArray, levels: FloatArray, w: FloatArray) -> FloatArray:
+    """``(p_a − p_e) / (1 − p_e)``, ``p_e = T / (q (q − 1)) Σ π_k (1 − π_k)`` with T the sum of the weights."""
+    n, q = counts.sum(1), len(levels)
+    if q == 1:
+        return np.full(w.shape[1], np.nan)
+    weight = 1 - ((levels[:, None] - levels) / (levels[-1] - levels[0])) ** 2
+    agreed = (counts * (counts @ weight - 1)).sum(1) / (n * (n - 1))
+    share = (counts / n[:, None]).T @ w / w.sum(0)
+    chance = weight.sum() / (q * (q - 1)) * (share * (1 - share)).sum(0)
+    observed = agreed @ w / w.sum(0)
+    return np.asarray((observed - chance) / (1 - chance))
+
+
+def _weighted_kappa(dataset: RatingDataset, min_overlap: int) -> RatingCoefficient:
+    chosen = first_ratings(dataset)
+    centred = dataset.rating[chosen] - (dataset.low + dataset.high) / 2
+    a, _, _, m = pair_moments(dataset, chosen, centred, min_overlap)
+    if not len(a):
+        return RatingCoefficient("weighted κ", np.nan, state=f"no pair has {min_overlap} tasks in common")
+    kappa = weighted_kappa(dataset, m)
+    known = kappa[~np.isnan(kappa)]
+    value = float(known.mean()) if len(known) else np.nan
+    return RatingCoefficient("weighted κ", value, state=f"mean over {len(known):,} pairs of workers")

@@ -1,17 +1,20 @@
-"""Confusion matrix of each worker against a reference, as counted and shrunken to the crowd's."""
+"""Confusion matrix of each worker: counted, shrunken to the crowd's, and with intervals."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from scipy.special import betaincinv, gammaln
 
+from crowdcore.aggregation import DawidSkene
+from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.analysis.reference import ReferenceLike, as_judge, resolve_reference
-from crowdcore.analysis.statistics import row_shares
+from crowdcore.analysis.statistics import check_share, row_shares
 from crowdcore.core.counts import confusion_counts, soft_confusion_counts
-from crowdcore.core.errors import DataError
-from crowdcore.core.types import BoolArray, FloatArray
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 MOST_BYTES = 4 * 2**30
@@ -161,3 +164,244 @@ def spread_of_workers(confusion: WorkerConfusion) -> FloatArray:
     whole = b + (per_worker - 1) * w
     out: FloatArray = np.divide(np.maximum(b - w, 0), whole, out=np.zeros(len(whole)), where=known & (whole > 0))
     return np.clip(out, 0, 1)
+
+
+_NEVER = 1e-6  # expected labels below which an interval begins at 0, or ends at 1 (Brown, Cai & DasGupta 2001)
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusionIntervals:
+    """Intervals of every entry of every worker's confusion; NaN where there is no evidence.
+
+    Attributes:
+        reference: method that estimated the confusions.
+        how: what the intervals rest on, in words.
+        level: probability that an interval is meant to hold the true value.
+        estimate, low, high: (n_workers, C, C) row = true, column = given.
+    """
+
+    reference: str
+    how: str
+    level: float
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def frame(self, dataset: CrowdDataset) -> pd.DataFrame:
+        """One row per worker, true and given class: estimate, low, high."""
+        r, true, given = (axis.ravel() for axis in np.indices(self.estimate.shape))
+        names = np.array(dataset.classes, object)
+        return pd.DataFrame(
+            {
+                "worker": dataset.worker_ids[r],
+                "true": names[true],
+                "given": names[given],
+                **{part: getattr(self, part).ravel() for part in ("estimate", "low", "high")},
+            }
+        )
+
+
+def credible_intervals(
+    result: AggregationResult, level: float = 0.95, concentration: float = 0.5
+) -> ConfusionIntervals:
+    """Equal-tailed intervals of each entry given the posterior q of the true labels.
+
+    Given q, an entry of worker r's confusion has the posterior Beta(concentration + its expected count,
+    concentration + the expected count of the rest of its row): the Dirichlet posterior of the entry and the rest.
+    Its prior does not depend on the number of classes; one pseudo-count per class would pull the rows of workers
+    with few labels to the middle, and their intervals would miss the truth. The uncertainty of q itself is left
+    out, so where tasks are ambiguous the intervals are too narrow; `bootstrap_confusion` shows by how much.
+
+    Args:
+        result: of an aggregator that estimates confusions from expected counts.
+        level: between 0 and 1.
+        concentration: prior weight of the entry and of the rest of its row; 0.5 is Jeffreys'.
+
+    Raises:
+        SettingError: a result without expected counts, or a level outside (0, 1).
+    """
+    check_share(level=level)
+    if concentration <= 0:
+        raise SettingError("concentration", "be above 0", concentration)
+    if result.counts is None or result.confusion is None:
+        raise SettingError(
+            "result", "hold expected counts", result.method, "Use an aggregator with confusions, e.g. 'dawid-skene'."
+        )
+    a = result.counts + concentration
+    b = result.counts.sum(2, keepdims=True) - result.counts + concentration
+    tail = (1 - level) / 2
+    low = np.where(a - concentration < _NEVER, 0.0, betaincinv(a, b, tail))
+    high = np.where(b - concentration < _NEVER, 1.0, betaincinv(a, b, 1 - tail))
+    low, high = (np.where(np.isnan(result.confusion), np.nan, end) for end in (low, high))
+    how = "Dirichlet posterior of each entry against the rest of its row, given the true labels' posterior"
+    return ConfusionIntervals(result.method, how, level, result.confusion, low, high)
+
+
+def bootstrap_confusion(
+    dataset: CrowdDataset,
+    aggregator: Aggregator,
+    *,
+    known: IntArray | None = None,
+    n_resamples: int = 200,
+    level: float = 0.95,
+    seed: int = 0,
+) -> ConfusionIntervals:
+    """Percentile intervals over resamplings of the tasks with replacement, each fitted from the first fit.
+
+    Args:
+        aggregator: any that estimates confusions.
+        known: (n_tasks,) classes to clamp, -1 = unknown.
+        n_resamples: fits; the time is that of so many fits.
+        level, seed: of the intervals, between 0 and 1; of the resampling.
+
+    Raises:
+        SettingError: no confusions, fewer than two resamplings, or a level outside (0, 1).
+    """
+    check_share(level=level)
+    if n_resamples < 2:
+        raise SettingError("n_resamples", "be at least 2", n_resamples)
+    first = aggregator.fit(dataset, known=known)
+    if first.confusion is None:
+        raise SettingError("aggregator", "estimate confusions", aggregator.name, "Use another one, e.g. 'dawid-skene'.")
+    rng = np.random.default_rng(seed)
+    drawn = np.empty((n_resamples, *first.confusion.shape))
+    for b in range(n_resamples):
+        tasks = rng.integers(dataset.n_tasks, size=dataset.n_tasks)
+        start = replace(first, posterior=first.posterior[tasks])
+        again = aggregator.fit(_resampled(dataset, tasks), known=None if known is None else known[tasks], start=start)
+        drawn[b] = np.nan if again.confusion is None else again.confusion
+    low, high = _quantiles(drawn, (1 - level) / 2)
+    how = f"percentiles over {n_resamples} resamplings of the tasks"
+    return ConfusionIntervals(first.method, how, level, first.confusion, low, high)
+
+
+def _quantiles(drawn: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper quantile over the first axis, of the draws that are not NaN; NaN where all are."""
+    empty = np.isnan(drawn).all(0)
+    filled = np.where(empty, 0.0, drawn)
+    low, high = np.nanquantile(filled, [tail, 1 - tail], axis=0)
+    return np.where(empty, np.nan, low), np.where(empty, np.nan, high)
+
+
+def _resampled(dataset: CrowdDataset, tasks: IntArray) -> CrowdDataset:
+    """A dataset whose task i has the annotations of the old task ``tasks[i]``."""
+    n = dataset.labels_per_task[tasks]
+    first = np.cumsum(n) - n
+    rows = np.arange(n.sum()) + np.repeat(dataset.task_start[tasks] - first, n)
+    return CrowdDataset(
+        dataset.name,
+        dataset.classes,
+        pd.RangeIndex(len(tasks)).astype(str),
+        dataset.worker_ids,
+        np.repeat(np.arange(len(tasks)), n),
+        dataset.worker[rows],
+        dataset.label[rows],
+    )
+
+
+_PRIOR = 0.5  # Jeffreys' weight of an entry, and of the rest of its row
+
+
+def sampled_confusion(
+    dataset: CrowdDataset,
+    *,
+    known: IntArray | None = None,
+    n_samples: int = 1000,
+    burn_in: int = 300,
+    level: float = 0.95,
+    seed: int = 0,
+) -> ConfusionIntervals:
+    """Equal-tailed intervals of Dawid & Skene's confusions, with the true labels z drawn instead of fixed.
+
+    Gibbs sampling draws in turn ``z_i ~ ρ_c Π_r π^r[c, y_i^r]``, the crowd's prior a of all rows (`drawn_prior`),
+    ``π^r[c, ·] ~ Dirichlet(n^r[c, ·] + a[c, ·])`` and ``ρ ~ Dirichlet(n + 1)``, with n the numbers of labels under the
+    drawn z, from Dawid & Skene's fit on. What workers have in common so helps to tell z, but not to tell workers: each
+    kept draw of z gives an entry the posterior ``Beta(n + 1/2, rest of the row + 1/2)`` of `credible_intervals`, of
+    which one draw is taken, so that the interval of a worker unlike all others is as right as theirs. It has the draws'
+    quantiles. Where the label was probably never given to the class (in half of the draws of z) it begins at 0, and
+    where it was probably the only one it ends at 1, as Brown, Cai & DasGupta (2001) have it for Jeffreys' interval:
+    else rare mistakes would lie below all intervals. The time is that of ``n_samples + burn_in`` EM steps.
+
+    Args:
+        dataset: the annotations.
+        known: (n_tasks,) classes to clamp, -1 = unknown.
+        n_samples, burn_in: draws that count, and draws before them.
+        level, seed: of the intervals, between 0 and 1; of the draws.
+
+    Raises:
+        SettingError: fewer than 20 samples, or a level outside (0, 1).
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> result = cc.analysis.sampled_confusion(cc.load_dataset("demo"), n_samples=20, burn_in=5)
+        >>> result.low.shape
+        (40, 10, 10)
+    """
+    check_share(level=level)
+    if n_samples < 20:
+        raise SettingError("n_samples", "be at least 20", n_samples)
+    first, rng = DawidSkene().fit(dataset, known=known), np.random.default_rng(seed)
+    n_tasks, n, shape = dataset.n_tasks, dataset.n_classes, (dataset.n_workers, dataset.n_classes, dataset.n_classes)
+    z = _drawn(np.log(np.maximum(np.nan_to_num(first.posterior), 1e-300)), known, rng)
+    labelled = np.flatnonzero(np.diff(dataset.task_start))
+    draws, never, always = np.empty((n_samples, *shape)), np.zeros(shape), np.zeros(shape)
+    for step in range(burn_in + n_samples):
+        cell = (dataset.worker.astype(np.int64) * n + z[dataset.task]) * n + dataset.label
+        counts = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+        if step >= burn_in:
+            never += counts == 0
+            always += counts == counts.sum(2, keepdims=True)
+            entry = rng.standard_gamma(counts + _PRIOR)
+            rest = rng.standard_gamma(counts.sum(2, keepdims=True) - counts + _PRIOR)
+            draws[step - burn_in] = entry / (entry + rest)
+        confusion = np.log(np.maximum(rng.standard_gamma(counts + drawn_prior(counts, rng)), 1e-300))
+        confusion -= np.logaddexp.reduce(confusion, axis=2, keepdims=True)
+        scores = np.tile(np.log(rng.standard_gamma(np.bincount(z[labelled], minlength=n) + 1.0)), (n_tasks, 1))
+        evidence = confusion[dataset.worker, :, dataset.label]
+        scores[labelled] += np.add.reduceat(evidence, dataset.task_start[labelled], axis=0)
+        z = _drawn(scores, known, rng)
+    tails = (1 - level) / 2, (1 + level) / 2
+    low, high = np.quantile(draws, tails, axis=0, method="weibull")  # another draw lies between them with `level`
+    low = np.where(never >= n_samples / 2, 0.0, low)
+    high = np.where(always >= n_samples / 2, 1.0, high)
+    assert first.confusion is not None
+    unseen = np.isnan(first.confusion)
+    how = f"{n_samples} draws of the true labels and the confusions"
+    low, high = (np.where(unseen, np.nan, end) for end in (low, high))
+    return ConfusionIntervals(first.method, how, level, first.confusion, low, high)
+
+
+def _drawn(scores: FloatArray, known: IntArray | None, rng: np.random.Generator) -> IntArray:
+    """(n_tasks,) one class per row of log scores (Gumbel's trick), or the known one."""
+    z = (scores + rng.gumbel(size=scores.shape)).argmax(1)
+    return z if known is None else np.where(known >= 0, known, z)
+
+
+_WEIGHTS = 2.0 ** np.arange(7)
+_SHARES, _MOST = 9, 0.98
+
+
+def drawn_prior(counts: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw a prior of every worker's rows, given their counts; (C, C) parameters of Dirichlet distributions.
+
+    Row c is ``Dirichlet(α (d [b = c] + (1 - d) / (C - 1) [b ≠ c]))``. The weight α (1 to 64) and the share d of right
+    labels (1 / C to 0.98) are the crowd's, drawn from a grid by the probability of all counts given them, the rows left
+    out by integration. As d is no less than chance, classes keep their names. Counts must be whole numbers.
+    """
+    n = counts.shape[1]
+    if n == 1:
+        return np.ones((1, 1))
+    weight, share = (axis.ravel() for axis in np.meshgrid(_WEIGHTS, np.linspace(1 / n, _MOST, _SHARES)))
+    wrong, right = weight * (1 - share) / (n - 1), weight * share
+    diagonal = np.eye(n, dtype=bool)
+    fit = _rising(counts[:, diagonal], right) + _rising(counts[:, ~diagonal], wrong) - _rising(counts.sum(2), weight)
+    drawn = int((fit + rng.gumbel(size=len(fit))).argmax())
+    return np.asarray(np.where(diagonal, right[drawn], wrong[drawn]))
+
+
+def _rising(counts: FloatArray, start: FloatArray) -> FloatArray:
+    """(n_start,) sum over all counts k of ``log start (start + 1) … (start + k - 1)``."""
+    times = np.bincount(counts.ravel().astype(np.int64))
+    times[0] = 0
+    k = np.flatnonzero(times)
+    return np.asarray((gammaln(k + start[:, None]) - gammaln(start)[:, None]) @ times[k])

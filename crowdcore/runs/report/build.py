@@ -33,10 +33,9 @@ from crowdcore.exhibits import (
     view as view_of,
     worker_skills,
 )
-from crowdcore.exhibits.comparison import found_spans
+from crowdcore.exhibits.comparison import candidates, found_spans
 from crowdcore.exhibits.mistakes import shared_mistakes
 from crowdcore.exhibits.recovered import RunView, of_run
-from crowdcore.exhibits.training import candidates
 from crowdcore.exhibits.workers import worker_distances, worker_ranking
 from crowdcore.figures.heatmap import MAX_CELLS
 from crowdcore.learning.comparison import variation

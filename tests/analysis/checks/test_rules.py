@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from crowdcore.analysis import Rules, example_rules, read_rules
-from crowdcore.analysis.checks.measured import Measures
-from crowdcore.analysis.checks.rules import LIMITS, recommended
+from crowdcore.analysis.checks.rules import LIMITS, Measures, recommended
 from crowdcore.core.errors import CrowdError
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 import crowdcore as cc
 from crowdcore.analysis import annotation_entropy, class_balance, noise_rates, summary
-from crowdcore.analysis.labels.votes import majority_labels, sparse_votes
+from crowdcore.analysis.statistics import majority_labels, sparse_votes
 from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from crowdcore.analysis.two_rounds.change import Clusters, worker_change
+from crowdcore.analysis.two_rounds.compare import Clusters, worker_change
 
 
 def entries(seed: int = 0, n: int = 400):

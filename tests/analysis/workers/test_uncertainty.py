@@ -10,7 +10,7 @@ import pytest
 import crowdcore as cc
 from crowdcore import analysis
 from crowdcore.analysis import bootstrap_confusion, credible_intervals, sampled_confusion
-from crowdcore.analysis.workers.uncertainty import drawn_prior
+from crowdcore.analysis.workers.confusion import drawn_prior
 from crowdcore.core.errors import SettingError
 from testkit.crowds import simulate_crowd
 from tests.aggregation.test_recovery import WORKERS, crowd_with_truth, full_confusions

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 
 import crowdcore as cc
 from crowdcore.analysis import what_if, without_each
-from crowdcore.analysis.labels.votes import majority_of_others
+from crowdcore.analysis.statistics import majority_of_others
 from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds, make_crowd
 
