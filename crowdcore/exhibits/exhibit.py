@@ -203,6 +203,11 @@ def cells(classes: Sequence[str], /, **matrices: AnyArray) -> pd.DataFrame:
     return pd.DataFrame({"true": names[true], "given": names[given], **told})
 
 
+def cell_of(table: pd.DataFrame) -> Callable[[int], dict[str, str]]:
+    """What a click on a row of a table of mistakes selects: true class and given label."""
+    return lambda row: {name: str(table[name][row]) for name in ("true", "given")}
+
+
 def interval(low: float, high: float, otherwise: str) -> str:
     """The ends of an interval of a coefficient, or ``otherwise`` where they are NaN."""
     return f"{low:z.3f} – {high:z.3f}" if low == low else otherwise

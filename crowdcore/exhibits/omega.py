@@ -135,9 +135,8 @@ def omega_tasks(view: RunView, part: str = "", true: int | None = None) -> Exhib
     if true is not None:
         keep &= found.label == true
     table = frame[keep] if part != "bottom" else frame[keep][::-1]
-    ids = view.dataset.task_ids
     title = f"Tasks by ω̄: {ranges(view).get(part, part)}"
-    return Exhibit("omega-tasks", title, None, table, (), "", lambda task: {"task": str(ids[task])})
+    return Exhibit("omega-tasks", title, None, table, (), "", view.to_task)
 
 
 def omega_spread(view: RunView, by: By, chosen: int | None = None) -> Exhibit:

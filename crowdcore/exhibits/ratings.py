@@ -88,11 +88,7 @@ def worker_bias(view: RatingView) -> Exhibit:
     )
     table = view.in_order(view.renamed(found).frame())
     figure = figures.rating_bias(view.drawable(found))
-
-    def click(number: int) -> dict[str, str]:
-        return {"worker": view.workers[number]}
-
-    return Exhibit("ratings-workers", "Bias of each worker", figure, table, notes, click=click)
+    return Exhibit("ratings-workers", "Bias of each worker", figure, table, notes, click=view.to_worker)
 
 
 @cached
@@ -236,11 +232,7 @@ def rated_tasks(view: RatingView, sort: Sort = "surprise", worker: str = "", oth
     by = {"surprise": "its p value" if worker else "smallest p", "spread": "spread of ratings"}.get(sort)
     key = (mean - view.truth.rating if by is None else table[by].to_numpy())[keep]
     table = table[keep].iloc[np.argsort(key if sort == "surprise" else -np.abs(key), kind="stable")]
-
-    def click(number: int) -> dict[str, str]:
-        return {"task": str(dataset.task_ids[number])}
-
-    return Exhibit("rated-tasks", SORTS[sort], None, table, _words(view, found), click=click)
+    return Exhibit("rated-tasks", SORTS[sort], None, table, _words(view, found), click=view.to_task)
 
 
 def rated_task(view: RatingView, task: str) -> RatedTask:

@@ -315,9 +315,7 @@ def contradicted_tasks(view: RunView) -> Exhibit:
             f"{right:,} and with the most frequent label on {voted:,}."
         )
     title = f"Tasks on which {view.run_name} contradicts every label"
-    return Exhibit(
-        "contradicted-tasks", title, None, table, tuple(notes), "", lambda task: {"task": str(dataset.task_ids[task])}
-    )
+    return Exhibit("contradicted-tasks", title, None, table, tuple(notes), "", view.to_task)
 
 
 def _probabilities(view: RunView) -> tuple[np.ndarray, FloatArray]:

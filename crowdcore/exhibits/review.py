@@ -274,10 +274,6 @@ def next_labels(
         {"task": found.task_ids[found.task], "worker": view.names_of(found.worker), "gain_bits": found.gain},
         index=found.task,
     )
-
-    def click(number: int) -> dict[str, str]:
-        return {"task": str(found.task_ids[number])}
-
     told = (
         f"By the model, {plural(len(found.task), 'label')} would bring {found.gain.sum():,.0f} of the "
         f"{np.nansum(found.entropy):,.0f} bits missing for certainty about every task that may be labelled. The model "
@@ -287,7 +283,7 @@ def next_labels(
     short = f"No more than {plural(len(found.task), 'label')} can be asked for." if len(found.task) < budget else ""
     model = MODEL if view.dataset.sentences is None else f"{MODEL} {WHOLE}"
     notes = tuple(note for note in (told, doubt, short, _known_in_words(view), model) if note)
-    return Exhibit("next-labels", "Next labels", None, with_words(view.dataset, table), notes, click=click)
+    return Exhibit("next-labels", "Next labels", None, with_words(view.dataset, table), notes, click=view.to_task)
 
 
 def left_out(view: View, workers: tuple[str, ...] = ()) -> str:

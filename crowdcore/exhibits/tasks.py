@@ -52,10 +52,6 @@ def tasks(
         sort: in which order.
     """
     found, dataset = view.of(task_disagreement), view.dataset
-
-    def click(number: int) -> dict[str, str]:
-        return {"task": str(dataset.task_ids[number])}
-
     keep = dataset.annotated.copy()
     if show == "disputed":
         keep &= found.n_answers > 1
@@ -78,7 +74,7 @@ def tasks(
         table.insert(1, "gain", gain)
         table = table.sort_values("gain", ascending=False, kind="stable")
     table = table.assign(**with_difficulty(view, view.truth, table.index.to_numpy()))
-    return Exhibit("tasks", SHOWS[show], None, with_words(dataset, table), click=click)
+    return Exhibit("tasks", SHOWS[show], None, with_words(dataset, table), click=view.to_task)
 
 
 def with_words(dataset: CrowdDataset, table: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from crowdcore.analysis.two_rounds.compare import BETWEEN, CONTROL, WITHIN
 from crowdcore.analysis.two_rounds.split import DATE, HALVES, ROUND
 from crowdcore.core.errors import SettingError
 from crowdcore.data.report import plural
-from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.exhibit import Exhibit, cell_of
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
@@ -59,11 +59,7 @@ def round_mistakes(view: View, by: str = HALVES, at: str = "") -> Exhibit:
     )
     if not table["change"].astype(bool).any():
         notes = ("No single mistake changed beyond noise.", *notes)
-
-    def click(row: int) -> dict[str, str]:
-        return {"true": str(table["true"][row]), "given": str(table["given"][row])}
-
-    return Exhibit("round-mistakes", "Mistakes that appeared or disappeared", None, table, notes, click=click)
+    return Exhibit("round-mistakes", "Mistakes that appeared or disappeared", None, table, notes, click=cell_of(table))
 
 
 @cached

@@ -15,7 +15,7 @@ from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
 from crowdcore.analysis.verdicts.workers import WORKER_VERDICTS
 from crowdcore.data.report import plural
-from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.exhibit import Exhibit, cell_of
 from crowdcore.exhibits.tasks import with_context, with_words
 from crowdcore.exhibits.view import View, cached, copy_evidence
 
@@ -127,12 +127,8 @@ def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, co
     cells = found.confused
     extra = np.where(found.verdict == "train", cells.times - cells.others * cells.of, found.n_annotations)
     order = np.lexsort((table["worker"].to_numpy(str), -extra, urgency))
-
-    def click(number: int) -> dict[str, str]:
-        return {"worker": view.workers[number]}
-
     notes = (found.truth, found.control)
-    return Exhibit("worker-verdicts", "Verdicts on workers", None, table.iloc[order], notes, click=click)
+    return Exhibit("worker-verdicts", "Verdicts on workers", None, table.iloc[order], notes, click=view.to_worker)
 
 
 @cached
@@ -161,12 +157,8 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
     urgency = np.select([found.verdict == name for name in TASK_VERDICTS], range(len(TASK_VERDICTS)))
     order = np.lexsort((-np.nan_to_num(found.sure), -found.gain, urgency))  # the surest contradiction of gold first
     keep = (found.verdict == verdict) if verdict else (found.n_annotations > 0)
-
-    def click(number: int) -> dict[str, str]:
-        return {"task": str(found.task_ids[number])}
-
     return Exhibit(
-        "task-verdicts", "Verdicts on tasks", None, table.iloc[order[keep[order]]], (found.truth,), click=click
+        "task-verdicts", "Verdicts on tasks", None, table.iloc[order[keep[order]]], (found.truth,), click=view.to_task
     )
 
 
@@ -207,11 +199,7 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
     n_beyond = int(beyond.sum())
     some = (f"These are {most:,} of {n_beyond:,} mistakes that are shared beyond chance.",) if n_beyond > most else ()
     notes = (*none, *some, f"A task's true class: {_truth_in_words(view)}.", found.null, *found.notes)
-
-    def click(row: int) -> dict[str, str]:
-        return {"true": str(table["true"][row]), "given": str(table["given"][row])}
-
-    return Exhibit("mistakes-in-words", "Mistakes that workers share", None, table, notes, click=click)
+    return Exhibit("mistakes-in-words", "Mistakes that workers share", None, table, notes, click=cell_of(table))
 
 
 def actions(

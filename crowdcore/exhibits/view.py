@@ -115,6 +115,14 @@ class View(Generic[D, R]):
         """What a click on a cell of a matrix of true classes and given labels selects."""
         return {"true": self.classes[row], "given": self.classes[column]}
 
+    def to_task(self, number: int) -> dict[str, str]:
+        """What a click on a row with a task's number selects."""
+        return {"task": str(self.dataset.task_ids[number])}
+
+    def to_worker(self, number: int) -> dict[str, str]:
+        """What a click on a row with a worker's number selects."""
+        return {"worker": self.workers[number]}
+
     def names_of(self, workers: AnyArray) -> AnyArray:
         """(n,) names of workers given by number."""
         return np.array(self.workers, object)[workers]

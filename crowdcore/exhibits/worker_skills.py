@@ -60,7 +60,7 @@ def recovered_workers(view: RunView, sort: str = "annotations", beside: RunView 
     said += ["±: standard deviation over seeds."] if len(found.seeds) > 1 else []
     notes = (" ".join(said),)
     title = f"What {view.run_name} says of each worker ({found.combined})"
-    return Exhibit("workers", title, None, table, notes, "", lambda worker: {"worker": view.workers[worker]})
+    return Exhibit("workers", title, None, table, notes, "", view.to_worker)
 
 
 def skills(views: Sequence[RunView], worker: int | None = None) -> Exhibit:
