@@ -105,9 +105,9 @@ async def _running(_: st.App) -> AsyncIterator[None]:
         url = f"http://{config.get_option('server.address')}:{config.get_option('server.port')}"
         threading.Timer(0.5, webbrowser.open, [url]).start()
     yield
-    from crowdcore.exhibits.exhibit import held  # not before the app listens
+    from crowdcore.exhibits.exhibit import cache_size  # not before the app listens
 
-    kept, most = held()
+    kept, most = cache_size()
     print(f"Results kept in memory at the end: {kept / 1e6:,.0f} MB of at most {most / 1e6:,.0f} MB")
 
 

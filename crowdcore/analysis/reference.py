@@ -94,11 +94,15 @@ def notes_on_unjudged(dataset: CrowdDataset, truth: Reference) -> tuple[str, ...
         >>> print(*notes_on_unjudged(dataset, resolve_reference(dataset, "auto")))
         1 worker shares no task with others, and 'auto' repeats their labels: without gold their accuracy is unknown.
     """
+    fault = explain_unjudged(dataset, truth)
+    return (f"{fault}.",) if fault else ()
+
+
+def explain_unjudged(dataset: CrowdDataset, truth: Reference) -> str:
+    """The same without its full stop, for errors."""
     n = int(_alone(dataset).sum()) if truth.aggregated else 0
-    if not n:
-        return ()
     share = f"{plural(n, 'worker')} {'shares' if n == 1 else 'share'} no task with others"
-    return (f"{share}, and {truth.name!r} repeats their labels: without gold their accuracy is unknown.",)
+    return f"{share}, and {truth.name!r} repeats their labels: without gold their accuracy is unknown" if n else ""
 
 
 def _alone(dataset: CrowdDataset) -> BoolArray:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, notes_on_unjudged, resolve_reference
+from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, explain_unjudged, resolve_reference
 from crowdcore.analysis.statistics import check_share
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
@@ -192,8 +192,8 @@ def judged_tags(dataset: CrowdDataset, reference: ReferenceLike) -> tuple[Refere
     kept = dataset.where(truth.known[dataset.task])
     if kept.n_annotations:
         return truth, kept
-    for note in notes_on_unjudged(dataset, given):
-        raise DataError(note.removesuffix("."), "Give the true tags of some sentences, or tags of another worker.")
+    if fault := explain_unjudged(dataset, given):
+        raise DataError(fault, "Give the true tags of some sentences, or tags of another worker.")
     raise DataError(f"{truth.name} knows no token that anybody tagged")
 
 

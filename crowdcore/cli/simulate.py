@@ -206,7 +206,7 @@ def _labels(crowd: CrowdDataset) -> tuple[list[Exhibit], dict[str, Any], str]:
     misleading = [crowd.classes[c] for c in found.misleading]
     facts = _facts(crowd) | {"right_labels": found.right, "right_majority_votes": found.majority}
     facts |= {"misleading_classes": misleading, "classes": found.frame()}
-    if crowd.sentences is not None:
+    if crowd.kind.sequential:
         shown.append(planted.tag_recovery(view(crowd)))
         facts["recovery"] = shown[-1].table
     sentence = (

@@ -197,7 +197,7 @@ def span_rows(dataset: CrowdDataset, result: TrainingResult) -> list[dict[str, s
 
     rows = []
     known = (result.gold[result.split == TEST] >= 0).any()
-    for at in ("selected", "last") if dataset.sentences is not None and known else ():
+    for at in ("selected", "last") if dataset.kind.sequential and known else ():
         scores = 100 * learning.tagged_spans(dataset, result, at=at).drop(columns="seed")
         rows.append({"epoch": at, **{str(name): _spread(of.to_numpy(), 2) for name, of in scores.items()}})
     return rows

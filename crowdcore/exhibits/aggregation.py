@@ -22,7 +22,7 @@ from crowdcore.exhibits.view import View, cached, named
 
 if TYPE_CHECKING:
     from crowdcore.aggregation import AggregationResult
-    from crowdcore.analysis import Calibration, Judgement, LabelDisagreement, Reference, TaggingScores
+    from crowdcore.analysis import Calibration, Judgement, LabelDisagreement, ReferenceLike, TaggingScores
     from crowdcore.core.types import IntArray
     from crowdcore.data.dataset import CrowdDataset
 
@@ -69,7 +69,7 @@ def aggregators(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit:
         )
     else:
         note = "No task with hidden gold is left, so accuracy and calibration cannot be measured."
-    if most and TagScheme.of(view.dataset.classes) is not None and view.dataset.sentences is not None:
+    if most and TagScheme.of(view.dataset.classes) is not None and view.dataset.kind.sequential:
         spans = [span_judgement(view.dataset, fit) for fit in fits]
         columns |= {name: [getattr(s, name) for s in spans] for name in ("precision", "recall", "f1")}
         note += " Precision, recall and F1 are of the spans that the labels make."
@@ -141,14 +141,19 @@ def differing_tasks(view: View, first: str, second: str, fits: tuple[str, ...] =
     dataset, both = view.dataset, (first, second)
     judging = _judging(dataset, fits or tuple(name for name in both if name != GOLD))
     one, other = (Reference(GOLD, judging) if name == GOLD else named(dataset, name) for name in both)
-    table = analysis.label_difference(dataset, one, other, judging)
-    if GOLD in both:
-        table = table.drop(columns=[GOLD, "first_probability" if first == GOLD else "second_probability"])
-    elif not (judging >= 0).any():
-        table = table.drop(columns=GOLD)
+    table = difference_table(dataset, both, (one, other), judging)
     numbers = disagreement(dataset, fits or tuple(name for name in both if name != GOLD))
     words = pair_in_words(numbers, numbers.names.index(first), numbers.names.index(second))
     return Exhibit(f"{first}-or-{second}", f"Tasks where {first} and {second} differ", None, table, (words,))
+
+
+def difference_table(
+    dataset: CrowdDataset, names: tuple[str, str], two: tuple[ReferenceLike, ReferenceLike], gold: IntArray
+) -> pd.DataFrame:
+    """Tasks that two labellings, one of which may be gold, label differently; without columns that say nothing."""
+    table = analysis.label_difference(dataset, *two, gold)
+    sure = [f"{side}_probability" for side, name in zip(("first", "second"), names, strict=True) if name == GOLD]
+    return table.drop(columns=[GOLD, *sure] if sure or not (gold >= 0).any() else [])
 
 
 @cached

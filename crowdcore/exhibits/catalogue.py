@@ -11,14 +11,14 @@ from typing import Any
 from crowdcore import exhibits
 
 MADE_OF = (
-    *("View", "TaggedView", "RunView", "Sequence[RunView]", "Results", "AnyResults", "TrainingResult"),
+    *("View", "TaggedView", "RatingView", "RunView", "Sequence[RunView]", "Results", "AnyResults", "TrainingResult"),
     *("Mapping[str, TrainingResult]", "RatingDataset", "RatingResults"),
 )
 """What the first argument of an exhibit's function may be."""
 
 
 def catalogue() -> dict[str, Callable[..., Any]]:
-    """Name -> function; the name is the function's, with dashes.
+    """Name -> function; the name is the function's, with dashes, of exhibits of ratings after ``ratings-``.
 
     >>> from crowdcore.exhibits.catalogue import catalogue
     >>> "shared-mistakes" in catalogue()
@@ -29,7 +29,8 @@ def catalogue() -> dict[str, Callable[..., Any]]:
         module = importlib.import_module(f"{exhibits.__name__}.{info.name}")
         for name, function in vars(module).items():
             if not name.startswith("_") and _makes_exhibits(inspect.unwrap(function), module.__name__):
-                called = name.replace("_", "-")
+                of_ratings = inspect.unwrap(function).__annotations__.get("view") == "RatingView"
+                called = f"{'ratings-' * of_ratings}{name.replace('_', '-')}"
                 assert called not in found, f"two exhibits are called {called!r}"
                 found[called] = function
     return dict(sorted(found.items()))

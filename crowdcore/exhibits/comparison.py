@@ -5,10 +5,9 @@ Results come under the names that figures and tables call them by (`variation.na
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -20,6 +19,14 @@ from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.exhibits.differences import (
+    Results as Results,
+    over_seeds as over_seeds,
+    over_tasks as over_tasks,
+    rank_changes as rank_changes,
+    ranks as ranks,
+    tests as tests,
+)
 from crowdcore.exhibits.exhibit import Exhibit, cells, none_of
 from crowdcore.learning import curve_metrics as measured
 from crowdcore.learning.comparison import summary, variation
@@ -39,7 +46,6 @@ from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.predictions import span_scores as judged
 from crowdcore.learning.results.result import At, TrainingResult
 
-Results: TypeAlias = Mapping[str, TrainingResult]
 AnyResult: TypeAlias = TrainingResult | RatingsResult
 RatingResults: TypeAlias = Mapping[str, RatingsResult]
 AnyResults: TypeAlias = Results | RatingResults
@@ -56,19 +62,19 @@ def accuracies(results: Results) -> Exhibit:
     if why:
         return none_of("accuracy", "Test accuracy", why)
     rows: list[dict[str, object]] = []
-    told = {name: summary.row(result) for name, result in results.items()}
-    some = any(said["features_seen"] != "no" for said in told.values())
-    for name in sorted(told, key=lambda name: list(SEEN).index(told[name]["features_seen"])):
-        said, result = told[name], results[name]
-        kind = {"features without labels": SEEN[said["features_seen"]]} if some else {}
-        kind |= {"selected by": WAYS[said["selected_by"]], "names": NAMES.get(said["names"], said["names"])}
+    facts = {name: summary.row(result) for name, result in results.items()}
+    some = any(of["features_seen"] != "no" for of in facts.values())
+    for name in sorted(facts, key=lambda name: list(SEEN).index(facts[name]["features_seen"])):
+        of, result = facts[name], results[name]
+        kind = {"features without labels": SEEN[of["features_seen"]]} if some else {}
+        kind |= {"selected by": WAYS[of["selected_by"]], "names": NAMES.get(of["names"], of["names"])}
         columns: dict[str, object] = {}
         for at in summary.AT:
             head = "best, optimistic" if at == "best" else at
-            columns |= {f"{head} %": 100 * said[f"{at}_mean"], f"{head} ±": 100 * said[f"{at}_std"]}
+            columns |= {f"{head} %": 100 * of[f"{at}_mean"], f"{head} ±": 100 * of[f"{at}_std"]}
         rows.append({"run": name, **columns, "seeds": len(result.seeds), **kind})
         if len(result.seeds) > 1:
-            together = {f"{at} %": 100 * said[f"ensemble_{at}"] for at in summary.EPOCHS}
+            together = {f"{at} %": 100 * of[f"ensemble_{at}"] for at in summary.EPOCHS}
             row = {"run": summary.ensemble_name(name), **together, "seeds": len(result.seeds), **kind}
             rows.append(row)
     notes = ["The best epoch on the test split is optimistic: compare it only with papers that report it."]
@@ -320,18 +326,6 @@ def rating_errors(results: RatingResults) -> Exhibit:
         "The best epoch on the test split is optimistic: compare it only with papers that report it.",
     )
     return Exhibit("rating-errors", "Test errors", None, _drop_empty_columns(rows), notes)
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("over_seeds", "over_tasks", "rank_changes", "ranks", "tests"):
-        import warnings
-
-        differences = importlib.import_module("crowdcore.exhibits.differences")
-
-        message = f"crowdcore.exhibits.comparison.{name} is now in crowdcore.exhibits.differences"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return getattr(differences, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Measured(NamedTuple):

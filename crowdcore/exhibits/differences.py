@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 import pandas as pd
 
@@ -15,7 +16,7 @@ from crowdcore.analysis.method_tests import LEVEL, SEEDS_AND_TASKS, signed_rank
 from crowdcore.core.drawable import escaped
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits.comparison import Results
+from crowdcore.exhibits.aggregation import difference_table
 from crowdcore.exhibits.exhibit import Exhibit, none_of
 from crowdcore.learning.comparison import significance
 from crowdcore.learning.comparison.comparability import WAYS, Kept, explain_missing_gold
@@ -25,6 +26,7 @@ from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results import predictions
 from crowdcore.learning.results.result import At, TrainingResult
 
+Results: TypeAlias = Mapping[str, TrainingResult]
 _TASK_COLUMNS = {
     "difference": "difference (points)",
     "p_value": "p",
@@ -36,7 +38,7 @@ _TASK_COLUMNS = {
 }
 
 
-def tests(results: Mapping[str, TrainingResult], at: At = "selected") -> list[Exhibit]:
+def tests(results: Results, at: At = "selected") -> list[Exhibit]:
     """All that can be tested, over tasks and over seeds; why something cannot is said once.
 
     No predictions are stored for the best epoch on test: there, tests over tasks are those of the selected epoch.
@@ -46,7 +48,7 @@ def tests(results: Mapping[str, TrainingResult], at: At = "selected") -> list[Ex
     return [e for e in every if first.get(e.notes, e) is e]
 
 
-def over_tasks(results: Mapping[str, TrainingResult], at: Kept = "selected") -> Exhibit:
+def over_tasks(results: Results, at: Kept = "selected") -> Exhibit:
     """Paired bootstrap and McNemar's test of every pair, over the test tasks that all were judged on."""
     found, title = significance.over_tasks(results, at), "Tests over test tasks"
     if isinstance(found, str):
@@ -70,7 +72,7 @@ def _significant(found: analysis.TaskTests) -> str:
     )
 
 
-def over_seeds(results: Mapping[str, TrainingResult], at: At = "selected") -> Exhibit:
+def over_seeds(results: Results, at: At = "selected") -> Exhibit:
     """Wilcoxon's signed-rank test of every pair, over the seeds that all have."""
     found, title = significance.over_seeds(results, at), "Tests over seeds (Wilcoxon, Holm)"
     if isinstance(found, str):
@@ -80,7 +82,7 @@ def over_seeds(results: Mapping[str, TrainingResult], at: At = "selected") -> Ex
     return Exhibit("paired-tests", title, None, table, (found.caveat,))
 
 
-def ranks(results: Mapping[str, TrainingResult], at: At = "selected") -> Exhibit:
+def ranks(results: Results, at: At = "selected") -> Exhibit:
     """Mean ranks over the seeds that all have, on a critical-difference diagram."""
     blocks, title = significance.seed_blocks(results, at), "Mean ranks and critical difference"
     if isinstance(blocks, str):
@@ -95,7 +97,7 @@ def ranks(results: Mapping[str, TrainingResult], at: At = "selected") -> Exhibit
     return Exhibit("critical-difference", title, figure, found.frame(), (found.caveat,))
 
 
-def rank_changes(results: Mapping[str, TrainingResult]) -> list[Exhibit]:
+def rank_changes(results: Results) -> list[Exhibit]:
     """How accuracy and ranks change with what selects the epoch: one exhibit for every two ways there are."""
     title, why = "What selects the epoch", explain_missing_gold(list(results.values()))
     found = [] if why else changes_of(results)
@@ -155,12 +157,7 @@ def differing_predictions(
     """The tasks of a split that two results (or a result and gold) label differently; index = task number."""
     labellings = predictions.labellings(results, dataset, split)
     gold = predictions.gold_of(results, dataset, split)
-    frame = analysis.label_difference(dataset, labellings[first], labellings[second], gold)
-    if predictions.GOLD in (first, second):
-        sure = "first_probability" if first == predictions.GOLD else "second_probability"
-        frame = frame.drop(columns=[predictions.GOLD, sure])
-    elif not (gold >= 0).any():
-        frame = frame.drop(columns=predictions.GOLD)
+    frame = difference_table(dataset, (first, second), (labellings[first], labellings[second]), gold)
     return Exhibit("differing-tasks", f"{SPLITS[split]} that {first} and {second} label differently", None, frame)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
+    from crowdcore.analysis import Coefficient, RatingCoefficient
     from crowdcore.core.types import AnyArray
 
 
@@ -43,7 +44,7 @@ _lock = RLock()
 _slots: OrderedDict[Hashable, _Slot] = OrderedDict()
 
 
-def held() -> tuple[int, int]:
+def cache_size() -> tuple[int, int]:
     """Bytes of all results that are kept, and the most there may be."""
     with _lock:
         return sum(slot.size for slot in _slots.values()), available_memory() // _SHARE
@@ -78,7 +79,7 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
 
 def _fit_into_memory() -> None:
     """Drop the results that were asked for longest ago, until the rest fits; the last one stays, however large."""
-    size, most = held()
+    size, most = cache_size()
     while len(_slots) > 1 and size > most:
         size -= _slots.popitem(last=False)[1].size
 
@@ -117,10 +118,10 @@ class _Table:
     def __get__(self, exhibit: object, kind: type | None = None) -> pd.DataFrame:
         if exhibit is None:
             raise AttributeError("An exhibit's table has no default.")
-        held = vars(exhibit)
-        if callable(held["_table"]):
-            held["_table"] = held["_table"]()
-        return held["_table"]  # type: ignore[no-any-return]
+        values = vars(exhibit)
+        if callable(values["_table"]):
+            values["_table"] = values["_table"]()
+        return values["_table"]  # type: ignore[no-any-return]
 
     def __set__(self, exhibit: object, table: pd.DataFrame | Callable[[], pd.DataFrame]) -> None:
         vars(exhibit)["_table"] = table
@@ -199,8 +200,8 @@ def cells(classes: Sequence[str], /, **matrices: AnyArray) -> pd.DataFrame:
 
     true, given = np.indices((len(classes), len(classes))).reshape(2, -1)
     names = np.array(classes, object)
-    told = {name: matrix.ravel() for name, matrix in matrices.items()}
-    return pd.DataFrame({"true": names[true], "given": names[given], **told})
+    columns = {name: matrix.ravel() for name, matrix in matrices.items()}
+    return pd.DataFrame({"true": names[true], "given": names[given], **columns})
 
 
 def cell_of(table: pd.DataFrame) -> Callable[[int], dict[str, str]]:
@@ -208,6 +209,8 @@ def cell_of(table: pd.DataFrame) -> Callable[[int], dict[str, str]]:
     return lambda row: {name: str(table[name][row]) for name in ("true", "given")}
 
 
-def interval(low: float, high: float, otherwise: str) -> str:
-    """The ends of an interval of a coefficient, or ``otherwise`` where they are NaN."""
-    return f"{low:z.3f} – {high:z.3f}" if low == low else otherwise
+def coefficients(found: Sequence[Coefficient | RatingCoefficient]) -> pd.DataFrame:
+    """A row per coefficient of agreement: its name, its value, and its interval or why there is none."""
+    ends = [f"{c.low:z.3f} – {c.high:z.3f}" if c.low == c.low else c.state for c in found]
+    columns = {"coefficient": [c.name for c in found], "value": [c.value for c in found]}
+    return pd.DataFrame({**columns, "95 % interval": ends})

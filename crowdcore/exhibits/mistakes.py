@@ -216,11 +216,11 @@ def sentence_tags(view: TaggedView, task: str) -> Exhibit:
     of = int(dataset.sentences.of_task[task_number(dataset, task)])
     first, end = dataset.sentences.start[of : of + 2]
     rows = slice(dataset.task_start[first], dataset.task_start[end])
-    who, said, at = dataset.worker[rows], dataset.label[rows], dataset.task[rows] - first
-    workers = np.unique(who)
+    worker, label, at = dataset.worker[rows], dataset.label[rows], dataset.task[rows] - first
+    workers = np.unique(worker)
     tags: IntArray = np.full((1 + len(workers), end - first), -1)
     tags[0] = view.truth.labels[first:end]
-    tags[1 + np.searchsorted(workers, who), at] = said
+    tags[1 + np.searchsorted(workers, worker), at] = label
     words = dataset.sentences.words[first:end]
     table = pd.DataFrame(
         {

@@ -9,7 +9,7 @@ import pandas as pd
 
 from crowdcore import analysis, figures
 from crowdcore.analysis.reference import notes_on_unjudged
-from crowdcore.exhibits.exhibit import Exhibit, interval
+from crowdcore.exhibits.exhibit import Exhibit, coefficients
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
@@ -96,15 +96,7 @@ def agreement(view: View) -> Exhibit:
 def agreement_coefficients(view: View) -> Exhibit:
     """Coefficient, value, 95 % interval and the overlap it rests on."""
     found = cached(analysis.agreement)(view.dataset)
-    rows = found.coefficients
-    table = pd.DataFrame(
-        {
-            "coefficient": [c.name for c in rows],
-            "value": [c.value for c in rows],
-            "95 % interval": [interval(c.low, c.high, c.state) for c in rows],
-            "tasks": [c.tasks for c in rows],
-        }
-    )
+    table = coefficients(found.coefficients).assign(tasks=[c.tasks for c in found.coefficients])
     notes = (found.sentence,) if found.sentence else ()
     return Exhibit("agreement-coefficients", "Agreement between workers", None, table, notes)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -443,8 +442,5 @@ def _recover_tags(crowd: CrowdDataset, name: str) -> TagRecovery:
     return analysis.tag_recovery(crowd, named(crowd, name))
 
 
-def __getattr__(name: str) -> Any:
-    if name == "errors":  # of the module recovery_study, until the next release
-        warnings.warn("crowdcore.exhibits.recovery_study.errors is now study_errors", DeprecationWarning, stacklevel=2)
-        return study_errors
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+errors = study_errors
+"""What it is called in crowdcore 0.3."""

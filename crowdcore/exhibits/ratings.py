@@ -16,7 +16,7 @@ from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.ratings import RatingDataset
-from crowdcore.exhibits.exhibit import Exhibit, interval
+from crowdcore.exhibits.exhibit import Exhibit, coefficients
 from crowdcore.exhibits.tasks import task_number
 from crowdcore.exhibits.view import View, cached, view as make_view, worker_names
 from crowdcore.figures.ratings import pairs_drawn
@@ -48,12 +48,12 @@ def summary(view: RatingView) -> Exhibit:
         f"mean absolute error against {view.truth.name}": float(np.abs(error).mean()) if len(error) else np.nan,
         f"RMSE against {view.truth.name}": float(np.sqrt((error**2).mean())) if len(error) else np.nan,
     }
-    said = [value if isinstance(value, str) else _said(value) for value in rows.values()]
-    table = pd.DataFrame({"measure": rows.keys(), "value": said})
+    values = [value if isinstance(value, str) else _formatted(value) for value in rows.values()]
+    table = pd.DataFrame({"measure": rows.keys(), "value": values})
     return Exhibit("ratings-summary", "Ratings in numbers", None, table, (*view.notes, *_note(view)))
 
 
-def _said(value: float) -> str:
+def _formatted(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else "–" if np.isnan(value) else f"{value:.4g}"
 
 
@@ -65,14 +65,7 @@ def agreement(view: RatingView) -> Exhibit:
         f"On {found.tasks:,} tasks with ratings by at least two workers; 95 % intervals from a bootstrap over tasks "
         f"({found.resamples} resamples).",
     )
-    table = pd.DataFrame(
-        {
-            "coefficient": [c.name for c in found.coefficients],
-            "value": [c.value for c in found.coefficients],
-            "95 % interval": [interval(c.low, c.high, c.state) for c in found.coefficients],
-        }
-    )
-    return Exhibit("ratings-agreement", "Agreement of ratings", None, table, notes)
+    return Exhibit("ratings-agreement", "Agreement of ratings", None, coefficients(found.coefficients), notes)
 
 
 @cached
@@ -258,10 +251,10 @@ def task_ratings(view: RatingView, task: str) -> Exhibit:
     dataset, number = view.dataset, task_number(view.dataset, task)
     found, of = view.of(analysis.rating_surprise), rated_task(view, task)
     rows = slice(*dataset.task_start[number : number + 2])
-    who = dataset.worker[rows]
+    worker = dataset.worker[rows]
     table = pd.DataFrame(
         {
-            "worker": view.names_of(who),
+            "worker": view.names_of(worker),
             "rating": dataset.rating[rows],
             f"rating − {view.truth.name}": found.error[rows],
             "usual bias": found.usual[rows],
@@ -269,7 +262,7 @@ def task_ratings(view: RatingView, task: str) -> Exhibit:
             "p value": found.p_value[rows],
             "surprising": np.where(found.p_value[rows] < LEVEL, "yes", ""),
         },
-        index=who,
+        index=worker,
     )
     if dataset.file_row is not None:
         table["row of the file"] = dataset.file_row[rows]
@@ -291,7 +284,7 @@ def task_ratings(view: RatingView, task: str) -> Exhibit:
             figure.update_xaxes(tickvals=at, ticktext=[escaped(word) for word in dataset.levels])
     others = ("Each rating is compared with the mean of the others of its task.",) * (view.truth.name == "mean")
     notes = (_held(dataset), *_words(view, found), *others, *_note(view))
-    click = {int(n): {"task": "", "worker": view.workers[n], "other": ""} for n in who}
+    click = {int(n): {"task": "", "worker": view.workers[n], "other": ""} for n in worker}
     return Exhibit(f"{task}-ratings", f"Ratings of {task}", figure, table, notes, click=lambda n: click[n])
 
 

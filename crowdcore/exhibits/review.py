@@ -90,11 +90,11 @@ def review(
     columns["right class"] = [mark.truth if mark else "" for mark in some]
     columns["comment"] = _comments(view, some)
     index = rows if by == "label" else task
-    who = view.workers
+    called = view.workers
 
     def click(row: int) -> dict[str, str]:
         number = int(dataset.task[row] if by == "label" else row)
-        return {"task": str(ids[number]), "worker": who[dataset.worker[row]] if by == "label" else ""}
+        return {"task": str(ids[number]), "worker": called[dataset.worker[row]] if by == "label" else ""}
 
     return Exhibit(
         "review", f"{BY[by]}: {REVIEWS[show].lower()}", None, pd.DataFrame(columns, index=index), click=click
@@ -147,8 +147,8 @@ def _alike(view: View, keep: BoolArray, n: int) -> BoolArray:
     """(n_annotations,) labels that at least ``n`` different workers, of those kept, gave to the same task."""
     dataset = view.dataset
     cell = dataset.task.astype(np.int64) * dataset.n_classes + dataset.label
-    who = np.unique(cell[keep] * dataset.n_workers + dataset.worker[keep]) // dataset.n_workers
-    several, times = np.unique(who, return_counts=True)
+    called = np.unique(cell[keep] * dataset.n_workers + dataset.worker[keep]) // dataset.n_workers
+    several, times = np.unique(called, return_counts=True)
     return np.isin(cell, several[times >= n])
 
 
@@ -162,13 +162,13 @@ def _texts(view: View, task: IntArray) -> dict[str, Any]:
 
 def _comments(view: View, marks: list[Mark | None]) -> list[str]:
     """What people wrote; a worker whose name is hidden goes by the pseudonym there too."""
-    said = [mark.comment if mark else "" for mark in marks]
-    if not (view.hidden and any(said)):
-        return said
+    comments = [mark.comment if mark else "" for mark in marks]
+    if not (view.hidden and any(comments)):
+        return comments
     called = dict(zip(map(str, view.dataset.worker_ids), view.workers, strict=True))
     longest = sorted(map(re.escape, called), key=len, reverse=True)
     named = re.compile(rf"(?<!\w)(?:{'|'.join(longest)})(?!\w)")
-    return [named.sub(lambda name: called[name.group()], text) for text in said]
+    return [named.sub(lambda name: called[name.group()], text) for text in comments]
 
 
 def marked_tasks(view: View) -> Exhibit:
@@ -274,15 +274,15 @@ def next_labels(
         {"task": found.task_ids[found.task], "worker": view.names_of(found.worker), "gain_bits": found.gain},
         index=found.task,
     )
-    told = (
+    words = (
         f"By the model, {plural(len(found.task), 'label')} would bring {found.gain.sum():,.0f} of the "
         f"{np.nansum(found.entropy):,.0f} bits missing for certainty about every task that may be labelled. The model "
         "is overconfident, so its sums can be far off: use the gains to rank labels."
     )
     doubt = acting_together(view, found) if flagged else left_out(view, workers)
     short = f"No more than {plural(len(found.task), 'label')} can be asked for." if len(found.task) < budget else ""
-    model = MODEL if view.dataset.sentences is None else f"{MODEL} {WHOLE}"
-    notes = tuple(note for note in (told, doubt, short, _known_in_words(view), model) if note)
+    model = f"{MODEL} {WHOLE}" if view.dataset.kind.sequential else MODEL
+    notes = tuple(note for note in (words, doubt, short, _known_in_words(view), model) if note)
     return Exhibit("next-labels", "Next labels", None, with_words(view.dataset, table), notes, click=view.to_task)
 
 
@@ -294,24 +294,24 @@ def left_out(view: View, workers: tuple[str, ...] = ()) -> str:
         "copy or act with others": found.together,
         "worse than before": found.drifts,
     }
-    named, told = ~available, []
+    named, words = ~available, []
     for reason, these in why.items():
         if (new := these & ~named).any():
-            told.append(f"{listed(sorted(view.names_of(np.flatnonzero(new))))} ({reason})")
+            words.append(f"{listed(sorted(view.names_of(np.flatnonzero(new))))} ({reason})")
         named = named | these
     n = int((found.accused & available).sum())
-    return f"Overview flags {n:,} of the available workers; they get no tasks: {'; '.join(told)}." if n else ""
+    return f"Overview flags {n:,} of the available workers; they get no tasks: {'; '.join(words)}." if n else ""
 
 
 def acting_together(view: View, found: NextLabels) -> str:
     """A warning if labels are to be asked of workers who act together; empty without any."""
-    asked = np.unique(found.worker[workers_judged(view).together[found.worker]])
-    if not len(asked):
+    chosen = np.unique(found.worker[workers_judged(view).together[found.worker]])
+    if not len(chosen):
         return ""
-    names = listed(sorted(view.names_of(asked)))
+    names = listed(sorted(view.names_of(chosen)))
     return (
-        f"{names} {'acts' if len(asked) == 1 else 'act'} with others, as Overview says: labels that confirm each other "
-        "give less information than is expected here."
+        f"{names} {'acts' if len(chosen) == 1 else 'act'} with others, as Overview says: labels that confirm each "
+        "other give less information than is expected here."
     )
 
 
@@ -319,10 +319,10 @@ def acting_together(view: View, found: NextLabels) -> str:
 def _found(
     view: View, budget: int, capacity: int, explore: float, workers: tuple[str, ...], flagged: bool
 ) -> NextLabels:
-    asked = np.isin(np.arange(len(view.workers)), [view.worker_number(name) for name in workers or view.workers])
+    chosen = np.isin(np.arange(len(view.workers)), [view.worker_number(name) for name in workers or view.workers])
     if not flagged:
-        asked &= ~workers_judged(view).accused
-    ids = None if asked.all() else [str(name) for name in view.dataset.worker_ids[asked]]
+        chosen &= ~workers_judged(view).accused
+    ids = None if chosen.all() else [str(name) for name in view.dataset.worker_ids[chosen]]
     return analysis.next_labels(
         view.dataset, budget, workers=ids, capacity=capacity or None, explore=explore, settled=_settled(view)
     )

@@ -185,15 +185,17 @@ def task_labels(view: View, task: str) -> Exhibit:
     """What each worker said about one task; index = worker number."""
     dataset, number = view.dataset, task_number(view.dataset, task)
     rows = slice(dataset.task_start[number], dataset.task_start[number + 1])
-    who, said = dataset.worker[rows], dataset.label[rows]
+    worker, label = dataset.worker[rows], dataset.label[rows]
     truth = view.of(task_disagreement).reference_label[number]
-    table = pd.DataFrame({"worker": view.names_of(who), "label": np.array(view.classes, object)[said]}, index=who)
+    table = pd.DataFrame(
+        {"worker": view.names_of(worker), "label": np.array(view.classes, object)[label]}, index=worker
+    )
     if truth >= 0:
-        table[f"agrees with {view.reference}"] = said == truth
+        table[f"agrees with {view.reference}"] = label == truth
     if dataset.file_row is not None:
         table["row of the file"] = dataset.file_row[rows]
     if view.extra is not None:
-        beside = view.extra.iloc[rows].set_axis(who)
+        beside = view.extra.iloc[rows].set_axis(worker)
         zoned = list(beside.select_dtypes("datetimetz"))  # as text: pandas is to change what pyarrow reads of them
         table = pd.concat([table, beside.astype(dict.fromkeys(zoned, "str"))], axis=1)
     return Exhibit(f"{task}-labels", f"Labels of {task}", None, table)

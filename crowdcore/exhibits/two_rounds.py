@@ -112,27 +112,27 @@ def _in_short(view: View, found: Rounds) -> str:
     """The answer in a sentence or three."""
     if not found.alarm:
         return "Nothing changed beyond noise."
-    said = []
+    sentences = []
     words = ("Right labels", "Agreement")
     for word, q, first, second in zip(
         words, found.q_measures, found.measures.first, found.measures.second, strict=True
     ):
         if q <= _LEVEL:
-            said.append(f"{word}: {100 * first:.1f} % → {100 * second:.1f} %.")
+            sentences.append(f"{word}: {100 * first:.1f} % → {100 * second:.1f} %.")
     noisier = np.flatnonzero(found.q_noise <= _LEVEL)
     for more, what in ((False, "Fewer"), (True, "More")):
         some = [f"“{view.classes[c]}”" for c in noisier if (found.noise.second[c] > found.noise.first[c]) == more]
-        said += [f"{what} wrong labels on {_listed(some)}."] if some else []
+        sentences += [f"{what} wrong labels on {_listed(some)}."] if some else []
     mistakes = found.mistakes_frame()
-    told = {"came": "Mistakes that appeared", "went": "Mistakes that disappeared"}
+    phrases = {"came": "Mistakes that appeared", "went": "Mistakes that disappeared"}
     for word in ("came", "went", "more often", "less often"):
         some = [f"“{a}” called “{b}”" for a, b in mistakes[mistakes["change"] == word][["true", "given"]].to_numpy()]
-        said += [f"{told.get(word, word.capitalize())}: {_listed(some)}."] if some else []
+        sentences += [f"{phrases.get(word, word.capitalize())}: {_listed(some)}."] if some else []
     workers = view.renamed(found).workers_frame()
     for word in ("better", "worse"):
         some = workers["worker"][workers["change"] == word].tolist()
-        said += [f"Workers who became {word}: {_listed(some)}."] if some else []
-    return " ".join(said)
+        sentences += [f"Workers who became {word}: {_listed(some)}."] if some else []
+    return " ".join(sentences)
 
 
 def _listed(names: list[str], most: int = 5) -> str:

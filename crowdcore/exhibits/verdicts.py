@@ -35,7 +35,7 @@ def workers_judged(
     view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED
 ) -> WorkerVerdicts:
     """Verdicts at these thresholds, of evidence and pairs that are computed once."""
-    pairs = copy_evidence(view) if view.dataset.sentences is None else None
+    pairs = None if view.dataset.kind.sequential else copy_evidence(view)
     evidence = view.of(analysis.worker_evidence, pairs, view.of(peer_beliefs), level=LEVEL)
     return evidence.verdicts(remove=remove, trust=trust, confused=confused)
 
@@ -340,17 +340,17 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
     if verdict == "underpowered":
         more = found.needed[r] - found.judged[r]
         enough = f" About {plural(max(round(more), 1), 'more label')} would decide." if np.isfinite(more) else ""
-        told = "Too few labels to estimate a skill."
+        why = "Too few labels to estimate a skill."
         if found.only_peer[r] >= 0 and len(found.classes) > 1:
-            told = (
+            why = (
                 f"Only {found.worker_ids[found.only_peer[r]]} labelled the same tasks. Where the two differ, labels do "
                 "not tell who is wrong: gold would, or a third worker."
             )
         elif np.isfinite(found.low[r]):
-            told = f"Too few labels to decide: {between}."
+            why = f"Too few labels to decide: {between}."
         elif len(found.classes) == 1:
-            told = "With only one class, no label can be wrong."
-        return [f"{told}{enough}", *_speed(found, r)]
+            why = "With only one class, no label can be wrong."
+        return [f"{why}{enough}", *_speed(found, r)]
     if verdict == "trust":
         return [f"Good enough with certainty, above {found.trust_above:z.2f}: {between}.", *_speed(found, r)]
     weak = "Weak, and perhaps guessing" if found.low[r] <= 0 else "Weak"

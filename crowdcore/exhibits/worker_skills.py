@@ -56,9 +56,9 @@ def recovered_workers(view: RunView, sort: str = "annotations", beside: RunView 
         true = confusions(view, "truth").matrices
         columns["true skill"] = np.trace(true, axis1=1, axis2=2) / len(found.classes)
     table = pd.DataFrame(columns).iloc[order(view, sort)]
-    said = [f"Numbers: {found.combined}.", *(text for column, text in _WORDS.items() if column in table)]
-    said += ["±: standard deviation over seeds."] if len(found.seeds) > 1 else []
-    notes = (" ".join(said),)
+    about = [f"Numbers: {found.combined}.", *(text for column, text in _WORDS.items() if column in table)]
+    about += ["±: standard deviation over seeds."] if len(found.seeds) > 1 else []
+    notes = (" ".join(about),)
     title = f"What {view.run_name} says of each worker ({found.combined})"
     return Exhibit("workers", title, None, table, notes, "", view.to_worker)
 

@@ -247,8 +247,8 @@ def worker_pairs(view: View) -> Exhibit:
     def click(row: int) -> dict[str, str]:
         return {"worker": str(table["worker_a"][row]), "other": str(table["worker_b"][row]), "view": "Distances"}
 
-    said = () if view.dataset.sentences is not None else (NAMED,) if view.truth.checked else (NAMED, VOTED)
-    notes = (describe_pairs(view, table), found.null_beyond, found.null, *found.notes, *said)
+    sentence = () if view.dataset.kind.sequential else (NAMED,) if view.truth.checked else (NAMED, VOTED)
+    notes = (describe_pairs(view, table), found.null_beyond, found.null, *found.notes, *sentence)
     return Exhibit("pairs", "Pairs of workers who agree", None, table, notes, click=click)
 
 
@@ -310,25 +310,25 @@ def named_pairs(view: View, found: PairMistakes) -> BoolArray:
 
 def describe_pairs(view: View, table: pd.DataFrame, worker: str = "") -> str:
     """How many pairs are named, all in all or with one worker, and why others with a small q value are not."""
-    if view.dataset.sentences is not None:
+    if view.dataset.kind.sequential:
         return _OF_TOKENS
     named = int(table["named"].sum())
     others = int(((table["q_beyond"] <= LEVEL) & ~table["named"]).sum())
     whose = f"with {worker}" if worker else "of workers"
-    said = f"No pair {whose} stands out."
+    sentence = f"No pair {whose} stands out."
     if named:
         one = "s" * (named == 1)
         act = f"seem{one} to act together"
-        said = f"{plural(named, 'pair')} {whose} {act}. They may copy, have shared a teacher, or be one person."
+        sentence = f"{plural(named, 'pair')} {whose} {act}. They may copy, have shared a teacher, or be one person."
     if others:
         why = f"of pairs with such a q, up to {100 * LEVEL:.0f} % are honest on average"
         if not view.truth.checked:
             why = "where a misleading task wins the vote, honest workers are wrong alike"
-        said += (
+        sentence += (
             f" {plural(others, 'further pair')} {'has' if others == 1 else 'have'} q ≤ {LEVEL:g} but "
             f"{'is' if others == 1 else 'are'} not named: {why}."
         )
-    return said
+    return sentence
 
 
 _SHRUNKEN = "Confusions are shrunk towards the crowd's (empirical Bayes), more so for workers with few labels."

@@ -67,11 +67,8 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
     Args:
         curves: name -> from `analysis.calibration`; a method keeps its colour, its second curve is dashed.
     """
-    honest = go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": theme.INK, "width": 1, "dash": "dot"})
-    honest.update(hoverinfo="skip", showlegend=False)
-    fig = theme.figure(
-        honest, title=title, subtitle="below the diagonal: overconfident · in brackets: calibration error"
-    )
+    fig = theme.figure(title=title, subtitle="below the diagonal: overconfident · in brackets: calibration error")
+    theme.line(fig, [0, 1], [0, 1], theme.INK, 1, "dot", showlegend=False)
     looks = theme.looks([curve.reference for curve in curves.values()])
     for look, (name, curve) in zip(looks, curves.items(), strict=True):
         some = curve.n_tasks > 0
@@ -79,14 +76,7 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
         low, high, n = curve.low[some], curve.high[some], curve.n_tasks[some]
         named = {"legendgroup": name, "name": f"{name} ({100 * curve.error:.1f} %)"}
         many = n >= _LEAST_TASKS
-        fig.add_scatter(
-            x=x[many],
-            y=y[many],
-            mode="lines",
-            line={"color": look.color, "width": 2, "dash": look.dash},
-            hoverinfo="skip",
-            **named,
-        )
+        theme.line(fig, x[many], y[many], look.color, 2, look.dash, **named)
         bars = interval(low, y, high, color=look.color, thickness=1, width=3, visible=len(curves) <= _FEW)
         about = np.stack([n, 100 * low, 100 * high, 100 * y], axis=1)
         hover = f"<b>{name}</b><br>%{{customdata[0]:,}} labels given with probability %{{x:.2f}}<br>"

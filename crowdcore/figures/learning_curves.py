@@ -207,15 +207,7 @@ def _draw(fig: go.Figure, line: _Line, shown: bool, faint: bool, percent: bool, 
             **group,
         )
     if faint:
-        fig.add_scatter(
-            x=b.x,
-            y=line.band.mean,
-            mode="lines",
-            line={"color": _faded(line.color, _RAW), "width": 1},
-            hoverinfo="skip",
-            showlegend=False,
-            **group,
-        )
+        theme.line(fig, b.x, line.band.mean, _faded(line.color, _RAW), 1, showlegend=False, **group)
     times, form, unit = (100, ".1f", " %") if percent else (1, ".4g", "")
     measured = f"<br>as measured %{{customdata[2]:{form}}}{unit}" if faint else ""
     spread = theme.spreads(times * b.std, b.n, "seed", form, unit)
@@ -254,14 +246,8 @@ def _name_ends(
     ends = np.clip(np.log10(ends) if log_values else ends, bottom + gap / 2, top - gap / 2)
     beside = max(float(line.band.x[-1]) for line in lines) * (_BESIDE**2 if log_epochs else _BESIDE)
     for line, end, place in zip(lines, ends, _apart(ends, gap, top - gap / 2), strict=True):
-        fig.add_scatter(
-            x=[float(line.band.x[-1]), beside],
-            y=[10**end, 10**place] if log_values else [end, place],
-            mode="lines",
-            line={"color": line.color, "width": 1, "dash": "dot"},
-            hoverinfo="skip",
-            name=line.band.name,
-        )
+        ends_at = [10**end, 10**place] if log_values else [end, place]
+        theme.line(fig, [float(line.band.x[-1]), beside], ends_at, line.color, 1, "dot", name=line.band.name)
         fig.add_annotation(
             x=np.log10(beside) if log_epochs else beside,
             y=place,
@@ -313,13 +299,7 @@ def search_history(
     known = trials.dropna(subset=score)
     names = [c for c in trials.columns if c not in {"trial", "run", "state", score, "best"}]
     settings = ["<br>".join(f"{n} {_short(row[n])}" for n in names) for _, row in known.iterrows()]
-    fig.add_scatter(
-        x=known["trial"],
-        y=known["best"],
-        mode="lines",
-        line={"color": color, "width": 2, "shape": "hv"},
-        hoverinfo="skip",
-    )
+    theme.line(fig, known["trial"], known["best"], color, line_shape="hv")
     about = np.array([settings, [f"{100 * v:.2f} %" if share else f"{v:.4g}" for v in known[score]]], object).T
     hover = "<b>trial %{x}</b>: %{customdata[1]}<br>%{customdata[0]}"
     dots(fig, known["trial"], known[score], color, hover, about, size=8)

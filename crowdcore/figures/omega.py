@@ -164,8 +164,8 @@ def omega_spread(
         fig.add_trace(_outlines(spread, order))
     q = spread.quantiles[order].T
     hover = np.stack([spread.names[order], spread.n[order], *q], axis=1)
-    fig.add_trace(_bars_between(x, q[0], q[4], "5 to 95 %", 1.5 if n <= 200 else 1))
-    fig.add_trace(_bars_between(x, q[1], q[3], "quartiles", 7 if n <= _NAMED else 3 if n <= 200 else 1.5))
+    _bars_between(fig, x, q[0], q[4], "5 to 95 %", 1.5 if n <= 200 else 1)
+    _bars_between(fig, x, q[1], q[3], "quartiles", 7 if n <= _NAMED else 3 if n <= 200 else 1.5)
     template = (
         "<b>%{customdata[0]}</b><br>mean ω %{y:.3f}, %{customdata[1]} annotations<br>"
         "median %{customdata[4]:.3f}, quartiles %{customdata[3]:.3f} – %{customdata[5]:.3f}<br>"
@@ -209,17 +209,11 @@ def _outlines(spread: OmegaSpread, order: AnyArray) -> go.Scatter:
     )
 
 
-def _bars_between(x: AnyArray, low: FloatArray, high: FloatArray, name: str, width: float) -> go.Scatter:
-    """An upright line for each x from low to high."""
+def _bars_between(fig: go.Figure, x: AnyArray, low: FloatArray, high: FloatArray, name: str, width: float) -> None:
+    """Add an upright line for each x from low to high."""
     gap = np.full(len(x), np.nan)
-    return go.Scatter(
-        x=np.stack([x, x, gap], axis=1).ravel(),
-        y=np.stack([low, high, gap], axis=1).ravel(),
-        mode="lines",
-        line={"color": theme.ACCENT, "width": width},
-        name=name,
-        hoverinfo="skip",
-    )
+    at, height = (np.stack(parts, axis=1).ravel() for parts in ((x, x, gap), (low, high, gap)))
+    theme.line(fig, at, height, theme.ACCENT, width, name=name)
 
 
 def omega_truth(result: OmegaTruth, *, title: str = "Recovered ω against the true one") -> go.Figure:

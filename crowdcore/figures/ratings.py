@@ -62,17 +62,9 @@ def rating_shared_bias(
     subtitle = f"mean of rating − truth · intervals over workers and tasks · reference: {result.reference}"
     fig = theme.figure(title=title, subtitle=subtitle, height=400)
     fig.add_hline(y=0, line={"color": theme.INK, "width": 1})
-    fig.add_scatter(
-        x=x,
-        y=result.smooth[known],
-        mode="lines",
-        line={"color": theme.ACCENT, "width": 2},
-        hoverinfo="skip",
-        name="smoothed",
-    )
+    theme.line(fig, x, result.smooth[known], theme.ACCENT, name="smoothed")
     if planted is not None:
-        line = {"color": theme.INK, "width": 2, "dash": "dash"}
-        fig.add_scatter(x=result.centres, y=planted, mode="lines", line=line, hoverinfo="skip", name="planted")
+        theme.line(fig, result.centres, planted, theme.INK, 2, "dash", name="planted")
     half = np.where(tested, result.high[known] - bias, np.nan)
     about = np.stack([result.edges[:-1][known], result.edges[1:][known], result.tasks[known], result.workers[known]], 1)
     about = np.column_stack([about, result.q_value[known], np.flatnonzero(known)])  # the last for clicks

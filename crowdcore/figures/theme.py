@@ -281,6 +281,12 @@ def dots(
     fig.add_scatter(x=x, y=y, mode="markers", marker=marker, customdata=about, hovertemplate=hover, **more)
 
 
+def line(fig: go.Figure, x: Any, y: Any, color: str, width: float = 2, dash: str | None = None, **more: Any) -> None:
+    """Add a line about which the pointer says nothing."""
+    style = {"color": color, "width": width, "dash": dash}
+    fig.add_scatter(x=x, y=y, mode="lines", line=style, hoverinfo="skip", **more)
+
+
 def ring(x: float, y: float, size: int = 18, **more: object) -> go.Scatter:
     """A ring around what is chosen."""
     marker = {"color": "rgba(0,0,0,0)", "size": size, "line": {"color": INK, "width": 2}}

@@ -20,7 +20,7 @@ FITS = ("dawid-skene", "conal-em")
 OF_VIEWS = {
     name: function
     for name, function in catalogue().items()
-    if next(iter(inspect.signature(function).parameters.values())).annotation == "View"
+    if next(iter(inspect.signature(function).parameters.values())).annotation in ("View", "TaggedView")
 }
 
 

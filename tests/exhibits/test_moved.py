@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crowdcore import exhibits
-from crowdcore.exhibits import planted
+from crowdcore.exhibits import comparison, differences, planted
 
 
 def test_an_old_module_is_the_new_one() -> None:
@@ -14,6 +14,6 @@ def test_an_old_module_is_the_new_one() -> None:
             assert getattr(exhibits, old).__name__ == f"crowdcore.exhibits.{new}"
 
 
-def test_the_figure_of_a_study_goes_by_its_old_name() -> None:
-    with pytest.warns(DeprecationWarning, match="study_errors"):
-        assert planted.errors is planted.study_errors
+def test_functions_go_by_their_old_names() -> None:
+    assert planted.errors is planted.study_errors
+    assert comparison.over_seeds is differences.over_seeds

@@ -13,7 +13,7 @@ import pytest
 from crowdcore import analysis
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.exhibits import Exhibit, view
-from crowdcore.exhibits.exhibit import _MOST, cached, held, size_of
+from crowdcore.exhibits.exhibit import _MOST, cache_size, cached, size_of
 from testkit.crowds import simulate_crowd
 
 
@@ -144,7 +144,7 @@ def test_memory_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
         return np.full(50_000, float(n))  # 400 kB each
 
     arrays = [make(n) for n in range(6)]
-    size, most = held()
+    size, most = cache_size()
     assert size <= most == 1_000_000
     assert make(5) is arrays[5]
     assert make(4) is arrays[4]
