@@ -6,7 +6,6 @@ import json as json_module
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -427,26 +426,18 @@ def _table(found: Sequence[Run]) -> pd.DataFrame:
             "method": frame["method"],
             "settings": frame["settings"],
             "seeds": frame["seeds"],
-            "state": [_state(run) for run in found],
+            "state": [f"running, {run.at}" if run.state == "running" else run.state for run in found],
             "test selected": [_reached(run, "test", "selected") for run in found],
             "test last": [_reached(run, "test", "last") for run in found],
             "validation": np.where(frame["best"], "* ", "") + [_reached(run, "valid", "selected") for run in found],
             "seconds": frame["seconds"].round(1),
-            "started": [_local(run.started) for run in found],
+            "started": [run.started.astimezone().strftime("%Y-%m-%d %H:%M") if run.started else "" for run in found],
             "tags": frame["tags"],
-            "note": [_first_line(run.note or run.message) for run in found],
+            "note": [(run.note or run.message).partition("\n")[0][:60] for run in found],
         }
     )
     empty = [name for name in ("name", "settings", "tags", "note") if not shown[name].any()]
     return shown.drop(columns=empty)
-
-
-def _state(run: Run) -> str:
-    return f"running, {run.at}" if run.state == "running" else run.state
-
-
-def _first_line(text: str) -> str:
-    return text.splitlines()[0][:60] if text else ""
 
 
 def _reached(run: Run, split: str, at: str) -> str:
@@ -464,8 +455,3 @@ def _spread(run: Run, score: str) -> str:
     if np.isnan(mean) or not (run.has_ended and run.has_result):
         return "–"
     return f"{mean:.2f}" + ("" if np.isnan(std) else f" ± {std:.2f}")
-
-
-def _local(moment: datetime | None) -> str:
-    """A time on this machine's clock."""
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M") if moment else ""

@@ -23,7 +23,7 @@ from crowdcore.learning import presets
 from crowdcore.learning.settings import SEEDS
 
 if TYPE_CHECKING:
-    from crowdcore.learning import Event, RatingsResult, TrainingResult
+    from crowdcore.learning import Event, TrainingResult
 
 T = TypeVar("T")
 Row = tuple[str, str, dict[str, Any]]
@@ -262,7 +262,8 @@ def _train_on_ratings(
     result = train_one(learning.train_ratings, ds, method, seeds, device, given, checkpoint)
     if out:
         result.save(out)
-    table = _errors_of(result)
+    epochs: tuple[Literal["selected", "last", "best"], ...] = ("selected", "last", "best")
+    table = pd.DataFrame([{"epoch": at, **{m: result.score(m, at=at) for m in _METRICS}} for at in epochs])
     facts = {"dataset": ds.name, "method": result.title, "seeds": result.seeds, "errors": table, "notes": result.notes}
     if json:
         print_json(facts)
@@ -270,12 +271,6 @@ def _train_on_ratings(
     title = f"{ds.name}: test errors of {result.title}, {over_seeds(len(result.seeds))}"
     shown = table.assign(**{m: [_spread(values, 4) for values in table[m]] for m in _METRICS})
     print_table(shown, title, result.notes)
-
-
-def _errors_of(result: RatingsResult) -> pd.DataFrame:
-    """A row per epoch that counts, with the (S,) errors of the test split."""
-    epochs: tuple[Literal["selected", "last", "best"], ...] = ("selected", "last", "best")
-    return pd.DataFrame([{"epoch": at, **{m: result.score(m, at=at) for m in _METRICS}} for at in epochs])
 
 
 def compare_ratings(
@@ -370,21 +365,19 @@ def _class_topics(ds: CrowdDataset, words: int, device: str, given: dict[str, An
         "training": _accuracy(ds.gold[model.tasks], labels[model.tasks]),
         "test": _accuracy(ds.gold[new], model.predict_proba(_texts(ds, new)).argmax(1)),
     }
-    table = model.words(words)
-    facts = {
-        "dataset": ds.name,
-        "texts": len(model.tasks),
-        "vocabulary": len(model.vocabulary),
-        "accuracy": accuracies["training"],
-        "test_accuracy": accuracies["test"],
-        "iterations": len(model.bound),
-        "bound": model.bound[-1],
-        "settings": model.settings.model_dump(),
-        "topics": table,
-    }
+    judged = {"accuracy": accuracies["training"], "test_accuracy": accuracies["test"]}
+    facts, printed = _about_topics(ds, model, words, judged)
     known = [f"{name} {100 * share:.1f} %" for name, share in accuracies.items() if share == share]
-    printed = Printed(table, f"{ds.name}: topics of {len(model.tasks):,} texts", wrapped=("words",))
     return facts, [printed], [f"Accuracy of the classes: {', '.join(known) or 'unknown without gold'}."]
+
+
+def _about_topics(ds: Labelled, model: Any, words: int, judged: dict[str, Any]) -> tuple[dict[str, Any], Printed]:
+    """Facts and the table of topics; ``judged``: what gold says of them."""
+    facts = {"dataset": ds.name, "texts": len(model.tasks), "vocabulary": len(model.vocabulary), **judged}
+    facts |= {"iterations": len(model.bound), "bound": model.bound[-1], "settings": model.settings.model_dump()}
+    table = model.words(words)
+    title = f"{ds.name}: topics of {len(model.tasks):,} texts"
+    return facts | {"topics": table}, Printed(table, title, wrapped=("words",))
 
 
 def _texts(ds: Labelled, tasks: IntArray) -> pd.Series:
@@ -413,26 +406,12 @@ def _rating_topics(ds: RatingDataset, words: int, device: str, given: dict[str, 
         ratings = {"task": ds.task_ids[np.append(model.tasks, new)], "rating": np.append(model.mean, predicted)}
         save_table(pd.DataFrame(ratings), out)
     workers = pd.DataFrame({"worker": ds.worker_ids, "bias": model.bias, "noise": model.precision**-0.5})
-    table = model.words(words)
-    facts = {
-        "dataset": ds.name,
-        "texts": len(model.tasks),
-        "vocabulary": len(model.vocabulary),
-        "errors": errors,
-        "iterations": len(model.bound),
-        "bound": model.bound[-1],
-        "settings": model.settings.model_dump(),
-        "topics": table,
-        "workers": workers,
-    }
-    printed = [
-        Printed(table, f"{ds.name}: topics of {len(model.tasks):,} texts", wrapped=("words",)),
-        Printed(workers.dropna(), "Workers: bias and noise around the truth", limit=15),
-    ]
+    facts, printed = _about_topics(ds, model, words, {"errors": errors})
+    of_workers = Printed(workers.dropna(), "Workers: bias and noise around the truth", limit=15)
     lines = [
         f"Ratings of the {name} texts against gold: MAE {of['mae']:.4f}, RMSE {of['rmse']:.4f}, "
         f"R² {100 * of['r2']:.1f} %."
         for name, of in errors.items()
         if of
     ]
-    return facts, printed, lines
+    return facts | {"workers": workers}, [printed, of_workers], lines

@@ -33,7 +33,8 @@ def two_rounds(view: View, by: str = HALVES, at: str = "") -> Exhibit:
     """
     found = _found(view, by, at)
     table = _percent(found.measures_frame())
-    rows = [f"{plural(n, 'label')} on {plural(t, 'task')} by {plural(w, 'worker')}" for n, t, w in _sizes(found)]
+    sizes = zip(found.n_annotations.tolist(), found.n_tasks.tolist(), found.n_workers.tolist(), strict=True)
+    rows = [f"{plural(n, 'label')} on {plural(t, 'task')} by {plural(w, 'worker')}" for n, t, w in sizes]
     notes = (
         _in_short(view, found),
         f"First: {found.names[0]}, {rows[0]}. Second: {found.names[1]}, {rows[1]}.",
@@ -102,10 +103,6 @@ def _percent(table: pd.DataFrame) -> pd.DataFrame:
     }
     here = [name for name in names if name in table]
     return table.assign(**{name: 100 * table[name] for name in here}).rename(columns=names)
-
-
-def _sizes(found: Rounds) -> list[tuple[int, int, int]]:
-    return list(zip(found.n_annotations.tolist(), found.n_tasks.tolist(), found.n_workers.tolist(), strict=True))
 
 
 def _in_short(view: View, found: Rounds) -> str:

@@ -198,7 +198,8 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
     )
     n_beyond = int(beyond.sum())
     some = (f"These are {most:,} of {n_beyond:,} mistakes that are shared beyond chance.",) if n_beyond > most else ()
-    notes = (*none, *some, f"A task's true class: {_truth_in_words(view)}.", found.null, *found.notes)
+    truth = view.reference if view.truth.checked else f"the most probable one by {view.reference}"
+    notes = (*none, *some, f"A task's true class: {truth}.", found.null, *found.notes)
     return Exhibit("mistakes-in-words", "Mistakes that workers share", None, table, notes, click=cell_of(table))
 
 
@@ -268,10 +269,6 @@ def shared(view: View) -> SharedMistakes:
 def is_shared(found: SharedMistakes) -> BoolArray:
     """(C, C) cells that more workers share than chance explains; a test over tasks belongs here as well."""
     return np.asarray(np.nan_to_num(found.q_value, nan=1.0) <= LEVEL)
-
-
-def _truth_in_words(view: View) -> str:
-    return view.reference if view.truth.checked else f"the most probable one by {view.reference}"
 
 
 _SINGLE = 0.8  # share of one label from which it is worth saying

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crowdcore.analysis import PairMistakes, WhatIf, WorkerConfusion, WorkerDistance, WorkerOrder
-    from crowdcore.core.types import AnyArray, BoolArray
+    from crowdcore.core.types import BoolArray
     from crowdcore.exhibits.view import View
 
 
@@ -208,7 +208,9 @@ def worker_confusion(view: View, worker: str | None = None) -> Exhibit:
     """What a worker makes of each class; without a worker, what all annotations together do."""
     found = view.of(analysis.worker_confusion)
     title = "All workers together" if worker is None else worker
-    matrix, counts = _matrix(found, None if worker is None else view.worker_number(worker))
+    number = None if worker is None else view.worker_number(worker)
+    matrix = found.crowd if number is None else found.matrices[number]
+    counts = found.crowd_counts if number is None else found.counts[number]
     shown = view.drawable(found)
     figure = figures.confusion(
         matrix,
@@ -222,11 +224,6 @@ def worker_confusion(view: View, worker: str | None = None) -> Exhibit:
 
     alt = f"Confusion of {title}: true classes downwards, given labels to the right"
     return Exhibit(f"confusion-{'crowd' if worker is None else worker}", title, figure, table, (), alt, view.clicked)
-
-
-def _matrix(found: WorkerConfusion, worker: int | None) -> tuple[AnyArray, AnyArray]:
-    """(C, C) shares and counts of one worker, or of all."""
-    return (found.crowd, found.crowd_counts) if worker is None else (found.matrices[worker], found.counts[worker])
 
 
 @cached

@@ -251,7 +251,7 @@ def confusion_grid(
             raise SettingError(key, f"have the shape {(len(names), n, n)}", np.shape(values))
     side, step = _side(n)
     shown = matrices if diagonal else np.where(np.eye(n, dtype=bool), np.nan, matrices)
-    place = _places(len(names), columns)
+    place = [divmod(k, columns) for k in range(len(names))]  # row and column of each matrix
     across, down = _strides(side)
     plane = np.full(((place[-1][0] + 1) * down, min(columns, len(names)) * across), np.nan)
     grey = plane.copy()
@@ -301,11 +301,6 @@ def _pixels(side: int) -> int:
 def _strides(side: int) -> tuple[int, int]:
     """From one matrix to the next, to the right and downwards, in cells."""
     return side + max(1, round(side / 10)), side + -(-(_ABOVE + _BELOW) // _pixels(side))
-
-
-def _places(n: int, columns: int) -> list[tuple[int, int]]:
-    """Row and column of each matrix."""
-    return [divmod(k, columns) for k in range(n)]
 
 
 def _traces(plane: FloatArray, grey: FloatArray, hover: AnyArray | None, scale: Scale, side: int) -> list[go.Heatmap]:

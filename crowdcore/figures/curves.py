@@ -157,12 +157,12 @@ def _scale(places: list[object]) -> tuple[dict[object, float], dict[str, object]
             kind = "log" if wide else "linear"
             return {v: v for v in places}, {**few, "type": kind, "showgrid": False}  # type: ignore[misc]
         places = list(ordered)
-    ticks = {"tickmode": "array", "tickvals": list(range(len(places))), "ticktext": list(map(_worded, places))}
+    ticks = {
+        "tickmode": "array",
+        "tickvals": list(range(len(places))),
+        "ticktext": [f"{v:g}" if isinstance(v, float) else str(v) for v in places],
+    }
     return {v: float(k) for k, v in enumerate(places)}, {**ticks, "showgrid": False}
-
-
-def _worded(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 _ROW = 42  # pixels between two ranks
@@ -190,7 +190,8 @@ def rank_changes(
         subtitle: data, remarks.
     """
     fig = theme.figure(title=title, subtitle=subtitle)
-    height = rank + _STEP * (_order_within(rank) if len(rank) else 0)
+    same = (rank[:, None] == rank[None]).cumsum(0)  # 1, 2, … among the methods that share a rank
+    height = rank + _STEP * (same[range(len(rank)), range(len(rank))] - 1 if len(rank) else 0)
     for k, (name, look) in enumerate(zip(names, theme.looks(methods), strict=True)):
         fig.add_scatter(
             x=[0, 1],
@@ -219,11 +220,6 @@ def rank_changes(
     )
     fig.update_yaxes(range=[len(names) + 0.7, 0.4], visible=False, fixedrange=True)
     return fig.update_layout(height=150 + _ROW * len(names), margin={"t": 92}, showlegend=False)
-
-
-def _order_within(rank: IntArray) -> IntArray:
-    """(G, 2) 0, 1, 2, … among the methods that share a rank."""
-    return np.asarray((rank[:, None] == rank[None]).cumsum(0)[range(len(rank)), range(len(rank))] - 1)
 
 
 _NAME_ROW = 30  # pixels between two names

@@ -87,7 +87,9 @@ def shared_mistakes(
         subtitle=f"{what} · reference: {result.reference}",
     )
     if layer == "q-value":
-        _power_ticks(fig, _top(shown))
+        steps = np.arange(0, int(_top(shown)) + 1, max(1, int(_top(shown)) // 6))  # of -log10 q
+        ticks = [f"1e-{s}" if s else "1" for s in steps]
+        fig.update_layout(coloraxis_colorbar={"tickvals": steps, "ticktext": ticks})
     if hover is not None:
         _underlay(fig, shown, hover)
     if significance and n <= MAX_CELLS:
@@ -163,12 +165,6 @@ def _mark(fig: go.Figure, cells: AnyArray, meaning: str, n_classes: int) -> None
         )
     )
     fig.update_layout(margin_t=94, legend={"x": 0, "itemclick": False, "itemdoubleclick": False})
-
-
-def _power_ticks(fig: go.Figure, top: float) -> None:
-    """Label the colour bar of -log10 q with q."""
-    steps = np.arange(0, int(top) + 1, max(1, int(top) // 6))
-    fig.update_layout(coloraxis_colorbar={"tickvals": steps, "ticktext": [f"1e-{s}" if s else "1" for s in steps]})
 
 
 _KINDS = {

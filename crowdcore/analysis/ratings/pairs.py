@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -317,7 +318,7 @@ def rating_agreement(
     within = (n * s2 - s1**2) / (n - 1)
     linear: FloatArray = np.stack([n, n**2, s1, s2, s1**2 / n, within, ones[:, 0]])
     coefficients = {}
-    for name, of_sums in (("ICC(1)", _icc_one), ("ICC(k)", _icc_mean), ("α interval", _alpha_interval)):
+    for name, of_sums in (("ICC(1)", _icc), ("ICC(k)", partial(_icc, mean=True)), ("α interval", _alpha_interval)):
         value, samples = (of_sums(np.asarray(linear @ v, np.float64)) for v in (ones, w))
         state = "one task only" if len(tasks) == 1 else "the means of all tasks are the same"
         coefficients[name] = _coefficient(name, value, samples, level, resamples, state)
@@ -364,14 +365,9 @@ def _over(above: FloatArray, variance: FloatArray) -> FloatArray:
         return np.where(variance > SMALLEST_VARIANCE, above / variance, np.nan)
 
 
-def _icc_one(sums: FloatArray) -> FloatArray:
+def _icc(sums: FloatArray, mean: bool = False) -> FloatArray:
     msb, msw, k = _mean_squares(sums)
-    return _over(msb - msw, msb + (k - 1) * msw)
-
-
-def _icc_mean(sums: FloatArray) -> FloatArray:
-    msb, msw, _ = _mean_squares(sums)
-    return _over(msb - msw, msb)
+    return _over(msb - msw, msb if mean else msb + (k - 1) * msw)
 
 
 def _alpha_interval(sums: FloatArray) -> FloatArray:
