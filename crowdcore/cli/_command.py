@@ -232,8 +232,8 @@ def open_only(read_it: Callable[[str, list[str] | None, bool], Labelled]) -> Ope
     return opener
 
 
-def open_view(tagged: bool = False) -> Opener:
-    """An opener of a crowd and its reference; ``tagged``: crowds without sentences are refused before all else."""
+def open_view(read_it: Callable[[str, list[str] | None, bool], Labelled], tagged: bool = False) -> Opener:
+    """An opener of a dataset and its reference; ``tagged``: crowds without sentences are refused before all else."""
 
     def opener(
         dataset: DatasetName,
@@ -242,26 +242,13 @@ def open_view(tagged: bool = False) -> Opener:
         read: Read = None,
         accept: Accept = False,
     ) -> tuple[Any, str]:
-        crowd = open_crowd(dataset, read, accept)
+        labels = read_it(dataset, read, accept)
         if tagged:
-            need_tags(crowd)
-        truth, note = choose_reference(reference, crowd)
-        return view(crowd, truth, hidden=hide_names), note
+            need_tags(need_classes(labels))
+        truth, note = (reference, "") if labels.kind.numeric else choose_reference(reference, need_classes(labels))
+        return view(labels, truth, hidden=hide_names), note
 
     return opener
-
-
-def open_rating_view(
-    dataset: DatasetName,
-    reference: ReferenceName = "",
-    hide_names: HideNames = False,
-    read: Read = None,
-    accept: Accept = False,
-) -> tuple[Any, str]:
-    """Ratings and what they are compared with."""
-    from crowdcore.exhibits.ratings import rating_view
-
-    return rating_view(open_ratings(dataset, read, accept), reference, hidden=hide_names), ""
 
 
 def open_results(read_it: Callable[[str, list[str] | None, bool], Labelled], single: bool = False) -> Opener:
@@ -302,7 +289,7 @@ def open_runs(single: bool = False) -> Opener:
     ) -> tuple[Any, str]:
         from crowdcore.exhibits.recovered import of_run
 
-        seen, note = open_view()(dataset, reference, hide_names, read, accept)
+        seen, note = open_view(open_crowd)(dataset, reference, hide_names, read, accept)
         results = results_of(run).items()
         views = [of_run(seen, one, name, seed=seed, at=at, part=part) for name, one in results]
         return views[0] if single else views, note
@@ -314,9 +301,9 @@ OPENERS: dict[Any, Opener] = {
     "Labelled": open_only(open_labels),
     "CrowdDataset": open_only(open_crowd),
     "RatingDataset": open_only(open_ratings),
-    "View": open_view(),
-    "TaggedView": open_view(tagged=True),
-    "RatingView": open_rating_view,
+    "View": open_view(open_crowd),
+    "TaggedView": open_view(open_crowd, tagged=True),
+    "RatingView": open_view(open_ratings),
     "RunView": open_runs(single=True),
     "Sequence[RunView]": open_runs(),
     "Results": open_results(open_crowd),
