@@ -85,7 +85,7 @@ def in_words(view: View, together: int) -> str:
     """One group: who, by which evidence, what they push and what changes without them."""
     group = _group(view, together)
     of, names = group.influence, listed(list(members(view, together)))
-    sentences = [
+    said = [
         f"Group {together}: {names} {' and '.join(group.found_by)} (adjusted p = {group.adjusted:.2g}); two or more of "
         f"them labelled {plural(group.shared_tasks, 'task')}."
     ]
@@ -93,22 +93,22 @@ def in_words(view: View, together: int) -> str:
         f"“{view.classes[a]}” called “{view.classes[b]}” ({tasks:,}, {alike:,} by two or more)"
         for a, b, tasks, alike in group.pushed[:3].tolist()
     ]
-    sentences += [f"Tasks: {', '.join(pushed)}."] if pushed else []
+    said += [f"Tasks: {', '.join(pushed)}."] if pushed else []
     changed = plural(len(of.changed), "label")
     change = f"Without them {changed} of the majority vote {'changes' if len(of.changed) == 1 else 'change'}"
     if of.become_right >= 0:
         change += f": {of.become_right:,} become right, {of.become_wrong:,} become wrong"
-    sentences.append(f"{change}.")
+    said.append(f"{change}.")
     known = ~np.isnan(of.row_difference)
     if known.any():
         a, b = of.largest_cell
-        sentences.append(
+        said.append(
             f"A row of the common confusion changes by {100 * of.row_difference[known].mean():.1f} % on average and "
             f"{100 * of.row_difference[known].max():.1f} % at most. “{view.classes[a]}” called “{view.classes[b]}” "
             f"changes most: {100 * of.common_without[a, b]:.1f} % without them, {100 * of.common[a, b]:.1f} % with "
             "them."
         )
-    return " ".join(sentences)
+    return " ".join(said)
 
 
 def _group(view: View, together: int) -> CoordinatedGroup:

@@ -15,7 +15,7 @@ from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
 from crowdcore.analysis.verdicts.workers import WORKER_VERDICTS
 from crowdcore.data.report import plural
-from crowdcore.exhibits.exhibit import Exhibit, cell_of
+from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.tasks import with_context, with_words
 from crowdcore.exhibits.view import View, cached, copy_evidence
 
@@ -35,7 +35,7 @@ def workers_judged(
     view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED
 ) -> WorkerVerdicts:
     """Verdicts at these thresholds, of evidence and pairs that are computed once."""
-    pairs = None if view.dataset.kind.sequential else copy_evidence(view)
+    pairs = copy_evidence(view) if view.dataset.sentences is None else None
     evidence = view.of(analysis.worker_evidence, pairs, view.of(peer_beliefs), level=LEVEL)
     return evidence.verdicts(remove=remove, trust=trust, confused=confused)
 
@@ -127,8 +127,12 @@ def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, co
     cells = found.confused
     extra = np.where(found.verdict == "train", cells.times - cells.others * cells.of, found.n_annotations)
     order = np.lexsort((table["worker"].to_numpy(str), -extra, urgency))
+
+    def click(number: int) -> dict[str, str]:
+        return {"worker": view.workers[number]}
+
     notes = (found.truth, found.control)
-    return Exhibit("worker-verdicts", "Verdicts on workers", None, table.iloc[order], notes, click=view.to_worker)
+    return Exhibit("worker-verdicts", "Verdicts on workers", None, table.iloc[order], notes, click=click)
 
 
 @cached
@@ -157,8 +161,12 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
     urgency = np.select([found.verdict == name for name in TASK_VERDICTS], range(len(TASK_VERDICTS)))
     order = np.lexsort((-np.nan_to_num(found.sure), -found.gain, urgency))  # the surest contradiction of gold first
     keep = (found.verdict == verdict) if verdict else (found.n_annotations > 0)
+
+    def click(number: int) -> dict[str, str]:
+        return {"task": str(found.task_ids[number])}
+
     return Exhibit(
-        "task-verdicts", "Verdicts on tasks", None, table.iloc[order[keep[order]]], (found.truth,), click=view.to_task
+        "task-verdicts", "Verdicts on tasks", None, table.iloc[order[keep[order]]], (found.truth,), click=click
     )
 
 
@@ -198,9 +206,12 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
     )
     n_beyond = int(beyond.sum())
     some = (f"These are {most:,} of {n_beyond:,} mistakes that are shared beyond chance.",) if n_beyond > most else ()
-    truth = view.reference if view.truth.checked else f"the most probable one by {view.reference}"
-    notes = (*none, *some, f"A task's true class: {truth}.", found.null, *found.notes)
-    return Exhibit("mistakes-in-words", "Mistakes that workers share", None, table, notes, click=cell_of(table))
+    notes = (*none, *some, f"A task's true class: {_truth_in_words(view)}.", found.null, *found.notes)
+
+    def click(row: int) -> dict[str, str]:
+        return {"true": str(table["true"][row]), "given": str(table["given"][row])}
+
+    return Exhibit("mistakes-in-words", "Mistakes that workers share", None, table, notes, click=click)
 
 
 def actions(
@@ -271,6 +282,10 @@ def is_shared(found: SharedMistakes) -> BoolArray:
     return np.asarray(np.nan_to_num(found.q_value, nan=1.0) <= LEVEL)
 
 
+def _truth_in_words(view: View) -> str:
+    return view.reference if view.truth.checked else f"the most probable one by {view.reference}"
+
+
 _SINGLE = 0.8  # share of one label from which it is worth saying
 
 
@@ -337,17 +352,17 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
     if verdict == "underpowered":
         more = found.needed[r] - found.judged[r]
         enough = f" About {plural(max(round(more), 1), 'more label')} would decide." if np.isfinite(more) else ""
-        why = "Too few labels to estimate a skill."
+        told = "Too few labels to estimate a skill."
         if found.only_peer[r] >= 0 and len(found.classes) > 1:
-            why = (
+            told = (
                 f"Only {found.worker_ids[found.only_peer[r]]} labelled the same tasks. Where the two differ, labels do "
                 "not tell who is wrong: gold would, or a third worker."
             )
         elif np.isfinite(found.low[r]):
-            why = f"Too few labels to decide: {between}."
+            told = f"Too few labels to decide: {between}."
         elif len(found.classes) == 1:
-            why = "With only one class, no label can be wrong."
-        return [f"{why}{enough}", *_speed(found, r)]
+            told = "With only one class, no label can be wrong."
+        return [f"{told}{enough}", *_speed(found, r)]
     if verdict == "trust":
         return [f"Good enough with certainty, above {found.trust_above:z.2f}: {between}.", *_speed(found, r)]
     weak = "Weak, and perhaps guessing" if found.low[r] <= 0 else "Weak"

@@ -11,7 +11,7 @@ import pandas as pd
 from crowdcore import analysis, figures
 from crowdcore.analysis.statistics import row_shares
 from crowdcore.analysis.workers.speed import BY_GAPS, CHANGED, RULE
-from crowdcore.exhibits.exhibit import Exhibit, cell_of
+from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.fits import describe_intervals, sampled
 from crowdcore.exhibits.verdicts import (
     CONFUSED,
@@ -27,7 +27,7 @@ from crowdcore.exhibits.view import View, cached
 from crowdcore.exhibits.workers import describe_pairs, worker_pairs
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import WorkerVerdicts
+    from crowdcore.analysis import WorkerOverTime, WorkerVerdicts
 
 _AGAIN = 3  # labels from which a confusion is worth naming
 
@@ -99,8 +99,12 @@ def worker_mistakes(view: View, worker: str) -> Exhibit:
             "share of others": rest[at],
         }
     )
+
+    def click(row: int) -> dict[str, str]:
+        return {"true": str(table["true"][row]), "given": str(table["given"][row])}
+
     notes = (describe_intervals(ends, uncertain=not view.truth.checked),)
-    return Exhibit("worker-mistakes", f"What {worker} confuses", None, table, notes, click=cell_of(table))
+    return Exhibit("worker-mistakes", f"What {worker} confuses", None, table, notes, click=click)
 
 
 @cached
@@ -124,12 +128,11 @@ def worker_partners(view: View, worker: str) -> Exhibit:
 @cached
 def worker_over_time(view: View, worker: str) -> Exhibit:
     """Accuracy of one worker over time, with intervals; an empty table where labels have no times."""
-    found = view.of(analysis.worker_over_time, worker=view.worker_number(worker))
+    found = _over_time(view, worker)
     title = f"{worker} over time"
     if found is None:
         none = pd.DataFrame({"times": ["none: the data have no column “timestamp”"]})
         return Exhibit("worker-over-time", title, None, none)
-    found = replace(found, name=worker)
     figure = figures.worker_over_time(view.drawable(found))
     how = "Share of right labels" if view.truth.checked else "Mean probability of the labels given the others' labels"
     notes = (f"{how}, in blocks by time, with 95 % intervals.",)
@@ -148,7 +151,7 @@ def worker_speed(view: View) -> Exhibit:
     table = view.in_order(view.renamed(found).frame().sort_values("fast", ascending=False, kind="stable"))
     gaps = view.dataset.extra is not None and "seconds" not in view.dataset.extra
     notes = (RULE, *([BY_GAPS] if gaps else []))
-    return Exhibit("worker-speed", title, None, table, notes, click=view.to_worker)
+    return Exhibit("worker-speed", title, None, table, notes, click=lambda r: {"worker": view.workers[r]})
 
 
 @cached
@@ -160,13 +163,18 @@ def worker_speed_over_time(view: View, worker: str) -> Exhibit:
         none = pd.DataFrame({"seconds": ["none: it needs the column “timestamp”"]})
         return Exhibit("worker-speed-over-time", title, None, none)
     found = replace(found, name=worker)
-    sentence = "No change of speed is significant."
+    said = "No change of speed is significant."
     if found.change >= 0:
-        sentence = (
+        said = (
             f"After {found.change:,} answers the speed changes from {found.before:.2f} to {found.after:.2f} times the "
             "others' on the same tasks."
         )
     figure = figures.worker_speed_over_time(view.drawable(found))
     level = f"Tested at {CHANGED:g} over all workers (Holm), a level of its own, beside that of the verdicts."
-    notes = (f"{sentence} {level}",)
+    notes = (f"{said} {level}",)
     return Exhibit("worker-speed-over-time", title, figure, found.frame(), notes, f"Speed of {worker} over time")
+
+
+def _over_time(view: View, worker: str) -> WorkerOverTime | None:
+    found = view.of(analysis.worker_over_time, worker=view.worker_number(worker))
+    return None if found is None else replace(found, name=worker)

@@ -244,8 +244,8 @@ def worker_pairs(view: View) -> Exhibit:
     def click(row: int) -> dict[str, str]:
         return {"worker": str(table["worker_a"][row]), "other": str(table["worker_b"][row]), "view": "Distances"}
 
-    sentence = () if view.dataset.kind.sequential else (NAMED,) if view.truth.checked else (NAMED, VOTED)
-    notes = (describe_pairs(view, table), found.null_beyond, found.null, *found.notes, *sentence)
+    said = () if view.dataset.sentences is not None else (NAMED,) if view.truth.checked else (NAMED, VOTED)
+    notes = (describe_pairs(view, table), found.null_beyond, found.null, *found.notes, *said)
     return Exhibit("pairs", "Pairs of workers who agree", None, table, notes, click=click)
 
 

@@ -12,7 +12,7 @@ import crowdcore as cc
 from crowdcore import analysis
 from crowdcore.analysis.verdicts.drift import change_points
 from crowdcore.analysis.verdicts.peers import peer_beliefs
-from crowdcore.analysis.verdicts.workers import skill_evidence
+from crowdcore.analysis.verdicts.skill import skill_evidence
 from crowdcore.core.errors import SettingError
 from crowdcore.exhibits.verdicts import reasons
 from testkit.planted import (

@@ -1,0 +1,198 @@
+"""Skill of each worker with its tests, and the confusion that each worker should be trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betainc, betaincinv, ndtr, ndtri
+
+from crowdcore.analysis.statistics import benjamini_hochberg, divide
+from crowdcore.analysis.verdicts.peers import Peers
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
+
+_LEAST = 1e-9  # evidence below which skill is unknown
+
+
+@dataclass(frozen=True, eq=False)
+class SkillEvidence:
+    """Sufficient statistics of each worker's skill κ; arrays (n_workers,).
+
+    Attributes:
+        n: labels that could be judged.
+        hits: X = Σ_i x_i, belief in the worker's labels less what chance would give.
+        room: G = Σ_i g_i, what X would be for a perfect worker.
+        variance: (3, n_workers) a_0, a_1, a_2 of the variance ``a_0 + a_1 κ + a_2 κ²`` of X.
+    """
+
+    n: FloatArray
+    hits: FloatArray
+    room: FloatArray
+    variance: FloatArray
+
+    @property
+    def skill(self) -> FloatArray:
+        """κ = X / G, 0 for guessing and 1 for a perfect worker; NaN without evidence."""
+        return np.clip(divide(self.hits, np.where(self.room > _LEAST, self.room, 0)), -1, 1)
+
+    def z(self, skill: float) -> FloatArray:
+        """Standardised X under this skill; 0 where X cannot vary."""
+        spread = np.sqrt(np.maximum(self.variance[0] + self.variance[1] * skill + self.variance[2] * skill**2, 0))
+        gap = self.hits - skill * self.room
+        return np.asarray(np.divide(gap, spread, out=np.zeros(len(self.n)), where=spread > _LEAST))
+
+    def below(self, skill: float) -> FloatArray:
+        """p-value of so little agreement if the skill were at least this; NaN without evidence."""
+        return np.where(self.room > _LEAST, ndtr(self.z(skill)), np.nan)
+
+    def above_chance(self) -> FloatArray:
+        """p-value of so much agreement for a worker who guesses."""
+        return np.where(self.room > _LEAST, ndtr(-self.z(0.0)), np.nan)
+
+    def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Score interval: all κ with ``(X - κ G)² <= z² (a_0 + a_1 κ + a_2 κ²)``, as Wilson's of a share."""
+        z2 = float(ndtri((1 + level) / 2)) ** 2
+        a, b, c = (
+            self.room**2 - z2 * self.variance[2],
+            -2 * self.hits * self.room - z2 * self.variance[1],
+            self.hits**2 - z2 * self.variance[0],
+        )
+        known = self.room > _LEAST
+        a = np.where(known, a, np.nan)
+        root = np.sqrt(np.maximum(b**2 - 4 * a * c, 0))
+        return np.clip((-b - root) / (2 * a), -1, 1), np.clip((-b + root) / (2 * a), -1, 1)
+
+    def typical(self) -> float:
+        """Median skill, workers weighted by their judged labels; NaN without any."""
+        known = np.flatnonzero(~np.isnan(self.skill))
+        if not len(known):
+            return float("nan")
+        order = known[np.argsort(self.skill[known], kind="stable")]
+        so_far = np.cumsum(self.n[order])
+        return float(self.skill[order[np.searchsorted(so_far, so_far[-1] / 2)]])
+
+
+def skill_evidence(peers: Peers, n_workers: int) -> SkillEvidence:
+    """Sum the evidence of each label on its worker's skill.
+
+    A worker who knows the truth with probability κ and else draws a label from the own label shares f gives label y
+    to a task with belief q with probability ``κ q(y) + (1 - κ) f(y)``. Then ``x = q(y) - Σ_c f(c) q(c)`` has mean
+    ``κ g`` with ``g = Σ_c q(c)² - Σ_c f(c) q(c)``, and variance
+    ``Σ_c P(c) q(c)² - (Σ_c P(c) q(c))²``, quadratic in κ. With gold, κ is Cohen's kappa against gold. With the other
+    workers' beliefs it is right as far as these are calibrated; where they are too sure, all workers' skills shrink
+    by about the same factor, so verdicts compare with the typical worker.
+    """
+    known = ~np.isnan(peers.judge[:, 0])
+    worker, label, q = peers.worker[known], peers.label[known], peers.judge[known]
+    n_classes = q.shape[1]
+    cell = worker.astype(np.int64) * n_classes + label
+    given = np.bincount(cell, minlength=n_workers * n_classes).reshape(n_workers, n_classes)
+    crowd = given.sum(0) / max(given.sum(), 1)
+    shares = ((given + crowd) / (given.sum(1, keepdims=True) + 1))[worker]
+    squares = q * q
+    by_chance, by_chance2 = np.einsum("pc,pc->p", shares, q), np.einsum("pc,pc->p", shares, squares)
+    second, third = squares.sum(1), np.einsum("pc,pc->p", squares, q)
+    x, g = q[np.arange(len(q)), label] - by_chance, second - by_chance
+
+    def per_worker(values: AnyArray) -> FloatArray:
+        return np.bincount(worker, values, n_workers).astype(np.float64)
+
+    terms = by_chance2 - by_chance**2, third - by_chance2 - 2 * by_chance * g, -(g**2)
+    variance = np.stack([per_worker(term) for term in terms])
+    return SkillEvidence(given.sum(1).astype(np.float64), per_worker(x), per_worker(g), variance)
+
+
+def labels_needed(evidence: SkillEvidence, low: FloatArray, high: FloatArray, below: float, above: float) -> FloatArray:
+    """(n_workers,) labels whose interval ends at ``above``, with a third to spare; its width falls as 1 / √n."""
+    gap = np.maximum(np.abs(evidence.skill - above), max((above - below) / 2, 1e-3))
+    reach = np.where(evidence.skill > above, evidence.skill - low, high - evidence.skill)
+    return np.asarray(evidence.n * (4 / 3 * reach / gap) ** 2)
+
+
+_FLOOR_RATE = 0.02  # rate that is never worth training
+_TIMES = 2.5  # labels below which a confusion is not repeated
+_TAIL = 0.05  # of the lower limit, one-sided
+
+
+@dataclass(frozen=True, eq=False)
+class Confused:
+    """The surest confusion of each worker; arrays (n_workers,), -1 and NaN where there is none to test.
+
+    Attributes:
+        true, given: classes a and b.
+        times, of: (expected) labels b on tasks of class a, and all labels on these tasks.
+        low: one-sided 95 % Clopper–Pearson limit of the worker's rate.
+        others: the rate of all other workers.
+        q_value: after Benjamini–Hochberg over all workers' cells.
+        back, back_of: the same of labels a on tasks of class b, where that is as large and sure, else NaN.
+    """
+
+    true: IntArray
+    given: IntArray
+    times: FloatArray
+    of: FloatArray
+    low: FloatArray
+    others: FloatArray
+    q_value: FloatArray
+    back: FloatArray
+    back_of: FloatArray
+
+
+def confused_cells(peers: Peers, n_workers: int, least: float, level: float) -> Confused:
+    """Test every cell (a, b) of every worker: is it one mistake, made again and again, and not everyone's?
+
+    Of n_a labels n_ab are b. The p-value is the larger one of two: ``P(Bin(n_a, p_0) >= n_ab)``, where p_0 is the
+    others' rate in the same cell, or 0.02 if that is larger; and ``P(Bin((n_ab + m) / v, s) >= n_ab / v)``, where m are
+    the worker's other mistakes (with three classes or more without those that mix up the same pair), and s is the
+    share of n_ab + m that would fall into the cell if the worker made all these mistakes equally often. That
+    compares two rates given their sum, so that m is not taken for more than was seen; v is 1 less their common rate, as
+    mistakes vary less the more frequent they are. Counts are expected ones where the truth is a belief. Cells that
+    could not reach p <= 0.05 are not tested. A worker's cell is the least probable of those with ``n_ab >= least ·
+    n_a``; ``level`` says which q-value makes the same the other way round sure.
+    """
+    known = ~np.isnan(peers.judge[:, 0])
+    judge, n_classes = peers.judge[known], peers.judge.shape[1]
+    cell = peers.worker[known].astype(np.int64) * n_classes + peers.label[known]
+    counts = np.stack([np.bincount(cell, judge[:, a], n_workers * n_classes) for a in range(n_classes)])
+    counts = counts.reshape(n_classes, n_workers, n_classes).transpose(1, 0, 2).astype(np.float64)
+    rows = counts.sum(2, keepdims=True)
+    rest, rest_rows = counts.sum(0) - counts, rows.sum(0) - rows
+    others = np.divide(rest, rest_rows, out=np.zeros_like(rest), where=rest_rows > 1e-9)
+    wrong = ~np.eye(n_classes, dtype=bool)
+
+    def elsewhere(of: AnyArray) -> FloatArray:
+        """(R, C, C) the sum over a worker's mistakes but for a cell and, with three classes or more, its reverse."""
+        of = of * wrong
+        back = of.transpose(0, 2, 1) * (n_classes > 2)
+        return np.asarray(of.sum((1, 2), keepdims=True) - of - back)
+
+    rate, n = np.clip(np.maximum(others, _FLOOR_RATE), 0, 1 - 1e-9), np.broadcast_to(rows, counts.shape)
+    m, of_m = elsewhere(counts), elsewhere(n)
+    share = n / np.maximum(n + of_m, 1e-9)
+    tested = wrong & (n > 0) & (rate**n <= 0.05) & (betainc(np.maximum(n, 1e-9), m + 1, share) <= 0.05)
+    some = np.nonzero(tested & (counts > rate * n))
+    p_value = np.where(tested, 1.0, np.nan)
+    k, n, m, of_m = counts[some], n[some], m[some], of_m[some]
+    v = 1 - np.minimum((k + m) / (n + of_m), 0.95)
+    p_value[some] = np.maximum(betainc(k, np.maximum(n - k, 0) + 1, rate[some]), betainc(k / v, m / v + 1, share[some]))
+    q_value = benjamini_hochberg(p_value)
+    large = tested & (counts >= least * rows) & (counts >= _TIMES)
+    flat = np.where(large, p_value, np.inf).reshape(n_workers, -1).argmin(1)
+    true, given = np.divmod(flat, n_classes)
+    at = np.arange(n_workers), true, given
+    there, turned = large[at], (np.arange(n_workers), given, true)
+    mutual = there & large[turned] & (q_value[turned] <= level)
+    times = np.asarray(counts[at], np.float64)
+    of = np.asarray(rows[np.arange(n_workers), true, 0], np.float64)
+    low = np.where(times > 0, betaincinv(np.maximum(times, 1e-9), np.maximum(of - times, 0) + 1, _TAIL), 0.0)
+    return Confused(
+        np.where(there, true, -1),
+        np.where(there, given, -1),
+        times,
+        of,
+        np.where(there, low, np.nan),
+        others[at],
+        np.where(there, q_value[at], np.nan),
+        np.where(mutual, counts[turned], np.nan),
+        np.where(mutual, rows[np.arange(n_workers), given, 0], np.nan),
+    )
