@@ -24,6 +24,7 @@ import crowdcore as cc
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = tuple(f"{ROOT / name}{os.sep}" for name in ("crowdcore", "dashboard"))
+NAMES = "--names" in sys.argv  # before commands have arguments of their own
 TARGETS = {"CSV to dataset": 25, "to figure, in all": 40, "aggregate": 45, "click": 30}  # files
 
 Walk = dict[str, set[str]]
@@ -98,7 +99,7 @@ def click() -> Walk:
 def show(name: str, found: Walk, target: int | None = None) -> None:
     files, functions = len(found), sum(map(len, found.values()))
     print(f"| {name} | {files} | {functions} | {'' if target is None else target} |", flush=True)
-    if "--names" in sys.argv:
+    if NAMES:
         for file, names in sorted(found.items()):
             print(f"    {file}: {', '.join(sorted(names))}")
 
