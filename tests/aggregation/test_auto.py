@@ -47,7 +47,7 @@ def test_it_says_why():
     assert result.notes[0].startswith("Weights: ")
     assert "held-out annotations" in result.notes[0]
     few = cc.aggregation.get("auto").fit(simulate_crowd(10, 3, 2, per_task=3))
-    assert few.notes[0] == "Too few annotations to hold any out: majority vote is used."
+    assert "majority vote is used" in few.notes[0]
 
 
 def test_tags_are_hidden_by_a_workers_whole_sentences():

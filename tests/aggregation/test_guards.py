@@ -32,7 +32,7 @@ def test_a_lost_and_an_inflated_class_are_named():
     assert collapse(votes, answer) == ()
     answer[votes.gold == 2] = [1, 0, 0]
     (lost,) = collapse(votes, answer)
-    assert lost.startswith("Class class 2 is all but lost: 0 of 200 tasks have it, against ")
+    assert "class 2" in lost and "0 of 200 tasks" in lost
     inflated = collapse(votes, np.tile([1.0, 0, 0], (200, 1)))
     assert [sentence.split(":")[0] for sentence in inflated] == [
         "Class class 0 is inflated",
@@ -84,5 +84,5 @@ def test_calibration_refuses_too_little_gold():
 def test_restarts_that_disagree_are_named():
     one, other = np.zeros(100, np.int32), np.ones(100, np.int32)
     assert disagreement([(-1.0, one), (-1.2, other)]) == ()
-    assert disagreement([(-1.0, one), (-1.0005, other)])[0].startswith("Restarts disagree: a run with as good")
+    assert disagreement([(-1.0, one), (-1.0005, other)])[0].startswith("Restarts disagree")
     assert cc.aggregation.get("dawid-skene", restarts=2).fit(simulate_crowd(100, 8, 3, per_task=5)).converged

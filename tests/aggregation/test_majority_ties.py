@@ -18,9 +18,9 @@ def test_soft_votes_draw_ties_too_and_say_how_many_there_are():
     np.testing.assert_array_equal(drawn.labels[~tied], lowest.labels[~tied])
     assert 0.3 < (drawn.labels == lowest.labels)[tied].mean() < 0.7
     assert (drawn.labels != other.labels).any()
-    assert f"{tied.sum()} of 200 tasks are tied and go to the lowest class" in lowest.notes[0]
+    assert f"{tied.sum()} of 200 tasks are tied" in lowest.notes[0]
     assert "with seed 1" in other.notes[0]
-    assert lowest.notes[0].endswith("the order of the classes decides. The setting “ties” can draw them instead.")
+    assert "“ties”" in lowest.notes[0]
     assert "`" not in lowest.notes[0]
 
 

@@ -105,7 +105,7 @@ def test_repair_makes_begins_and_keeps_spans():
     crowd = tagged(["B-LOC I-LOC O"], ann=["I-LOC I-LOC O"])
     result = aggregation.get("majority-vote").fit(crowd)
     assert [CLASSES[c] for c in result.labels] == ["B-LOC", "I-LOC", "O"]
-    assert "1 invalid tags I- became B- in the labels." in result.notes
+    assert any("1 invalid tags" in note for note in result.notes)
 
 
 def test_without_sentences_hmm_crowd_is_a_model_of_single_tasks(crowd):

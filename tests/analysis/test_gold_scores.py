@@ -81,7 +81,7 @@ def test_notes_of_the_method_and_a_cap_that_was_hit(crowd):
     result = cc.aggregation.get("dawid-skene", max_iterations=2).fit(crowd)
     found = judge(crowd, replace(result, notes=("Beware.",)))
     assert found.warnings[0] == "Beware."
-    assert found.warnings[1].startswith("It has not converged: cap of 2 iterations reached")
+    assert found.warnings[1].startswith("It has not converged: cap of 2")
 
 
 def test_without_gold_there_is_no_accuracy(crowd):

@@ -135,5 +135,5 @@ def test_without_gold_commands_take_the_reference_of_the_pages_and_say_so(run, t
     done = run("mistakes", tmp_path / "votes.csv", "--json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["mistakes"]["reference"] == "auto"
-    assert done.err == "votes has no gold: the truth is what the aggregator 'auto' says; --reference takes another.\n"
+    assert "'auto'" in done.err and "--reference" in done.err
     assert run("mistakes", tmp_path / "votes.csv", "--json", "--reference", "majority-vote").err == ""

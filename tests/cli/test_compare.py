@@ -73,11 +73,11 @@ def test_one_seed_of_one_method_without_a_test_split_says_what_it_cannot_say(cro
     alone = " ".join(run("compare", folder, "-m", "dl-mv", *quick).out.split())
     assert "one seed" in alone
     assert "±" not in alone and "standard deviation" not in alone and "nan" not in alone.lower()
-    assert alone.count("Choose at least two runs to test whether they differ.") == 1
+    assert alone.count("at least two runs") == 1
     crowd = featured_crowd(120)
     without = write_folder(replace(crowd, split=np.where(crowd.split == 2, 0, crowd.split)), tmp_path / "without")
     said = " ".join(run("compare", without, *METHODS, *QUICK).out.split())
-    assert said.count("has no test split, so accuracy cannot be measured") == 1
+    assert said.count("has no test split") == 1
     assert "nan" not in said.lower()
 
 
@@ -92,9 +92,9 @@ def test_tables_fit_a_terminal_notes_come_once_and_all_goes_to_files(run, monkey
         assert f"{values.mean():.2f} ± {values.std(ddof=1):.2f}" in done.out
         assert method in done.out
     said = " ".join((done.out + done.err).split())
-    assert said.count("With 3 seeds this test cannot reach significance") == 1
-    assert said.count("seeds vary only the training on the same data") == 1
-    assert "Epochs selected by: gold of validation. Class names: as trained." in said
+    assert said.count("With 3 seeds") == 1
+    assert said.count("seeds vary only") == 1
+    assert "gold of validation" in said and "as trained" in said
     assert said.count("+ ensemble") == 2
     assert said.count("Epochs are selected on") == 1
     assert "caveat" not in said

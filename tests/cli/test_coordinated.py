@@ -9,7 +9,7 @@ def test_the_copier_of_the_demo_is_named_with_the_labels_that_change(crowdcore, 
     found = crowdcore("coordinated", "demo", "--out", tmp_path / "groups.csv", "--figure", tmp_path / "groups.html")
     assert [group["workers"] for group in found["groups"]] == ["w04, w05"]
     assert len(found["changed labels"]) == found["groups"][0]["labels changed"]
-    assert found["notes"][0].startswith("Group 1: w04 and w05 agree")
+    assert found["notes"][0].startswith("Group 1: w04 and w05")
     assert pd.read_csv(tmp_path / "groups.csv")["workers"].tolist() == ["w04, w05"]
     assert "become right" in (tmp_path / "groups.html").read_text()
     printed = run("coordinated", "demo").out

@@ -48,7 +48,7 @@ def test_the_module_runs_as_a_program() -> None:
         [sys.executable, "-m", "crowdcore", "info", "nope"], check=False, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("crowdcore: `name` must be an available dataset")
+    assert done.stderr.startswith("crowdcore: `name`")
 
 
 def test_no_arguments_show_help(run) -> None:

@@ -61,4 +61,4 @@ def test_where_nobody_can_be_judged_there_is_no_praise(tmp_path: Path, monkeypat
     monkeypatch.setenv("CROWDCORE_DATA", str(tmp_path))
     test = open_page("overview", dataset="alone")
     assert not test.success
-    assert "These labels do not tell how good any worker is." in [message.value for message in test.info]
+    assert any("how good any worker" in message.value for message in test.info)

@@ -111,7 +111,7 @@ def test_pages_about_classes_say_what_applies_instead(page: str, what: str) -> N
     test = open_page(page, dataset="rated")
     assert not test.exception and not test.error
     assert test.title[0].value == TITLES[page]
-    assert f"this page is about classes. {what}" in words(test)
+    assert f"about classes. {what}" in words(test)
 
 
 @pytest.mark.usefixtures("rated")

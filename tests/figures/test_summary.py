@@ -64,7 +64,7 @@ def test_of_many_classes_each_bar_still_has_its_name():
     crowd = make_crowd(np.arange(n), np.zeros(n, int), np.arange(n), n, 1, n, np.arange(n))
     found = summary(crowd)
     assert figures.annotation_entropy(found.entropy).layout.yaxis.showticklabels
-    assert figures.class_balance(found.balance).layout.xaxis.title.text == "60 classes, in the order of the table"
+    assert figures.class_balance(found.balance).layout.xaxis.title.text.startswith("60 classes")
 
 
 def test_agreement_shows_intervals_or_says_why_not(crowd):

@@ -102,7 +102,7 @@ def test_a_candidate_that_fails_is_left_out_and_said(simple, monkeypatch):
     monkeypatch.setattr(DlEm, "__init__", fail)
     result = train(featured_crowd(), "auto", **RUN)
     assert result.candidates["candidate"].tolist() == ["dl-mv"]
-    assert any(note.startswith("dl-em is no candidate here: It cannot be") for note in result.notes)
+    assert any(note.startswith("dl-em is no candidate") for note in result.notes)
 
 
 def test_trials_end_where_one_candidate_is_left(simple, monkeypatch):
@@ -111,7 +111,7 @@ def test_trials_end_where_one_candidate_is_left(simple, monkeypatch):
     result = train(featured_crowd(), "auto", **RUN, select_on="gold", on_event=events.append)
     assert sum(isinstance(event, EpochEvent) for event in events) == 2 * (2 * 2 + 1), "two folds, and the chosen one"
     assert result.candidates[["candidate", "weight"]].to_numpy().tolist() == [["dl-em", 1], ["dl-mv", 0]]
-    assert any(note.startswith("dl-mv was left out after 2 of 4 folds: it is right for ") for note in result.notes)
+    assert any(note.startswith("dl-mv was left out after 2 of 4 folds") for note in result.notes)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_stopped_run_goes_on_behind_its_finished_trials(simple, tmp_path):
     run = {**RUN, "checkpoint": tmp_path, "checkpoint_every": 1}
     seen: list = []
     stopped = train(crowd, "auto", **run, on_event=seen.append, should_stop=lambda: len(seen) >= 11)
-    assert stopped.notes[0].startswith("Stopped before all trials were done")
+    assert stopped.notes[0].startswith("Stopped before all")
     assert stopped.last_epoch.tolist() == [1, 1]
     resumed = train(crowd, "auto", **run, on_event=again.append)
     trained = [sum(isinstance(event, EpochEvent) for event in told) for told in (events, seen, again)]
@@ -153,7 +153,7 @@ def test_a_stopped_run_goes_on_behind_its_finished_trials(simple, tmp_path):
 
 def test_too_few_tasks_for_trials():
     result = train(featured_crowd(n_tasks=8), "auto", **RUN, select_on="none")
-    assert result.notes[0].startswith("There are too few training tasks for trials")
+    assert result.notes[0].startswith("There are too few")
 
 
 def test_unlabelled_features_are_for_the_candidates_that_use_them(simple):

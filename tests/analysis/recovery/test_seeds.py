@@ -62,7 +62,7 @@ def test_classes_in_another_order_are_not():
     confusion[2] = confusion[2][:, [0, 2, 1, 3]]
     found = judge(confusion)
     assert not found
-    assert found.reason == "seed 9 has its classes in another order (what seed 4 calls dog, it calls fox)"
+    assert all(word in found.reason for word in ("seed 9", "seed 4", "dog", "fox"))
 
 
 def test_a_cycle_of_classes_among_strong_noise_is_found():
@@ -88,7 +88,7 @@ def test_epochs_differ_by_a_factor_of_three_at_most(epochs, fine):
     assert bool(judge(confusion, epochs)) == fine
     assert judge(confusion, epochs, at_last=True)
     if not fine:
-        assert judge(confusion, epochs).reason == "their epochs lie far apart (3, 16 and 21)"
+        assert "(3, 16 and 21)" in judge(confusion, epochs).reason
 
 
 def test_mean_and_sample_deviation_of_what_there_is():

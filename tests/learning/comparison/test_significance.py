@@ -64,7 +64,7 @@ def test_gold_against_crowd_over_the_seeds_and_methods_that_both_have(results):
     assert found.accuracy == pytest.approx(np.stack([gold, crowd], 1))
     assert found.rank.tolist() == np.stack([ranked(gold), ranked(crowd)], 1).tolist()
     moved = sum(a != b for a, b in found.rank.tolist())
-    assert found.sentence == f"From “gold of validation” to “crowd labels held out”: {moved} of 2 ranks change."
+    assert f"{moved} of 2 ranks" in found.sentence
 
 
 def test_every_two_ways_are_an_exhibit_and_crossing_ranks_cross(results):

@@ -96,19 +96,19 @@ def test_names_ways_and_tasks_of_validation_that_differ_are_said(crowd, results)
     trace = results["trace"]
     matched = replace(trace, training={**trace.training, "names": "validation-gold"})
     [said] = warnings({"conal": results["conal"], "trace": matched})
-    assert said.endswith("how their classes got their names: as trained: conal; matched on validation gold: trace.")
+    assert said.endswith("as trained: conal; matched on validation gold: trace.")
     table = exhibits.accuracies({"conal": results["conal"], "trace": matched}).table.set_index("run")
     assert table.loc["trace", "names"] == table.loc["trace, ensemble", "names"] == "matched on validation gold"
     held = replace(trace, validated_on="gold labels of 20 training tasks held out (seed 0)")
     [said] = warnings({"conal": results["conal"], "trace": held})
-    assert said.startswith("These runs were not validated on the same tasks: gold labels of the valid split: conal; ")
+    assert said.startswith("These runs were not") and "gold labels of the valid split: conal; " in said
 
 
 def test_one_class_on_the_test_split_is_said(results):
     conal = results["conal"]
     one = replace(conal, gold=np.where((conal.split == 2) & (conal.gold != 0), -1, conal.gold))
     [said] = warnings({"conal": one})
-    assert said.startswith(f"All test tasks of {conal.dataset} with gold are of the class {conal.classes[0]!r}")
+    assert said.startswith(f"All test tasks of {conal.dataset}") and repr(conal.classes[0]) in said
 
 
 def test_the_ensemble_is_the_mean_of_the_seeds_probabilities(crowd, results):
@@ -155,7 +155,7 @@ def test_without_a_basis_there_is_a_sentence_and_no_figure(crowd, results):
         assert words in differences.rank_changes(kind)[0].notes[0]
         assert words in exhibits.along([*kind.values()], [{"lr": k} for k in range(3)], "lr").notes[0]
     alone = differences.tests({"conal": results["conal"]})
-    assert [e.notes for e in alone] == [("Choose at least two runs to test whether they differ.",)]
+    assert all("at least two runs" in e.notes[0] for e in alone) and len(alone) == 1
 
 
 def test_the_same_calibration_error_in_the_figure_and_in_the_scores(results):
@@ -216,7 +216,7 @@ def test_tests_over_seeds_need_two_seeds_and_tests_over_tasks_do_not(crowd, resu
     tasks, seeds = differences.tests({"a": made_up(crowd, "conal", (0,)), "b": made_up(crowd, "trace", (0,))})
     assert len(tasks.table) == 1
     assert seeds.table.empty
-    assert seeds.notes == ("Tests over seeds need two seeds that all runs have; these runs have one in common.",)
+    assert len(seeds.notes) == 1 and "one in common" in seeds.notes[0]
     tasks, seeds, ranks = differences.tests(results)
     assert len(tasks.table) == len(seeds.table) == 3
     assert "3 seeds" in seeds.notes[0]

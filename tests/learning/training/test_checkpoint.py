@@ -148,12 +148,12 @@ def test_a_broken_checkpoint_gives_way_to_the_one_before_it(tmp_path, damage):
     seen.clear()
     resumed = train_as(crowd, "vanilla", **run, on_event=count)
     assert seen == [7, 8, 9]
-    assert "The checkpoint epoch-000006.safetensors is broken: training goes on after epoch 6." in resumed.notes
+    assert any("epoch-000006.safetensors" in n and "after epoch 6" in n for n in resumed.notes)
     same(whole, resumed)
     for path in tmp_path.rglob("*.safetensors"):
         damage(path)
     anew = train_as(crowd, "vanilla", **run)
-    assert sum("is broken: training begins again" in note for note in anew.notes) == 2
+    assert sum("training begins again" in note for note in anew.notes) == 2
     same(whole, anew)
 
 
