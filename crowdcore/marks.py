@@ -106,7 +106,7 @@ def add_mark(
 
     Raises:
         DataError: no such task, or no label of this worker on it.
-        SettingError: no such class, or too long a comment.
+        SettingError: no such class, or a comment that is too long or no text.
         CrowdError: the workspace cannot be written.
 
     Examples:
@@ -128,6 +128,8 @@ def new_mark(dataset: CrowdDataset, task: str, truth: str | None, worker: str, c
     if truth is not None and truth not in dataset.classes:
         raise SettingError("class", f"be one of {', '.join(dataset.classes)}", truth)
     for what, text, most in (("comment", comment, _COMMENT), ("by", by, _NAME)):
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise SettingError(what, "be text in UTF-8", ascii(text[:60]))
         if len(text) > most:
             raise SettingError(what, f"have at most {most:,} characters", f"{len(text):,}")
     label = looked_at(dataset, task, worker)

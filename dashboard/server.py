@@ -26,6 +26,7 @@ if "dashboard" not in sys.modules:  # this folder, also where the user's own has
 
 import crowdcore.core.garbage  # noqa: E402, F401
 from crowdcore.core import confined  # noqa: E402
+from crowdcore.core.spelling import log_visibly  # noqa: E402
 from crowdcore.data.tour import DEMO  # noqa: E402
 from dashboard.access import AccessError, sign_in_settings  # noqa: E402
 from dashboard.pages import PATHS, TITLES  # noqa: E402
@@ -111,6 +112,7 @@ async def _running(_: st.App) -> AsyncIterator[None]:
     print(f"Results kept in memory at the end: {kept / 1e6:,.0f} MB of at most {most / 1e6:,.0f} MB")
 
 
+log_visibly("dashboard")
 os.umask(os.umask(0o077) | 0o077)  # what the app and its engine write is for their user alone
 app = st.App(
     HERE / "app.py",

@@ -12,7 +12,7 @@ import numpy as np
 from crowdcore.aggregation._statistics import guard
 from crowdcore.core.counts import most_probable
 from crowdcore.core.errors import SettingError
-from crowdcore.core.memory import release_memory
+from crowdcore.core.memory import need_room, release_memory
 from crowdcore.core.registry import Registry
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
@@ -118,9 +118,11 @@ class Aggregator(Settings):
 
         Raises:
             DataError: no annotations, or annotations the method cannot work with.
+            CrowdError: the posterior would take more than a quarter of the memory.
             SettingError: ``known`` or ``start`` of another shape.
         """
         refuse_unlabelled(dataset)
+        need_room(dataset.name, dataset.n_tasks, dataset.n_classes)
         if known is not None:
             known = np.asarray(known, np.int32)
             if known.shape != (dataset.n_tasks,):

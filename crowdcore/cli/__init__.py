@@ -104,13 +104,18 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         execute(arguments)
     except CrowdError as error:
-        from crowdcore.cli._output import in_command
+        from crowdcore.cli._output import in_command, say
 
-        print(f"crowdcore: {error.phrased(in_command)}", file=sys.stderr)
+        say(f"crowdcore: {error.phrased(in_command)}", err=True)
+        sys.exit(2)
+    except MemoryError:
+        print("crowdcore: This needs more memory than there is. Merge classes, or take fewer tasks.", file=sys.stderr)
         sys.exit(2)
     except OSError as error:
         if error.filename is None:
             raise
+        from crowdcore.cli._output import say
+
         why = f"{error.filename} cannot be opened: {error.strerror or error}"
-        print(f"crowdcore: {why}. Choose another file or folder.", file=sys.stderr)
+        say(f"crowdcore: {why}. Choose another file or folder.", err=True)
         sys.exit(2)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import Remedy, SettingError, either
-from crowdcore.core.spelling import spell_text, spell_value
+from crowdcore.core.spelling import spell_text, spell_value, visible
 from crowdcore.data.report import plural
 
 if TYPE_CHECKING:
@@ -68,7 +68,13 @@ def jsonable(value: Any) -> Any:
 
 def print_json(value: Any) -> None:
     """Print one JSON document."""
-    print(json.dumps(jsonable(value), ensure_ascii=False, indent=2, allow_nan=False))
+    text = json.dumps(jsonable(value), ensure_ascii=False, indent=2, allow_nan=False)
+    say(text if visible(text) == text else json.dumps(jsonable(value), indent=2, allow_nan=False))
+
+
+def say(text: str, *, err: bool = False, flush: bool = False) -> None:
+    """Print text that may come from data: nothing in it is obeyed by a terminal."""
+    print(visible(text), file=sys.stderr if err else sys.stdout, flush=flush)
 
 
 class Printed(NamedTuple):
@@ -93,7 +99,7 @@ def print_table(
 
     console = Console(highlight=False)
     if frame.empty:
-        console.print(f"{title or 'Rows'}: none", markup=False)
+        console.print(f"{visible(title) or 'Rows'}: none", markup=False)
         print_notes(notes)
         return
     shown, left_out = frame.head(limit), list[str]()
@@ -111,7 +117,7 @@ def print_table(
     if len(frame) > limit:
         console.print(f"… and {plural(len(frame) - limit, 'more row')}: --out FILE writes them all.")
     if left_out:
-        names = ", ".join(left_out)
+        names = visible(", ".join(left_out))
         console.print(
             f"… and {plural(len(left_out), 'more column')}: {names}. --out FILE writes them all.", markup=False
         )
@@ -126,13 +132,13 @@ def _table(frame: pd.DataFrame, title: str, wrapped: Collection[str]) -> tuple[T
     from rich.measure import Measurement
     from rich.table import Table
 
-    table = Table(title=escape(title) or None, title_justify="left")
+    table = Table(title=escape(visible(title)) or None, title_justify="left")
     for column in frame.columns:
         number = frame[column].dtype.kind in "if"
         side: JustifyMethod = "right" if number else "left"
         widest = max(map(cell_len, map(_cell, frame[column])))
-        least = min(_WRAPPED_WIDTH, widest) if column in wrapped else max(widest, cell_len(str(column)))
-        table.add_column(escape(str(column)), justify=side, no_wrap=column not in wrapped, min_width=least)
+        least = min(_WRAPPED_WIDTH, widest) if column in wrapped else max(widest, cell_len(visible(str(column))))
+        table.add_column(escape(visible(str(column))), justify=side, no_wrap=column not in wrapped, min_width=least)
     for row in frame.itertuples(index=False):
         table.add_row(*[escape(_cell(v)) for v in row])
     endless = Console(width=10_000)
@@ -142,7 +148,7 @@ def _table(frame: pd.DataFrame, title: str, wrapped: Collection[str]) -> tuple[T
 def print_note(note: str) -> None:
     """Print a sentence on standard error; nothing if it is empty."""
     if note:
-        print(note, file=sys.stderr)
+        say(note, err=True)
 
 
 def print_notes(notes: tuple[str, ...]) -> None:
@@ -152,7 +158,7 @@ def print_notes(notes: tuple[str, ...]) -> None:
 
     console = Console(highlight=False)
     for note in notes:
-        console.print(f"Note: {escape(note)}", soft_wrap=not console.is_terminal)
+        console.print(f"Note: {escape(visible(note))}", soft_wrap=not console.is_terminal)
 
 
 def _cell(value: Any) -> str:
@@ -160,7 +166,7 @@ def _cell(value: Any) -> str:
         if math.isnan(value):
             return "–"
         return f"{value:.3g}" if 0 < abs(float(value)) < 0.001 else f"{value:z,.3f}".rstrip("0").rstrip(".")
-    return "–" if value is None or value is pd.NA else str(value)
+    return "–" if value is None or value is pd.NA else visible(str(value))
 
 
 @contextmanager

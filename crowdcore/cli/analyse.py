@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from crowdcore import analysis, exhibits
 from crowdcore.cli import _command as opt
 from crowdcore.cli._command import Drawn, Runs, Shown, as_drawn, call, choose_reference, openers_of, options_of
-from crowdcore.cli._output import Printed, print_json, print_note, print_table, save_exhibit
+from crowdcore.cli._output import Printed, print_json, print_note, print_table, save_exhibit, say
 from crowdcore.core.errors import DataError, SettingError, did_you_mean
 from crowdcore.data.report import examples_of, in_words
 from crowdcore.exhibits import View, between, view
@@ -236,7 +236,7 @@ def check(
     from crowdcore.exhibits.view import worker_names
 
     if example_rules:
-        print(analysis.example_rules())
+        say(analysis.example_rules())
         return
     if not dataset:
         raise SettingError("DATASET", "be given", "nothing", "`crowdcore datasets` lists those there are.")

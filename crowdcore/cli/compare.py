@@ -12,7 +12,7 @@ import typer
 
 from crowdcore import aggregation, analysis, exhibits, learning
 from crowdcore.cli import _command as opt
-from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table
+from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table, say
 from crowdcore.cli.aggregate import accuracy, span_facts
 from crowdcore.cli.train import accuracy_table, over_seeds, span_rows, train_one
 from crowdcore.core.errors import CrowdError, DataError
@@ -107,7 +107,7 @@ def compare(
         parts = {kind.replace("-", "_"): one.frame for kind, one in tables.items() if kind not in _OWN}
         print_json({"aggregation": inferred, "learning": facts, **parts})
     elif markdown:
-        print("\n\n".join(_markdown(one.shown) for one in tables.values() if len(one.shown)))
+        say("\n\n".join(_markdown(one.shown) for one in tables.values() if len(one.shown)))
     else:
         _print(tables)
         print_notes(_notes_by_method([*inferred, *learnt]))

@@ -10,7 +10,7 @@ import pandas as pd
 import typer
 
 from crowdcore.cli import _command as opt
-from crowdcore.cli._output import in_command, print_json, print_table, save_table
+from crowdcore.cli._output import in_command, print_json, print_table, save_table, say
 from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, load_dataset, sources
 from crowdcore.data.catalogue import dataset_folders
@@ -41,7 +41,7 @@ def examine(path: AnyPath, read: opt.Read = None, json: opt.Json = False) -> Non
     from crowdcore.data import examine as examine_file
 
     report = examine_file(path, **opt.reading(read)).report
-    print_json(report.as_dict()) if json else print(report.text(in_command))
+    print_json(report.as_dict()) if json else say(report.text(in_command))
 
 
 def examine_ratings(path: AnyPath, read: opt.Read = None, json: opt.Json = False) -> None:
@@ -49,7 +49,7 @@ def examine_ratings(path: AnyPath, read: opt.Read = None, json: opt.Json = False
     from crowdcore.data import examine_ratings as examine_file
 
     report = examine_file(path, **opt.reading(read)).report
-    print_json(report.as_dict()) if json else print(report.text(in_command))
+    print_json(report.as_dict()) if json else say(report.text(in_command))
 
 
 def fetch(
@@ -76,7 +76,7 @@ def fetch(
     if json:
         print_json({"name": name, "folder": str(folder), "tasks": ds.n_tasks, "annotations": ds.n_annotations})
     else:
-        print(f"{name}: {ds.n_tasks} tasks, {ds.n_annotations} annotations by {ds.n_workers} workers, in {folder}")
+        say(f"{name}: {ds.n_tasks} tasks, {ds.n_annotations} annotations by {ds.n_workers} workers, in {folder}")
 
 
 def export(
@@ -121,7 +121,7 @@ def _writer(target: Path, writers: Mapping[str, Callable[..., Any]]) -> Callable
 
 def _say_written(ds: CrowdDataset | RatingDataset, target: Path, noun: str, json: bool) -> None:
     facts = {"dataset": ds.name, "written": str(target), noun: ds.n_annotations, "tasks": ds.n_tasks}
-    print_json(facts) if json else print(f"{ds.name}: {ds.n_annotations} {noun} on {ds.n_tasks} tasks -> {target}")
+    print_json(facts) if json else say(f"{ds.name}: {ds.n_annotations} {noun} on {ds.n_tasks} tasks -> {target}")
 
 
 def embed(
@@ -167,9 +167,9 @@ def embed(
         return
     seconds = facts.get("seconds")
     end = f" -> {target}" if target else "" if seconds is None else f", about {max(1, round(seconds)):,} s"
-    print(f"{facts['dataset']}: {embedding.KINDS[facts['kind']]}, {facts['tasks']} tasks{end}")
+    say(f"{facts['dataset']}: {embedding.KINDS[facts['kind']]}, {facts['tasks']} tasks{end}")
     for note in facts.get("notes", ()):
-        print(note)
+        say(note)
 
 
 def marks(
@@ -243,6 +243,6 @@ def _keep(dataset: CrowdDataset, taken: TakenMarks, accept: bool) -> None:
             remedies=[Remedy.accept("take the others")],
         )
     keep_marks(dataset, taken.marks)
-    typer.echo(f"Marks taken: {len(taken.marks):,}. Not taken: {len(faults):,}.", err=True)
+    say(f"Marks taken: {len(taken.marks):,}. Not taken: {len(faults):,}.", err=True)
     for line in (*taken.notes, *faults):
-        typer.echo(line, err=True)
+        say(line, err=True)

@@ -20,7 +20,7 @@ from crowdcore.cli._command import (
     is_folder,
     open_labels,
 )
-from crowdcore.cli._output import print_json, print_note, print_notes, print_table, progress
+from crowdcore.cli._output import print_json, print_note, print_notes, print_table, progress, say
 from crowdcore.data import CrowdDataset
 from crowdcore.data.kinds import need_classes
 from crowdcore.data.report import plural
@@ -76,7 +76,7 @@ def report(
         print_json({"dataset": ds.name, "written": files, "exhibits": [e.title for e in found.exhibits], "note": fault})
         return
     tables, figures = len(found.exhibits), sum(exhibit.figure is not None for exhibit in found.exhibits)
-    print(f"{ds.name}: {plural(tables, 'table')} and {plural(figures, 'figure')} -> {out / 'report.html'}")
+    say(f"{ds.name}: {plural(tables, 'table')} and {plural(figures, 'figure')} -> {out / 'report.html'}")
     print_notes((fault,) if fault else ())
 
 

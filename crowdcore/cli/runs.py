@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import sys
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -17,7 +16,7 @@ import typer
 from crowdcore import runs
 from crowdcore.cli import _command as opt
 from crowdcore.cli._command import full_id
-from crowdcore.cli._output import jsonable, print_json, print_table, save_table
+from crowdcore.cli._output import jsonable, print_json, print_table, save_table, say
 from crowdcore.cli.train import ListPresets, OptionalDataset, PresetName, choose_runs
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data import CrowdDataset
@@ -176,8 +175,8 @@ def _print_started(started: list[Run], json: bool) -> None:
         print_json([{"id": run.id, "method": run.spec.method, "state": run.state} for run in started])
         return
     for run in started:
-        print(f"{run.id}  {run.spec.method} on {run.spec.dataset}: {run.state}")
-    print("Follow them with `crowdcore runs list`, or on the app's page Train.")
+        say(f"{run.id}  {run.spec.method} on {run.spec.dataset}: {run.state}")
+    say("Follow them with `crowdcore runs list`, or on the app's page Train.")
 
 
 _BEST = (
@@ -211,7 +210,7 @@ def list_(
     from crowdcore.data.catalogue import full_name
 
     if problem := runs.engine_state().problem:  # an engine that was killed while runs waited is started again
-        print(f"crowdcore: {problem}", file=sys.stderr)
+        say(f"crowdcore: {problem}", err=True)
     everything = runs.list_runs()
     found = runs.matching(
         everything,
@@ -239,9 +238,9 @@ def list_(
             wrapped=("name", "settings", "tags", "note"),
         )
     elif everything:
-        print(f"None of {plural(len(everything), 'run')} matches these filters.")
+        say(f"None of {plural(len(everything), 'run')} matches these filters.")
     else:
-        print("There are no runs here yet: start some with `crowdcore runs start`, or on the app's page Train.")
+        say("There are no runs here yet: start some with `crowdcore runs start`, or on the app's page Train.")
 
 
 @app.command()
@@ -265,7 +264,7 @@ def log(
 ) -> None:
     """The last lines that a run's process wrote."""
     found = runs.log_lines(full_id(run_id), lines)
-    print_json(found) if json else print("\n".join(found))
+    print_json(found) if json else say("\n".join(found))
 
 
 @app.command()
@@ -282,7 +281,7 @@ def diff(run_ids: RunIds, out: opt.Out = None, json: opt.Json = False) -> None:
     elif len(frame):
         print_table(frame, plural(len(found), "run"), limit=200)
     else:
-        print("These runs have the same settings, seeds and data.")
+        say("These runs have the same settings, seeds and data.")
 
 
 @app.command()
@@ -336,14 +335,14 @@ def cancel(
     if json:
         print_json([{"id": run_id, "state": runs.get_run(run_id).state} for run_id in found])
     else:
-        print("\n".join(f"Run {run_id} is being cancelled." for run_id in found))
+        say("\n".join(f"Run {run_id} is being cancelled." for run_id in found))
 
 
 @app.command()
 def resume(run_id: RunId, json: opt.Json = False) -> None:
     """Resume a failed or cancelled run from its last checkpoint."""
     run = runs.resume(full_id(run_id))
-    print_json({"id": run.id, "state": run.state}) if json else print(f"Run {run.id} is queued again.")
+    print_json({"id": run.id, "state": run.state}) if json else say(f"Run {run.id} is queued again.")
 
 
 @app.command()
@@ -356,14 +355,14 @@ def delete(
     found = [runs.get_run(i) for i in dict.fromkeys(map(full_id, run_ids))]
     if not yes:
         for run in found:
-            print(f"{run.id}  {run.title} on {run.spec.dataset}, {run.state}")
+            say(f"{run.id}  {run.title} on {run.spec.dataset}, {run.state}")
         if not typer.confirm(f"Delete {len(found)} run{'s' if len(found) > 1 else ''} and what they wrote?"):
             raise CrowdError("Nothing was deleted.")
     runs.delete([r.id for r in found])
     if json:
         print_json({"deleted": [r.id for r in found]})
     else:
-        print(f"Deleted {len(found)} run{'s' if len(found) > 1 else ''}.")
+        say(f"Deleted {len(found)} run{'s' if len(found) > 1 else ''}.")
 
 
 @app.command()
@@ -377,7 +376,7 @@ def export(
 ) -> None:
     """Write a run's classifier for use elsewhere."""
     written = [str(p) for p in runs.export_model(full_id(run_id), folder, kind)]
-    print_json({"written": written}) if json else print("\n".join(written))
+    print_json({"written": written}) if json else say("\n".join(written))
 
 
 @app.command()
@@ -412,7 +411,7 @@ def _show_marks(run_ids: list[str], json: bool) -> None:
         return
     for run in found:
         words = [run.title, *([", ".join(run.tags)] if run.tags else []), *([run.note] if run.note else [])]
-        print(f"{run.id}  {' | '.join(words)}")
+        say(f"{run.id}  {' | '.join(words)}")
 
 
 def _table(found: Sequence[Run]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ import typer
 
 import crowdcore
 from crowdcore.cli._command import Json
-from crowdcore.cli._output import print_json
+from crowdcore.cli._output import print_json, say
 from crowdcore.core.errors import CrowdError, SettingError, missing_extra
 from crowdcore.core.listening import LET_ANYONE_IN, is_this_machine, would_let_anyone_in
 from crowdcore.data.tour import DEMO, TOUR, Step
@@ -105,7 +105,7 @@ def worker(
         os.environ[UNGUARDED] = "1"
     if scheduler is None:
         _wait_for_engine(workspace)
-    run_worker(scheduler, workspace, slots, chosen, say=lambda text: print(text, file=sys.stderr))
+    run_worker(scheduler, workspace, slots, chosen, say=lambda text: say(text, err=True))
 
 
 def _wait_for_engine(workspace: Workspace) -> None:
@@ -134,7 +134,7 @@ def scheduler(
     from crowdcore.runs.worker_process import run_scheduler
     from crowdcore.runs.workspace import Workspace
 
-    run_scheduler(Workspace.open(), host, port, say=lambda text: print(text, file=sys.stderr))
+    run_scheduler(Workspace.open(), host, port, say=lambda text: say(text, err=True))
 
 
 @workspace_app.command()
@@ -151,9 +151,9 @@ def check(
     if json:
         print_json([dataclasses.asdict(finding) for finding in found])
     else:
-        print("\n".join(f"{one.what} {one.done}".strip() for one in found) or "Record and files fit together.")
+        say("\n".join(f"{one.what} {one.done}".strip() for one in found) or "Record and files fit together.")
         if found and not repair:
-            print("`crowdcore workspace check --repair` puts this right.")
+            say("`crowdcore workspace check --repair` puts this right.")
     if not all(finding.done for finding in found):
         raise typer.Exit(1)
 
@@ -164,7 +164,7 @@ def backup(file: Annotated[Path, typer.Argument(help="The ZIP file to write.")],
     from crowdcore.runs import backup_workspace
 
     n = backup_workspace(file)
-    print_json({"file": file.resolve(), "files": n}) if json else print(f"{n} files are kept in {file}.")
+    print_json({"file": file.resolve(), "files": n}) if json else say(f"{n} files are kept in {file}.")
 
 
 @workspace_app.command()
@@ -179,4 +179,4 @@ def restore(
     from crowdcore.runs import restore_workspace
 
     place = restore_workspace(file, folder).folder
-    print_json({"folder": place}) if json else print(f"The workspace is {place}: set CROWDCORE_WORKSPACE to use it.")
+    print_json({"folder": place}) if json else say(f"The workspace is {place}: set CROWDCORE_WORKSPACE to use it.")

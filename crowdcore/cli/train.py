@@ -13,7 +13,7 @@ import typer
 from crowdcore import learning
 from crowdcore.cli import _command as opt
 from crowdcore.cli._command import Drawn, Shown, as_drawn
-from crowdcore.cli._output import Printed, print_json, print_table, progress, save_table
+from crowdcore.cli._output import Printed, print_json, print_table, progress, save_table, say
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data import CrowdDataset, RatingDataset
@@ -342,7 +342,7 @@ def topics(
     for table in tables:
         print_table(*table)
     for line in accuracy:
-        print(line)
+        say(line)
 
 
 Topics = tuple[dict[str, Any], list[Printed], list[str]]

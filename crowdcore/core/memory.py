@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from crowdcore.core.errors import CrowdError, Remedy
+
 _USUAL = pa.default_memory_pool()
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -23,6 +25,27 @@ def available_memory() -> int:
         with contextlib.suppress(OSError, ValueError):  # "max"
             limits.append(int(Path(name).read_text()))
     return min(limit for limit in limits if limit > 0)
+
+
+def need_room(name: str, n_tasks: int, n_classes: int) -> None:
+    """Refuse a table of numbers, of tasks by classes, that takes more than a quarter of the memory, before it is made.
+
+    Args:
+        name: of the dataset.
+        n_tasks: rows; 0: there is a table of classes by classes alone.
+        n_classes: columns.
+
+    Raises:
+        CrowdError: it takes more, as where every text has become a class.
+    """
+    needed, there = 8 * n_classes * max(n_tasks, n_classes), available_memory()
+    if needed > there // 4:
+        rows = "tasks" if n_tasks > n_classes else "classes"
+        raise CrowdError(
+            f"{name!r} has {n_classes:,} classes: a table of {max(n_tasks, n_classes):,} {rows} by classes needs "
+            f"{needed / 2**30:.3g} GiB, more than a quarter of the {there / 2**30:.3g} GiB there are.",
+            [Remedy("label", when="another column holds the labels"), Remedy("merge_classes", when="some are one")],
+        )
 
 
 @contextlib.contextmanager

@@ -76,7 +76,8 @@ def start_detached(module: str, log: Path, environment: Mapping[str, str]) -> su
     """
     if log.exists() and log.stat().st_size > _LOG:
         log.unlink()
-    with log.open("ab") as output:
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as output:
+        os.fchmod(output.fileno(), 0o600)  # names of data are nobody else's
         process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.DEVNULL,

@@ -9,7 +9,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -121,6 +123,35 @@ def read_options(options: Iterable[str], argument: str = "setting", texts: Colle
 def read_values(text: str) -> list[Any]:
     """The values of a text such as ``0.4, 0.7``; words stay words."""
     return [read_value(part.strip()) for part in text.split(",") if part.strip()]
+
+
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """The text with what a terminal would obey as escapes: control characters, marks that turn the direction of
+    writing, halves of letters. Line breaks and tabs stay.
+
+    Examples:
+        >>> visible("a\\x1b[31mb")
+        'a\\\\x1b[31mb'
+    """
+    return _OBEYED.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def log_visibly(name: str | None = None, form: str = "%(asctime)s %(name)s %(message)s") -> None:
+    """Have a logger (None: all) write its lines, tracebacks too, to standard error as `visible` text."""
+    handler, logger = logging.StreamHandler(), logging.getLogger(name)
+    handler.setFormatter(_Visible(form))
+    if not logger.handlers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+
+
+class _Visible(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
 
 
 class Part(NamedTuple):

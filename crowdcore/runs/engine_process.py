@@ -29,6 +29,7 @@ import crowdcore.core.garbage  # noqa: F401
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.files import write_json
 from crowdcore.core.processes import is_alive, kill_group
+from crowdcore.core.spelling import log_visibly
 from crowdcore.runs import store
 from crowdcore.runs.engine import CONCLUDING, JOIN, SLOT, EngineFiles, EngineState, WorkerState, cluster_security, tls
 from crowdcore.runs.faults import disk_problem, lock_problem
@@ -382,7 +383,7 @@ def _me() -> dict[str, Any]:
 def main() -> None:
     """Hold the workspace's engine until it is idle for long or stopped; do nothing where another one does."""
     os.umask(0o077)  # what runs write, and their processes, is their owner's alone
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    log_visibly()
     workspace = Workspace.open()
     files, stop = EngineFiles(workspace.folder), threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

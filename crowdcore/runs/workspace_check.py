@@ -17,7 +17,7 @@ from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.core.files import read_json
 from crowdcore.runs import store
 from crowdcore.runs.artefacts import result_scores
-from crowdcore.runs.engine import EngineFiles, stop_engine
+from crowdcore.runs.engine import EngineFiles, ensure_engine, stop_engine
 from crowdcore.runs.faults import LostRecordError
 from crowdcore.runs.locks import locked
 from crowdcore.runs.record import ask, client_of, connect, experiment_of, make_database
@@ -68,9 +68,15 @@ def check_workspace(*, repair: bool = False, workspace: Workspace | None = None)
     faults = list(_look(workspace, repair=False))
     if not (faults and repair):
         return faults
-    stop_engine(workspace=workspace)  # unfinished runs go on with the next one
-    with locked(EngineFiles(workspace.folder).lock, wait=5):
-        return list(_look(workspace, repair=True))
+    files = EngineFiles(workspace.folder)
+    wanted = files.wanted.exists()
+    stop_engine(workspace=workspace)
+    try:
+        with locked(files.lock, wait=5):
+            return list(_look(workspace, repair=True))
+    finally:
+        if wanted:  # unfinished runs go on
+            ensure_engine(workspace=workspace)
 
 
 def _look(workspace: Workspace, repair: bool) -> Iterator[Finding]:

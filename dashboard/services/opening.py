@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError, did_you_mean
 from crowdcore.core.files import workspace
-from crowdcore.core.memory import available_memory
+from crowdcore.core.memory import need_room
 from crowdcore.data.kinds import need_classes, need_ratings
 from crowdcore.data.uploads import note_of, upload_folder
 from crowdcore.exhibits.view import cached
@@ -43,18 +43,12 @@ def _opened(folder: Path, stamp: int) -> Labelled:
 
 
 def fitting(dataset: T) -> T:
-    """The dataset, if a table of its tasks or classes × classes takes no more than a quarter of the memory.
+    """The dataset, if the tables that pages make of it fit into memory; without gold they begin with a model.
 
     Raises:
-        CrowdError: it takes more, as where every text has become a class.
+        CrowdError: they do not fit.
     """
-    n_classes = len(dataset.label_names)
-    needed = 8 * n_classes * max(dataset.n_tasks, n_classes)
-    if needed > available_memory() // 4:
-        raise CrowdError(
-            f"{dataset.name!r} has {dataset.n_tasks:,} tasks and {n_classes:,} classes, whose tables need "
-            f"{needed / 2**30:.1f} GiB each: choose another column for the label, or use the command line."
-        )
+    need_room(dataset.name, 0 if dataset.has_gold else dataset.n_tasks, len(dataset.label_names))
     return dataset
 
 

@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from crowdcore import aggregation
+from crowdcore.core import memory
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.core.files import workspace
 from crowdcore.data import MappingError
@@ -96,9 +98,21 @@ def test_a_zip_that_leads_outside_is_refused(workspace: Path) -> None:
 def test_a_class_for_every_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "".join(f"t{n},ann,text {n}\n" for n in range(400))
     found = uploads.examine(uploads.receive("texts.csv", io.BytesIO(f"task,worker,label\n{lines}".encode())), ())
-    monkeypatch.setattr(opening, "available_memory", lambda: 4 << 20)
-    with pytest.raises(CrowdError, match=r"'texts' has 400 tasks and 400 classes, whose tables need 0.0 GiB each"):
+    monkeypatch.setattr(memory, "available_memory", lambda: 4 << 20)
+    with pytest.raises(CrowdError) as by_app:
         uploads.accept(found)
+    with pytest.raises(CrowdError) as in_python:
+        aggregation.get("majority-vote").fit(found.dataset(accept=True))
+    assert str(by_app.value) == str(in_python.value)
+    assert [remedy.settings for remedy in by_app.value.remedies] == [("label",), ("merge_classes",)]
+
+
+def test_classes_that_only_a_model_would_multiply_by_tasks_open_with_gold(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "".join(f"t{n},ann,{n % 200},{n % 200}\n" for n in range(4000))
+    path = uploads.receive("texts.csv", io.BytesIO(f"task,worker,label,gold\n{lines}".encode()))
+    found = uploads.examine(path, (("kind", "classes"),))
+    monkeypatch.setattr(memory, "available_memory", lambda: 4 << 20)
+    assert opening.dataset(uploads.accept(found)).n_classes == 200
 
 
 @pytest.mark.parametrize("make", [bombs.parquet_of_many_rows, bombs.parquet_of_long_cells, bombs.csv_of_many_columns])
