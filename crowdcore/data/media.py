@@ -371,7 +371,7 @@ def item_of(dataset: Labelled, task: int, side: int) -> Item:
     if (media := dataset.media) is None:
         return Item()
     columns = {} if media.columns is None else media.columns.iloc[task].dropna().to_dict()
-    image = _stored(media, task) or _opened(media, columns.get("image"))
+    image = _stored(media, task) or _opened(media, columns.get("image"), side)
     audio = _inside(media, columns.get("audio"))
     text, there = str(columns.get("text", ""))[:_CHARACTERS], str(columns.get("image", ""))
     link = there if re.match(r"https?://[^\s/]", there) else None
@@ -386,17 +386,26 @@ def _stored(media: Media, task: int) -> Image | None:
     return Image.fromarray(media.images[np.array([task])][0])
 
 
-def _opened(media: Media, path: object) -> Image | None:
-    from PIL import Image
-
+def _opened(media: Media, path: object, side: int) -> Image | None:
+    """The picture of a file, decoded in a process of bounded memory and time; None where it cannot be shown."""
     file = _inside(media, path)
     if file is None:
         return None
     try:
+        return run_confined(decoded, file, side)
+    except ConfinedError:
+        return None
+
+
+def decoded(file: Path, side: int) -> Image | None:
+    """A picture, scaled to about ``side`` pixels; None for one that is too large, or none."""
+    from PIL import Image
+
+    try:
         picture = Image.open(file, formats=FORMATS)
         if picture.width * picture.height > MAX_PIXELS:
             return None
-        return picture.convert("RGB")
+        return _scaled(picture.convert("RGB"), side)
     except (OSError, ValueError, Image.DecompressionBombError):
         return None
 

@@ -215,3 +215,30 @@ def test_a_locked_record_is_said_and_waited_for(make, run, monkeypatch: pytest.M
     assert done.code == 0 and done.err.count("\n") == 1
     assert "locked by another" in done.err and "for 60 s" in done.err
     assert get_run(waiting.id).note == "seen"
+
+
+def test_what_is_accepted_in_one_door_is_accepted_in_all(
+    no_engine,
+    crowd_folder: Path,  # noqa: F811
+    train: Callable[[Run], int],  # noqa: F811
+    crowdcore: Callable[..., Any],
+    refused,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A named folder with a row without a label: trained at once, in the background, and opened by the app."""
+    from dashboard.services import opening
+
+    monkeypatch.setenv("CROWDCORE_DATA", str(crowd_folder.parent))
+    table = pd.read_parquet(crowd_folder / "annotations.parquet").astype(str)
+    table.loc[0, "label"] = ""
+    (crowd_folder / "annotations.parquet").unlink()
+    table.to_csv(crowd_folder / "annotations.csv", index=False)
+    asked = ("small", "-m", "dl-mv", "--epochs", 1)
+    for command in (("train",), ("runs", "start")):
+        assert refused(*command, *asked).code == "missing-label"
+    trained = crowdcore("train", *asked, "--seeds", 1, "--accept")
+    assert trained["method"] == "dl-mv"
+    (started,) = crowdcore("runs", "start", *asked, "--seeds", 1, "--accept")
+    assert train(get_run(started["id"])) == 0
+    assert get_run(started["id"]).state == "finished"
+    assert opening.dataset("small").n_annotations == len(table) - 1
