@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -118,7 +118,15 @@ class CountTable(Reader):
         findings = (*table.findings, *table.repeated_headers(per_row=0))
         roles = {**roles, "label": f"the names of {len(found.columns)} columns"}
         return read_counts(
-            self.name, (), found.classes, numbers, tasks, roles=roles, findings=findings, remedies=(workers,), **about
+            self.name,
+            (),
+            found.classes,
+            numbers,
+            tasks,
+            roles=roles,
+            findings=findings,
+            remedies=(replace(workers, value=None),),
+            **about,
         )
 
 
@@ -229,7 +237,7 @@ def _groups(table: Table, taken: set[str]) -> Iterator[tuple[str, ...]]:
     for name in table.columns:
         if name not in taken and not pa.types.is_nested(head[name].type):
             numbers = _numbers(head[name])
-            if len(numbers) and (numbers >= 0).all():
+            if len(numbers) and ((numbers >= 0) & (numbers <= 2**31)).all():
                 numeric[name] = numbers
     for end in (0, -1):
         words: dict[str, list[str]] = {}

@@ -98,8 +98,7 @@ class MTurk(Reader):
         items = ArrowTable(pa.concat_tables(parts).take(rows), table.path, table.findings)
         raw = self.read(replace(source, table=items), settings)
         listed = " and ".join(f"{names[0]!r} … {names[-1]!r}" for names in places.values())
-        answers = next(names for kind, names in places.items() if kind.startswith("Answer."))
-        remedies = tuple(Remedy("label", name, when="it is a question of its own") for name in answers)
+        remedies = (Remedy("label", when="each is a question of its own"),)
         sentence = f"Each HIT holds {plural(k, 'item')}, which became tasks of their own: {listed}"
         found = Finding("items-of-a-hit", "note", sentence, k, remedies=remedies)
         where = np.arange(1, n + 1) if table.rows is None else table.rows
