@@ -131,6 +131,7 @@ class FrameTable(ArrowTable):
         self.name_columns(_text(name) for name, _ in columns)
         cells = [_column(values, name) for (_, values), name in zip(columns, self.columns, strict=True)]
         self._table = pa.table(cells, names=list(self.columns))
+        self.nests = any(map(pa.types.is_nested, self._table.schema.types))
 
 
 def _levels(frame: pd.DataFrame) -> Iterator[tuple[Any, pd.Series[Any]]]:

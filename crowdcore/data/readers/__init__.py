@@ -20,7 +20,8 @@ class Signature(NamedTuple):
 
     Args:
         sureness: the most that the reader's ``fits`` returns.
-        kinds: one of them: ``table`` (any), ``json``, ``json-lines``, ``text`` (no table) or ``folder``.
+        kinds: one of them: ``table`` (any), ``nested`` (one of lists or records), ``json``, ``json-lines``, ``text``
+            (no table) or ``folder``.
         columns: alternatives for a table, each a string of columns that must all be there; ``*.x`` is any name that
             ends in ``.x``. Empty: any columns.
     """
@@ -34,7 +35,7 @@ _ANY = Signature(1.0, "table json json-lines text folder")
 # A reader without a signature, such as that of a plug-in, is asked about every source.
 _SIGNATURES = {
     "appen": Signature(0.95, "table", ("_unit_id",)),
-    "argilla": Signature(0.9, "table", ("*.responses", "fields responses")),
+    "argilla": Signature(0.9, "table", ("*.responses", "fields responses", "*-suggestion", "external_id")),
     "conll": Signature(0.95, "text"),
     "counts": Signature(0.5, "table"),
     "doccano": Signature(0.8, "folder json json-lines", ("id text", "id data", "id filename", "doc_id")),
@@ -49,6 +50,8 @@ _SIGNATURES = {
     "mt-bench": Signature(0.9, "table", ("question_id model judge judgment score",)),
     "mturk": Signature(0.95, "table", ("HITId WorkerId",)),
     "pairs": Signature(0.55, "table"),
+    "pairs": Signature(0.5, "table"),
+    "nested": Signature(0.65, "nested"),
     "prodigy": Signature(0.8, "json json-lines", ("answer _annotator_id", "answer _session_id")),
     "questions": Signature(0.5, "table"),
     "sagemaker": Signature(
@@ -59,6 +62,8 @@ _SIGNATURES = {
     "toloka": Signature(0.95, "table", ("ASSIGNMENT:assignment_id ASSIGNMENT:worker_id",)),
     "triples": Signature(0.5, "table"),
     "turned": Signature(0.5, "table"),
+    "zooniverse": Signature(0.95, "table", ("classification_id annotations subject_ids",)),
+    "webanno": Signature(0.95, "folder"),
     "wide": Signature(0.4, "table"),
 }
 
@@ -113,6 +118,7 @@ def _may_fit(name: str, source: Source) -> bool:
     kinds: set[str] = {content.kind} if content else set()
     if table is not None:
         kinds = kinds - {"text"} | {"table"}
+        kinds |= {"nested"} if table.nests else set()
         kinds |= {"text"} if table.path is not None and table.path.suffix.lower() == ".conll" else set()
     if not kinds & {*signature.kinds.split()}:
         return False

@@ -1,4 +1,4 @@
-"""Argilla's records: JSON of ``dataset.records.to_json``, or the flat columns of ``to_datasets``."""
+"""Argilla's records: JSON of ``dataset.records.to_json``, or columns of ``to_datasets``, of Argilla 2 and 1."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from crowdcore.core.errors import DataError
 from crowdcore.data.readers._answers import Answers, media_of, need_records, records
 from crowdcore.data.readers._export import only_question, other_questions
+from crowdcore.data.readers._layouts import entries
 from crowdcore.data.readers._marked_texts import MarkedTexts
 from crowdcore.data.readers._tokens import is_span, read_spans
 from crowdcore.data.readers.base import Raw, Reader, Source
@@ -16,6 +17,7 @@ from crowdcore.data.settings import ReadSettings
 
 _LEFT_OUT = {"draft": "draft", "discarded": "discarded", "pending": "draft"}
 _DATASETS = "Write dataset.records.to_datasets() to tell them apart."
+_ANSWER = {"user_id", "value"}  # of each response of Argilla 1, in the column of its question
 _FLAT = (".responses", ".responses.users", ".responses.status", ".suggestion", ".suggestion.score", ".suggestion.agent")
 
 
@@ -41,7 +43,9 @@ class Argilla(Reader):
         columns = source.table.columns
         if any(f"{c}.users" in columns for c in columns if c.endswith(".responses")):
             return 0.9
-        first = next(records(source), {}) if {"fields", "responses"} <= set(columns) else {}
+        first = next(records(source), {})
+        if any(_answers(value) for value in first.values()):
+            return 0.9
         return 0.9 if isinstance(first.get("fields"), dict) and isinstance(first.get("responses"), dict | list) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
@@ -110,6 +114,8 @@ def _responses(record: dict[str, Any], number: int, source: Source) -> dict[str,
                 response = _Response(value, given_by.get("user_id"), given_by.get("status"))
                 found.setdefault(question, []).append(response)
     for column, responses in record.items():
+        if answers := _answers(responses):
+            found[column] = [_Response(a["value"], a["user_id"], a.get("status")) for a in answers]
         if column.endswith(".responses") and responses is not None:
             users, states = record.get(f"{column}.users"), record.get(f"{column}.status")
             lists = [part for part in (responses, users, states) if isinstance(part, list)]
@@ -121,15 +127,33 @@ def _responses(record: dict[str, Any], number: int, source: Source) -> dict[str,
     return found
 
 
+def _answers(value: Any) -> list[Any]:
+    """The responses of Argilla 1 to the question of a column; empty where it is none."""
+    given = entries(value)
+    return given if all(isinstance(entry, dict) and set(entry) >= _ANSWER for entry in given) else []
+
+
 def _fields(record: dict[str, Any], questions: list[str]) -> dict[str, Any]:
     """What the task shows: ``fields``, or the columns that belong to nothing else."""
     if isinstance(record.get("fields"), dict):
         return dict(record["fields"])
-    own = {"id", "status", "_server_id", *(question + part for question in questions for part in _FLAT)}
+    own = {
+        "id",
+        "status",
+        "_server_id",
+        "external_id",
+        "metadata",
+        *(f"{q}-suggestion" for q in questions),
+        *(question + part for question in questions for part in _FLAT),
+    }
     return {name: value for name, value in record.items() if name not in own}
 
 
 def _suggested(record: dict[str, Any], question: str) -> bool:
     nested = record.get("suggestions")
-    suggestion = nested.get(question) if isinstance(nested, dict) else record.get(f"{question}.suggestion")
+    suggestion = (
+        nested.get(question)
+        if isinstance(nested, dict)
+        else record.get(f"{question}.suggestion", record.get(f"{question}-suggestion"))
+    )
     return suggestion is not None

@@ -58,11 +58,11 @@ class CoNLL(Reader):
         return read.raw(self.name)
 
 
-def read_lines(lines: list[str], source: Source, settings: ReadSettings) -> Raw:
+def read_lines(lines: list[str], source: Source, settings: ReadSettings, form: str) -> Raw:
     """Read lines that stand in several files: the first names the columns."""
     read = _Read(source, settings.model_copy(update={"header": True}))
     read.add(0, lines)
-    return read.raw(CoNLL.name)
+    return read.raw(form)
 
 
 def _blocks(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:

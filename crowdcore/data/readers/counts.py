@@ -19,6 +19,7 @@ from crowdcore.data.encoder import encode
 from crowdcore.data.readers._counts import read_counts, repeat_labels
 from crowdcore.data.readers._worker_columns import ABOUT_TASKS, names_tasks
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
+from crowdcore.data.readers.nested import Nested
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
@@ -60,6 +61,8 @@ class CountTable(Reader):
             DataError: shares of an unknown number of labels, ranks, or no counts at all.
         """
         table = source.need_table()
+        if table.nests:
+            return Nested().read(source, settings)
         about: dict[str, Any] = {
             "columns": table.columns,
             "encoding": table.encoding,

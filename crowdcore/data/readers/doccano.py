@@ -46,7 +46,9 @@ class Doccano(Reader):
     def fits(self, source: Source, settings: ReadSettings) -> float:
         """A folder of such files, or one file with lists of labels."""
         if isinstance(source.table, JsonTable):
-            return 0.7 if _is_example(next(source.table.records(), {})) else 0.0
+            first = next(source.table.records(), {})
+            named = any(first_of(first, names) for names in (_USER, ("annotations",)))
+            return (0.7 if named else 0.62) if _is_example(first) else 0.0
         files = _files(source)
         if not files:
             return 0.0

@@ -53,7 +53,7 @@ class Files(Reader):
         contents = [identify(file, settings.encoding) for file in files]
         settings = settings.model_copy(update={"format": None})
         if len(contents) > 1 and all(c.path.suffix == ".conll" or looks_like_conll(c.sample) for c in contents):
-            raw = read_lines(pasted(_columns(contents), source), source, settings)
+            raw = read_lines(pasted(_columns(contents), source), source, settings, self.name)
         elif len(contents) == 1:
             inner = Source.of(contents[0], settings)
             raw = _read(replace(inner, name=source.name), settings)

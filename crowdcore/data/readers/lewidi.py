@@ -46,7 +46,7 @@ def _items(source: Source) -> dict[str, Any]:
     table = source.table
     if not isinstance(table, JsonTable):
         raise DataError("This is not a JSON file of LeWiDi", file=source.path)
-    return next(table.records(), {})
+    return table.document if isinstance(table.document, dict) else next(table.records(), {})
 
 
 def _pairs(item: dict[str, Any], source: Source, number: int) -> list[tuple[str, list[str]]]:

@@ -49,6 +49,7 @@ class Table(ABC):
         n_read: rows of the last `stream`, up to where it was followed.
         fill: columns whose empty cells stand for the cell above.
         headers_again: (k,) rows of it, from 0, that say the names again and were passed over.
+        nests: whether some columns hold lists or records.
         nested: column -> row and value of the first list or record in it, as far as read.
     """
 
@@ -65,6 +66,7 @@ class Table(ABC):
     n_read: int = 0
     fill: tuple[str, ...] = ()
     headers_again: IntArray = np.empty(0, np.int64)
+    nests: bool = False
     nested: Mapping[str, tuple[int, str]] = MappingProxyType({})
 
     def name_columns(self, names: Iterable[str]) -> None:
@@ -298,6 +300,7 @@ class ArrowTable(Table):
     def __init__(self, table: Arrow, path: Path | None = None, findings: tuple[Finding, ...] = ()) -> None:
         self.name_columns(table.column_names)
         self._table, self.path, self.findings = table.rename_columns(list(self.columns)), path, findings
+        self.nests = any(map(pa.types.is_nested, table.schema.types))
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """The whole table at once."""

@@ -14,12 +14,14 @@ import pyarrow as pa
 from pydantic_core import from_json
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.tables.base import Arrow, Table
+from crowdcore.data.tables.base import HEAD_ROWS, Arrow, Table
 from crowdcore.data.tables.content import Content
 
 MAX_JSON = 256 << 20  # a JSON document has to be held as a whole
 MAX_LINE = 16 << 20
 BATCH = 1 << 16
+KEY, VALUE = "key", "value"
+"""What a record of a document of records by name is called, and what it holds."""
 RECORDS = 'Save a list of records, [{"task": …, "worker": …, "label": …}, …]; in pandas: df.to_json(orient="records").'
 
 
@@ -31,8 +33,9 @@ class JsonTable(Table):
         self._lines = content.kind == "json-lines"
         self.nested: dict[str, tuple[int, str]] = {}
         names: dict[str, Any] = {}
-        for record in self.records():
+        for row, record in enumerate(self.records()):
             names.update(record)
+            self.nests = self.nests or (row < HEAD_ROWS and any(isinstance(v, (dict, list)) for v in record.values()))
         if not names:
             raise DataError("There are no records", file=self.path)
         for name in names:
@@ -58,6 +61,17 @@ class JsonTable(Table):
         except (ValueError, RecursionError) as error:
             raise DataError(f"This is not JSON ({error})", file=self.path) from None
 
+    @cached_property
+    def is_keyed(self) -> bool:
+        """Whether the document holds several records by name: ``{"photo1": {…}, "photo2": {…}}``."""
+        values = self.document.values() if not self._lines and isinstance(self.document, dict) else ()
+        return len(values) > 1 and all(isinstance(value, dict) for value in values)
+
+    @property
+    def is_one_record(self) -> bool:
+        """Whether the document is a record."""
+        return not self._lines and isinstance(self.document, dict) and not self.is_keyed
+
     def records(self) -> Iterator[dict[str, Any]]:
         """The records one after another.
 
@@ -66,6 +80,8 @@ class JsonTable(Table):
         """
         if not self._lines:
             document = self.document
+            if self.is_keyed:
+                document = [_keyed(name, record) for name, record in document.items()]
             for row, record in enumerate(document if isinstance(document, list) else [document], 1):
                 if not isinstance(record, dict):
                     remedy = RECORDS if isinstance(record, list) else ""
@@ -107,7 +123,7 @@ class JsonTable(Table):
                 if isinstance(value, (dict, list)):
                     self.nested[name] = (number, shorten(json.dumps(value), 60, placeholder=" …"))
                     break
-        texts = [_text(value) for value in values]
+        texts = [text_of_json(value) for value in values]
         try:
             return pa.array(texts, pa.large_string())
         except UnicodeEncodeError:
@@ -124,6 +140,12 @@ class JsonTable(Table):
         """Refuse one record whose values are lists or records, as pandas writes a frame by default."""
         if self.nested_remedy == RECORDS and any(isinstance(value, (dict, list)) for value in self.document.values()):
             raise DataError("This JSON document is one record of lists or records", RECORDS, file=self.path)
+
+
+def _keyed(name: str, record: dict[str, Any]) -> dict[str, Any]:
+    """A record with its name; one of plain values, which may be a map of workers to labels, as it is."""
+    nests = any(isinstance(value, (dict, list)) for value in record.values())
+    return {KEY: name, **record} if nests else {KEY: name, VALUE: record}
 
 
 def _parsed(line: str) -> Any:
@@ -154,7 +176,7 @@ def _is_text(text: str) -> bool:
     return not any("\ud800" <= c <= "\udfff" for c in text)
 
 
-def _text(value: object) -> str | None:
+def text_of_json(value: object) -> str | None:
     """A JSON value as text; true as ``True``, whole floats as they stand, nested values as JSON."""
     if value is None or value != value:
         return None

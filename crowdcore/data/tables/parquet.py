@@ -37,6 +37,7 @@ class ParquetTable(Table):
         if self.repeated:
             raise DataError(f"Two columns are called {min(self.repeated)!r}", "Rename one.", file=path)
         self.n_rows = self._file.metadata.num_rows
+        self.nests = any(map(pa.types.is_nested, self._file.schema_arrow.types))
         if self.n_rows > base.MAX_ROWS:
             raise DataError(f"There are more than {base.MAX_ROWS:,} rows", "Split the file.", file=path)
 

@@ -32,6 +32,7 @@ class PartsTable(Table):
     def __init__(self, folder: Path, parts: Sequence[tuple[Table, Mapping[str, str | None]]]) -> None:
         first = parts[0][0]
         self.path, self._parts = folder, parts
+        self.nests = any(table.nests for table, _ in parts)
         self.encoding, self.delimiter, self.escaped = first.encoding, first.delimiter, first.escaped
         self.findings = tuple({(f.code, f.sentence): f for table, _ in parts for f in table.findings}.values())
         self.name_columns(dict.fromkeys(name for table, known in parts for name in (*table.columns, *known)))

@@ -35,6 +35,13 @@ PRODIGY = [
     for who, choice in (("ann", "a"), ("bob", "b"))
 ]  # fmt: skip
 
+ANSWERS = [("w1", "t1", "a"), ("w2", "t1", "b"), ("w1", "t2", "b")]
+NESTED = [
+    {"id": task, "annotations": [{"annotator": w, "label": c} for w, t, c in ANSWERS if t == task]}
+    for task in ("t1", "t2")
+]
+WEBANNO = "#FORMAT=WebAnno TSV 3.3\n#T_SP=custom.Ent|value\n\n1-1\t0-4\tRome\tLOC\n1-2\t5-6\tis\t_\n"
+
 
 @pytest.fixture
 def samples(tmp_path):
@@ -71,6 +78,17 @@ def samples(tmp_path):
     for who, row in (("w1", "t1,a\nt2,b"), ("w2", "t1,b")):
         (tmp_path / "files" / f"{who}.csv").write_text(f"task,label\n{row}\n", encoding="utf-8")
     files["files"] = tmp_path / "files"
+    files["nested"] = tmp_path / "nested.json"
+    files["nested"].write_text(json.dumps(NESTED), encoding="utf-8")
+    files["zooniverse"] = tmp_path / "zooniverse.csv"
+    rows = [(w, s, json.dumps([{"task": "T0", "task_label": "?", "value": c}])) for w, s, c in ANSWERS]
+    pd.DataFrame(rows, columns=["user_name", "subject_ids", "annotations"]).rename_axis("classification_id").to_csv(
+        files["zooniverse"]
+    )
+    files["webanno"] = tmp_path / "webanno"
+    for who in ("w1", "w2"):
+        (tmp_path / "webanno/annotation/doc").mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"webanno/annotation/doc/{who}.tsv").write_text(WEBANNO, encoding="utf-8")
     for code, name in enumerate(("a", "b")):
         write_pictures(tmp_path / "image-folder" / name, [code])
     files["image-folder"] = tmp_path / "image-folder"
@@ -91,7 +109,7 @@ class TestEveryReader:
 
     def test_reads_its_sample(self, name, samples):
         ds = examine(samples[name]).dataset(accept=True)
-        assert ds.n_classes == (3 if name == "conll" else 2)
+        assert ds.n_classes == (3 if name in ("conll", "webanno") else 2)
         if name == "image-folder":  # has true classes and no annotations
             assert ds.gold.tolist() == [0, 1] and ds.media.columns["image"].tolist() == ["a/p000.png", "b/p000.png"]
             return

@@ -1,0 +1,307 @@
+"""Records that hold the labels of several workers: lists of records, lists of equal length, maps, counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from crowdcore.core.errors import DataError, Remedy
+from crowdcore.core.types import IntArray
+from crowdcore.data.columns import ALIASES, plain
+from crowdcore.data.dictionary import compact, strings
+from crowdcore.data.encoder import encode
+from crowdcore.data.readers._answers import records, text_of
+from crowdcore.data.readers._counts import no_workers, repeat_labels
+from crowdcore.data.readers._layouts import Layout, entries, find_layout, is_named
+from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
+from crowdcore.data.report import Finding, plural
+from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables import ArrowTable, JsonTable, Table
+from crowdcore.data.tables.base import HEAD_ROWS, Arrow
+from crowdcore.data.tables.json_table import KEY, text_of_json
+
+_SHOWN, _DASH = 8, "-"
+BATCH = 1 << 14  # records that become rows at once
+ROW = "record"
+"""Column of a record's number, the task where no field names it."""
+
+
+class Nested(Reader):
+    """One label for each entry of a record's list or map; other fields of the record are about the task."""
+
+    name: ClassVar[str] = "nested"
+    title: ClassVar[str] = "Nested records (the labels of a task in one record)"
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """The first records have a field with the labels of several workers."""
+        if source.table is None or not source.table.nests:
+            return 0.0
+        if _columns_of(source.table) is not None:
+            return 0.65
+        layout = find_layout(_head(source), settings)
+        return 0.0 if layout is None else 0.65
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read every entry of every record."""
+        columns = _columns_of(source.need_table())
+        if columns is not None:
+            return replace(read_annotations(columns, settings, self.name), format=self.name)
+        layout = find_layout(_head(source), settings)
+        if layout is None:
+            raise DataError("No field of these records holds labels of workers", file=source.path, code="no-label")
+        if layout.questions:
+            remedies = tuple(Remedy("question", name) for name in layout.questions[:_SHOWN])
+            what = (
+                f"Workers answered {len(layout.questions)} questions: {', '.join(map(repr, layout.questions[:_SHOWN]))}"
+            )
+            raise DataError(what, file=source.path, code="several-questions", remedies=remedies)
+        if layout.kind == "counts":
+            return self._counts(source, layout, settings)
+        table = _Rows(source, layout)
+        roles = table.roles(settings)
+        raw = read_annotations(table, settings.model_copy(update=roles), self.name)
+        findings = (*raw.findings, *_about(table, layout, settings))
+        return replace(raw, n_rows=raw.n_rows + table.n_empty, findings=findings, tasks=_without_dash(raw))
+
+    def _counts(self, source: Source, layout: Layout, settings: ReadSettings) -> Raw:
+        """Read maps of labels to how many workers gave them."""
+        ids, labels, task, label, count = [], dict[str, int](), list[int](), list[int](), list[float]()
+        name = _task_field(_head(source), settings)
+        about: dict[str, list[str | None]] = {}
+        for number, record in enumerate(_records(source)):
+            ids.append(text_of(record.get(name)) if name else str(number + 1))
+            for role in ("text", "gold", "split"):
+                field = getattr(settings, role) or next((f for f in record if plain(f) in ALIASES[role]), None)
+                about.setdefault(role, []).append(text_of(record.get(field)) if field else None)
+            for option, n in (record.get(layout.field) or {}).items():
+                if n:
+                    task.append(number)
+                    label.append(labels.setdefault(str(option), len(labels)))
+                    count.append(n)
+        try:
+            counts = np.array(count, float)
+        except (ValueError, TypeError):
+            what = f"{layout.field!r} holds other things than counts"
+            raise DataError(what, file=source.path, column=layout.field, code="not-counts") from None
+        if (counts != np.round(counts)).any() or (counts < 0).any():
+            what = f"{layout.field!r} holds shares of a number that is not known"
+            advice = "Give the number of labels of each class, or the labels one by one."
+            raise DataError(what, advice, file=source.path, column=layout.field, code="shares")
+        part = {"task": encode(strings(ids))} | {
+            role: encode(strings(values)) for role, values in about.items() if any(values)
+        }
+        table = source.need_table()
+        return repeat_labels(
+            self.name,
+            RawTasks.of(part, True, False),
+            list(labels),
+            np.array(task),
+            np.array(label),
+            counts.astype(np.int64),
+            np.array(task) + 1,
+            columns=table.columns,
+            roles={"task": name or ROW, "label": layout.field},
+            encoding=table.encoding,
+            findings=table.findings,
+            remedies=(Remedy("format", self.name, when=f"{layout.field!r} names workers"),),
+            path=source.path,
+        )
+
+
+def _head(source: Source) -> list[dict[str, Any]]:
+    return list(islice(_records(source), HEAD_ROWS))
+
+
+def _records(source: Source) -> Iterator[dict[str, Any]]:
+    """The records; those inside of a document that holds one list of them beside what is about all."""
+    table = source.table
+    if isinstance(table, JsonTable) and table.is_one_record:
+        lists = [v for v in table.document.values() if isinstance(v, list) and len(v) > 1 and isinstance(v[0], dict)]
+        if len(lists) == 1 and any(isinstance(v, list | dict) for v in lists[0][0].values()):
+            return (record for record in lists[0] if isinstance(record, dict))
+    return records(source)
+
+
+def _columns_of(table: Table) -> ArrowTable | None:
+    """A document of columns, as pandas writes a frame: ``{"task": {"0": …}, "label": {"0": …}}``, or with lists.
+
+    None: another document. By columns, by rows, or split, as pandas calls it.
+    """
+    document = table.document if isinstance(table, JsonTable) and (table.is_keyed or table.is_one_record) else {}
+    columns: Mapping[str, Any] = document
+    if {*document} == {"columns", "index", "data"}:
+        columns = {name: [row[k] for row in document["data"]] for k, name in enumerate(document["columns"])}
+    elif document and all(isinstance(row, dict) and _has_roles(row) for row in document.values()):
+        columns = {
+            name: [row.get(name) for row in document.values()] for name in dict.fromkeys(chain(*document.values()))
+        }
+    columns = {n: dict(enumerate(v)) if isinstance(v, list) else v for n, v in columns.items()}
+    if not _has_roles(columns) or not all(isinstance(column, dict) for column in columns.values()):
+        return None
+    rows = [list(column) for column in columns.values()]
+    if any(names != rows[0] for names in rows):
+        return None
+    cells = {name: strings(map(text_of_json, column.values())) for name, column in columns.items()}
+    return ArrowTable(pa.table(cells), table.path, table.findings)
+
+
+def _has_roles(names: Iterable[str]) -> bool:
+    """Whether columns are called like worker and label."""
+    return all(any(is_named(name, role) for name in names) for role in ("worker", "label"))
+
+
+def _task_field(head: list[dict[str, Any]], settings: ReadSettings) -> str | None:
+    """The field that names the task: one with a different value in each record, by its name or as the only one."""
+    fields = dict.fromkeys(name for record in head for name in record)
+    flat = [name for name in fields if not any(isinstance(record.get(name), list | dict) for record in head)]
+    if settings.task is not None or KEY in flat[:1]:
+        return settings.task or KEY
+    different = [n for n in flat if len({text_of(r.get(n)) for r in head} - {None}) == len(head)]
+    named = [n for alias in ALIASES["task"] for n in different if plain(n) == alias]
+    ending = [n for n in different if n.lower().endswith(("id", "key"))]
+    return next(iter([*named, *ending, *(different if len(different) == 1 else ())]), None)
+
+
+def _without_dash(raw: Raw) -> RawTasks | None:
+    """What is known of the tasks; ``-`` as gold says that there is none, as in SNLI, where no label is so."""
+    if raw.tasks is None or raw.tasks.gold is None or raw.label.holds((_DASH,)):
+        return raw.tasks
+    gold = raw.tasks.gold
+    none = np.append([name == _DASH for name in gold.values.to_pylist()], True)
+    return replace(raw.tasks, gold=compact(gold.values, np.where(none[gold.codes], np.int32(-1), gold.codes)))
+
+
+class _Rows(Table):
+    """A row for each entry, with the plain fields of its record."""
+
+    def __init__(self, source: Source, layout: Layout) -> None:
+        inner = source.need_table()
+        self.path, self.encoding, self.findings = inner.path, inner.encoding, inner.findings
+        self._source, self._layout, self.first_records = source, layout, _head(source)
+        fields = dict.fromkeys(name for record in self.first_records for name in record)
+        nested = {n for n in fields if any(isinstance(r.get(n), list | dict) for r in self.first_records)}
+        self._fields = [n for n in fields if n not in nested]
+        inside = layout.field if layout.kind in ("records", "places") else ""
+        keys = dict.fromkeys(k for r in self.first_records for e in _entries(r, layout) if inside for k in e)
+        self._keys = {f"{inside}.{key}": key for key in keys} if layout.kind == "records" else {}
+        self._worker = self._name("worker")
+        self._label = f"{inside}.{layout.label}" if self._keys else self._name("label")
+        if not self._keys:
+            self._keys = {self._worker: "worker", self._label: "label"}
+        self.name_columns([ROW, *self._fields, *self._keys])
+        self.n_empty = self.n_records = 0
+        self._numbers: list[IntArray] = []
+        self._inside: set[str] = set()
+
+    def _name(self, role: str) -> str:
+        field, layout = self._layout.field, self._layout
+        if role == "worker" and layout.kind == "records":
+            return f"{field}.{layout.worker}"
+        if layout.kind == "lists":
+            return str(layout.worker if role == "worker" else field)
+        return f"{field} ({role})"
+
+    def roles(self, settings: ReadSettings) -> dict[str, str]:
+        """Role -> column."""
+        layout = self._layout
+        task = f"{layout.field}.{layout.task}" if layout.task else _task_field(self.first_records, settings) or ROW
+        if layout.kind == "map" and settings.turn:
+            return {"task": self._worker, "worker": task, "label": self._label}
+        return {"task": task, "worker": self._worker, "label": self._label}
+
+    def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
+        """The entries of some thousand records."""
+        found, first = _records(self._source), 0
+        self.n_empty, self._numbers = 0, []
+        while batch := list(islice(found, BATCH)):
+            each = [self._labelled(_entries(r, self._layout, self.path, n)) for n, r in enumerate(batch, first + 1)]
+            if self._layout.kind == "map":
+                self._inside.update(entry["worker"] for part in each for entry in part)
+            parent = np.repeat(np.arange(len(batch)), [len(part) for part in each])
+            self._numbers.append(parent + first + 1)
+            rows, cells = [entry for part in each for entry in part], {}
+            for name in columns:
+                if name in self._keys:
+                    cells[name] = strings(text_of_json(_single(entry.get(self._keys[name]))) for entry in rows)
+                elif name == ROW:
+                    cells[name] = strings(map(str, parent + first + 1))
+                else:
+                    cells[name] = strings(text_of_json(r.get(name)) for r in batch).take(pa.array(parent))
+            yield pa.table(cells)
+            first += len(batch)
+        self.n_records = first
+
+    def _labelled(self, given: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The entries with a label."""
+        key = self._keys[self._label]
+        filled = [entry for entry in given if entry.get(key) is not None]
+        self.n_empty += len(given) - len(filled)
+        return filled
+
+    @property
+    def n_inside(self) -> int:
+        """How many different names the maps have."""
+        return len(self._inside)
+
+    @property
+    def rows(self) -> IntArray | None:
+        """The record of each row."""
+        return np.concatenate(self._numbers) if self._numbers else None
+
+
+def _single(value: Any) -> Any:
+    """The only entry of a list."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _entries(
+    record: Mapping[str, Any], layout: Layout, path: Path | None = None, row: int | None = None
+) -> list[Mapping[str, Any]]:
+    """The entries of a record.
+
+    Raises:
+        DataError: lists of different length.
+    """
+    value = record.get(layout.field)
+    if layout.kind == "map":
+        return [{"worker": k, "label": v} for k, v in value.items()] if isinstance(value, Mapping) else []
+    given = entries(value)
+    if layout.kind == "records":
+        return [entry for entry in given if isinstance(entry, Mapping)]
+    if layout.kind == "places":
+        labels = [e.get(layout.label) if isinstance(e, Mapping) and layout.label else e for e in given]
+        return [{"worker": f"place {k}", "label": label} for k, label in enumerate(labels, 1)]
+    workers = entries(record.get(str(layout.worker)))
+    if len(workers) != len(given):
+        what = f"{layout.field!r} lists {len(given)}, but {layout.worker!r} {len(workers)}"
+        raise DataError(what, "Both lists must be as long.", file=path, row=row, code="lengths")
+    return [{"worker": who, "label": label} for who, label in zip(workers, given, strict=True)]
+
+
+def _about(table: _Rows, layout: Layout, settings: ReadSettings) -> list[Finding]:
+    """What was noticed: labels without workers, empty entries, more workers than tasks, counts that may be labels."""
+    found: list[Finding] = []
+    if table.n_empty:
+        sentence = f"{plural(table.n_empty, 'place')} in lists hold no label"
+        found.append(Finding("empty-cells", "note", sentence, table.n_empty, left_out=table.n_empty))
+    if layout.kind == "places":
+        sizes = [len(_entries(record, layout)) for record in table.first_records]
+        found.append(no_workers(max(sizes, default=0), Remedy("worker", when="a field names them")))
+    if layout.kind == "map" and not layout.sure:
+        sentence = f"{layout.field!r} was read as a label of each worker; it may count labels instead"
+        remedies = (Remedy("format", "counts", when="it counts"), Remedy("format", "nested", when="it names workers"))
+        found.append(Finding("counts-or-workers", "question", sentence, column=layout.field, remedies=remedies))
+    if layout.kind == "map" and settings.turn is None and table.n_inside > table.n_records:
+        sentence = f"{table.n_inside:,} workers labelled {table.n_records:,} tasks; it may be the other way round"
+        remedies = (
+            Remedy("turn", True, when="the outer names are workers"),
+            Remedy("turn", False, when="they are tasks"),
+        )
+        found.append(Finding("turned", "question", sentence, remedies=remedies))
+    return found
