@@ -112,7 +112,7 @@ def _of_records(name: str, parts: list[list[Record]], n_records: int, settings: 
     several = max(map(len, parts)) > 1
     once = {k: all(_distinct(e.get(k) for e in part) == len(part) for part in parts) for k in keys}
 
-    def key(setting: str | None) -> str | None:
+    def key(setting: object) -> str | None:
         return next((k for k in keys if setting in (k, f"{name}.{k}")), None) if setting else None
 
     task = key(settings.task) or (next((k for k in keys if is_named(k, "task")), None) if n_records == 1 else None)

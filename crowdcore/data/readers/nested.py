@@ -72,7 +72,8 @@ class Nested(Reader):
     def _counts(self, source: Source, layout: Layout, settings: ReadSettings) -> Raw:
         """Read maps of labels to how many workers gave them."""
         ids, labels, task, label, count = [], dict[str, int](), list[int](), list[int](), list[float]()
-        name = _task_field(_head(source), settings)
+        found = _task_field(_head(source), settings)
+        name = found if isinstance(found, str) else None
         about: dict[str, list[str | None]] = {}
         for number, record in enumerate(_records(source)):
             ids.append(text_of(record.get(name)) if name else str(number + 1))
@@ -156,7 +157,7 @@ def _has_roles(names: Iterable[str]) -> bool:
     return all(any(is_named(name, role) for name in names) for role in ("worker", "label"))
 
 
-def _task_field(head: list[dict[str, Any]], settings: ReadSettings) -> str | None:
+def _task_field(head: list[dict[str, Any]], settings: ReadSettings) -> str | tuple[str, ...] | None:
     """The field that names the task: one with a different value in each record, by its name or as the only one."""
     fields = dict.fromkeys(name for record in head for name in record)
     flat = [name for name in fields if not any(isinstance(record.get(name), list | dict) for record in head)]
@@ -207,10 +208,10 @@ class _Rows(Table):
             return str(layout.worker if role == "worker" else field)
         return f"{field} ({role})"
 
-    def roles(self, settings: ReadSettings) -> dict[str, str]:
+    def roles(self, settings: ReadSettings) -> dict[str, Any]:
         """Role -> column."""
         layout = self._layout
-        task = f"{layout.field}.{layout.task}" if layout.task else _task_field(self.first_records, settings) or ROW
+        task: Any = f"{layout.field}.{layout.task}" if layout.task else _task_field(self.first_records, settings) or ROW
         if layout.kind == "map" and settings.turn:
             return {"task": self._worker, "worker": task, "label": self._label}
         return {"task": task, "worker": self._worker, "label": self._label}
