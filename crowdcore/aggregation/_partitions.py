@@ -37,8 +37,8 @@ class PartitionedResult:
 
     Attributes:
         method, settings: the aggregator's.
-        folder: Parquet files named as the partitions, with the columns ``task``, ``label`` and one ``p_<class>``
-            per class; rows sum to 1.
+        folder: Parquet files named as the partitions, in subfolders like theirs, with the columns ``task``, ``label``
+            and one ``p_<class>`` per class; rows sum to 1.
         classes: order of every matrix.
         worker_ids: order of the workers.
         parts: the model's fields of `AggregationResult` (confusion, counts, prior …).
@@ -74,7 +74,8 @@ def fit_partitions(
     """Fit an aggregator to a folder of Parquet files that need not fit memory; equal to the fit in memory.
 
     Args:
-        source: folder of ``*.parquet`` with the columns task, worker, label; all rows of a task in one file.
+        source: folder of ``*.parquet``, also in subfolders such as ``day=1``, with the columns task, worker, label in
+            each file; all rows of a task in one file.
         aggregator: one whose M-step needs sums over tasks only: the Dawid–Skene family, MACE, CoNAL-EM, worker
             clustering with a given K.
         out: new folder for the labels; index arrays live below it while this runs.
@@ -90,14 +91,20 @@ def fit_partitions(
     began = time.perf_counter()
     source, out = Path(source).resolve(), Path(out).resolve()
     model = _check(aggregator, out)
-    files = sorted(source.glob("*.parquet"))
+    files = sorted(source.rglob("*.parquet"))
     if not files:
         raise DataError("There is no *.parquet file", "Give a folder of partitions.", file=source)
     each: Callable[..., Iterator[Any]] = map if client is None else partial(_on_cluster, client)
     try:
         workers, classes = _numbered(list(each(partial(_read_names, known=known), files)))
         index = partial(
-            _prepare, index=out / "index", workers=workers, classes=classes, known=known, memory_limit=memory_limit
+            _prepare,
+            source=source,
+            index=out / "index",
+            workers=workers,
+            classes=classes,
+            known=known,
+            memory_limit=memory_limit,
         )
         partitions = list(each(index, files))
         _refuse_shared_tasks(partitions, memory_limit)
@@ -222,7 +229,9 @@ def _write(partition: Partition, hard: bool, parameters: Parameters, out: Path, 
             em_step(table, *parameters.logs(), posterior, hard)
             yield posterior
 
-    partition.write(posteriors(), out / partition.source.name, classes)
+    target = out / partition.folder.relative_to(out / "index").with_suffix(".parquet")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partition.write(posteriors(), target, classes)
 
 
 def _vote_shares(table: LabelTable) -> FloatArray:
@@ -327,7 +336,9 @@ def _read_names(path: Path, known: str | None) -> tuple[Any, Any]:
     return workers, classes
 
 
-def _prepare(path: Path, index: Path, workers: Any, classes: Any, known: str | None, memory_limit: int) -> Partition:
+def _prepare(
+    path: Path, source: Path, index: Path, workers: Any, classes: Any, known: str | None, memory_limit: int
+) -> Partition:
     """Turn a Parquet file into index arrays sorted by task, in a folder below ``index``.
 
     Workers and classes are pyarrow strings whose order numbers them; ``memory_limit`` is the bytes of a piece.
@@ -364,7 +375,7 @@ def _prepare(path: Path, index: Path, workers: Any, classes: Any, known: str | N
         clamped = np.maximum.reduceat(given, start[:-1])
         if ((given >= 0) & (given != clamped[task])).any():
             raise DataError(f"A task has two classes in {known!r}", "Give each task one known class.", file=path)
-    folder = index / path.stem
+    folder = index / path.relative_to(source).with_suffix("")
     folder.mkdir(parents=True)
     for name, array in (("start", start), ("cell", cell), ("known", clamped)):
         array.tofile(folder / name)

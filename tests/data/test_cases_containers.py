@@ -306,3 +306,39 @@ class TestFolders:
         write_folder(simulate_crowd(30), tmp_path / "crowd")
         shutil.copy(path_of("gzip"), tmp_path / "crowd" / "votes.csv.gz")
         assert examine(tmp_path / "crowd").report.format == "folder"
+
+
+CYRILLIC = "task,worker,label\n1,Анна,негатив\n2,Борис,позитив\n"
+
+
+class TestEncodings:
+    def test_case(self) -> None:
+        found = read_case("cyrillic-cp1251")
+        (asked,) = [f for f in found.report.findings if f.code == "encoding-guessed"]
+        assert asked.level == "question"
+        assert asked.remedies[0].value == "cp1251"
+        assert "позитив" in found.report.classes
+        for remedy in asked.remedies:
+            assert summary(read_case("cyrillic-cp1251", encoding=remedy.value)) == CROWD
+
+    @pytest.mark.parametrize(
+        ("encoding", "text"),
+        [("cp1251", CYRILLIC), ("koi8-r", CYRILLIC), ("cp866", CYRILLIC),
+         ("cp1250", "task,worker,label\n1,ann,żółty\n"),
+         ("gb18030", "task,worker,label\n1,张伟,积极\n2,王芳,消极\n"),
+         ("cp1253", "task,worker,label\n1,Άννα,θετικό\n"),
+         ("shift_jis", "task,worker,label\n1,田中,肯定\n2,すずき,否定\n"),
+         ("cp1256", "task,worker,label\n1,منى,سلبي\n")],
+    )  # fmt: skip
+    def test_the_right_one_is_among_those_asked_for(self, encoding: str, text: str, tmp_path: Path) -> None:
+        (tmp_path / "votes.csv").write_bytes(text.encode(encoding))
+        (asked,) = [f for f in examine(tmp_path / "votes.csv").report.findings if f.level == "question"]
+        assert encoding in [remedy.value for remedy in asked.remedies]
+        opened = examine(tmp_path / "votes.csv", encoding=encoding).report
+        assert set(opened.classes) <= set(text.replace("\n", ",").split(","))
+
+    @pytest.mark.parametrize("words", [("René", "café"), ("Jürgen", "häßlich – “gut”"), ("Zoë", "Ærø")])
+    def test_western_letters_are_not_asked_about(self, words: tuple[str, str], tmp_path: Path) -> None:
+        who, label = words
+        (tmp_path / "votes.csv").write_bytes(f"task,worker,label\n1,{who},{label}\n2,{who},x\n".encode("cp1252"))
+        assert not [f for f in examine(tmp_path / "votes.csv").report.findings if f.level == "question"]

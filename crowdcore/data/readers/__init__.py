@@ -50,7 +50,6 @@ _SIGNATURES = {
     "mt-bench": Signature(0.9, "table", ("question_id model judge judgment score",)),
     "mturk": Signature(0.95, "table", ("HITId WorkerId",)),
     "pairs": Signature(0.55, "table"),
-    "pairs": Signature(0.5, "table"),
     "nested": Signature(0.65, "nested"),
     "prodigy": Signature(0.8, "json json-lines", ("answer _annotator_id", "answer _session_id")),
     "questions": Signature(0.5, "table"),

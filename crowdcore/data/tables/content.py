@@ -12,11 +12,13 @@ import numpy as np
 
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.data.report import Finding
+from crowdcore.data.tables.encodings import likely_encodings
 
 Kind = Literal["folder", "parquet", "text", "json", "json-lines", "container"]
 SAMPLE = 1 << 18
 CHUNK = 8 << 20
 IOB2_TAG = re.compile(r"^(O|[BI]-\S+|[?_-])$")
+_SHOWN = 5  # encodings to choose from
 _LINES = 2000  # looked at to recognise CoNLL columns
 
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -165,14 +167,28 @@ def _scan(path: Path) -> tuple[str, tuple[Finding, ...]]:
             offset += len(chunk)
     if utf8 and not decoder.getstate()[0]:
         return "utf-8", ()
+    rows = (where,) if not utf8 else ()
+    likely = [(name, word) for name, word in likely_encodings(path) if _decodes(path, name)][:_SHOWN]
+    if likely:
+        name, word = likely[0]
+        choices = tuple(Remedy("encoding", name, effect=f"read {word!r}") for name, word in likely)
+        sentence = f"The file is not UTF-8; it was read as {name}, in which a cell is {word!r}"
+        return name, (Finding("encoding-guessed", "question", sentence, 1, rows, remedies=choices),)
     guess = "cp1252" if seen[0x80:0xA0].any() and not seen[_UNDEFINED].any() else "latin-1"
     sentence = f"The file is not UTF-8; it was read as {guess}"
-    rows = (where,) if not utf8 else ()
     remedy, remedies = "Look at the names with accents.", (Remedy("encoding", when="they are wrong"),)
     return guess, (Finding("encoding-guessed", "warning", sentence, 1, rows, remedy=remedy, remedies=remedies),)
 
 
 _UNDEFINED = [0x81, 0x8D, 0x8F, 0x90, 0x9D]  # bytes that windows-1252 leaves open
+
+
+def _decodes(path: Path, encoding: str) -> bool:
+    try:
+        _check_encoding(path, encoding)
+    except DataError:
+        return False
+    return True
 
 
 def _check_encoding(path: Path, encoding: str) -> tuple[Finding, ...]:
