@@ -97,15 +97,13 @@ def fit_partitions(
     each: Callable[..., Iterator[Any]] = map if client is None else partial(_on_cluster, client)
     try:
         workers, classes = _numbered(list(each(partial(_read_names, known=known), files)))
-        index = partial(
-            _prepare,
-            source=source,
-            index=out / "index",
-            workers=workers,
-            classes=classes,
-            known=known,
-            memory_limit=memory_limit,
-        )
+        numbered: dict[str, Any] = {
+            "workers": workers,
+            "classes": classes,
+            "known": known,
+            "memory_limit": memory_limit,
+        }
+        index = partial(_prepare, source=source, index=out / "index", **numbered)
         partitions = list(each(index, files))
         _refuse_shared_tasks(partitions, memory_limit)
         engine = _PartitionEngine(model, partitions, client)
@@ -229,7 +227,7 @@ def _write(partition: Partition, hard: bool, parameters: Parameters, out: Path, 
             em_step(table, *parameters.logs(), posterior, hard)
             yield posterior
 
-    target = out / partition.folder.relative_to(out / "index").with_suffix(".parquet")
+    target = (out / partition.folder.relative_to(out / "index")).with_name(partition.source.name)
     target.parent.mkdir(parents=True, exist_ok=True)
     partition.write(posteriors(), target, classes)
 

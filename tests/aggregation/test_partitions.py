@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from crowdcore.aggregation import fit_partitions
+from crowdcore.aggregation import DawidSkene, fit_partitions
 from crowdcore.core.errors import DataError, SettingError
 from testkit.crowds import simulate_crowd
 from tests.conftest import ROOT
@@ -164,3 +164,14 @@ def test_refusals(tmp_path, crowd):
     with pytest.raises(DataError, match="'known'"):
         fit_partitions(source, model, tmp_path / "out", known="known")
     assert not (tmp_path / "out").exists()
+
+
+def test_every_row_of_nested_folders_counts(tmp_path, crowd):
+    flat = split(crowd, tmp_path / "flat")
+    for k, file in enumerate(sorted(flat.iterdir())):
+        target = tmp_path / "nested" / f"day={k % 2}" / f"part.{k // 2}.parquet"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.read_bytes())
+    found = fit_partitions(tmp_path / "nested", DawidSkene(), tmp_path / "out")
+    assert found.n_annotations == crowd.n_annotations
+    assert len(list((tmp_path / "out").rglob("*.parquet"))) == 4
