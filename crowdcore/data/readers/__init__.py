@@ -77,7 +77,7 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
     """
     if settings.format is not None:
         return readers.find(settings.format)()
-    if settings.turn and source.table is not None:
+    if settings.turn and source.table is not None and not source.table.nests:
         return readers["turned"]()
     if settings.workers is not None and source.table is not None and not (settings.worker or settings.label):
         return readers["wide"]()
