@@ -243,6 +243,8 @@ def read_roles(
         refusal = MappingError(roles.doubt[0], table.columns, roles, table.path, "label")
         refusal.code, refusal.remedies = "judged-text", roles.doubt[1]
         raise refusal
+    if settings.time is not None and settings.time not in table.columns:
+        raise MappingError(f"There is no column {settings.time!r}", table.columns, roles, table.path, "time")
     keep = tuple(c for c in table.columns if extra and c not in roles.values())
     findings = [*table.findings, *alias_findings(roles, table.columns, settings)]
     if keep and table.path is not None and table.path.stat().st_size > EXTRA_LIMIT:
@@ -252,7 +254,7 @@ def read_roles(
             "columns-left-out", what, "be left out", detail=f": {shown}", count=len(keep), examples=keep[:5]
         )
         findings.append(change)
-        keep = ()
+        keep = tuple(c for c in keep if c == settings.time)
     likely = {} if listed is None or "task" not in roles else {roles["task"]: listed}
     codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), keep, likely)
     table.refuse_nested(column for role, column in roles.items() if role not in MEDIA)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from crowdcore.core.errors import Remedy
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.data.dictionary import Codes, strings
 from crowdcore.data.lookups import counted
 from crowdcore.data.media import ADDRESSES, SUFFIXES, blank_texts, image_faults, image_names, is_address
 from crowdcore.data.ratings import Labelled
+from crowdcore.data.readers.base import Raw
+from crowdcore.data.reading.labels import Labels
 from crowdcore.data.report import IMAGES, TEXTS, Finding, Level, plural
+from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow
 
 _NAMED = 50
@@ -24,6 +31,14 @@ _NO_FILES = Finding(
     remedy="To see them, put the files there; in the app upload a ZIP of both.",
 )
 _NONE_THERE = "Put the files where the column says, seen from the folder of the table; in the app upload a ZIP of both."
+_LOOKED_AT, _WORDS = 1000, 3  # names; blanks in a name that is a sentence
+_GOLD = r"gold(en)?([ _-]?(standard|label|truth))?|ground[ _-]?truth|truth|experts?|adjudicat(or|ed|ion)|consensus"
+_GOLD += r"|majority([ _-]?vote)?|gold[ _-]?annotator"
+_NOBODY = r"n/?a|n\.a\.|nan|null|none|nil|unknown|anonymous|missing|[-–—?.]+|#n/a"
+_MODEL = r"(chat)?gpt.*|(claude|gemini|llama|mistral|mixtral|qwen|deepseek|bert|roberta)([ _.-]?\d.*|-.*)?|gpt.*"
+_MODEL += r"|(.*[ _-])?(model|prediction|predicted|classifier|llm|bot|baseline)([ _-].*)?"
+_ZEROS = r"0+\d+|\d+\.0+"
+_ODD = f"(?i)^({_GOLD}|{_NOBODY}|{_MODEL}|{_ZEROS})$"
 ENOUGH = 10  # labels after which always the same answer is worth a word
 
 
@@ -100,6 +115,87 @@ def _about_workers(code: str, level: Level, chosen: BoolArray, workers: list[str
     examples = tuple(workers[i] for i in numbers[:5])
     sentence = f"{plural(len(numbers), 'worker')} {what}, such as {examples[0]!r}"
     return [Finding(code, level, sentence, len(numbers), examples=examples)]
+
+
+def worker_findings(raw: Raw, worker: Codes, labels: Labels, settings: ReadSettings) -> list[Finding]:
+    """Workers who by their names may be gold, a model or nobody, or a label or a sentence.
+
+    Args:
+        raw: where they are from.
+        worker: the cleaned column, after merging.
+        labels: what the labels are.
+        settings: those of reading.
+    """
+    values, findings = worker.values, []
+    if len(values) > 1 and pc.any(pc.match_substring_regex(values, _ODD)).as_py():
+        findings = _odd_workers(raw, worker, settings)
+    names = [name for name in labels.names if not re.match(r"[-+0-9.]", name)][:_LOOKED_AT]
+    both = tuple(strings(names).filter(pc.is_in(strings(names), value_set=values)).to_pylist())
+    if len(both) > 1 and 2 * len(both) >= min(len(names), len(values)):
+        listed = ", ".join(map(repr, both[:5])) + (" …" if len(both) > 5 else "")
+        sentence = f"{plural(len(both), 'worker')} {listed} also stand among the labels: columns may be mixed up"
+        remedies = (Remedy("worker", when="another column"), Remedy("label", when="another column"))
+        findings.append(
+            Finding("workers-among-labels", "question", sentence, len(both), examples=both[:5], remedies=remedies)
+        )
+    blanks = np.asarray(pc.count_substring(values[:_LOOKED_AT], " "))
+    if len(values) > 2 and np.median(blanks) >= _WORDS:
+        examples = tuple(values[:3].to_pylist())
+        sentence = f"Most workers are called by a sentence, such as {examples[0]!r}: they may be tasks"
+        in_columns = raw.roles.get("worker") not in raw.columns
+        remedy = (
+            Remedy("turn", True, when="rows are workers") if in_columns else Remedy("worker", when="another column")
+        )
+        findings.append(
+            Finding("sentences-as-workers", "question", sentence, len(values), examples=examples, remedies=(remedy,))
+        )
+    return findings
+
+
+def _odd_workers(raw: Raw, worker: Codes, settings: ReadSettings) -> list[Finding]:
+    """Ask about the workers whose names match `_ODD`, each kind in one finding."""
+    values = worker.values
+    odd = values.filter(pc.match_substring_regex(values, _ODD)).to_pylist()
+    place = np.asarray(pc.index_in(pa.array(odd, values.type), value_set=values))
+    counts = dict(zip(odd, worker.counts[place].tolist(), strict=True))
+    column, findings = raw.roles.get("worker"), []
+    in_columns = column not in raw.columns
+
+    def named(pattern: str) -> tuple[str, ...]:
+        return tuple(name for name in odd if re.fullmatch(pattern, name, re.IGNORECASE))
+
+    def listed(names: tuple[str, ...]) -> str:
+        return ", ".join(f"{name!r} ({plural(counts[name], 'label')})" for name in names[:_NAMED])
+
+    def add(code: str, names: tuple[str, ...], sentence: str, *remedies: Remedy) -> None:
+        level: Level = "warning" if code == "models-as-workers" else "question"
+        n = sum(counts[name] for name in names)
+        findings.append(Finding(code, level, sentence, n, column=column, examples=names[:5], remedies=remedies))
+
+    gold = named(_GOLD)
+    if gold and len(values) > len(gold) and raw.truth is None and (raw.tasks is None or raw.tasks.gold is None):
+        remedies = [Remedy("gold" if g in raw.columns else "gold_worker", g, when=f"{g!r} is the gold") for g in gold]
+        add("gold-among-workers", gold, f"Gold may stand among the workers: {listed(gold)}", *remedies)
+    nobody = () if in_columns else named(_NOBODY)
+    if nobody and len(values) > len(nobody):
+        codes = [*raw.missing, *nobody]
+        remedy = Remedy("missing", codes, when="they mean that the worker is not known")
+        add("unknown-workers", nobody, f"A worker's name may mean that it is not known: {listed(nobody)}", remedy)
+    models = named(_MODEL)
+    if models and len(values) > len(models):
+        add("models-as-workers", models, f"Models may stand among the workers: {listed(models)}")
+    whole = {name: str(int(float(name))) for name in named(_ZEROS)}
+    there = {*values.filter(pc.is_in(values, value_set=pa.array([*whole.values()], values.type))).to_pylist()}
+    same: dict[str, list[str]] = {}
+    for name, number in whole.items():
+        if number in there and name != number:
+            same.setdefault(number, []).append(name)
+    if same:
+        merged = dict(settings.merge_workers) if isinstance(settings.merge_workers, dict) else {}
+        remedy = Remedy("merge_workers", merged | same, when="they are one person")
+        names = tuple(name for several in same.values() for name in several)
+        add("same-number-workers", names, f"Workers that are the same number as others: {listed(names)}", remedy)
+    return findings
 
 
 def media_findings(dataset: Labelled) -> list[Finding]:

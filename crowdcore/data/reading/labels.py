@@ -24,7 +24,10 @@ from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow
 
 FEW_NUMBERS, MANY_NUMBERS = 12, 20  # distinct numbers that are codes of classes; more than the latter may be ratings
-LOOKS_MISSING = ("-1", "na", "n/a", "nan", "null", "none", "?")
+LOOKS_MISSING = (
+    *("-1", "na", "n/a", "n.a.", "#n/a", "nan", "null", "nil", "none", "missing", "?", "??", ".", "-", "--", "–", "—"),
+)
+_CODES = (99, 999, 9999, 98, 998, 88, -9, -99, -999, -9999, -8, -98, -88)  # far from the other small whole numbers
 _OUTSIDE = -2  # number of a label that is in no class
 _NUMBER = r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?(e[+-]?[0-9]{1,2})?"
 _PLAIN = r"^-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?$"  # as Arrow reads it; other ways to write one are left to pandas
@@ -132,7 +135,8 @@ class Classes:
             findings.append(Finding("unused-classes", "note", sentence, len(unused), examples=tuple(unused[:5])))
         if not found:
             return findings
-        odd = [name for name in names if name.casefold() in LOOKS_MISSING]
+        odd = [name for name in names if name.casefold() in LOOKS_MISSING and not (name in "-–—" and "+" in names)]
+        odd += _far_codes([name for name in names if name not in odd])
         if odd:
             which = f"The class {odd[0]!r}" if len(odd) == 1 else f"Each of the classes {', '.join(map(repr, odd))}"
             sentence = f"{which} may mean that there is no label"
@@ -151,6 +155,15 @@ class Classes:
                 Finding("same-number", "warning", sentence, len(same), examples=tuple(same), remedies=remedies)
             )
         return findings
+
+
+def _far_codes(names: list[str]) -> list[str]:
+    """Those of some whole numbers that are known codes of a missing answer, and far from the others."""
+    if len(names) < 3 or not all(re.fullmatch(r"-?[0-9]{1,4}", name) for name in names):
+        return []
+    codes = [name for name in names if int(name) in _CODES]
+    others = [abs(int(name)) for name in names if name not in codes]
+    return [c for c in codes if len(others) > 1 and abs(int(c)) >= (4 if int(c) < 0 else 8) * max(1, *others)]
 
 
 def find_classes(raw: Raw, settings: ReadSettings, label: Codes, gold: Codes | None) -> Classes:

@@ -351,6 +351,11 @@ def without_repeats(
     pairs = len(repeats.contradicting)
     later = np.delete(repeats.rows, repeats.start[:-1])
     done = "are kept and counted" if settings.repeats == "keep" else f"were reduced to the {settings.repeats}"
+    if settings.repeats in ("first", "last"):
+        from crowdcore.data.reading.repeated import in_time
+
+        repeats, column = in_time(raw, given, repeats, settings)
+        done += f" by the times in {column!r}" if column else " in the file, where no times are known"
     sentence = (
         f"{plural(repeats.n_repeats, 'repeat')} of the same worker on the same task ({plural(pairs, 'pair')}, "
         f"{n:,} of them contradicting) {done}"

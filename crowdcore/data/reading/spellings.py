@@ -25,6 +25,10 @@ from crowdcore.data.tables.base import Arrow
 _SETTING: dict[Role, str] = {"label": "merge_classes", "worker": "merge_workers"}
 _NOUN: dict[Role, str] = {"label": "classes", "worker": "workers"}
 _SEPARATORS = "|;,"
+_YES_NO = {  # folded -> one of two answers
+    **dict.fromkeys(("yes", "y", "true", "t", "1", "1.0"), "yes"),
+    **dict.fromkeys(("no", "n", "false", "f", "0", "0.0"), "no"),
+}
 
 
 def fold(names: Arrow) -> Arrow:
@@ -78,13 +82,16 @@ def merge_variants(
         DataError: the crowd is simulated, and its truth is about the names as they are.
     """
     given = dict(merge) if isinstance(merge, Mapping) else {}
+    known = [fold_name(name) for name in read.values[: len(_YES_NO) * 4].to_pylist()] if role == "label" else []
+    same = _YES_NO if len(read.values) == len(known) and {*known} <= {*_YES_NO} and len({*known}) > 2 else {}
     others = [*listed, *([] if gold is None else gold.values.to_pylist())]
-    spelled = _spellings(written, read, others, {_tidy(name) for names in given.values() for name in names})
-    proposed = _proposed(_groups(spelled, {}), listed)
+    named = {_tidy(name) for names in given.values() for name in names}
+    spelled = _spellings(written, read, others, {*named, *(read.values.to_pylist() if same else ())})
+    proposed = _proposed(_groups(spelled, {}, same), listed)
     became = proposed if merge == "variants" else _asked(given, spelled, _SETTING[role])
     if became and raw.truth is not None:
         raise DataError("The names of a simulated crowd with its truth cannot be merged", file=raw.path)
-    groups = [group for group in _groups(spelled, became) if len({s.written for s in group}) > 1]
+    groups = [group for group in _groups(spelled, became, same) if len({s.written for s in group}) > 1]
     variants = []
     for group in groups:
         first = became.get(group[0].read, group[0].read)
@@ -129,11 +136,12 @@ def _spellings(written: Codes, read: Codes, others: Iterable[str], named: set[st
     return [_Spelling(*parts) for parts in zip(*parts, counts[chosen].tolist(), strict=True)]
 
 
-def _groups(spelled: list[_Spelling], became: Mapping[str, str]) -> list[list[_Spelling]]:
-    """Spellings by the fold of what they become, the most frequent first."""
+def _groups(spelled: list[_Spelling], became: Mapping[str, str], same: Mapping[str, str]) -> list[list[_Spelling]]:
+    """Spellings by the fold of what they become, or what that is the ``same`` as, the most frequent first."""
     groups: dict[str, list[_Spelling]] = {}
     for spelling in sorted(spelled, key=lambda s: -s.rows):
-        groups.setdefault(fold_name(became.get(spelling.read, spelling.read)), []).append(spelling)
+        folded = fold_name(became.get(spelling.read, spelling.read))
+        groups.setdefault(same.get(folded, folded), []).append(spelling)
     return list(groups.values())
 
 

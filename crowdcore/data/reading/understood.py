@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass, replace
 
@@ -12,10 +13,11 @@ from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Cleaned, Codes, Whole, clean, strings
 from crowdcore.data.readers.base import Raw, RawTasks
+from crowdcore.data.reading.doubts import worker_findings
 from crowdcore.data.reading.labels import Classes, Labels, clean_ratings, find_classes, find_range, row_numbers
 from crowdcore.data.reading.numbering import listed_workers
 from crowdcore.data.reading.spellings import merge_variants, multi_selects, rename
-from crowdcore.data.report import Finding, Variants, make_change, make_finding, plural
+from crowdcore.data.report import Finding, Level, Variants, make_change, make_finding, plural
 from crowdcore.data.settings import ReadSettings
 
 MAX_NAME = 1 << 16  # bytes
@@ -64,6 +66,10 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
     Raises:
         DataError: nothing sensible can be made of it, or the labels may be classes or ratings.
     """
+    if settings.gold_worker is not None:
+        from crowdcore.data.readers._gold import gold_of_worker
+
+        raw = gold_of_worker(raw, settings.gold_worker)
     about, findings = raw.tasks, list(raw.findings)
 
     def cleaned(
@@ -81,14 +87,15 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
     if raw.target == "ratings" and not rated:
         raise DataError("The labels are numbers", file=raw.path, remedies=(Remedy.read_as("ratings"),))
     labels: Labels | None = find_range(raw, settings) if rated else None
-    task = cleaned(raw.task, "task", whole="all")
-    worker = cleaned(raw.worker, "worker", whole="all")
+    task = cleaned(raw.task, "task", whole="mixed")
+    nobody = tuple(word for word in raw.missing if not any(letter.isdigit() for letter in word))
+    worker = cleaned(raw.worker, "worker", nobody, whole="mixed")
     spelled = settings.classes is not None or raw.classes is not None  # then the list says what 1.0 is
     whole: Whole = "keep" if spelled else "mixed"
     label = clean_ratings(raw.label, raw, raw.escaped) if rated else cleaned(raw.label, "label", raw.missing, whole)
     listed = gold = split = None
     if about is not None and about.listed:
-        listed = cleaned(about.task, "task", whole="all", about=about)
+        listed = cleaned(about.task, "task", whole="mixed", about=about)
     if about is not None and about.gold is not None and rated:
         gold = clean_ratings(about.gold, raw, about.escaped)
     elif about is not None and about.gold is not None:
@@ -123,7 +130,7 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
     )
     understood.worker, understood.merged_workers = rename(worker, of_worker.became), of_worker.became
     understood.variants += of_worker.variants
-    understood.findings += of_worker.findings
+    understood.findings += [*of_worker.findings, *worker_findings(raw, understood.worker, understood.labels, settings)]
     return understood
 
 
@@ -209,11 +216,10 @@ def clean_names(
         pairs += " …" if len(result.merged) > _SHOWN else ""
         sentence = f"{plural(len(result.merged), 'spelling')} of {role} names merged: {pairs}"
         examples = tuple(before for before, _ in result.merged[:5])
-
+        harmless = all(re.fullmatch(re.escape(after) + r"\.0+", before.strip()) for before, after in result.merged)
+        level: Level = "note" if harmless else "change"  # 1.0 with 1
         findings.append(
-            make_finding(
-                f"merged-{role}s", "change", sentence, rows(result.merged_rows), column=column, examples=examples
-            )
+            make_finding(f"merged-{role}s", level, sentence, rows(result.merged_rows), column=column, examples=examples)
         )
     return result.codes, findings
 

@@ -1,0 +1,220 @@
+"""Who the workers are, which labels are missing or the same, and which of several answers is the last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crowdcore.core.errors import DataError, Remedy, SettingError
+from crowdcore.data import Import, examine_frame, from_frame
+from crowdcore.data.reading.labels import LOOKS_MISSING
+from tests.data.reading.read_case import CROWD, read_case, summary
+
+
+def finding(found: Import, code: str) -> Any:
+    (one,) = [f for f in found.report.findings if f.code == code]
+    return one
+
+
+def choices(remedies: tuple[Remedy, ...]) -> list[tuple[Any, Any]]:
+    return [(remedy.setting, remedy.value) for remedy in remedies]
+
+
+def crowd(*people: str, label: str = "label", n: int = 12) -> pd.DataFrame:
+    rows = [(f"t{t}", w, "ab"[(t * (k + 1) + t // 3) % 2]) for t in range(n) for k, w in enumerate(people)]
+    return pd.DataFrame(rows, columns=["task", "worker", label])
+
+
+def test_gold_as_a_worker_is_asked_and_becomes_the_gold() -> None:
+    asked = finding(read_case("gold-as-a-worker"), "gold-among-workers")
+    assert asked.level == "question" and choices(asked.remedies) == [("gold_worker", "gold")]
+    found = read_case("gold-as-a-worker", gold_worker="gold")
+    assert summary(found) == CROWD and found.report.n_gold == 24
+    assert found.report.n_left_out == 24 and not found.report.changes
+
+
+@pytest.mark.parametrize(
+    "name", ["Expert", "ground_truth", "Adjudicator", "consensus", "majority vote", "GOLD standard"]
+)
+def test_other_names_of_gold(name: str) -> None:
+    found = examine_frame(crowd("ann", "ben", name))
+    assert choices(finding(found, "gold-among-workers").remedies) == [("gold_worker", name)]
+    dataset = from_frame(crowd("ann", "ben", name), gold_worker=name)
+    assert [*dataset.worker_ids] == ["ann", "ben"] and (dataset.gold >= 0).all()
+
+
+def test_gold_of_a_worker_who_is_not_there_or_beside_a_column_of_gold() -> None:
+    frame = crowd("ann", "gold")
+    with pytest.raises(SettingError):
+        from_frame(frame, gold_worker="golt")
+    with pytest.raises(SettingError):
+        from_frame(frame.assign(truth="a"), gold_worker="gold", gold="truth")
+
+
+def test_tasks_that_gold_alone_labels_take_consent() -> None:
+    frame = crowd("ann", "gold").drop(index=0)
+    assert [f.code for f in examine_frame(frame, gold_worker="gold").report.changes] == ["gold-not-listed"]
+
+
+@pytest.mark.parametrize(
+    "people", [("Goldie", "Mr. Truth", "expert_1", "expert_2"), ("Nan-Li", "Una", "n.n.", "modeller")]
+)
+def test_people_are_not_asked_about(people: tuple[str, ...]) -> None:
+    assert not examine_frame(crowd(*people)).report.findings
+
+
+def test_models_among_people_are_named() -> None:
+    found = examine_frame(crowd("ann", "gpt-4", "claude-3-opus", "my_model"))
+    assert finding(found, "models-as-workers").examples == ("gpt-4", "claude-3-opus", "my_model")
+    assert not found.report.changes
+    assert not examine_frame(crowd("gpt-4", "claude", "llama-2")).report.findings  # judges that are all models
+
+
+def test_a_worker_that_is_nobody() -> None:
+    asked = finding(read_case("worker-NA"), "unknown-workers")
+    assert asked.level == "question" and choices(asked.remedies) == [("missing", ["NA"])]
+    found = read_case("worker-NA", missing=["NA"])
+    assert [(f.code, f.left_out) for f in found.report.changes] == [("missing-worker", 18)]
+    assert summary(found)[:3] == (24, 4, 72)
+
+
+@pytest.mark.parametrize("name", ["unknown", "N/A", "-", "?", "None"])
+def test_other_names_of_nobody(name: str) -> None:
+    asked = finding(examine_frame(crowd("ann", "ben", name)), "unknown-workers")
+    assert examine_frame(crowd("ann", "ben", name), missing=asked.remedies[0].value).report.n_workers == 2
+
+
+def test_a_missing_code_of_labels_that_is_a_number_removes_no_worker() -> None:
+    frame = crowd("1", "2").replace({"label": {"a": "1", "b": "0"}})
+    assert examine_frame(frame, missing=["0"]).dataset(accept=True).n_workers == 2
+
+
+def test_worker_1_and_1_0_are_one_without_consent() -> None:
+    found = read_case("worker-1-and-1.0")
+    assert summary(found) == CROWD
+    assert [*found.dataset().worker_ids] == ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(("people", "same"), [(("1", "01", "2"), {"1": ["01"]}), (("7", "7.0", "ann"), {"7": ["7.0"]})])
+def test_workers_that_are_the_same_number_are_asked(people: tuple[str, ...], same: dict[str, list[str]]) -> None:
+    frame = crowd(*people)
+    (remedy,) = finding(examine_frame(frame), "same-number-workers").remedies
+    assert (remedy.setting, remedy.value) == ("merge_workers", same)
+    merged = examine_frame(frame, merge_workers=remedy.value)
+    assert merged.report.n_workers == 2 and not merged.report.questions
+
+
+def test_padded_numbers_alone_are_names() -> None:
+    assert not examine_frame(crowd("01", "02", "10")).report.findings
+
+
+def test_labels_that_are_workers_names_are_asked() -> None:
+    people = ("ann", "ben", "cem")
+    frame = crowd(*people).assign(label=lambda f: [people[i % 3] for i in range(len(f))])
+    assert finding(examine_frame(frame), "workers-among-labels").level == "question"
+    assert not examine_frame(crowd("1", "2", "3").replace({"label": {"a": "1", "b": "2"}})).report.questions
+
+
+def test_workers_called_by_sentences_are_asked() -> None:
+    frame = crowd("What is this animal doing?", "Is there a cat in it?", "How many are there now?")
+    assert finding(examine_frame(frame), "sentences-as-workers").level == "question"
+
+
+@pytest.mark.parametrize(("case", "code"), [("missing-dash", "-"), ("missing-dot", ".")])
+def test_codes_of_a_missing_label(case: str, code: str) -> None:
+    warned = finding(read_case(case), "looks-missing")
+    assert choices(warned.remedies) == [("missing", [code])]
+    found = read_case(case, missing=[code])
+    assert code not in found.report.classes
+    if code == ".":
+        assert summary(found)[3] == 0.037231
+
+
+@pytest.mark.parametrize(
+    ("codes", "odd"), [("1 2 3 99", "99"), ("0 1 999", "999"), ("1 2 3 4 5 -9", "-9"), ("0 1 NA", "NA")]
+)
+def test_further_codes_of_a_missing_label(codes: str, odd: str) -> None:
+    names = codes.split()
+    frame = crowd("ann", "ben", n=30).assign(label=lambda f: [names[i * 7 % 11 % len(names)] for i in range(len(f))])
+    assert choices(finding(examine_frame(frame), "looks-missing").remedies) == [("missing", [odd])]
+
+
+@pytest.mark.parametrize("codes", ["+ - 0", "97 98 99 100", "1 99", "-2 -1.5 -9", "0 1 9"])
+def test_labels_that_are_no_codes_of_a_missing_one(codes: str) -> None:
+    names = codes.split()
+    frame = crowd("ann", "ben", n=30).assign(label=lambda f: [names[i * 7 % 11 % len(names)] for i in range(len(f))])
+    assert "looks-missing" not in {f.code for f in examine_frame(frame).report.findings}
+    assert "-" in LOOKS_MISSING
+
+
+def test_spellings_of_yes_and_no_are_one_proposal() -> None:
+    found = read_case("true-True-1-yes")
+    assert ("merge_classes", "variants") in choices(finding(found, "label-variants").remedies)
+    merged = read_case("true-True-1-yes", merge_classes="variants")
+    assert len(merged.report.classes) == 2
+    assert len(found.report.variants) == 2
+
+
+@pytest.mark.parametrize("names", [("1", "0"), ("yes", "no"), ("yes", "no", "1", "2"), ("t", "f", "u")])
+def test_answers_that_are_no_spellings_of_yes_and_no(names: tuple[str, ...]) -> None:
+    frame = crowd("ann", "ben").assign(label=lambda f: [names[i % len(names)] for i in range(len(f))])
+    assert not examine_frame(frame).report.variants
+
+
+def test_the_last_answer_is_the_latest() -> None:
+    for repeats, day in (("last", "2024-05-02"), ("first", "2024-05-01")):
+        dataset = read_case("last-by-time", repeats=repeats).dataset()
+        assert dataset.n_annotations == 90
+        twice = read_case("last-by-time").dataset().annotations.groupby(["task", "worker"], observed=True)
+        pairs = twice.filter(lambda rows: len(rows) > 1)[["task", "worker"]].drop_duplicates().astype(str)
+        kept = dataset.annotations.astype({"task": str, "worker": str}).merge(pairs)
+        assert len(kept) == 23 and kept["timestamp"].astype(str).str.startswith(day).all()
+
+
+def again(times: list[Any], **columns: Any) -> pd.DataFrame:
+    """Ten tasks, each answered twice by each of two people; the labels are the places of the answers."""
+    rows = [(f"t{t}", w, k) for k in range(2) for t in range(10) for w in "ab"]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    return frame.assign(when=[times[k] for k in frame["label"]], **columns)
+
+
+@pytest.mark.parametrize(
+    ("column", "times"),
+    [
+        ("created_at", ["2024-05-02T10:00:00Z", "2024-05-01T10:00:00Z"]),
+        ("submitted_at", ["25/12/2023 10:00:00", "24/12/2023 10:00:00"]),
+        ("date", [1_700_000_900, 1_700_000_000]),
+        ("answer_time", [1_700_000_900_000, 1_700_000_000_000]),
+        ("timestamp", [pd.Timestamp("2024-05-02"), pd.Timestamp("2024-05-01")]),
+    ],
+)
+def test_times_by_name_and_content(column: str, times: list[Any]) -> None:
+    frame = again(times).rename(columns={"when": column})
+    kept = from_frame(frame, repeats="last", classes=["0", "1"])
+    assert (kept.label == 0).all()
+    assert (from_frame(frame, repeats="first", classes=["0", "1"]).label == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("column", "times"),
+    [
+        ("created_at", ["soon", "later"]),
+        ("answer_time", [30, 20]),
+        ("time_spent", [2e9, 1e9]),
+        ("notes", ["2024-02", "2024-01"]),
+    ],
+)
+def test_columns_that_hold_no_times_leave_the_order_of_the_file(column: str, times: list[Any]) -> None:
+    frame = again(times).rename(columns={"when": column})
+    assert (from_frame(frame, repeats="last", classes=["0", "1"]).label == 1).all()
+
+
+def test_the_time_that_is_named_is_used_or_refused() -> None:
+    frame = again(["x", "x"]).assign(clock=lambda f: np.where(f["label"] == 0, "2024-05-02", "2024-05-01"))
+    assert (from_frame(frame, repeats="last", time="clock", classes=["0", "1"]).label == 0).all()
+    for column in ("nothing", "worker"):
+        with pytest.raises(DataError):
+            from_frame(frame, repeats="last", time=column)
