@@ -35,8 +35,10 @@ _LOOKED_AT, _WORDS = 1000, 3  # names; blanks in a name that is a sentence
 _GOLD = r"gold(en)?([ _-]?(standard|label|truth))?|ground[ _-]?truth|truth|experts?|adjudicat(or|ed|ion)|consensus"
 _GOLD += r"|majority([ _-]?vote)?|gold[ _-]?annotator"
 _NOBODY = r"n/?a|n\.a\.|nan|null|none|nil|unknown|anonymous|missing|[-–—?.]+|#n/a"
-_MODEL = r"(chat)?gpt.*|(claude|gemini|llama|mistral|mixtral|qwen|deepseek|bert|roberta)([ _.-]?\d.*|-.*)?|gpt.*"
-_MODEL += r"|(.*[ _-])?(model|prediction|predicted|classifier|llm|bot|baseline)([ _-].*)?"
+_MODEL = (
+    r"(chat)?gpt.*|(claude|gemini|gemma|(meta-)?llama|mistral|mixtral|qwen|deepseek|phi|bert|roberta)([ _.-]?\d.*|-.*)?"
+)
+_MODEL += r"|(.*[ _-])?(model|prediction|predicted|classifier|llm|bot|baseline|\d+(\.\d+)?b)([ _-].*)?"
 _ZEROS = r"0+\d+|\d+\.0+"
 _ODD = f"(?i)^({_GOLD}|{_NOBODY}|{_MODEL}|{_ZEROS})$"
 ENOUGH = 10  # labels after which always the same answer is worth a word

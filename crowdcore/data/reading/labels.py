@@ -162,8 +162,9 @@ def _far_codes(names: list[str]) -> list[str]:
     if len(names) < 3 or not all(re.fullmatch(r"-?[0-9]{1,4}", name) for name in names):
         return []
     codes = [name for name in names if int(name) in _CODES]
-    others = [abs(int(name)) for name in names if name not in codes]
-    return [c for c in codes if len(others) > 1 and abs(int(c)) >= (4 if int(c) < 0 else 8) * max(1, *others)]
+    others = [int(name) for name in names if name not in codes]
+    most = max((1, *map(abs, others)))
+    return [c for c in codes if len(others) > 1 and (min(others) >= 0 > int(c) or int(c) >= 8 * most)]
 
 
 def find_classes(raw: Raw, settings: ReadSettings, label: Codes, gold: Codes | None) -> Classes:
