@@ -218,3 +218,75 @@ def test_the_time_that_is_named_is_used_or_refused() -> None:
     for column in ("nothing", "worker"):
         with pytest.raises(DataError):
             from_frame(frame, repeats="last", time=column)
+
+
+def test_each_class_of_a_multiple_choice_can_be_a_question() -> None:
+    found = read_case("multi-label")
+    assert ("multi_select", "yes-no") in choices(finding(found, "multi-select").remedies)
+    asked = read_case("multi-label", multi_select="yes-no")
+    assert asked.report.classes == ("no", "yes") and not asked.report.changes
+    assert summary(asked)[:3] == (72, 4, 270)
+    given = asked.dataset().annotations
+    plain = found.dataset().annotations
+    yes = given[given["label"] == "yes"]
+    pairs = {
+        (f"{t} · {c}", w)
+        for t, w, label in zip(plain["task"], plain["worker"], plain["label"], strict=True)
+        for c in label.split(";")
+    }
+    assert {*zip(yes["task"], yes["worker"], strict=True)} == pairs
+
+
+def test_gold_and_missing_labels_of_questions_of_each_class() -> None:
+    rows = [
+        ("a", "x", "cat|dog", "cat"),
+        ("a", "y", "dog", "cat"),
+        ("b", "x", None, "cat|dog"),
+        ("b", "y", "cat|dog", "cat|dog"),
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label", "gold"])
+    found = examine_frame(frame, multi_select="yes-no")
+    assert [(f.code, f.left_out) for f in found.report.changes] == [("missing-label", 2)]
+    dataset = found.dataset(accept=True)
+    assert dict(zip(dataset.task_ids, dataset.gold, strict=True)) == {
+        "a · cat": 1,
+        "a · dog": 0,
+        "b · cat": 1,
+        "b · dog": 1,
+    }
+    only = examine_frame(frame, multi_select="yes-no", classes=["dog"])
+    assert [*only.dataset(accept=True).task_ids] == ["a · dog", "b · dog"]
+    assert finding(only, "yes-no").level == "warning"
+
+
+def test_wide_tables_can_ask_each_class_too() -> None:
+    frame = pd.DataFrame({"item": ["a", "b", "c"], "ann": ["cat", "cat;dog", "dog"], "ben": ["cat;dog", None, "cat"]})
+    dataset = from_frame(frame, multi_select="yes-no")
+    assert (dataset.n_tasks, dataset.n_annotations) == (6, 10)
+
+
+def texts(judged: str) -> pd.DataFrame:
+    rows = [(f"t{t}", f"w{w}", f"text {t}", (t * w + w) % 4) for t in range(20) for w in range(3)]
+    return pd.DataFrame(rows, columns=["task", "worker", judged, "opinion"])
+
+
+def test_a_label_that_is_the_judged_text_is_asked() -> None:
+    (asked,) = examine_frame(texts("label")).report.questions
+    assert asked.code == "judged-text" and choices(asked.remedies) == [("label", "opinion")]
+    assert not examine_frame(texts("label"), label="opinion").report.questions
+
+
+def test_a_crowd_that_never_disagrees_or_errs_is_said() -> None:
+    frame = crowd("ann", "ben", "cem", n=30).assign(
+        label=lambda f: f["task"].str[-1:].isin([*"0369"]).map({True: "x", False: "y"})
+    )
+    assert finding(examine_frame(frame), "no-disagreement").level == "warning"
+    found = examine_frame(frame.assign(gold=frame["label"]))
+    assert finding(found, "all-right").level == "warning" and not found.report.changes
+
+
+def test_agreement_below_chance_is_said() -> None:
+    frame = crowd("ann", "ben", n=60).assign(
+        label=lambda f: np.where((f["worker"] == "ann") == (f.index // 2 % 2 == 0), "x", "y")
+    )
+    assert finding(examine_frame(frame), "less-than-chance").level == "warning"

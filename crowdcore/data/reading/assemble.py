@@ -19,7 +19,7 @@ from crowdcore.data.lookups import counted_sorted
 from crowdcore.data.media import ENDING, is_address
 from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.data.readers.base import Raw, RawTasks
-from crowdcore.data.reading.doubts import crowd_findings, tally
+from crowdcore.data.reading.doubts import crowd_findings, look_again, tally
 from crowdcore.data.reading.labels import Classes
 from crowdcore.data.reading.numbering import (
     Annotations,
@@ -42,6 +42,7 @@ from crowdcore.data.times import SECONDS, TIME, durations, moments
 
 _RANK = {"question": 0, "change": 1, "warning": 2, "note": 3}
 _FILES = {"features": ("features{}.npy",), "images": ("images{}.npy", "images{}.npz", "jpeg{}.npz")}
+_LOOKED_AT = 100_000  # annotations
 _LOOKED_FOR = 1000  # files of this many tasks at most
 _TIMES = {
     TIME: (moments, "a time", "Write all of them like 2024-05-31T14:30:00Z, or all as seconds since 1970."),
@@ -80,6 +81,9 @@ def assemble(understood: Understood, settings: ReadSettings, name: str) -> tuple
     counts = tally(given.worker, given.label, len(workers), len(labels.names) if isinstance(labels, Classes) else 0)
     findings += labels.findings(counts.per_class)
     findings += crowd_findings(counts, counted_sorted(given.task, len(tasks.ids)), tasks.ids, workers)
+    if isinstance(labels, Classes) and raw.sentences is None:
+        some = slice(0, _LOOKED_AT)
+        findings += look_again(given.task[some], given.label[some], gold, len(labels.names), raw)
     extra, noticed = _readable_times(raw, given.rows)
     findings = by_level([*findings, *noticed])
     folder = raw.path if raw.path is None or raw.path.is_dir() else raw.path.parent

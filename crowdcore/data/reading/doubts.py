@@ -31,6 +31,7 @@ _NO_FILES = Finding(
     remedy="To see them, put the files there; in the app upload a ZIP of both.",
 )
 _NONE_THERE = "Put the files where the column says, seen from the folder of the table; in the app upload a ZIP of both."
+_LABELS, _TASKS, _FEW = 40, 10, 10  # below which agreement says nothing; classes that are few
 _LOOKED_AT, _WORDS = 1000, 3  # names; blanks in a name that is a sentence
 _GOLD = r"gold(en)?([ _-]?(standard|label|truth))?|ground[ _-]?truth|truth|experts?|adjudicat(or|ed|ion)|consensus"
 _GOLD += r"|majority([ _-]?vote)?|gold[ _-]?annotator"
@@ -108,6 +109,57 @@ def crowd_findings(tally: Tally, per_task: IntArray, tasks: Arrow, workers: list
         wording = f"who gave the same answer to all of their {ENOUGH} or more tasks"
         findings += _about_workers("one-answer-workers", "warning", same, workers, wording)
     return findings
+
+
+def look_again(task: IntArray, label: IntArray, gold: IntArray, n_classes: int, raw: Raw) -> list[Finding]:
+    """What a statistic says of the whole: no disagreement, more of it than by chance, or nobody who ever errs.
+
+    Args:
+        task: (n,) task number of each annotation, ascending; the first hundred thousand are looked at.
+        label: (n,) class number.
+        gold: (n_tasks,) class number, -1 = unknown.
+        n_classes: classes there are.
+        raw: where they are from.
+    """
+    known = gold[task] >= 0
+    right, findings = gold[task] == label, []
+    if known.sum() >= _LABELS and right[known].all() and len(np.unique(label[known])) > 1:
+        sentence = f"All {known.sum():,} labels of tasks with gold are right: gold and label may be one column"
+        remedies = tuple(Remedy(role, when="another column") for role in ("gold", "label"))
+        findings.append(Finding("all-right", "warning", sentence, int(known.sum()), remedies=remedies))
+    cell, n_same = np.unique(task.astype(np.int64) * n_classes + label, return_counts=True)
+    n_labels = np.bincount(cell // n_classes, n_same)[cell // n_classes]
+    shared = n_labels > 1
+    cell, n_same, n_labels = cell[shared], n_same[shared], n_labels[shared]
+    n, tasks = int(n_same.sum()), len(np.unique(cell // n_classes))
+    given = np.bincount(cell % n_classes, n_same, minlength=1)
+    used = np.count_nonzero(given)
+    if n < _LABELS or tasks < _TASKS or used < 2:
+        return findings
+    observed = 1 - (n_same * (n_same - 1) / (n_labels - 1)).sum() / n
+    alpha = 1 - observed / (1 - (given * (given - 1)).sum() / (n * (n - 1)))
+    pairs = (n_same * (n_labels - 1)).sum() / 2
+    if observed == 0 and used > max(_FEW, tasks // 2):
+        sentence = "Each task has one label, which hardly another task has: what is judged was read as the judgement"
+        findings.append(Finding("judged-text", "question", sentence, tasks, remedies=_other_labels(raw)))
+    elif observed == 0:
+        sentence = f"Nobody disagrees on any of {plural(tasks, 'task')} with several labels (Krippendorff's α is 1)"
+        findings.append(Finding("no-disagreement", "warning", sentence, tasks, remedies=_other_labels(raw)))
+    elif alpha < -max(0.1, 3 / np.sqrt(pairs)):
+        sentence = f"Workers agree less than by chance (Krippendorff's α is {alpha:.2f}): columns may be mixed up"
+        remedies = tuple(Remedy(role, when="another column") for role in ("task", "label"))
+        findings.append(Finding("less-than-chance", "warning", sentence, n, remedies=remedies))
+    return findings
+
+
+def _other_labels(raw: Raw) -> tuple[Remedy, ...]:
+    """The further columns of few values, one of which may be the label."""
+    extra: Arrow = pa.table({}) if raw.extra is None else raw.extra.slice(0, _LOOKED_AT)
+    flat = [name for name in extra.column_names if not pa.types.is_nested(extra[name].type)]
+    few = [name for name in flat if 2 <= len(extra[name].unique()) <= min(2 * _FEW, len(extra) // 2)]
+    return tuple(Remedy("label", name, when="that is the label") for name in few) or (
+        Remedy("label", when="another column"),
+    )
 
 
 def _about_workers(code: str, level: Level, chosen: BoolArray, workers: list[str], what: str) -> list[Finding]:

@@ -213,6 +213,8 @@ def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] |
         source, settings = replace(source, table=table), settings.model_copy(update={"task": table.joined})
     if source.table is not None:
         fill_down(source.table, settings.fill)
+    if settings.multi_select == "yes-no":
+        settings = settings.model_copy(update={"multi_select": "keep"})  # which later becomes answers
     raw = replace(find_reader(source, settings).read(source, settings), path=source.path)
     release_memory()
     return raw if adjust is None else adjust(raw)

@@ -209,7 +209,7 @@ def _finding(
 
 def find_multi_selects(names: list[str]) -> set[str]:
     """Those names whose parts are names themselves (after ``|`` and ``;``: one of the parts), and lists of names."""
-    split = {name: parts for name in names if (parts := _parts(name))}
+    split = {name: parts for name in names if (parts := name_parts(name))}
     if not split:
         return set()
     alone = {fold_name(name) for name in names if name not in split}
@@ -223,7 +223,7 @@ def find_multi_selects(names: list[str]) -> set[str]:
     }
 
 
-def _parts(name: str) -> list[str]:
+def name_parts(name: str) -> list[str]:
     """What a label names, if that may be several classes, else nothing."""
     if name.startswith("[") and name.endswith("]"):
         try:
@@ -263,6 +263,9 @@ def multi_selects(classes: Classes, label: Codes, raw: Raw, settings: ReadSettin
         raw.row_numbers(rows),
         column=raw.roles.get("label"),
         examples=tuple(word for word, _ in words.most_common(5)),
-        remedies=(Remedy("multi_select", "drop", "leave them out"),),
+        remedies=(
+            Remedy("multi_select", "yes-no", "read each class as a question"),
+            Remedy("multi_select", "drop", "leave them out"),
+        ),
     )
     return classes, [finding]

@@ -70,6 +70,10 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
         from crowdcore.data.readers._gold import gold_of_worker
 
         raw = gold_of_worker(raw, settings.gold_worker)
+    if settings.multi_select == "yes-no":
+        from crowdcore.data.reading.yes_no import ask_each_class
+
+        raw, settings = ask_each_class(raw, settings), settings.model_copy(update={"classes": None})
     about, findings = raw.tasks, list(raw.findings)
 
     def cleaned(
