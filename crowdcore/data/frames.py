@@ -1,4 +1,4 @@
-"""Frames in memory: crowd-kit's long frames, cleanlab's wide ones."""
+"""Frames in memory, whatever library they are of: crowd-kit's long frames, cleanlab's wide ones."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from crowdcore.data.readers import Raw, Source
 from crowdcore.data.readers._gold import with_gold
 from crowdcore.data.reading import Import, examine_source
 from crowdcore.data.settings import ReadSettings
-from crowdcore.data.tables.base import Arrow, ArrowTable
+from crowdcore.data.tables.base import Arrow, ArrowTable, categorical
 
 Gold: TypeAlias = "pd.Series[Any] | Mapping[Any, Any] | str | None"
 
 
-def from_frame(frame: pd.DataFrame, gold: Gold = None, *, accept: bool = False, **mapping: Any) -> CrowdDataset | Any:
-    """A dataset from a pandas frame.
+def from_frame(frame: Any, gold: Gold = None, *, accept: bool = False, **mapping: Any) -> CrowdDataset | Any:
+    """A dataset from a frame of pandas, polars, pyarrow, DuckDB or anything else that narwhals knows.
 
     Args:
         frame: long (crowd-kit: columns task, worker, label, or aliases of them), or wide (cleanlab: a row per task,
@@ -49,19 +49,34 @@ def from_frame(frame: pd.DataFrame, gold: Gold = None, *, accept: bool = False, 
     return examine_frame(frame, gold, **mapping).dataset(accept=accept)
 
 
-def examine_frame(frame: pd.DataFrame, gold: Gold = None, **mapping: Any) -> Import:
+def examine_frame(frame: Any, gold: Gold = None, **mapping: Any) -> Import:
     """Report what a frame holds, without taking it in: `crowdcore.data.examine` for frames."""
     settings = ReadSettings(**mapping, **({"gold": gold} if isinstance(gold, str) else {}))
-    if not isinstance(frame, pd.DataFrame):
-        raise SettingError("frame", "be a pandas DataFrame", type(frame).__name__)
-    if frame.empty:
+    table = FrameTable(frame) if isinstance(frame, pd.DataFrame) else ArrowTable(_arrow(frame))
+    if not table.columns or not len(table.head):
         raise DataError("The frame is empty")
-    source = Source(settings.name or "frame", None, FrameTable(frame))
-    return examine_source(source, settings, _gold_adder(frame, gold))
+    index = frame.index if isinstance(frame, pd.DataFrame) else None
+    return examine_source(Source(settings.name or "frame", None, table), settings, _gold_adder(index, gold))
+
+
+def _arrow(frame: Any) -> Arrow:
+    """The pyarrow table of any frame that narwhals knows; what is lazy is computed.
+
+    Raises:
+        SettingError: it is no frame.
+    """
+    import narwhals as nw
+
+    try:
+        known = nw.from_native(frame)
+    except TypeError:
+        must = "be a frame, such as one of pandas, polars, pyarrow or DuckDB"
+        raise SettingError("frame", must, type(frame).__name__) from None
+    return (known.collect(backend="pyarrow") if isinstance(known, nw.LazyFrame) else known).to_arrow()
 
 
 def ratings_from_frame(
-    frame: pd.DataFrame,
+    frame: Any,
     low: float | None = None,
     high: float | None = None,
     gold: Gold = None,
@@ -69,7 +84,7 @@ def ratings_from_frame(
     accept: bool = False,
     **mapping: Any,
 ) -> RatingDataset:
-    """A dataset of ratings, labels that are numbers, from a pandas frame.
+    """A dataset of ratings, labels that are numbers, from a frame, as for `from_frame`.
 
     Args:
         frame: long (task, worker, rating, or aliases of them), or wide (a row per task, a column per worker).
@@ -94,7 +109,7 @@ def ratings_from_frame(
     return cast(RatingDataset, examine_frame(frame, gold, **about).dataset(accept=accept))
 
 
-def _gold_adder(frame: pd.DataFrame, gold: Gold) -> Callable[[Raw], Raw] | None:
+def _gold_adder(index: pd.Index[Any] | None, gold: Gold) -> Callable[[Raw], Raw] | None:
     """What adds true classes or ratings that are given by task; None: there are none."""
     if gold is None or isinstance(gold, str):
         return None
@@ -103,13 +118,15 @@ def _gold_adder(frame: pd.DataFrame, gold: Gold) -> Callable[[Raw], Raw] | None:
         raise SettingError("gold", "be a series or mapping by task, or a column's name", type(gold).__name__)
 
     def adjust(raw: Raw) -> Raw:
-        return _with_gold(raw, truth if "task" in raw.roles else _by_row(truth, frame.index))
+        return _with_gold(raw, truth if "task" in raw.roles else _by_row(truth, index))
 
     return adjust
 
 
-def _by_row(gold: pd.Series[Any], index: pd.Index[Any]) -> pd.Series[Any]:
-    """True classes by the names of a wide frame's rows, 1, 2, 3 …, from those by its index."""
+def _by_row(gold: pd.Series[Any], index: pd.Index[Any] | None) -> pd.Series[Any]:
+    """True classes by the names of a wide frame's rows, 1, 2, 3 …, from those by its index (None: 0, 1, 2 …)."""
+    if index is None:
+        return gold.set_axis(gold.index + 1)
     if not index.is_unique:
         raise DataError("`gold` is matched by the frame's index, which names a row twice", remedies=(Remedy("task"),))
     rows = index.get_indexer(gold.index)
@@ -132,6 +149,7 @@ class FrameTable(ArrowTable):
         cells = [_column(values, name) for (_, values), name in zip(columns, self.columns, strict=True)]
         self._table = pa.table(cells, names=list(self.columns))
         self.nests = any(map(pa.types.is_nested, self._table.schema.types))
+        self.categorical = categorical(self._table.schema)
 
 
 def _levels(frame: pd.DataFrame) -> Iterator[tuple[Any, pd.Series[Any]]]:

@@ -49,7 +49,7 @@ def test_gold_that_cannot_be():
         cc.from_frame(LONG, gold=pd.Series(["a", "b"], index=["t1", "t1"]))
     with pytest.raises(SettingError, match="`gold` must be a series or mapping by task"):
         cc.from_frame(LONG, gold=np.array([1, 2]))
-    with pytest.raises(SettingError, match="`frame` must be a pandas DataFrame, but got 'list'"):
+    with pytest.raises(SettingError, match="`frame` must be a frame"):
         cc.from_frame([1, 2])
     with pytest.raises(DataError, match="The frame is empty"):
         cc.from_frame(LONG[:0])

@@ -217,6 +217,10 @@ def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] |
         settings = settings.model_copy(update={"multi_select": "keep"})  # which later becomes answers
     raw = replace(find_reader(source, settings).read(source, settings), path=source.path)
     release_memory()
+    if source.table is not None and source.table.categorical and settings.classes is None:
+        from crowdcore.data.reading.categories import with_categories
+
+        raw = with_categories(raw, source.table)
     return raw if adjust is None else adjust(raw)
 
 

@@ -51,6 +51,7 @@ class Table(ABC):
         headers_again: (k,) rows of it, from 0, that say the names again and were passed over.
         nests: whether some columns hold lists or records.
         nested: column -> row and value of the first list or record in it, as far as read.
+        categorical: the columns whose type lists their values, used or not.
     """
 
     columns: tuple[str, ...]
@@ -68,6 +69,7 @@ class Table(ABC):
     headers_again: IntArray = np.empty(0, np.int64)
     nests: bool = False
     nested: Mapping[str, tuple[int, str]] = MappingProxyType({})
+    categorical: frozenset[str] = frozenset()
 
     def name_columns(self, names: Iterable[str]) -> None:
         """Set ``columns`` and ``repeated``."""
@@ -301,7 +303,13 @@ class ArrowTable(Table):
         self.name_columns(table.column_names)
         self._table, self.path, self.findings = table.rename_columns(list(self.columns)), path, findings
         self.nests = any(map(pa.types.is_nested, table.schema.types))
+        self.categorical = categorical(self._table.schema)
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """The whole table at once."""
         yield self._table.select([self.columns.index(name) for name in columns])
+
+
+def categorical(schema: Arrow) -> frozenset[str]:
+    """The columns whose type lists their values."""
+    return frozenset(field.name for field in schema if pa.types.is_dictionary(field.type))

@@ -36,6 +36,7 @@ class ParquetTable(Table):
         self.name_columns(self._file.schema_arrow.names)
         if self.repeated:
             raise DataError(f"Two columns are called {min(self.repeated)!r}", "Rename one.", file=path)
+        self.categorical = base.categorical(self._file.schema_arrow)
         self.n_rows = self._file.metadata.num_rows
         self.nests = any(map(pa.types.is_nested, self._file.schema_arrow.types))
         if self.n_rows > base.MAX_ROWS:
