@@ -205,7 +205,7 @@ class Agreement:
         chance: agreement by chance that kappa and AC1 expect.
         n_repeats: annotations left out because the worker had labelled the task before.
         resamples: bootstrap resamples behind the intervals, 0 = none.
-        sentence: why coefficients differ, empty if they agree.
+        sentence: why coefficients differ, and which answers do not count; empty if they agree and all do.
     """
 
     classes: tuple[str, ...]
@@ -292,6 +292,11 @@ def agreement(
     shared = float(np.median(kappas.overlap)) if kappas is not None and len(kappas.overlap) else np.inf
     result = raw, alpha, fleiss, ac1, cohen
     sentence = _explain(np.array([c.value for c in result]), by_chance, top, shared)
+    if repeated.any():
+        again = int(repeated.sum())
+        sentence = (
+            f"{sentence} Of a worker's answers to a task only the first counts: {again:,} more are left out.".strip()
+        )
     return Agreement(dataset.classes, *result, kappas, by_chance, int(repeated.sum()), resamples, sentence)
 
 

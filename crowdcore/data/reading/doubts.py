@@ -224,7 +224,8 @@ def _odd_workers(raw: Raw, worker: Codes, settings: ReadSettings) -> list[Findin
     def add(code: str, names: tuple[str, ...], sentence: str, *remedies: Remedy) -> None:
         level: Level = "warning" if code == "models-as-workers" else "question"
         n = sum(counts[name] for name in names)
-        findings.append(Finding(code, level, sentence, n, column=column, examples=names[:5], remedies=remedies))
+        place = None if in_columns else column
+        findings.append(Finding(code, level, sentence, n, column=place, examples=names[:5], remedies=remedies))
 
     gold = named(_GOLD)
     if gold and len(values) > len(gold) and raw.truth is None and (raw.tasks is None or raw.tasks.gold is None):

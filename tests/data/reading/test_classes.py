@@ -16,6 +16,4 @@ def test_numbers_written_in_several_ways_are_kept_apart_with_a_warning(write):
 def test_all_labels_that_look_missing_are_named(write):
     report = examine(write("task,worker,label\nt1,w1,NA\nt2,w1,cat\nt3,w1,None\n")).report
     (found,) = [finding for finding in report.findings if finding.code == "looks-missing"]
-    assert str(found) == (
-        "Each of the classes 'NA', 'None' may mean that there is no label. If so, pass missing=[\"NA\", \"None\"]."
-    )
+    assert [(remedy.setting, remedy.value) for remedy in found.remedies] == [("missing", ["NA", "None"])]
