@@ -180,7 +180,9 @@ def _text(name: object) -> str:
 
 
 def _column(values: pd.Series, name: str) -> Arrow:
-    """A column as pyarrow; mixed Python objects become strings."""
+    """A column as pyarrow; mixed Python objects become strings, and categories in another order than sorted stay so."""
+    if isinstance(values.dtype, pd.CategoricalDtype) and not values.dtype.categories.is_monotonic_increasing:
+        values = values.cat.as_ordered()
     try:
         return arrow_column(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):

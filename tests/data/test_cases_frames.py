@@ -42,7 +42,8 @@ def test_an_empty_arrow_table() -> None:
 
 
 def levels(ordered: bool) -> pd.DataFrame:
-    return pd.DataFrame(ROWS).astype({"label": pd.CategoricalDtype(["lo", "mid", "hi"], ordered=ordered)})
+    names = ["lo", "mid", "hi"] if ordered else ["hi", "lo", "mid"]
+    return pd.DataFrame(ROWS).astype({"label": pd.CategoricalDtype(names, ordered=ordered)})
 
 
 @pytest.mark.parametrize(("ordered", "classes"), [(True, ("lo", "mid", "hi")), (False, ("hi", "lo", "mid"))])

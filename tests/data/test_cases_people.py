@@ -290,3 +290,9 @@ def test_agreement_below_chance_is_said() -> None:
         label=lambda f: np.where((f["worker"] == "ann") == (f.index // 2 % 2 == 0), "x", "y")
     )
     assert finding(examine_frame(frame), "less-than-chance").level == "warning"
+
+
+def test_a_row_of_sums_is_named_and_can_be_left_out() -> None:
+    (remedy,) = finding(read_case("total-row"), "odd-task").remedies
+    assert remedy.setting == "missing"
+    assert read_case("total-row", missing=remedy.value).report.classes == ("bird", "cat", "dog")

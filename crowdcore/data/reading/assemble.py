@@ -42,7 +42,6 @@ from crowdcore.data.times import SECONDS, TIME, durations, moments
 
 _RANK = {"question": 0, "change": 1, "warning": 2, "note": 3}
 _FILES = {"features": ("features{}.npy",), "images": ("images{}.npy", "images{}.npz", "jpeg{}.npz")}
-_LOOKED_AT = 100_000  # annotations
 _LOOKED_FOR = 1000  # files of this many tasks at most
 _TIMES = {
     TIME: (moments, "a time", "Write all of them like 2024-05-31T14:30:00Z, or all as seconds since 1970."),
@@ -82,8 +81,7 @@ def assemble(understood: Understood, settings: ReadSettings, name: str) -> tuple
     findings += labels.findings(counts.per_class)
     findings += crowd_findings(counts, counted_sorted(given.task, len(tasks.ids)), tasks.ids, workers)
     if isinstance(labels, Classes) and raw.sentences is None:
-        some = slice(0, _LOOKED_AT)
-        findings += look_again(given.task[some], given.label[some], gold, len(labels.names), raw)
+        findings += look_again(given, gold, labels.names, tasks.ids, raw)
     extra, noticed = _readable_times(raw, given.rows)
     findings = by_level([*findings, *noticed])
     folder = raw.path if raw.path is None or raw.path.is_dir() else raw.path.parent

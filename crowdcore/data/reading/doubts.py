@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 from crowdcore.core.errors import Remedy
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dictionary import Codes, strings
+from crowdcore.data.encoder import encode
 from crowdcore.data.lookups import counted
 from crowdcore.data.media import ADDRESSES, SUFFIXES, blank_texts, image_faults, image_names, is_address
 from crowdcore.data.ratings import Labelled
@@ -20,6 +22,9 @@ from crowdcore.data.reading.labels import Labels
 from crowdcore.data.report import IMAGES, TEXTS, Finding, Level, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow
+
+if TYPE_CHECKING:
+    from crowdcore.data.reading.numbering import Annotations
 
 _NAMED = 50
 _LATER = "The labels are imported; training on {} leaves these tasks out once you accept that."
@@ -32,6 +37,7 @@ _NO_FILES = Finding(
 )
 _NONE_THERE = "Put the files where the column says, seen from the folder of the table; in the app upload a ZIP of both."
 _LABELS, _TASKS, _FEW = 40, 10, 10  # below which agreement says nothing; classes that are few
+_SOME = 100_000  # annotations
 _LOOKED_AT, _WORDS = 1000, 3  # names; blanks in a name that is a sentence
 _GOLD = r"gold(en)?([ _-]?(standard|label|truth))?|ground[ _-]?truth|truth|experts?|adjudicat(or|ed|ion)|consensus"
 _GOLD += r"|majority([ _-]?vote)?|gold[ _-]?annotator"
@@ -111,16 +117,17 @@ def crowd_findings(tally: Tally, per_task: IntArray, tasks: Arrow, workers: list
     return findings
 
 
-def look_again(task: IntArray, label: IntArray, gold: IntArray, n_classes: int, raw: Raw) -> list[Finding]:
-    """What a statistic says of the whole: no disagreement, more of it than by chance, or nobody who ever errs.
+def look_again(given: Annotations, gold: IntArray, classes: tuple[str, ...], tasks: Arrow, raw: Raw) -> list[Finding]:
+    """What counts say of the whole: a row of sums, nobody who errs, no disagreement or more of it than by chance.
 
     Args:
-        task: (n,) task number of each annotation, ascending; the first hundred thousand are looked at.
-        label: (n,) class number.
+        given: the annotations, sorted by task; the first hundred thousand are looked at.
         gold: (n_tasks,) class number, -1 = unknown.
-        n_classes: classes there are.
+        classes: their names.
+        tasks: ids of the tasks.
         raw: where they are from.
     """
+    task, label, n_classes = given.task[:_SOME], given.label[:_SOME], len(classes)
     known = gold[task] >= 0
     right, findings = gold[task] == label, []
     if known.sum() >= _LABELS and right[known].all() and len(np.unique(label[known])) > 1:
@@ -128,23 +135,32 @@ def look_again(task: IntArray, label: IntArray, gold: IntArray, n_classes: int, 
         remedies = tuple(Remedy(role, when="another column") for role in ("gold", "label"))
         findings.append(Finding("all-right", "warning", sentence, int(known.sum()), remedies=remedies))
     cell, n_same = np.unique(task.astype(np.int64) * n_classes + label, return_counts=True)
+    alone = np.bincount(cell % n_classes)[cell % n_classes] == 1  # classes of a single task
+    n_own, n_all = np.bincount(cell // n_classes, alone), np.bincount(cell // n_classes)
+    odd = np.flatnonzero((n_own == n_all) & (n_all > 2))
+    if len(odd) == 1 and np.count_nonzero(n_all) > _TASKS:
+        names = [classes[c] for c in cell[cell // n_classes == odd[0]] % n_classes]
+        one = tasks[int(odd[0])].as_py()
+        sentence = f"The labels of task {one!r} stand nowhere else ({', '.join(names[:5])}): it may hold sums or names"
+        remedies = (Remedy("missing", [*raw.missing, *names], when="it is no task"),)
+        findings.append(Finding("odd-task", "warning", sentence, len(names), examples=(one,), remedies=remedies))
     n_labels = np.bincount(cell // n_classes, n_same)[cell // n_classes]
     shared = n_labels > 1
     cell, n_same, n_labels = cell[shared], n_same[shared], n_labels[shared]
     n, tasks = int(n_same.sum()), len(np.unique(cell // n_classes))
-    given = np.bincount(cell % n_classes, n_same, minlength=1)
-    used = np.count_nonzero(given)
+    of_class = np.bincount(cell % n_classes, n_same, minlength=1)
+    used = np.count_nonzero(of_class)
     if n < _LABELS or tasks < _TASKS or used < 2:
         return findings
     observed = 1 - (n_same * (n_same - 1) / (n_labels - 1)).sum() / n
-    alpha = 1 - observed / (1 - (given * (given - 1)).sum() / (n * (n - 1)))
+    alpha = 1 - observed / (1 - (of_class * (of_class - 1)).sum() / (n * (n - 1)))
     pairs = (n_same * (n_labels - 1)).sum() / 2
     if observed == 0 and used > max(_FEW, tasks // 2):
         sentence = "Each task has one label, which hardly another task has: what is judged was read as the judgement"
-        findings.append(Finding("judged-text", "question", sentence, tasks, remedies=_other_labels(raw)))
+        findings.append(Finding("judged-text", "question", sentence, tasks, remedies=_other_labels(raw, given)))
     elif observed == 0:
         sentence = f"Nobody disagrees on any of {plural(tasks, 'task')} with several labels (Krippendorff's α is 1)"
-        findings.append(Finding("no-disagreement", "warning", sentence, tasks, remedies=_other_labels(raw)))
+        findings.append(Finding("no-disagreement", "warning", sentence, tasks, remedies=_other_labels(raw, given)))
     elif alpha < -max(0.1, 3 / np.sqrt(pairs)):
         sentence = f"Workers agree less than by chance (Krippendorff's α is {alpha:.2f}): columns may be mixed up"
         remedies = tuple(Remedy(role, when="another column") for role in ("task", "label"))
@@ -152,14 +168,20 @@ def look_again(task: IntArray, label: IntArray, gold: IntArray, n_classes: int, 
     return findings
 
 
-def _other_labels(raw: Raw) -> tuple[Remedy, ...]:
-    """The further columns of few values, one of which may be the label."""
-    extra: Arrow = pa.table({}) if raw.extra is None else raw.extra.slice(0, _LOOKED_AT)
-    flat = [name for name in extra.column_names if not pa.types.is_nested(extra[name].type)]
-    few = [name for name in flat if 2 <= len(extra[name].unique()) <= min(2 * _FEW, len(extra) // 2)]
-    return tuple(Remedy("label", name, when="that is the label") for name in few) or (
-        Remedy("label", when="another column"),
-    )
+def _other_labels(raw: Raw, given: Annotations) -> tuple[Remedy, ...]:
+    """The further columns of few values that differ within tasks, one of which may be the label."""
+    extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
+    task = given.task[:_LOOKED_AT]
+    rows = pa.array(np.arange(len(task)) if given.rows is None else given.rows[:_LOOKED_AT])
+    found = []
+    for name in extra.column_names:
+        if not pa.types.is_nested(extra[name].type):
+            codes = encode(extra[name].take(rows))
+            n = len(codes.values)
+            cells = np.unique(task.astype(np.int64) * (n + 1) + codes.codes + 1)
+            if 2 <= n <= 2 * _FEW and len(cells) > 1.2 * len(np.unique(task)):
+                found.append(Remedy("label", name, when="that is the label"))
+    return tuple(found) or (Remedy("label", when="another column"),)
 
 
 def _about_workers(code: str, level: Level, chosen: BoolArray, workers: list[str], what: str) -> list[Finding]:
@@ -185,7 +207,7 @@ def worker_findings(raw: Raw, worker: Codes, labels: Labels, settings: ReadSetti
         findings = _odd_workers(raw, worker, settings)
     names = [name for name in labels.names if not re.match(r"[-+0-9.]", name)][:_LOOKED_AT]
     both = tuple(strings(names).filter(pc.is_in(strings(names), value_set=values)).to_pylist())
-    if len(both) > 1 and 2 * len(both) >= min(len(names), len(values)):
+    if raw.format in ("long", "wide") and len(both) > 1 and 2 * len(both) >= min(len(names), len(values)):
         listed = ", ".join(map(repr, both[:5])) + (" …" if len(both) > 5 else "")
         sentence = f"{plural(len(both), 'worker')} {listed} also stand among the labels: columns may be mixed up"
         remedies = (Remedy("worker", when="another column"), Remedy("label", when="another column"))
@@ -210,6 +232,7 @@ def _odd_workers(raw: Raw, worker: Codes, settings: ReadSettings) -> list[Findin
     """Ask about the workers whose names match `_ODD`, each kind in one finding."""
     values = worker.values
     odd = values.filter(pc.match_substring_regex(values, _ODD)).to_pylist()
+    odd = [name for name in odd if name not in (settings.workers or ())]
     place = np.asarray(pc.index_in(pa.array(odd, values.type), value_set=values))
     counts = dict(zip(odd, worker.counts[place].tolist(), strict=True))
     column, findings = raw.roles.get("worker"), []
