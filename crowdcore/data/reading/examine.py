@@ -206,13 +206,13 @@ def examine_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw
 
 def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] | None) -> Raw:
     """The columns of an opened source by role, before cleaning."""
+    if source.table is not None:
+        fill_down(source.table, settings.fill)
     if isinstance(settings.task, tuple):
         from crowdcore.data.tables.joined import JoinedTable
 
         table = JoinedTable(source.need_table(), settings.task)
         source, settings = replace(source, table=table), settings.model_copy(update={"task": table.joined})
-    if source.table is not None:
-        fill_down(source.table, settings.fill)
     if settings.multi_select == "yes-no":
         settings = settings.model_copy(update={"multi_select": "keep"})  # which later becomes answers
     raw = replace(find_reader(source, settings).read(source, settings), path=source.path)

@@ -41,9 +41,16 @@ class JoinedTable(Table):
         self.written = {**table.written, self.joined: self.joined}
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
-        """The pieces of the table, the joined column made where it is asked for."""
-        own = tuple(dict.fromkeys(c for c in (*columns, *self.parts) if c != self.joined))
-        for piece in self._table.pieces(own if self.joined in columns else columns):
+        """The pieces of the table; `stream` joins."""
+        yield from self._table.pieces(columns)
+
+    def stream(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
+        """Those of the table, its cells filled, with the joined column where it is asked for."""
+        own = columns
+        if self.joined in columns:
+            own = tuple(dict.fromkeys(c for c in (*columns, *self.parts) if c != self.joined))
+        for piece in self._table.stream(own):
+            self.n_read, self.headers_again = self._table.n_read, self._table.headers_again
             if self.joined in columns:
                 named = dict(zip(own, piece.columns, strict=True))
                 texts = [_text(named[part]) for part in self.parts]
