@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.workers import TOGETHER
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import SettingError
@@ -69,7 +68,7 @@ def coordinated_confusion(view: View, together: int = 1, *, dark: bool = False) 
 
 def coordinated(view: View) -> CoordinatedWorkers:
     """What was found, from the pairs and beliefs that other exhibits share, at the level of the verdicts."""
-    return view.of(analysis.coordinated_workers, copy_evidence(view), view.of(peer_beliefs), level=TOGETHER * LEVEL)
+    return view.of(analysis.coordinated_workers, copy_evidence(view), level=TOGETHER * LEVEL)
 
 
 def members(view: View, together: int) -> tuple[str, ...]:

@@ -290,8 +290,8 @@ def left_out(view: View, workers: tuple[str, ...] = ()) -> str:
     """Which of the available workers are asked for nothing, and why; empty without any."""
     found, available = workers_judged(view), np.isin(view.workers, workers or view.workers)
     why = {
-        "no better than guessing": found.verdict == "remove",
-        "copy or act with others": found.together,
+        "no knowledge": found.verdict == "remove",
+        "copying": found.together,
         "worse than before": found.drifts,
     }
     named, words = ~available, []

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis
-from crowdcore.analysis.coordinated.groups import BEYOND, PUSH
 from crowdcore.analysis.reference import REVIEWED
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
@@ -25,9 +24,8 @@ if TYPE_CHECKING:
     from crowdcore.core.types import AnyArray, BoolArray
 
 
-REMOVE, TRUST, CONFUSED, SURE = 1 / 3, 1 / 2, 0.2, 0.9
+REMOVE, TRUST, CONFUSED, SURE = 2 / 3, 1 / 2, 0.2, 0.9
 LEVEL = 0.05
-_NO_MORE = " Chance may explain it."
 
 
 @cached
@@ -90,8 +88,9 @@ def _typical(found: WorkerVerdicts) -> str:
             "These workers' labels agree with the truth no more than guesses do, so no worker can be told from others."
         )
     return (
-        f"The typical worker's skill is {found.typical:.2f} (0: guessing, 1: perfect). The verdict on workers surely "
-        f"below {found.remove_below:.2f} is remove, on those surely above {found.trust_above:.2f} trust."
+        f"The typical worker's skill is {found.typical:.2f} (0: guessing, 1: perfect). The verdict is remove on "
+        f"workers surely below {found.remove_below:.2f} whose labels show no knowledge, and trust on those surely "
+        f"above {found.trust_above:.2f} of whom nothing else was found."
     )
 
 
@@ -178,9 +177,9 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
         view: whose mistakes.
         most: how many to tell of.
     """
-    found = shared(view)
+    found, by = shared(view), workers_judged(view).guideline
     wrong = ~np.eye(len(view.classes), dtype=bool) & (found.workers >= 2)
-    beyond = wrong & is_shared(found)
+    beyond = wrong & guideline_cells(view)
     true, given = np.nonzero(beyond if beyond.any() else wrong)
     order = np.lexsort((-found.tasks[true, given], -found.workers[true, given]))[:most]
     true, given = true[order], given[order]
@@ -194,12 +193,13 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
             "of": int((view.dataset.labels_per_worker > 0).sum()),
             "tasks": found.tasks[at].astype(int),
             "q_value": found.q_value[at],
+            "carriers": by.carriers.sum(0)[at],
+            "shared": beyond[at],
         }
     )
     table["sentence"] = [
-        f"{workers} of {of} workers call “{a}” “{b}”: {plural(tasks, view.dataset.task_noun)}."
-        + (" More than chance explains: the guideline may be unclear here." if q <= LEVEL else _NO_MORE)
-        for a, b, workers, of, tasks, q in table.to_numpy(object)
+        f"{workers} of {of} workers call “{a}” “{b}”: {plural(tasks, view.dataset.task_noun)}.{_how_sure(*sure)}"
+        for a, b, workers, of, tasks, *sure in table.to_numpy(object)
     ]
     none = (
         () if beyond.any() else ("No mistake is shared by more workers than chance explains, as far as it is tested.",)
@@ -212,6 +212,13 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
         return {"true": str(table["true"][row]), "given": str(table["given"][row])}
 
     return Exhibit("mistakes-in-words", "Mistakes that workers share", None, table, notes, click=click)
+
+
+def _how_sure(q: float, carriers: int, is_shared: bool) -> str:
+    if is_shared:
+        by = f" {carriers} of them make it again and again." if carriers else ""
+        return f"{by} More than chance explains: the guideline may be unclear here."
+    return " Too few to be tested." if np.isnan(q) else " Chance explains as many."
 
 
 def actions(
@@ -230,7 +237,7 @@ def actions(
     workers = worker_verdicts(view, remove, trust, confused).table
     workers = workers[~workers["verdict"].isin(["trust"])]
     mistakes, tasks = mistakes_in_words(view).table, task_verdicts(view, sure).table
-    tasks, mistakes = tasks[tasks["verdict"] != "fine"], mistakes[mistakes["q_value"] <= LEVEL]
+    tasks, mistakes = tasks[tasks["verdict"] != "fine"], mistakes[mistakes["shared"]]
     some = workers.index.to_numpy()
     interval = [f"{low:z.2f} – {high:z.2f}" for low, high in zip(found.low[some], found.high[some], strict=True)]
     table = pd.concat(
@@ -251,7 +258,10 @@ def actions(
                     "name": mistakes["true"] + " → " + mistakes["given"],
                     "action": "clarify",
                     "reason": mistakes["sentence"],
-                    "how sure": [f"q = {q:.2g}" for q in mistakes["q_value"]],
+                    "how sure": [
+                        f"q = {q:.2g}" if q <= LEVEL else f"{n} workers, each surely"
+                        for q, n in zip(mistakes["q_value"], mistakes["carriers"], strict=True)
+                    ],
                     "effect": [plural(n, "task") for n in mistakes["tasks"]],
                 }
             ),
@@ -280,6 +290,12 @@ def shared(view: View) -> SharedMistakes:
 def is_shared(found: SharedMistakes) -> BoolArray:
     """(C, C) cells that more workers share than chance explains; a test over tasks belongs here as well."""
     return np.asarray(np.nan_to_num(found.q_value, nan=1.0) <= LEVEL)
+
+
+@cached
+def guideline_cells(view: View) -> BoolArray:
+    """(C, C) mistakes that are the guideline's: shared beyond chance, or made again and again by several workers."""
+    return np.asarray(is_shared(shared(view)) | workers_judged(view).guideline.cells)
 
 
 def _truth_in_words(view: View) -> str:
@@ -321,23 +337,18 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
         return ["None of the labels can be judged: no truth is known for their tasks."]
     between = f"skill between {found.low[r]:z.2f} and {found.high[r]:z.2f}"
     if verdict == "remove":
-        words.append(f"The labels look like guesses: {between}, the typical worker has {found.typical:.2f}.")
+        words.append(f"The labels show no knowledge: {between}, the typical worker has {found.typical:.2f}.")
         if found.favourite_share[r] >= _SINGLE:
             words.append(f"{_percent(found.favourite_share[r])} of them are “{found.classes[found.favourite[r]]}”.")
     if found.copies.partner[r] >= 0:
         pair = found.copies
         words.append(
-            f"Agrees with {found.worker_ids[pair.partner[r]]} on {pair.agreed[r]:,} of {pair.both[r]:,} tasks, "
-            f"{pair.expected_agreed[r]:.0f} expected, and is wrong alike on {pair.alike[r]:,}, {pair.expected[r]:.1f} "
-            "expected; labels do not show which of the two copies."
+            f"Agrees with {found.worker_ids[pair.partner[r]]} on {pair.agreed[r]:,} of {pair.both[r]:,} tasks, where "
+            f"the others' labels explain {pair.expected[r]:.0f}; labels do not show which of the two copies."
         )
-    words += [_group(found, group) for group in found.groups if r in group.members and _says_more(found, r, group)]
-    if found.drifts[r] and found.drift is not None:
-        change = 100 * (found.drift.before[r] - found.drift.after[r])
-        words.append(
-            f"Worse after the first {found.drift.at[r]:,} labels, by {change:.0f} percentage points beside the others "
-            "on the same tasks."
-        )
+    words += [_group(found, group) for group in found.groups if r in group.members and len(group.members) > 2]
+    if found.drifts[r]:
+        words.append(_fall(found, r, "Worse than before"))
     if found.train[r] and verdict != "remove":
         cells = found.confused
         true, given = found.classes[cells.true[r]], found.classes[cells.given[r]]
@@ -364,23 +375,29 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
             told = "With only one class, no label can be wrong."
         return [f"{told}{enough}", *_speed(found, r)]
     if verdict == "trust":
-        return [f"Good enough with certainty, above {found.trust_above:z.2f}: {between}.", *_speed(found, r)]
+        n = plural(int(found.n_annotations[r]), "label")
+        return [f"Nothing found among {n}: {between}, the typical worker has {found.typical:.2f}.", *_speed(found, r)]
+    if verdict == "watch":
+        words = [_fall(found, r, "May be getting worse")] if found.may_fall[r] else []
+        words += ["Agrees with another worker more than the others' labels explain."] if found.may_copy[r] else []
+        return [*words, f"Chance explains it, too; more labels would tell ({between}).", *_speed(found, r)]
     weak = "Weak, and perhaps guessing" if found.low[r] <= 0 else "Weak"
     return [f"{weak}: {between}, the typical worker has {found.typical:.2f}.", *_speed(found, r)]
 
 
-def _says_more(found: WorkerVerdicts, r: int, group: Group) -> bool:
-    """Whether a worker's group is more than a pair of whom `copies` tells already."""
-    pair = len(group.members) == 2 and BEYOND in group.found_by and PUSH not in group.found_by
-    return not pair or found.copies.partner[r] < 0
+def _fall(found: WorkerVerdicts, r: int, words: str) -> str:
+    assert found.drift is not None
+    of = found.drift
+    how = "steadily, from" if of.steady[r] else f"after the first {of.at[r]:,} labels, from"
+    return (
+        f"{words}: {how} {_percent(of.before[r])} to {_percent(of.after[r])} right, more than tasks and the other "
+        f"workers explain (p = {of.p_value[r]:.2g})."
+    )
 
 
 def _group(found: WorkerVerdicts, group: Group) -> str:
     names = listed(sorted(map(str, found.worker_ids[group.members])))
-    pushed = [f"“{found.classes[a]}” called “{found.classes[b]}”" for a, b in group.cells[:3].tolist()]
-    return f"One of {len(group.members)} workers who {' and '.join(group.found_by)}" + (
-        f" ({', '.join(pushed)}): {names}." if pushed else f": {names}."
-    )
+    return f"One of {len(group.members)} workers who {' and '.join(group.found_by)}: {names}."
 
 
 def listed(names: list[str], most: int = 8) -> str:
@@ -425,22 +442,24 @@ def message(found: WorkerVerdicts, r: int, common: SharedConfusion | None = None
             "Do you see a reason that we have missed? Then tell us."
         )
     if found.together[r]:
-        return f"{thanks} Please answer every task alone: on some tasks several people gave the same unusual answer."
+        return (
+            f"{thanks} Please answer every task alone: on some tasks two people gave the same answer unusually often."
+        )
     if verdict == "remove":
         return (
             f"{thanks} Your labels differ from what we expected so often that we would like to understand why. Was the "
             "task clear, did the page work? Until we know, please pause."
         )
     if found.drifts[r]:
-        return (
-            f"{thanks} Your later labels differ more often from the others' than your first ones. Please take breaks."
-        )
+        return f"{thanks} Your later labels are less often right than your first ones. Please take breaks."
+    if verdict == "watch":
+        return f"{thanks} We look at the next ones before we say how well they fit."
     if verdict == "check":
         return f"{thanks} Please read the guideline again, and ask where it is unclear: your labels often differ."
-    if common is not None and verdict == "trust":
+    if common is not None and verdict in ("trust", "watch", "underpowered"):
         return (
-            f"{thanks} They agree well with what we know, but for one confusion: {common.times:.0f} of {common.of:.0f} "
-            f"tasks that seem to be “{common.true}” you called “{common.given}”. Many workers do ({common.workers} of "
+            f"{thanks} {common.times:.0f} of {common.of:.0f} tasks that seem to be “{common.true}” you called "
+            f"“{common.given}”. Many workers do ({common.workers} of "
             f"{common.n_workers}), so our guideline may be unclear there. What made you choose so?"
         )
     if verdict == "trust":

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as WithDefault
 
     from crowdcore.analysis import PairMistakes, RatingTruth
+    from crowdcore.analysis.coordinated.copying import Copying
     from crowdcore.analysis.reference import Reference, ReferenceLike
     from crowdcore.core.types import AnyArray
     from crowdcore.data.dataset import CrowdDataset
@@ -201,14 +202,25 @@ def _named(dataset: CrowdDataset, reference: str, version: object) -> Reference:
     return resolve_reference(dataset, reference)
 
 
-def copy_evidence(view: View) -> PairMistakes:
-    """The pairs by `copy_reference`, computed once for all views that it judges alike."""
+def wrong_together(view: View) -> PairMistakes:
+    """The pairs by `pair_reference`, computed once for all views that it judges alike."""
     from crowdcore import analysis
-    from crowdcore.analysis.coordinated.pairs import copy_reference
+    from crowdcore.analysis.mistakes.pair_mistakes import pair_reference
 
-    by = copy_reference(view.truth)
-    judged = replace(view, truth=named(view.dataset, by)) if isinstance(by, str) else view
-    return judged.of(analysis.pair_mistakes)
+    return _judged_by(view, pair_reference(view.truth)).of(analysis.pair_mistakes)
+
+
+def copy_evidence(view: View) -> Copying:
+    """The pairs by `copy_reference`, computed once for all views that it judges alike."""
+    from crowdcore.analysis.coordinated.copying import copy_reference, copying
+    from crowdcore.analysis.verdicts.peers import peer_beliefs
+
+    judged = _judged_by(view, copy_reference(view.truth))
+    return judged.of(copying, judged.of(peer_beliefs))
+
+
+def _judged_by(view: View, by: ReferenceLike) -> View:
+    return replace(view, truth=named(view.dataset, by)) if isinstance(by, str) else view
 
 
 @cached

@@ -17,7 +17,7 @@ from crowdcore.exhibits.verdicts import (
     CONFUSED,
     SharedConfusion,
     changes_without,
-    is_shared,
+    guideline_cells,
     message,
     reasons,
     shared,
@@ -54,7 +54,7 @@ def worker_verdict(view: View, worker: str) -> Exhibit:
 def shared_confusion(view: View, r: int) -> SharedConfusion | None:
     """The worker's most frequent confusion among those that more workers share than chance explains, if any."""
     found, every = view.of(analysis.worker_confusion), shared(view)
-    own = np.where(is_shared(every) & (found.matrices[r] >= CONFUSED), found.counts[r], 0)
+    own = np.where(guideline_cells(view) & (found.matrices[r] >= CONFUSED), found.counts[r], 0)
     judged = workers_judged(view)
     if judged.train[r]:  # the reason names it, with the others' rate
         a, b = judged.confused.true[r], judged.confused.given[r]

@@ -19,7 +19,7 @@ from crowdcore.core.drawable import escaped
 from crowdcore.data.report import plural
 from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.verdicts import LEVEL, workers_judged
-from crowdcore.exhibits.view import View, cached, copy_evidence
+from crowdcore.exhibits.view import View, cached, wrong_together
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -229,7 +229,7 @@ def worker_confusion(view: View, worker: str | None = None) -> Exhibit:
 @cached
 def worker_pairs(view: View) -> Exhibit:
     """Who agrees too much? Pairs named, beyond skill and tasks, or wrong alike twice, the least probable first."""
-    found = copy_evidence(view)
+    found = wrong_together(view)
     named = named_pairs(view, found)
     names = ("worker_a", "worker_b", "both_labelled", "agreed", "expected_agreed", "wrong_alike", "expected_beyond")
     beyond = ("q_beyond", "both_wrong", "expected", "q_value")
@@ -290,10 +290,7 @@ NAMED = (
     f"Named are pairs in one group of Coordinated, as on Overview: the probability of naming any in an honest crowd is "
     f"at most {100 * TOGETHER * LEVEL:.1f} %. Groups of more than half of the crowd are not named."
 )
-VOTED = (
-    "Without gold they must also agree with each other more than with the others, or push the same mistake, and what "
-    "the workers outside of the group say of the tasks must not explain it."
-)
+VOTED = "Without gold the counts of a pair are by a majority vote; who is named is judged by everybody but the two."
 _OF_TOKENS = (
     "Agreement beyond chance is not tested here: the tokens of a sentence are not independent tasks, so all q values "
     "are too small."
@@ -301,7 +298,7 @@ _OF_TOKENS = (
 
 
 def named_pairs(view: View, found: PairMistakes) -> BoolArray:
-    """(n_pairs,) of `copy_evidence`: both in one group of `Overview`; of a crowd that tags tokens none."""
+    """(n_pairs,) of `wrong_together`: both in one group of `Overview`; of a crowd that tags tokens none."""
     return in_one_group(found, workers_judged(view).groups)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from crowdcore import aggregation
-from crowdcore.analysis.coordinated.pairs import PAIRS
+from crowdcore.analysis.coordinated.copying import LEAST
 from crowdcore.analysis.gold_scores import judge
 from crowdcore.analysis.labels.agreement import Agreement, Coefficient, agreement
 from crowdcore.analysis.labels.summary import class_balance, correctness
@@ -300,21 +300,19 @@ class Measures:
             return _nothing(
                 "The tokens of a sentence are not independent tasks, so dependent workers are not searched for"
             )
-        pairs, result = self._evidence.pairs, self._verdicts
-        tested = ~np.isnan(pairs.p_beyond)
-        chance = np.clip(pairs.expected_agreed / np.maximum(pairs.both_labelled, 1), 0, 1 - 1e-9)
-        enough = np.log(PAIRS * TOGETHER * _LEVEL / max(tested.sum(), 1)) / np.log(np.maximum(chance, 1e-9))
-        seen = np.zeros(self.dataset.n_workers, bool)
-        able = tested & (pairs.both_labelled >= enough)
+        pairs, result, n = self._evidence.pairs, self._verdicts, self.dataset.n_workers
+        seen, most = np.zeros(n, bool), np.zeros(n)
+        chance = np.clip(pairs.expected / np.maximum(pairs.both, 1), 1e-9, 1 - 1e-9)
+        enough = np.log(TOGETHER * _LEVEL / max(len(chance), 1)) / np.log(chance)
+        able = pairs.both >= enough
         seen[pairs.worker_a[able]] = seen[pairs.worker_b[able]] = True
-        most = np.zeros(self.dataset.n_workers)
         for worker in (pairs.worker_a, pairs.worker_b):
-            np.maximum.at(most, worker, pairs.both_labelled)
+            np.maximum.at(most, worker, pairs.both)
         common = float(np.median(enough)) if len(enough) else np.nan
         lacks = f"Two workers need about {common:.0f} tasks in common before copying could be detected"
         if not len(enough):
-            lacks = "No two workers labelled the same task"
-        return self._share_of_workers(result.copies.partner >= 0, seen, lacks, np.maximum(common - most, 1))
+            lacks = f"No two workers labelled {LEAST} tasks both"
+        return self._share_of_workers(result.together, seen, lacks, np.maximum(common - most, 1))
 
     def shared_mistakes(self) -> Measured:
         """Cells with q <= 0.05; their false discovery rate is controlled, so the count is taken as it is."""
@@ -334,7 +332,7 @@ class Measures:
             return _nothing("The labels have no times (column timestamp)")
         tested = result.drift.at >= 0
         limit = fall_limit(DRIFTING * _LEVEL / max(tested.sum(), 1))
-        needed = float(4 * _DEVIATION * limit / (self.rules.drift_points / 100)) ** 2
+        needed = float(2 * _DEVIATION * limit / (self.rules.drift_points / 100)) ** 2
         lacks = (
             f"A fall of {self.rules.drift_points:g} points can be detected from about {needed:,.0f} labels of a worker"
         )

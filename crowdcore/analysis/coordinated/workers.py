@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.coordinated.groups import BEYOND, Group, joined, pushes, pushing_groups
-from crowdcore.analysis.coordinated.pairs import VOTE, copy_evidence, judged_again, linked_by, pair_tests
-from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
+from crowdcore.analysis.coordinated.copying import Copying, copying, copying_groups
+from crowdcore.analysis.coordinated.groups import Group
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import check_share, row_shares
-from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.analysis.workers.confusion import worker_confusion
 from crowdcore.analysis.workers.quality import WhatIf, what_if
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-PUSHES = 0.6
-"""Share of the level for pushed mistakes: with few classes few coincide."""
 _TESTED = (
-    "Tested: do workers agree beyond what their skills and the tasks explain; do they agree with each other more than "
-    "with the others; do they push the same mistake more often than independent mistakes would coincide? The "
-    "probability of reporting any group in an honest crowd is at most {level:.1f} %. Groups of half the crowd or more "
-    "are not found: labels alone cannot distinguish them from workers who are right."
+    "Tested: do two workers agree beyond what everybody else's labels on the same tasks explain, and beyond what is "
+    "usual in this crowd? The probability of reporting any group in an honest crowd is at most {level:.1f} %, as far "
+    "as the others' labels say what is hard about a task. Groups of half the crowd or more are not found: labels alone "
+    "cannot distinguish them from workers who are right. Copies of less than a third of the labels mostly stay unseen."
 )
-_TWO_CLASSES = "With two classes, pushed mistakes are not tested: a stricter worker looks the same."
+_SHARED = (
+    "Workers who make the same mistake are no group for that: it is the guideline's, as long as they do not agree on "
+    "the same tasks beyond it."
+)
 _WHY = (
     "A group may copy, share a teacher or be one person: look before you accuse. Labels do not show who followed whom."
 )
@@ -36,8 +35,8 @@ _TOO_MANY = (
     "labels cannot show who is honest. So none of them is reported."
 )
 _VOTED = (
-    "Without gold a majority vote judges pairs. Once there is a group, what the workers outside of it say of the tasks "
-    "must not explain the agreement either: where a vote is wrong, able workers agree against it."
+    "Without gold, everybody but the two judges a pair; able workers who agree among weak ones are acquitted by how "
+    "both agree with the rest."
 )
 _FIXED = "The reference {name!r} is not refitted when a group is left out, although it contains the group's labels."
 _COLUMNS = (
@@ -140,35 +139,16 @@ class CoordinatedWorkers:
 
 
 def coordinated_workers(
-    dataset: CrowdDataset,
-    reference: ReferenceLike = "gold",
-    pairs: PairMistakes | None = None,
-    peers: Peers | None = None,
-    *,
-    level: float = 0.05,
+    dataset: CrowdDataset, reference: ReferenceLike = "gold", found: Copying | None = None, *, level: float = 0.05
 ) -> CoordinatedWorkers:
-    """Find workers who copy each other or push the same mistakes, and measure what they change.
+    """Find workers who copy each other (`copying`), and measure what they change.
 
-    Three tests, at a fifth, a fifth and three fifths of ``level``:
-
-    - pairs who agree beyond what both skills, the tasks' difficulty and their foils explain (`pair_mistakes`), by
-      Holm's correction and with twice the common mistakes expected; where a vote judges, they must agree with each
-      other more than with the others, too (p ≤ 0.001, half a standard deviation granted);
-    - pairs who agree with each other more than either agrees with the others (`agreement_beyond`), which needs no
-      reference, so that it finds those who outvote the others and become its truth; by gold or marks they must agree
-      beyond skills and tasks, too (p ≤ 0.001), as tasks of very unequal difficulty look the same;
-    - workers who push the same mistake (`pushes`), more of them than own mistakes coincide by chance
-      (`pushing_groups`); not with two classes, where there is only one mistake per class.
-
-    Without gold, what the workers outside of a group say of each task must not explain the agreement of a pair either
-    (`judged_again`). Pairs that share a worker make one group, and so do groups that share a worker. Up to two in five
-    workers who push a mistake can be found; where most workers coordinate, labels alone cannot say who is honest.
+    Pairs that share a worker make one group. Carriers of a mistake that many make are no group for that.
 
     Args:
         dataset: the annotations; of a worker's repeats on a task the first one counts for the tests.
         reference: what to take for the truth.
-        pairs: `copy_evidence` by this reference, to compute it only once; without gold that of a majority vote.
-        peers: `peer_beliefs` by this reference, to compute them only once.
+        found: `copying` by this reference, to compute it only once.
         level: chance that any group is named in an honest crowd.
 
     Raises:
@@ -188,20 +168,18 @@ def coordinated_workers(
             "Coordinated workers are not searched for; `crowdcore spans` shows who makes which errors.",
         )
     truth = resolve_reference(dataset, reference)
-    pairs = copy_evidence(dataset, truth) if pairs is None else pairs
-    peers = peer_beliefs(dataset, truth) if peers is None else peers
-    groups, too_many = linked_workers(dataset, pairs, peers, level)
+    groups, too_many = linked_workers(dataset, copying(dataset, truth) if found is None else found, level)
     counts = worker_confusion(dataset, truth).counts if groups else None
     result = []
     for group in groups:
         assert counts is not None
-        cells, shared = pushed(dataset, truth, group.members, group.cells)
+        cells, shared = pushed(dataset, truth, group.members)
         changes = influence(what_if(dataset, group.members, reference=truth), counts, truth)
         adjusted = min(group.adjusted, 1.0)
         result.append(CoordinatedGroup(group.members, group.found_by, group.p_value, adjusted, shared, cells, changes))
     notes = (
         _TESTED.format(level=100 * level),
-        *([_TWO_CLASSES] if dataset.n_classes == 2 else []),
+        _SHARED,
         *([_TOO_MANY.format(n=too_many)] if too_many else []),
         *([_WHY] if result else []),
         *([_VOTED] if result and not truth.checked else []),
@@ -210,36 +188,13 @@ def coordinated_workers(
     return CoordinatedWorkers(tuple(result), dataset.worker_ids, dataset.task_ids, dataset.classes, truth.name, notes)
 
 
-def linked_workers(
-    dataset: CrowdDataset, pairs: PairMistakes, peers: Peers, level: float
-) -> tuple[tuple[Group, ...], int]:
-    """Groups found by the three tests together; and how many workers are in none as they are more than half of all.
-
-    Where a vote judges pairs, copiers who win it are right alike, attackers who win it among foils make honest workers
-    wrong alike, and so does a vote that is wrong on hard tasks, where able workers contradict it. So once there is a
-    group, pairs are judged again by the workers outside of it (`judged_again`).
-    """
+def linked_workers(dataset: CrowdDataset, found: Copying, level: float) -> tuple[tuple[Group, ...], int]:
+    """Groups of at most half of the workers; and how many workers are in larger ones, of which none is reported."""
     most = int((dataset.labels_per_worker > 0).sum()) // 2
-    pushing = PUSHES * level
-    pushers = pushing_groups(pushes(peers, dataset.n_workers, pushing), dataset.n_classes, pushing)
-    pushers = [replace(group, adjusted=group.adjusted / PUSHES) for group in pushers]
-    tests = pair_tests(dataset, pairs, level)
-    result, too_many = joined([*linked_by(pairs, tests), *pushers]), 0
-    out = _left_out(result)
-    if pairs.reference == VOTE and len(out):
-        too_many = len(out) * (len(out) > most)
-        tests = [] if too_many else judged_again(dataset, pairs, tests, out, level)
-        result = joined([*linked_by(pairs, tests), *pushers])
-    groups = tuple(group for group in result if len(group.members) <= most)
-    too_many = too_many or sum(len(group.members) for group in result if len(group.members) > most)
-    return groups, too_many
-
-
-def _left_out(groups: list[Group]) -> IntArray:
-    """Workers who do not judge pairs again: the groups that tests without a vote detected, else the largest."""
-    surely = [group for group in groups if set(group.found_by) - {BEYOND}]
-    largest = sorted(groups, key=lambda group: -len(group.members))[:1]
-    return np.concatenate([np.empty(0, np.int64), *(group.members for group in surely or largest)])
+    groups = copying_groups(found, dataset.n_workers, level)
+    if (n := sum(len(group.members) for group in groups)) > most:
+        return (), n
+    return groups, 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,10 +248,10 @@ def influence(without: WhatIf, counts: FloatArray, truth: Reference) -> Influenc
     )
 
 
-def pushed(dataset: CrowdDataset, truth: Reference, members: IntArray, cells: IntArray) -> tuple[IntArray, int]:
+def pushed(dataset: CrowdDataset, truth: Reference, members: IntArray) -> tuple[IntArray, int]:
     """Mistakes that members push as in `CoordinatedGroup.pushed`, and how many tasks two of them labelled.
 
-    Listed are the mistakes ``cells`` and all that two members made on two tasks or more, the most tasks first.
+    Listed are the mistakes that two members made on two tasks or more, the most tasks first.
     """
     n = dataset.n_classes
     key = np.unique(
@@ -308,6 +263,6 @@ def pushed(dataset: CrowdDataset, truth: Reference, members: IntArray, cells: In
     given, by = np.unique(task[wrong] * n + label[wrong], return_counts=True)
     cell = truth.labels[given // n].astype(np.int64) * n + given % n
     tasks, alike = np.bincount(cell, minlength=n * n), np.bincount(cell, by >= 2, minlength=n * n).astype(np.int64)
-    listed = np.union1d(np.flatnonzero(alike >= 2), cells[:, 0] * n + cells[:, 1]).astype(np.int64)
+    listed = np.flatnonzero(alike >= 2)
     listed = listed[np.lexsort((-tasks[listed], -alike[listed]))]
     return np.stack([*np.divmod(listed, n), tasks[listed], alike[listed]], 1), shared

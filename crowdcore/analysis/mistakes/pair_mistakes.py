@@ -35,6 +35,19 @@ _LEAST_VARIANCE = 0.05  # about one task on which both were undecided between ri
 _BYTES_PER_PAIR = 8 * 26
 
 
+VOTE = "majority-vote"
+"""What judges pairs where there is neither gold nor marks."""
+
+
+def pair_reference(truth: Reference) -> ReferenceLike:
+    """Reference that judges pairs: gold or marks; without any the majority vote, whatever ``truth`` is.
+
+    A model of the same labels takes two workers who always agree for two who are always right, so it cannot contradict
+    them. A vote gives each label the same weight, so that the others' labels still do.
+    """
+    return truth if truth.checked else VOTE
+
+
 @dataclass(frozen=True, eq=False)
 class PairMistakes:
     """Pairs of workers with at least one judged task in common, arrays aligned; ``worker_a < worker_b``.

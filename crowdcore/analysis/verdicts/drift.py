@@ -1,39 +1,48 @@
-"""Workers who become worse over time, where annotations carry a time."""
+"""Workers who become worse over time: by their own accuracy, and beyond what tasks and the others' success explain."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from scipy.special import kolmogorov
+from scipy.special import ndtr
 
 from crowdcore.analysis.statistics import divide, holm
 from crowdcore.analysis.verdicts.peers import Peers
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.times import TIME, moments
 
-BREAK_MINUTES = 30.0
-"""A longer gap between a worker's labels begins a new session."""
+STEPS = (0.25, 0.5, 0.75, 0.8)
+"""Shares of a worker's labels after which a fall is looked for; besides, a straight line."""
 _LEAST = 20  # labels below which a worker is not tested
-_STEP = 0.583  # deviations by which a walk in steps passes a limit on average (Siegmund 1985)
+_BINS = 20  # of time, for the others' success
+_OWN = 0.4  # deviation of the workers' own slopes on the others' success
+_PULL = 4.0  # labels of a class by which its mean is drawn to 0
+_ROUNDS = 3  # of fitting classes and slopes in turn
+_PARTS = 8  # of each worker's labels, whose means say how much moods and sessions vary
+_EXACT, _DRAWS, _CELLS = 0.004, 20_000, 2_000_000  # p-value below which permutations count, and how many at most
+_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """The most probable change of each worker's accuracy; arrays (n_workers,), NaN and -1 where it is not tested.
+    """The surest fall of each worker's accuracy; arrays (n_workers,), NaN and -1 where it is not tested.
 
     Attributes:
-        p_value: of as large a change by chance.
+        p_value: of as large a fall by chance, the larger one of two: of the worker's own accuracy, and of what is left
+            of it beside classes, tasks and the others' success at that time.
         adjusted: after Holm over the workers tested.
-        at: labels before the change.
-        before: the worker's mean before the change.
-        after: the worker's mean after it.
+        at: labels before the fall; half of them where it is steady.
+        steady: whether a straight line fits best.
+        before, after: the worker's accuracy before and after it (without gold: the mean belief in the labels).
     """
 
     p_value: FloatArray
     adjusted: FloatArray
     at: IntArray
+    steady: BoolArray
     before: FloatArray
     after: FloatArray
 
@@ -47,101 +56,177 @@ def times(dataset: CrowdDataset) -> FloatArray | None:
 
 
 def drift(dataset: CrowdDataset, peers: Peers) -> Drift | None:
-    """Test whether each worker's accuracy falls at one moment; None without times.
+    """Test whether each worker's accuracy falls with time; None without times.
 
-    ``e_j`` is the belief in a worker's j-th label less the mean belief in the other workers' labels on the same
-    task, so that hard tasks that come late are nobody's fault; of each belief its worker's mean is taken away first, so
-    that it does not matter who the others are.
+    Let x_j be the belief in a worker's j-th label, with gold 1 or 0. Two series are tested, and the larger p-value
+    counts, so that only a worker is named who is worse than before, and worse than tasks and times explain:
+
+    - **absolute**: ``x_j - mean(x)``. Somebody who stays as good while others learn does not fall;
+    - **relative**: what is left of it after the worker's own mean of each class, and own slopes on the others' success
+      on the same task and at the same time. Where tasks harden or come class after class, nobody has changed.
+
+    The statistic is the largest standardised difference of means before and after `STEPS`, or fall of a straight line,
+    divided by √φ: how much more the parts of the *other* workers' series vary than by chance (sessions, moods). Its
+    tail is that of Gaussian variables with the same correlations; where it is small, that of permutations.
     """
     moment = times(dataset)
     if moment is None:
         return None
-    n_workers = dataset.n_workers
     when = moment[peers.row]
     belief = peers.judge[np.arange(len(peers.label)), peers.label]
-    known = ~np.isnan(belief)
-    mean = np.bincount(peers.worker[known], belief[known], n_workers) / np.maximum(
-        np.bincount(peers.worker[known], minlength=n_workers), 1
-    )
-    filled = np.where(known, belief - mean[peers.worker], 0.0)
-    others = np.bincount(peers.task, known, dataset.n_tasks)[peers.task] - known
-    total = np.bincount(peers.task, filled, dataset.n_tasks)[peers.task] - filled
-    kept = np.flatnonzero(known & (others > 0) & ~np.isnan(when))
-    e = filled[kept] - total[kept] / others[kept]
-    return change_points(e, peers.worker[kept], when[kept], n_workers, falls=True)
+    known = ~np.isnan(belief) & ~np.isnan(when)
+    several = np.bincount(peers.task, known, dataset.n_tasks)[peers.task] > 1
+    kept = np.flatnonzero(known & several)
+    order = kept[np.lexsort((when[kept], peers.worker[kept]))]
+    series = _Series(peers.worker[order].astype(np.int64), dataset.n_workers)
+    right = belief[order]
+    absolute = series.centred(right)
+    relative = _unexplained(absolute, series, peers.task[order], np.nan_to_num(peers.judge[order]), when[order])
+    own, beyond = series.test(absolute), series.test(series.centred(relative))
+    p_value = np.maximum(own.p_value, beyond.p_value)
+    for r in np.flatnonzero(p_value <= _EXACT):
+        p_value[r] = max(
+            series.permuted(absolute, int(r), own), series.permuted(series.centred(relative), int(r), beyond)
+        )
+    steady, n = own.contrast == len(STEPS), series.n
+    share = np.append(STEPS, 0.5)[own.contrast]
+    at = np.where(np.isnan(p_value), -1, np.round(share * n).astype(np.int64))
+    early = series.place < at[series.worker]
+    before, after = series.mean(right, early), series.mean(right, ~early & (at[series.worker] >= 0))
+    return Drift(p_value, holm(p_value), at, steady, before, after)
+
+
+def _unexplained(value: FloatArray, of: _Series, task: IntArray, judge: FloatArray, when: FloatArray) -> FloatArray:
+    """What is left of each value beside its class and the others' success on the task and at that time."""
+    n_classes = judge.shape[1]
+    total, number = np.bincount(task, value)[task], np.bincount(task)[task]
+    on_task = (total - value) / np.maximum(number - 1, 1)
+    bins = np.argsort(np.argsort(when, kind="stable"), kind="stable") * _BINS // max(len(when), 1)
+    cell = bins * len(of.n) + of.worker
+    mine, count = np.bincount(cell, value)[cell], np.bincount(cell)[cell]
+    theirs = np.bincount(bins, value)[bins] - mine
+    at_time = theirs / np.maximum(np.bincount(bins)[bins] - count, 1)
+    others = np.stack([on_task, at_time])
+    class_cell = of.worker * n_classes + judge.argmax(1)
+    weight = np.bincount(class_cell)[class_cell] + _PULL
+    gram = others @ others.T
+    common = np.linalg.solve(gram + 1e-6 * np.eye(2), others @ value)
+    explained = common @ others
+    left, classes = value - explained, np.zeros(len(value))
+    ridge = of.mean(left**2)[:, None, None] / _OWN**2 * np.eye(2)
+    products = np.stack([[of.sum(a * b) for b in others] for a in others]).transpose(2, 0, 1) + ridge + 1e-9 * np.eye(2)
+    slopes = np.zeros(len(value))
+    for _ in range(_ROUNDS):
+        classes = np.bincount(class_cell, left - slopes)[class_cell] / weight
+        target = np.stack([of.sum(a * (left - classes)) for a in others], 1)
+        own = np.linalg.solve(products, target[:, :, None])[:, :, 0]
+        slopes = (own[of.worker].T * others).sum(0)
+    return np.asarray(left - classes - slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tested:
+    """Largest contrast of each worker's series: its size, number (of `STEPS`, or the line) and p-value."""
+
+    size: FloatArray
+    contrast: IntArray
+    p_value: FloatArray
+
+
+class _Series:
+    """The labels of all workers in order of worker and time."""
+
+    def __init__(self, worker: IntArray, n_workers: int) -> None:
+        self.worker = worker
+        self.n = np.bincount(worker, minlength=n_workers)
+        self._start = np.cumsum(self.n) - self.n
+        self.place = np.arange(len(worker)) - self._start[worker]
+
+    def sum(self, value: FloatArray) -> FloatArray:
+        return np.bincount(self.worker, value, len(self.n)).astype(np.float64)
+
+    def mean(self, value: FloatArray, some: BoolArray | None = None) -> FloatArray:
+        """(n_workers,) mean of the values of each worker, or of some of them; NaN without any."""
+        weight = np.ones(len(value)) if some is None else some.astype(np.float64)
+        return divide(self.sum(value * weight), self.sum(weight))
+
+    def centred(self, value: FloatArray) -> FloatArray:
+        return np.asarray(value - self.mean(value)[self.worker])
+
+    def test(self, value: FloatArray) -> _Tested:
+        """Test the series (values of mean 0) of every worker of enough labels."""
+        n = np.maximum(self.n, 1)
+        deviation = np.sqrt(self.sum(value**2) / n)
+        tested = (self.n >= _LEAST) & (deviation > 1e-9)
+        z = np.zeros((len(STEPS) + 1, len(n)))
+        for k, share in enumerate(STEPS):
+            at = np.round(share * n)
+            z[k] = self.sum(value * (self.place < at[self.worker])) / np.sqrt(np.maximum(at * (n - at) / n, 1e-9))
+        z[-1] = -self.sum(value * (self.place - (n - 1)[self.worker] / 2)) / np.sqrt(n * (n**2.0 - 1) / 12 + 1e-9)
+        z = np.where(tested, z / np.where(tested, deviation, 1), -np.inf)
+        size = z.max(0) / np.sqrt(self._moods(value, deviation, tested))
+        return _Tested(size, z.argmax(0), np.where(tested, largest_tail(size), np.nan))
+
+    def _moods(self, value: FloatArray, deviation: FloatArray, tested: BoolArray) -> FloatArray:
+        """(n_workers,) φ: how much more parts of the other workers' series vary than those of independent values."""
+        part = self.worker * _PARTS + self.place * _PARTS // np.maximum(self.n, 1)[self.worker]
+        size = len(self.n) * _PARTS
+        mean = divide(np.bincount(part, value, size), np.bincount(part, minlength=size)).reshape(-1, _PARTS)
+        ratio = self.n / (_PARTS - 1) * (np.nan_to_num(mean) ** 2).mean(1) / np.where(tested, deviation, 1) ** 2
+        ratio = np.where(tested, ratio, 0.0)
+        others = tested.sum() - tested
+        return np.maximum(np.where(others > 0, (ratio.sum() - ratio) / np.maximum(others, 1), 1.0), 1.0)
+
+    def permuted(self, value: FloatArray, r: int, of: _Tested) -> float:
+        """p-value of one worker's contrast among permutations of the series, as far as they are needed."""
+        own = value[self._start[r] : self._start[r] + self.n[r]]
+        contrasts, rng = _contrasts(len(own)), np.random.default_rng([_SEED, r])
+        limit = of.size[r] * own.std() * (1 - 1e-9)
+        most, beyond, drawn = min(_DRAWS, _CELLS // len(own)), 0, 0
+        while drawn < most and beyond <= 20:
+            draws = rng.permuted(np.tile(own, (500, 1)), axis=1)
+            beyond += int(((contrasts @ draws.T).max(0) >= limit).sum())
+            drawn += 500
+        return beyond / drawn if beyond else min(float(of.p_value[r]), 1 / (drawn + 1))
+
+
+def _contrasts(n: int) -> FloatArray:
+    """(5, n) rows of mean 0 and length 1, positive at the begin: steps, and a line."""
+    place = np.arange(n)
+    rows = [np.where(place < round(share * n), 1 / round(share * n), -1 / (n - round(share * n))) for share in STEPS]
+    rows.append((n - 1) / 2 - place)
+    weights = np.array(rows)
+    return np.asarray(weights / np.linalg.norm(weights, axis=1, keepdims=True))
+
+
+@cache
+def _null() -> FloatArray:
+    """Sorted largest contrasts of Gaussian series."""
+    a = np.array(STEPS)
+    corr = np.ones((len(a) + 1, len(a) + 1))
+    low, high = np.minimum.outer(a, a), np.maximum.outer(a, a)
+    corr[:-1, :-1] = np.sqrt(low * (1 - high) / (high * (1 - low)))
+    corr[-1, :-1] = corr[:-1, -1] = np.sqrt(3 * a * (1 - a))
+    draws = np.random.default_rng(_SEED).multivariate_normal(np.zeros(len(corr)), corr, 200_000)
+    return np.sort(draws.max(1))
+
+
+_FAR = 3.0  # beyond which the tail falls like that of one Gaussian variable
+
+
+def largest_tail(size: FloatArray) -> FloatArray:
+    """Chance of a contrast at least as large in a series that does not change."""
+    null = _null()
+
+    def above(x: FloatArray | float) -> FloatArray:
+        return np.asarray((1 + len(null) - np.searchsorted(null, x)) / (len(null) + 1))
+
+    size = np.asarray(size, np.float64)
+    far = above(_FAR) / ndtr(-_FAR) * ndtr(-np.maximum(size, _FAR))
+    return np.asarray(np.where(size > _FAR, far, above(size)))
 
 
 def fall_limit(p: float) -> float:
-    """Quantile of x in `change_points` that a fall by chance exceeds with probability p."""
-    return float(np.sqrt(-np.log(p) / 2))
-
-
-def change_points(
-    value: FloatArray, worker: IntArray, when: FloatArray, n_workers: int, *, falls: bool = False
-) -> Drift:
-    """Test the mean of each worker's values (E,), in the order of time, for one change, or one fall.
-
-    With S_t the partial sums of ``e_j - mean(e)`` and s their deviation, ``x = (max_t |S_t| / s + 0.583) / √n`` follows
-    Kolmogorov's distribution if nothing changes; for a fall ``x = (max_t S_t / s + 0.583) / √n`` has the tail
-    ``exp(-2 x²)``. The 0.583 is what a walk in n steps stays below the continuous one. Values of one session may go
-    together: s² is multiplied by `_clustering`.
-    """
-    order = np.lexsort((when, worker))
-    worker, e = worker[order], value[order]
-    n = np.bincount(worker, minlength=n_workers)
-    start = np.cumsum(n) - n
-    mean = np.bincount(worker, e, n_workers) / np.maximum(n, 1)
-    centred = e - mean[worker]
-    deviation = np.sqrt(np.bincount(worker, centred**2, n_workers) / np.maximum(n, 1))
-    sums = np.cumsum(centred)
-    sums -= np.where(start > 0, sums[start - 1], 0.0)[worker] if len(sums) else 0.0
-    largest = np.zeros(n_workers)
-    sums = sums if falls else np.abs(sums)
-    np.maximum.at(largest, worker, sums)
-    tested = (n >= _LEAST) & (deviation > 1e-9)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        x = (largest / deviation + _STEP) / np.sqrt(
-            n * _clustering(centred / deviation[worker], worker, when[order], n)
-        )
-    p_value = np.where(tested, np.exp(-2 * x**2) if falls else kolmogorov(x), np.nan)
-    place = np.arange(len(e)) - start[worker]
-    at = np.full(n_workers, -1)
-    peak = np.flatnonzero(sums >= largest[worker])[::-1]
-    at[worker[peak]] = place[peak] + 1
-    early = place < at[worker]
-
-    def mean_of(some: FloatArray) -> FloatArray:
-        weight = np.bincount(worker, some, n_workers)
-        return divide(np.bincount(worker, e * some, n_workers), np.where(tested, weight, 0))
-
-    before, after = mean_of(early.astype(np.float64)), mean_of((~early).astype(np.float64))
-    return Drift(p_value, holm(p_value), np.where(tested, at, -1), before, after)
-
-
-def _clustering(value: FloatArray, worker: IntArray, when: FloatArray, n: IntArray) -> FloatArray:
-    """(n_workers,) ``1 + (m − 1) ρ``: the factor by which sessions raise the variance of sums of a worker's values.
-
-    ρ is the correlation of values of one session, from the analysis of variance over all *other* workers, so that a
-    worker's own fall at a break does not excuse itself; m is the mean size of a value's session (1 where there is only
-    one). Values are standardised per worker, by worker and time.
-    """
-    value = np.nan_to_num(value)
-    first = (np.diff(worker, prepend=-1) != 0) | (np.diff(when, prepend=-np.inf) > 60 * BREAK_MINUTES)
-    session = np.cumsum(first) - 1
-    size, of = np.bincount(session), worker[first]
-    sessions = np.bincount(of, minlength=len(n))
-    squares = np.bincount(of, size**2, len(n)) / np.maximum(n, 1)
-    between = np.bincount(of, np.bincount(session, value) ** 2 / np.maximum(size, 1), len(n))
-    free, within = np.maximum(sessions - 1, 0), np.maximum(n - sessions, 0)
-    rest = np.bincount(worker, value**2, len(n)) - between
-    alone = free.sum() - free == 0  # nobody else has two sessions
-
-    def others(own: FloatArray | IntArray) -> FloatArray:
-        return np.asarray(own.sum() - np.where(alone, 0, own), np.float64)
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        by_session, inside, typical = (
-            others(a) / others(b) for a, b in ((between, free), (rest, within), (n - squares, free))
-        )
-        rho = np.nan_to_num((by_session - inside) / (by_session + (typical - 1) * inside))
-    return np.where(sessions > 1, 1 + (squares - 1) * np.maximum(rho, 0), 1.0)
+    """Contrast that one by chance exceeds with probability p."""
+    grid = np.linspace(0, 12, 4001)
+    return float(grid[np.searchsorted(-largest_tail(grid), -p)])

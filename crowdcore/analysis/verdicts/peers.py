@@ -13,7 +13,7 @@ from crowdcore.aggregation._statistics import beyond_independent
 from crowdcore.analysis.reference import Reference
 from crowdcore.analysis.statistics import row_shares
 from crowdcore.analysis.workers.confusion import refuse_beyond
-from crowdcore.core.beliefs import add_up, equal_labels, judges, log_urns, without_task
+from crowdcore.core.beliefs import add_up, equal_labels, expected_labels, judges, log_urns, without_task
 from crowdcore.core.counts import confusion_counts, soft_confusion_counts, softmax_rows, vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -73,7 +73,7 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
     workers who are judged by the same ones.
 
     Args:
-        dependence: η; default: 0 by gold, else `fit_dependence`.
+        dependence: η; default: `fit_dependence`.
 
     Raises:
         DataError: arrays of annotations times classes that do not fit.
@@ -100,7 +100,7 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
     log_prior_without += log_prior
     evidence, elsewhere = Evidence(once, own), Evidence(once, without)
     if dependence is None:
-        dependence = 0.0 if truth.checked else fit_dependence(once, elsewhere, log_prior_without)
+        dependence = fit_dependence(once, elsewhere, log_prior_without)
     if truth.checked:
         known = truth.labels[task]
         judge = np.where(known[:, None] >= 0, np.arange(n_classes) == known[:, None], np.nan)
@@ -131,6 +131,13 @@ def _taken_out(
 def by_gold(dataset: CrowdDataset, truth: Reference) -> str:
     """Sentence that names the truth and the number of labelled tasks where it is known."""
     return f"The truth is {truth.name}, on {plural((truth.known & dataset.annotated).sum(), dataset.task_noun)}."
+
+
+def counted_labels(peers: Peers, n_workers: int) -> tuple[FloatArray, FloatArray]:
+    """(n_workers, C, C) labels b on tasks of class a by the judges, and the share of b in the others' labels there."""
+    votes = vote_counts(peers.task, peers.label, len(peers.crowd), peers.judge.shape[1])
+    task, worker, label = (numbers.astype(np.int64) for numbers in (peers.task, peers.worker, peers.label))
+    return expected_labels(task, worker, label, peers.judge, votes, n_workers)
 
 
 _CELLS = 1 << 21  # shares of confusions that agreement is expected from at once

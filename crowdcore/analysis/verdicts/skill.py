@@ -8,10 +8,12 @@ import numpy as np
 from scipy.special import betainc, betaincinv, ndtr, ndtri
 
 from crowdcore.analysis.statistics import benjamini_hochberg, divide
-from crowdcore.analysis.verdicts.peers import Peers
-from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.analysis.verdicts.peers import Peers, counted_labels
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 
 _LEAST = 1e-9  # evidence below which skill is unknown
+ENOUGH = 8.0
+"""Room from which a worker can be said to guess."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,27 +25,33 @@ class SkillEvidence:
         hits: X = Σ_i x_i, belief in the worker's labels less what chance would give.
         room: G = Σ_i g_i, what X would be for a perfect worker.
         variance: (3, n_workers) a_0, a_1, a_2 of the variance ``a_0 + a_1 κ + a_2 κ²`` of X.
+        beside: κ of the other workers on this worker's tasks, NaN where it is not known.
     """
 
     n: FloatArray
     hits: FloatArray
     room: FloatArray
     variance: FloatArray
+    beside: FloatArray
 
     @property
     def skill(self) -> FloatArray:
         """κ = X / G, 0 for guessing and 1 for a perfect worker; NaN without evidence."""
         return np.clip(divide(self.hits, np.where(self.room > _LEAST, self.room, 0)), -1, 1)
 
-    def z(self, skill: float) -> FloatArray:
+    def z(self, skill: float | FloatArray) -> FloatArray:
         """Standardised X under this skill; 0 where X cannot vary."""
         spread = np.sqrt(np.maximum(self.variance[0] + self.variance[1] * skill + self.variance[2] * skill**2, 0))
         gap = self.hits - skill * self.room
         return np.asarray(np.divide(gap, spread, out=np.zeros(len(self.n)), where=spread > _LEAST))
 
-    def below(self, skill: float) -> FloatArray:
+    def below(self, skill: float | FloatArray) -> FloatArray:
         """p-value of so little agreement if the skill were at least this; NaN without evidence."""
         return np.where(self.room > _LEAST, ndtr(self.z(skill)), np.nan)
+
+    def usual(self) -> FloatArray:
+        """(n_workers,) the typical skill, or that of the others on the worker's own tasks where it is smaller."""
+        return np.clip(np.fmin(self.typical(), self.beside), 0, 1)
 
     def above_chance(self) -> FloatArray:
         """p-value of so much agreement for a worker who guesses."""
@@ -99,7 +107,43 @@ def skill_evidence(peers: Peers, n_workers: int) -> SkillEvidence:
 
     terms = by_chance2 - by_chance**2, third - by_chance2 - 2 * by_chance * g, -(g**2)
     variance = np.stack([per_worker(term) for term in terms])
-    return SkillEvidence(given.sum(1).astype(np.float64), per_worker(x), per_worker(g), variance)
+    n_tasks, task = len(peers.crowd), peers.task[known]
+
+    def of_others(values: FloatArray) -> FloatArray:
+        return per_worker(np.bincount(task, values, n_tasks)[task] - values)
+
+    room = of_others(g)
+    beside = divide(of_others(x), np.where(room >= ENOUGH, room, 0))
+    return SkillEvidence(given.sum(1).astype(np.float64), per_worker(x), per_worker(g), variance, beside)
+
+
+_DRAWS = 400
+
+
+def no_knowledge(peers: Peers, worker: int, *, ordered: bool = False) -> float:
+    """p-value that a worker's labels say nothing of the truth: permutations of them over the worker's own tasks.
+
+    Of agreement, of mutual information with what judges them, and of ordered classes of the absolute correlation; the
+    smallest p-value counts, times their number. Somebody strict, lenient or with classes mixed up knows something.
+    """
+    own = np.flatnonzero((peers.worker == worker) & ~np.isnan(peers.judge[:, 0]))
+    belief, label = peers.judge[own], peers.label[own]
+    n, n_classes = len(own), belief.shape[1]
+    if n < 2:
+        return 1.0
+    rng, given = np.random.default_rng(worker), np.bincount(label, minlength=n_classes)
+    independent = np.maximum(np.outer(belief.sum(0), given) / n, 1e-12)
+    numbers = belief @ np.arange(n_classes)
+    numbers = numbers - numbers.mean()
+
+    def statistics(labels: IntArray) -> FloatArray:
+        joint = np.stack([np.bincount(labels, belief[:, c], n_classes) for c in range(n_classes)])
+        found = [joint.trace(), (joint * np.log(np.maximum(joint, 1e-12) / independent)).sum()]
+        return np.array([*found, abs(numbers @ labels)] if ordered else found)
+
+    here = statistics(label) - 1e-9
+    beyond = sum((statistics(rng.permutation(label)) >= here).astype(int) for _ in range(_DRAWS))
+    return float(min(1.0, len(here) * (1 + np.min(beyond)) / (_DRAWS + 1)))
 
 
 def labels_needed(evidence: SkillEvidence, low: FloatArray, high: FloatArray, below: float, above: float) -> FloatArray:
@@ -138,23 +182,23 @@ class Confused:
     back_of: FloatArray
 
 
-def confused_cells(peers: Peers, n_workers: int, least: float, level: float) -> Confused:
+def confused_cells(
+    peers: Peers, n_workers: int, least: float, level: float, shared: BoolArray | None = None
+) -> Confused:
     """Test every cell (a, b) of every worker: is it one mistake, made again and again, and not everyone's?
 
     Of n_a labels n_ab are b. The p-value is the larger one of two: ``P(Bin(n_a, p_0) >= n_ab)``, where p_0 is the
-    others' rate in the same cell, or 0.02 if that is larger; and ``P(Bin((n_ab + m) / v, s) >= n_ab / v)``, where m are
-    the worker's other mistakes (with three classes or more without those that mix up the same pair), and s is the
-    share of n_ab + m that would fall into the cell if the worker made all these mistakes equally often. That
-    compares two rates given their sum, so that m is not taken for more than was seen; v is 1 less their common rate, as
-    mistakes vary less the more frequent they are. Counts are expected ones where the truth is a belief. Cells that
-    could not reach p <= 0.05 are not tested. A worker's cell is the least probable of those with ``n_ab >= least ·
-    n_a``; ``level`` says which q-value makes the same the other way round sure.
+    others' rate in the same cell, in the crowd or on this worker's own tasks, or 0.02 if that is larger; and
+    ``P(Bin((n_ab + m) / v, s) >= n_ab / v)``, where m are the worker's other mistakes (with three classes or more
+    without those that mix up the same pair), and s is the share of n_ab + m that would fall into the cell if the worker
+    made all these mistakes equally often. That compares two rates given their sum, so that m is not taken for more than
+    was seen; v is 1 less their common rate, as mistakes vary less the more frequent they are. Counts are expected ones
+    where the truth is a belief. Cells that could not reach p <= 0.05 are not tested. A worker's cell is the least
+    probable of those with ``n_ab >= least · n_a``, but none of the mistakes ``shared`` (C, C), which are the
+    guideline's; ``level`` says which q-value makes the same the other way round sure.
     """
-    known = ~np.isnan(peers.judge[:, 0])
-    judge, n_classes = peers.judge[known], peers.judge.shape[1]
-    cell = peers.worker[known].astype(np.int64) * n_classes + peers.label[known]
-    counts = np.stack([np.bincount(cell, judge[:, a], n_workers * n_classes) for a in range(n_classes)])
-    counts = counts.reshape(n_classes, n_workers, n_classes).transpose(1, 0, 2).astype(np.float64)
+    n_classes = peers.judge.shape[1]
+    counts, on_own_tasks = counted_labels(peers, n_workers)
     rows = counts.sum(2, keepdims=True)
     rest, rest_rows = counts.sum(0) - counts, rows.sum(0) - rows
     others = np.divide(rest, rest_rows, out=np.zeros_like(rest), where=rest_rows > 1e-9)
@@ -166,7 +210,8 @@ def confused_cells(peers: Peers, n_workers: int, least: float, level: float) -> 
         back = of.transpose(0, 2, 1) * (n_classes > 2)
         return np.asarray(of.sum((1, 2), keepdims=True) - of - back)
 
-    rate, n = np.clip(np.maximum(others, _FLOOR_RATE), 0, 1 - 1e-9), np.broadcast_to(rows, counts.shape)
+    rate = np.clip(np.maximum(np.maximum(others, on_own_tasks), _FLOOR_RATE), 0, 1 - 1e-9)
+    n = np.broadcast_to(rows, counts.shape)
     m, of_m = elsewhere(counts), elsewhere(n)
     share = n / np.maximum(n + of_m, 1e-9)
     tested = wrong & (n > 0) & (rate**n <= 0.05) & (betainc(np.maximum(n, 1e-9), m + 1, share) <= 0.05)
@@ -176,7 +221,8 @@ def confused_cells(peers: Peers, n_workers: int, least: float, level: float) -> 
     v = 1 - np.minimum((k + m) / (n + of_m), 0.95)
     p_value[some] = np.maximum(betainc(k, np.maximum(n - k, 0) + 1, rate[some]), betainc(k / v, m / v + 1, share[some]))
     q_value = benjamini_hochberg(p_value)
-    large = tested & (counts >= least * rows) & (counts >= _TIMES)
+    own = True if shared is None else ~shared
+    large = tested & own & (counts >= least * rows) & (counts >= _TIMES)
     flat = np.where(large, p_value, np.inf).reshape(n_workers, -1).argmin(1)
     true, given = np.divmod(flat, n_classes)
     at = np.arange(n_workers), true, given

@@ -44,7 +44,7 @@ class TaskVerdicts:
     Attributes:
         verdict: str, a key of `TASK_VERDICTS`.
         reason: index into `REASONS`.
-        label: most probable class by the labels; where the reference is gold, by confusions of the other tasks.
+        label: most probable class by the labels and the workers' confusions on the other tasks.
         sure: the probability of that label, by the workers' confusions on the other tasks and the labels' dependence.
         second: the most frequent other label among those given, -1 without one.
         dissent: share of the second label.
@@ -95,8 +95,8 @@ def task_verdicts(
 ) -> TaskVerdicts:
     """Decide which labels to take, which tasks to label again, and which tasks are ambiguous.
 
-    Let q_i be the belief of the labels by confusions counted on the other tasks, without gold as far as the labels of a
-    task are independent (`peer_beliefs`), and c its most probable class, or without gold that of all counts:
+    Let q_i be the belief of the labels by confusions counted on the other tasks, as far as the labels of a task are
+    independent (`peer_beliefs`), and c its most probable class:
 
     - **ambiguous**: the labels' surprise ``-Σ_r log π^r[c, y_i^r]`` is beyond what the workers' confusions explain,
       and each of the two labels has at least the share ``split`` and two votes. The surprise is compared with a gamma
@@ -119,7 +119,7 @@ def task_verdicts(
     truth = resolve_reference(dataset, reference)
     peers = peer_beliefs(dataset, truth) if peers is None else peers
     total, there = dataset.labels_per_task, dataset.annotated
-    posterior = peers.held_out if truth.checked else peers.crowd
+    posterior = peers.held_out
     label = np.where(there, np.nan_to_num(posterior, nan=-1.0).argmax(1), -1)
     votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
     here = np.arange(dataset.n_tasks), np.maximum(label, 0)

@@ -9,33 +9,41 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
+from crowdcore.analysis.coordinated.copying import Copies, Copying, copies, copying, no_copying
 from crowdcore.analysis.coordinated.groups import Group, group_of
-from crowdcore.analysis.coordinated.pairs import PAIRS, Copies, copies, copy_evidence
 from crowdcore.analysis.coordinated.workers import linked_workers
-from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, no_pairs
+from crowdcore.analysis.mistakes.guideline import GuidelineMistakes, guideline_mistakes
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import check_share, holm
 from crowdcore.analysis.verdicts.drift import Drift, drift
 from crowdcore.analysis.verdicts.peers import Peers, only_peers, peer_beliefs
-from crowdcore.analysis.verdicts.skill import Confused, SkillEvidence, confused_cells, labels_needed, skill_evidence
+from crowdcore.analysis.verdicts.skill import (
+    ENOUGH,
+    Confused,
+    SkillEvidence,
+    confused_cells,
+    labels_needed,
+    no_knowledge,
+    skill_evidence,
+)
 from crowdcore.analysis.workers.quality import WithoutEach, without_each
 from crowdcore.analysis.workers.speed import WorkerSpeed, worker_speed
-from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-WorkerVerdict: TypeAlias = Literal["remove", "check", "train", "underpowered", "trust"]
+WorkerVerdict: TypeAlias = Literal["remove", "check", "train", "watch", "underpowered", "trust"]
 WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
-    "remove": "no better than guessing",
+    "remove": "shows no knowledge",
     "check": "copies or acts with others, drifts, or is weak",
     "train": "makes one mistake again and again",
+    "watch": "may be falling or copying, but chance explains it too",
     "underpowered": "too few labels to decide",
-    "trust": "good enough with certainty",
+    "trust": "good, and nothing else found",
 }
 """Verdicts on workers, the most urgent first, with what they mean."""
 GUESSING, DRIFTING, TOGETHER = 2 / 9, 2 / 9, 5 / 9
 """Shares of the level for each of what a worker may be named for: guessing, drifting, acting with others."""
-_KNOWS = 0.01  # p-value of guessing below which a worker shows some knowledge, and is not removed
+_SIGN = 0.05  # p-value below which labels show knowledge, or a fall or copies are possible
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +64,11 @@ class WorkerVerdicts:
         only_peer: without gold the only worker whose labels judge this one's, -1 where more do: neither is accused.
         confused: the surest confusion of each worker, and ``train`` (n_workers,) where it is one to train on.
         copies: the most suspicious partner of each worker.
-        groups: workers who agree too much or push the same mistake (`coordinated_workers`).
+        groups: workers who copy (`coordinated_workers`).
+        guideline: mistakes that are nobody's own.
         drift: changes over time; None without times.
         drifts: (n_workers,) bool, worse than before beyond chance.
+        may_fall, may_copy: (n_workers,) bool, p < .05 before any correction.
         speed: seconds per answer; None without them. It gives reasons, not verdicts.
         without: how the majority vote changes without the worker.
         worker_ids: names.
@@ -85,8 +95,11 @@ class WorkerVerdicts:
     train: BoolArray
     copies: Copies
     groups: tuple[Group, ...]
+    guideline: GuidelineMistakes
     drift: Drift | None
     drifts: BoolArray
+    may_fall: BoolArray
+    may_copy: BoolArray
     speed: WorkerSpeed | None
     without: WithoutEach
     worker_ids: pd.Index[str]
@@ -97,7 +110,7 @@ class WorkerVerdicts:
 
     @property
     def together(self) -> BoolArray:
-        """(n_workers,) whether the worker copies, or is in a group that agrees too much or pushes the same mistake."""
+        """(n_workers,) whether the worker is in a group who copy."""
         return group_of(self.groups, len(self.verdict)) >= 0
 
     @property
@@ -116,8 +129,9 @@ class WorkerEvidence:
         peers: what judges each label.
         only_peer: as in `WorkerVerdicts`.
         skill: evidence of each worker's skill.
-        pairs: agreement of every two workers.
-        groups: workers who agree too much or push the same mistake (`coordinated_workers`).
+        pairs: evidence of copying of every two workers.
+        groups: workers who copy (`coordinated_workers`).
+        guideline: mistakes that are nobody's own.
         drift: changes over time; None without times.
         speed: seconds per answer; None without them.
         without: what changes without each worker.
@@ -129,8 +143,9 @@ class WorkerEvidence:
     peers: Peers
     only_peer: IntArray
     skill: SkillEvidence
-    pairs: PairMistakes
+    pairs: Copying
     groups: tuple[Group, ...]
+    guideline: GuidelineMistakes
     drift: Drift | None
     speed: WorkerSpeed | None
     without: WithoutEach
@@ -140,26 +155,31 @@ class WorkerEvidence:
         """The verdicts at these thresholds, which `worker_verdicts` explains.
 
         Raises:
-            SettingError: shares outside 0 … 1, or ``remove`` above ``trust``.
+            SettingError: shares outside 0 … 1.
         """
         check_share(remove=remove, trust=trust, confused=confused)
-        if remove > trust:
-            raise SettingError("remove", f"be at most `trust`, which is {trust:g}", remove)
         dataset, evidence, changes = self.dataset, self.skill, self.drift
         n, level = dataset.n_workers, self.level
         typical, (low, high) = evidence.typical(), evidence.interval()
         remove_below, trust_above = remove * max(typical, 0.0), trust * max(typical, 0.0)
-        p_remove = holm(evidence.below(remove_below)) if remove_below > 0 else np.full(n, np.nan)
-        alone = self.only_peer >= 0
-        removed = ~alone & (p_remove <= GUESSING * level) & (evidence.above_chance() > _KNOWS)
-        cells = confused_cells(self.peers, n, confused, level)
+        alone, able = self.only_peer >= 0, evidence.room >= ENOUGH
+        tested = evidence.below(remove * evidence.usual()) if remove_below > 0 else np.full(n, np.nan)
+        p_remove = holm(np.where(able, tested, np.nan))
+        removed = ~alone & (p_remove <= GUESSING * level)
+        ordered = all(name.lstrip("-").replace(".", "", 1).isdigit() for name in dataset.classes)
+        for r in np.flatnonzero(removed):
+            removed[r] = no_knowledge(self.peers, int(r), ordered=ordered) > _SIGN
+        cells = confused_cells(self.peers, n, confused, level, self.guideline.cells)
         train = ~alone & (cells.q_value <= level)
-        drifts = np.zeros(n, bool) if changes is None else ~alone & (changes.adjusted <= DRIFTING * level)
+        none = np.zeros(n, bool)
+        drifts = none if changes is None else ~alone & (changes.adjusted <= DRIFTING * level)
+        may_fall = none if changes is None else ~alone & (changes.p_value < _SIGN)
+        may_copy = self.pairs.suspects(_SIGN, n)
         flagged = (group_of(self.groups, n) >= 0) | drifts
         good, weak = (remove_below > 0) & (low > trust_above), (remove_below > 0) & (high < trust_above)
         verdict = np.select(
-            [removed, flagged, train, good & (~alone | good[self.only_peer]), ~alone & weak],
-            ["remove", "check", "train", "trust", "check"],
+            [removed, flagged, train, ~alone & weak, may_fall | may_copy, good & (~alone | good[self.only_peer])],
+            ["remove", "check", "train", "check", "watch", "trust"],
             "underpowered",
         )
         enough = labels_needed(evidence, low, high, remove_below, trust_above)
@@ -184,10 +204,13 @@ class WorkerEvidence:
             self.only_peer,
             cells,
             train,
-            copies(self.pairs, self.groups, PAIRS * TOGETHER * level),
+            copies(self.pairs, self.groups, n, TOGETHER * level),
             self.groups,
+            self.guideline,
             changes,
             drifts,
+            may_fall,
+            may_copy,
             self.speed,
             self.without,
             dataset.worker_ids,
@@ -201,7 +224,7 @@ class WorkerEvidence:
 def worker_evidence(
     dataset: CrowdDataset,
     reference: ReferenceLike = "gold",
-    pairs: PairMistakes | None = None,
+    pairs: Copying | None = None,
     peers: Peers | None = None,
     *,
     level: float = 0.05,
@@ -211,7 +234,7 @@ def worker_evidence(
     Args:
         dataset: the annotations.
         reference: as in `worker_verdicts`.
-        pairs: `copy_evidence` by this reference, to compute it only once; not needed for a crowd that tags tokens.
+        pairs: `copying` by this reference, to compute it only once; not needed for a crowd that tags tokens.
         peers: `peer_beliefs` by this reference, to compute them only once.
         level: chance that any honest worker is named.
 
@@ -223,8 +246,9 @@ def worker_evidence(
     truth = resolve_reference(dataset, reference)
     peers = peer_beliefs(dataset, truth) if peers is None else peers
     independent = not dataset.kind.sequential  # tokens of a sentence are not: coordination is not tested
-    pairs = (pairs or copy_evidence(dataset, truth)) if independent else no_pairs(dataset, truth.name)
-    groups = linked_workers(dataset, pairs, peers, TOGETHER * level)[0] if independent else ()
+    if pairs is None:
+        pairs = copying(dataset, truth) if independent else no_copying()
+    groups = linked_workers(dataset, pairs, TOGETHER * level)[0]
     return WorkerEvidence(
         dataset,
         truth,
@@ -233,6 +257,7 @@ def worker_evidence(
         skill_evidence(peers, dataset.n_workers),
         pairs,
         groups,
+        guideline_mistakes(peers, dataset.n_workers, level=level),
         drift(dataset, peers),
         worker_speed(dataset),
         without_each(dataset, truth),
@@ -244,7 +269,7 @@ def worker_verdicts(
     dataset: CrowdDataset,
     reference: ReferenceLike = "gold",
     *,
-    remove: float = 1 / 3,
+    remove: float = 2 / 3,
     trust: float = 1 / 2,
     confused: float = 0.2,
     level: float = 0.05,
@@ -253,14 +278,16 @@ def worker_verdicts(
 
     Let κ be a worker's skill (`skill_evidence`) and κ* the typical one (median over labels). In this order:
 
-    - **remove**: ``κ >= remove · κ*`` is rejected after Holm's correction, and the labels show no sign of knowledge
-      (p > 0.01 that a guesser agrees so much);
-    - **check**: copies (`copies`), is in a group that acts together (`coordinated_workers`), or became worse (`drift`);
+    - **remove**: ``κ >= remove · κ_r*`` is rejected after Holm's correction, with κ_r* the typical skill, or that of
+      the others on the worker's own tasks if it is smaller; and the labels show no knowledge of any kind
+      (`no_knowledge`): who is strict, lenient or mixes up classes knows something;
+    - **check**: copies (`coordinated_workers`), or became worse (`drift`);
     - **train**: a confusion of at least the share ``confused`` of a class, surely more frequent than among the others
-      and than the worker's other mistakes (`confused_cells`);
+      and than the worker's other mistakes (`confused_cells`), and not one of the guideline (`guideline_mistakes`);
+    - **check**: the interval of κ lies below ``trust · κ*``, so that the worker is weak;
+    - **watch**: a fall or copies with p < 0.05 before any correction. Chance explains it too, but praise may be wrong;
     - **trust**: the interval of κ lies above ``trust · κ*``;
-    - **check**: it lies below, so that the worker is weak;
-    - **underpowered**: it contains ``trust · κ*``, so the labels cannot decide; or there is no gold, and only one other
+    - **underpowered**: it contains ``trust · κ*``, so labels cannot decide; or there is no gold, and only one other
       worker could contradict: where two differ, either may be wrong. They are trusted both or neither.
 
     Args:
@@ -273,7 +300,7 @@ def worker_verdicts(
 
     Raises:
         DataError: no usable reference, or arrays too large.
-        SettingError: shares outside 0 … 1, or ``remove`` above ``trust``.
+        SettingError: shares outside 0 … 1.
 
     Examples:
         >>> import crowdcore as cc
@@ -285,9 +312,9 @@ def worker_verdicts(
 
 
 _CONTROL = (
-    "The probability that any honest worker is flagged as guessing, drifting, copying or acting with others is at "
-    "most {level:g} in total. Of the confusions to train on, at most a share of {level:g} is false on average "
-    "(Benjamini–Hochberg)."
+    "The probability that any honest worker is flagged as guessing, falling or copying is at most {level:g} in total, "
+    "as far as the others' labels say how hard a task is. Of the confusions to train on, at most a share of {level:g} "
+    "is false on average (Benjamini–Hochberg)."
 )
 _OF_TOKENS = (
     "The tests, at {level:g}, count tokens as independent, though those of a sentence are not: take verdicts and "

@@ -9,8 +9,9 @@ import pandas as pd
 
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import wilson_interval
-from crowdcore.analysis.verdicts.drift import BREAK_MINUTES, Drift, change_points, times
+from crowdcore.analysis.verdicts.drift import times
 from crowdcore.analysis.verdicts.peers import peer_beliefs
+from crowdcore.analysis.workers.changes import BREAK_MINUTES, Changes, change_points
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.times import SECONDS, TIME, durations
@@ -106,7 +107,7 @@ class WorkerSpeed:
     relative: FloatArray
     fast: FloatArray
     too_fast: BoolArray
-    change: Drift | None
+    change: Changes | None
     worker_ids: pd.Index[str]
 
     def frame(self) -> pd.DataFrame:

@@ -9,49 +9,28 @@ import numpy as np
 import pytest
 
 from crowdcore import DataError, SettingError, analysis, read_dataset
-from crowdcore.analysis.coordinated.groups import BEYOND, PUSH, REST
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits.verdicts import reasons
 from testkit.planted import ATTACKED, attacked_crowd, caught, honest_crowd, own_confusions
 
 SPARSE = ATTACKED["4 classes, sparse"]
 
 
+@pytest.mark.parametrize("reference", ["gold", "majority-vote", "dawid-skene"])
+@pytest.mark.parametrize("kind", ["4 classes, sparse", "2 classes, sparse"])
+def test_copiers_are_one_group_and_nobody_else_is_in_it(kind: str, reference: str) -> None:
+    crowd = attacked_crowd(3, "copy", 3, 1.0, **ATTACKED[kind])
+    (group,) = analysis.coordinated_workers(crowd, reference).groups
+    assert group.members.tolist() == [0, 1, 2]
+    assert group.adjusted <= 0.05
+
+
 @pytest.mark.parametrize("reference", ["gold", "majority-vote"])
-@pytest.mark.parametrize(("attack", "by"), [("copy", BEYOND), ("push", PUSH), ("imitate", PUSH)])
-def test_each_attack_is_found_and_nobody_else(attack: str, by: str, reference: str) -> None:
-    crowd = attacked_crowd(1, attack, 3, 0.9, **SPARSE)
-    found = analysis.coordinated_workers(crowd, reference)
-    assert [group.members.tolist() for group in found.groups] == [[0, 1, 2]]
-    assert by in found.groups[0].found_by
-    assert found.groups[0].adjusted <= 0.05
-    if attack == "push":
-        assert found.groups[0].pushed[0, :2].tolist() == [0, 1]
-
-
-def test_copiers_who_become_the_truth_are_found_without_it() -> None:
-    crowd = attacked_crowd(3, "copy", 3, 1.0, **ATTACKED["2 classes, sparse"])
-    found = analysis.coordinated_workers(crowd, "dawid-skene")
-    assert caught(found, 3) == (1.0, False)
-    assert found.groups[0].found_by == (BEYOND, REST)
-    assert any("With two classes" in note for note in found.notes)
-
-
-def test_honest_workers_are_not_drawn_in_where_attackers_win_the_vote_among_foils() -> None:
-    for seed in (20003, 20005):  # eight of twenty imitate the common confusion: by the vote honest ones err alike
-        crowd = replace(attacked_crowd(seed, "imitate", 8, 0.9, **ATTACKED["4 classes, dense, foils"]), gold=None)
-        found = analysis.worker_verdicts(crowd, "dawid-skene")
-        assert [group.members.tolist() for group in found.groups] == [list(range(8))]
-        assert not found.together[8:].any()
-        assert (found.copies.partner[8:] < 0).all()
-
-
-def test_a_pair_that_only_the_others_vote_gives_away_is_told_as_one() -> None:
-    crowd = replace(attacked_crowd(20000, "copy", 8, 0.9, **ATTACKED["4 classes, dense, foils"]), gold=None)
-    found = analysis.worker_verdicts(crowd, "majority-vote")
-    for r in np.flatnonzero(found.together):
-        assert "One of " in reasons(found)[r] or "Agrees with " in reasons(found)[r]
+@pytest.mark.parametrize("attack", ["push", "imitate"])
+def test_who_makes_the_same_mistake_is_no_group_for_that(attack: str, reference: str) -> None:
+    crowd = attacked_crowd(1, attack, 4, 0.9, **SPARSE)
+    assert analysis.coordinated_workers(crowd, reference).groups == ()
+    assert analysis.worker_verdicts(crowd, reference).guideline.cells.any() or attack == "imitate"
 
 
 @pytest.mark.parametrize("reference", ["gold", "dawid-skene"])
@@ -71,7 +50,7 @@ def test_two_groups_stay_two() -> None:
 
 
 def test_what_changes_without_a_group_is_counted_literally() -> None:
-    crowd = attacked_crowd(2, "push", 4, 0.9, **SPARSE)
+    crowd = attacked_crowd(2, "copy", 4, 0.9, **SPARSE)
     (group,) = analysis.coordinated_workers(crowd).groups
     of, rest = group.influence, crowd.without_workers(group.members)
     before, after = (vote(one) for one in (crowd, rest))
@@ -83,8 +62,8 @@ def test_what_changes_without_a_group_is_counted_literally() -> None:
     assert of.common == pytest.approx(common)
     assert of.common_without == pytest.approx(without)
     assert of.row_difference == pytest.approx(np.abs(common - without).sum(1) / 2)
-    assert of.largest_cell[0] == 0
-    pushed = {task for task, worker, label in rows(crowd) if worker < 4 and label == 1 and crowd.gold[task] == 0}
+    a, b = group.pushed[0, :2].tolist()
+    pushed = {task for task, worker, label in rows(crowd) if worker < 4 and label == b and crowd.gold[task] == a}
     assert group.pushed[0, 2] == len(pushed)
 
 
@@ -108,7 +87,7 @@ def shares(crowd: CrowdDataset) -> np.ndarray:
 
 
 def test_without_gold_nobody_says_what_becomes_right() -> None:
-    crowd = replace(attacked_crowd(1, "push", 3, 0.9, **SPARSE), gold=None)
+    crowd = replace(attacked_crowd(1, "copy", 3, 0.9, **SPARSE), gold=None)
     found = analysis.coordinated_workers(crowd, "majority-vote")
     assert [group.members.tolist() for group in found.groups] == [[0, 1, 2]]
     assert found.frame()[["become right", "become wrong"]].isna().all(axis=None)

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 
 import crowdcore as cc
 from crowdcore.analysis import pair_mistakes
-from crowdcore.analysis.coordinated.pairs import beyond
 from crowdcore.analysis.reference import resolve_reference
 from crowdcore.data.dataset import CrowdDataset
 from testkit.erring import TASKS, unequal, with_copier
@@ -259,4 +258,3 @@ def test_one_common_mistake_convicts_nobody_in_a_large_sparse_crowd():
     found = pair_mistakes(honest_crowd(1, n_tasks=12_000, n_workers=500, n_classes=6, per_task=5))
     assert len(found.p_beyond) > 50_000
     assert np.nanmin(found.q_beyond) > 0.05
-    assert not beyond(found)[0].any()

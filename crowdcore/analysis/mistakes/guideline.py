@@ -1,0 +1,66 @@
+"""Mistakes of the guideline: confusions that several workers make far more often than the typical worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betainc
+
+from crowdcore.analysis.statistics import benjamini_hochberg, divide
+from crowdcore.analysis.verdicts.peers import Peers, counted_labels
+from crowdcore.core.types import BoolArray, FloatArray
+
+CARRIERS = 3
+"""Workers who surely make a mistake, from which it is the guideline's."""
+_FLOOR = 0.05  # rate of a mistake that needs no explanation
+_SHARE, _TIMES = 0.2, 2.5  # share of a class, and labels, from which a mistake is one of a worker's
+
+
+@dataclass(frozen=True, eq=False)
+class GuidelineMistakes:
+    """Who carries which mistake of the guideline.
+
+    Attributes:
+        cells: (C, C) bool, whether a mistake (true, given) is the guideline's.
+        carriers: (n_workers, C, C) bool, who surely makes it.
+    """
+
+    cells: BoolArray
+    carriers: BoolArray
+
+
+def guideline_mistakes(peers: Peers, n_workers: int, *, level: float = 0.05) -> GuidelineMistakes:
+    """Find the mistakes that `CARRIERS` workers or more surely make: nobody's own fault.
+
+    A worker carries (a, b) if so many labels b on tasks of class a are improbable at the larger one of three rates: the
+    median worker's in this cell, which carriers do not raise while they are fewer than half; the worker's own rate of
+    any one other mistake, so that a weak worker carries none; and 0.05. Binomial tails, Benjamini–Hochberg over all
+    cells of all workers at ``level``.
+
+    Labels cannot distinguish workers who agreed on a mistake from a guideline that asks for it: what this says is that
+    it is one mistake of many people, so that to accuse or train one of them is wrong.
+    """
+    n = peers.judge.shape[1]
+    counts, _ = counted_labels(peers, n_workers)
+    rows = counts.sum(2, keepdims=True)
+    share = divide(counts, np.where(rows >= 1, rows, 0))
+    there = ~np.isnan(share)
+    ranked = np.sort(np.where(there, share, np.inf), axis=0)
+    middle = np.maximum((there.sum(0) - 1) // 2, 0)
+    typical = np.take_along_axis(ranked, middle[None], 0)[0]
+    wrong = counts * ~np.eye(n, dtype=bool)
+    elsewhere = wrong.sum((1, 2), keepdims=True) - wrong
+    room = (rows.sum(1, keepdims=True) - rows) * (n - 1) + rows * max(n - 2, 0)
+    habit = divide(elsewhere, np.maximum(room, 1e-9))
+    usual = np.maximum(np.where(np.isfinite(typical), typical, 1.0), _FLOOR)
+    rate = np.clip(np.maximum(usual, habit), 0, 1 - 1e-9)
+    tested = ~np.eye(n, dtype=bool) & (rate**rows <= level) & (rows > 0)
+    p_value = np.where(tested, 1.0, np.nan)
+    some = np.nonzero(tested & (counts > rate * rows))
+    k, of = counts[some], np.broadcast_to(rows, counts.shape)[some]
+    p_value[some] = betainc(k, np.maximum(of - k, 0) + 1, rate[some])
+    sure: FloatArray = np.nan_to_num(benjamini_hochberg(p_value), nan=1.0)
+    carriers = (sure <= level) & (counts >= _SHARE * rows) & (counts >= _TIMES)
+    cells = carriers.sum(0) >= CARRIERS
+    return GuidelineMistakes(cells, carriers & cells)
