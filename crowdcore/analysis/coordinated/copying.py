@@ -26,6 +26,8 @@ SHARES = (0.3, 0.5, 0.7, 0.9, 0.98)
 """Shares of copied labels that the evidence is averaged over."""
 EXCESS = 0.25
 """Share of the room above chance that a named pair agrees on, at least."""
+WITHOUT_GOLD = 0.1
+"""Share of the level that is left where no gold judges: what others say of a task is a model, which may not fit."""
 LEAST = 8
 """Tasks in common of a pair that is tested."""
 _URNS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 1e6)
@@ -49,6 +51,7 @@ class Copying:
         excess: (agreed - expected) / (both - expected).
         usual: excess that is usual in this crowd, and nobody's fault.
         p_value, adjusted: 1 / e for the evidence e, before and after Holm over the pairs.
+        checked: whether gold or marks judged.
         acquitted: whether, without gold, both agree no more with each other than with the rest.
     """
 
@@ -62,10 +65,12 @@ class Copying:
     p_value: FloatArray
     adjusted: FloatArray
     acquitted: BoolArray
+    checked: bool
 
     def named(self, level: float = 0.05) -> BoolArray:
         """(n_pairs,) the pairs who copy, at this chance that any pair of independent workers is among them."""
-        return (self.adjusted <= level) & (self.excess >= EXCESS) & ~self.acquitted
+        strict = level if self.checked else WITHOUT_GOLD * level
+        return (self.adjusted <= strict) & (self.excess >= EXCESS) & ~self.acquitted
 
     def suspects(self, level: float, n_workers: int) -> BoolArray:
         """(n_workers,) who may copy or be copied: p < ``level`` before correction."""
@@ -155,13 +160,13 @@ def copying(dataset: CrowdDataset, truth: Reference, peers: Peers | None = None)
         if 2 * judges.sum() >= n_workers:
             acquitted[suspect] = agreement_by_others(dataset, judges, *those).p_value > SUPPORT
     found = *pairs, both, agreed.astype(np.int64), expected, excess
-    return Copying(*found, usual, p_value, holm(p_value), acquitted)
+    return Copying(*found, usual, p_value, holm(p_value), acquitted, truth.checked)
 
 
 def no_copying() -> Copying:
     """No pairs: of a crowd that tags tokens, since those of a sentence are not independent tasks."""
     none, empty = np.empty(0, np.int64), np.empty(0)
-    return Copying(none, none, none, none, empty, empty, 0.0, empty, empty, np.empty(0, bool))
+    return Copying(none, none, none, none, empty, empty, 0.0, empty, empty, np.empty(0, bool), True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +311,8 @@ class _Crowd:
             pair[of] = self.worker[at]
             counts = self.counts[pair]
             if not self.checked:
-                counts = counts + _counts(of, self.label[at], belief - self.judge[at], n_pairs)
+                with_own = softmax(log_others + self.log_own[at], 1)
+                counts = counts + _counts(of, self.label[at], with_own - self.judge[at], n_pairs)
             rows.append(self._rows(counts))
         chance = []
         for mine, theirs, label in ((rows[1], rows[0], a), (rows[0], rows[1], b)):
