@@ -112,7 +112,7 @@ def _against(role: str, column: str, fitting: list[str], rows: _Rows, roles: Rol
     others = [c for c in fitting if c != column]
     least = min((rows.empty(c) for c in others), default=1.0)
     if rows.empty(column) > 0.2 and 2 * least < rows.empty(column):
-        return f"is empty in {rows.empty(column):.0%} of the rows"
+        return f"is empty in {100 * rows.empty(column):.0f} % of the rows"
     if role == "task" and "worker" in roles:
         worker = roles["worker"]
         better = [c for c in others if not rows.unique(c) and rows.unique(c, worker)]
@@ -166,7 +166,7 @@ def _settle_label(table: Table, rows: _Rows, roles: Roles, fitting: list[str], f
 def _no_judgement(column: str, task: str, worker: str, rows: _Rows) -> str:
     """Why a column holds no judgements of workers, else nothing."""
     if rows.empty(column) > 0.5:
-        return f"is empty in {rows.empty(column):.0%} of the rows"
+        return f"is empty in {100 * rows.empty(column):.0f} % of the rows"
     if rows.varies(column, task) == 0 and 2 * rows.distinct(column) > rows.distinct(task):
         return "holds one value for each task"
     if rows.distinct(column) > max(_FEW, rows.n // 2):

@@ -193,7 +193,7 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
             "of": int((view.dataset.labels_per_worker > 0).sum()),
             "tasks": found.tasks[at].astype(int),
             "q_value": found.q_value[at],
-            "carriers": by.carriers.sum(0)[at],
+            "repeated by": by.carriers.sum(0)[at],
             "shared": beyond[at],
         }
     )
@@ -214,9 +214,9 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
     return Exhibit("mistakes-in-words", "Mistakes that workers share", None, table, notes, click=click)
 
 
-def _how_sure(q: float, carriers: int, is_shared: bool) -> str:
+def _how_sure(q: float, repeated_by: int, is_shared: bool) -> str:
     if is_shared:
-        by = f" {carriers} of them make it again and again." if carriers else ""
+        by = f" {repeated_by} of them make it again and again." if repeated_by else ""
         return f"{by} More than chance explains: the guideline may be unclear here."
     return " Too few to be tested." if np.isnan(q) else " Chance explains as many."
 
@@ -260,7 +260,7 @@ def actions(
                     "reason": mistakes["sentence"],
                     "how sure": [
                         f"q = {q:.2g}" if q <= LEVEL else f"{n} workers, each surely"
-                        for q, n in zip(mistakes["q_value"], mistakes["carriers"], strict=True)
+                        for q, n in zip(mistakes["q_value"], mistakes["repeated by"], strict=True)
                     ],
                     "effect": [plural(n, "task") for n in mistakes["tasks"]],
                 }

@@ -21,7 +21,7 @@ def test_planted_workers_and_shared_mistakes_are_told_with_links() -> None:
     assert not test.exception
     assert not test.error
     shown = words(test)
-    assert "look like guesses" in shown
+    assert "show no knowledge" in shown
     assert "Agrees with w04 on " in shown
     assert "workers call “one” “seven”" in shown
     metrics = {metric.label: metric.value for metric in test.metric}
@@ -40,7 +40,7 @@ def test_a_worker_s_page_has_verdict_partners_and_message() -> None:
     test = open_page("annotators", dataset="demo", view="One worker", worker="w05", names="shown")
     assert not test.exception
     assert not test.error
-    assert "wrong alike on 27, " in words(test)
+    assert "Agrees with w04 on " in words(test)
     assert table(test, "other")["other"].iloc[0] == "w04"
     assert "your 170 labels" in words(test)
 

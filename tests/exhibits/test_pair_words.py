@@ -12,8 +12,8 @@ from testkit.planted import COPIED, COPIER, HONEST, PLANTED, honest_crowd, plant
 
 MISLED = 90021
 """Seed of an honest crowd whose tasks have foils that win the vote: two pairs have q <= 0.05."""
-BY_CHANCE = 90009, 90034
-"""Seeds of honest crowds by gold with one pair of q <= 0.05: such a share of the pairs with q <= 0.05 may be honest."""
+BY_CHANCE = (90009,)
+"""Seed of an honest crowd by gold with one pair of q <= 0.05: some of such pairs may be honest."""
 
 
 def test_honest_workers_whom_a_wrong_vote_makes_look_alike_are_not_named() -> None:
