@@ -83,23 +83,23 @@ def _ways(remedies: Iterable[Remedy], known: Known, mapping: dict[str, Any], pla
     for number, remedy in enumerate(remedies):
         if remedy.of not in ("read", "kind"):
             continue
+        of_ratings = not remedy.choices and set(remedy.settings) & {"low", "high", "levels"}
+        if remedy.when and not of_ratings:
+            st.caption(as_text(f"If {remedy.when}:"), width="content")
         for which, choice in enumerate(remedy.choices):
             words = button_of(choice)
             if letters := uploads.decoded(known.path).get(choice.get("encoding", "")):
                 words += f": {', '.join(letters)}"
-            label = f"If {remedy.when}: {words[:1].lower() + words[1:]}" if remedy.when else words
             key = f"{place}{number}-{which}-{known.path}"
             about = f"To {remedy.effect}." if remedy.effect else None
-            st.button(as_text(label), key=key, help=about, on_click=_choose, args=(mapping, choice))
+            st.button(as_text(words), key=key, help=about, on_click=_choose, args=(mapping, choice))
         if remedy.choices:
             continue
-        if set(remedy.settings) & {"low", "high", "levels"}:
+        if of_ratings:
             if mapping.get("kind") != "ratings":
                 key = f"{place}{number}-{known.path}"
                 st.button("They are ratings", key=key, on_click=choose_kind, args=(mapping, "ratings"))
             continue
-        if remedy.when:
-            st.caption(as_text(f"If {remedy.when}:"), width="content")
         for setting in remedy.settings:
             with st.container(width=250):
                 control(setting, known, mapping, f"{place}{number}-")
