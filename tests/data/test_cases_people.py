@@ -292,7 +292,6 @@ def test_agreement_below_chance_is_said() -> None:
     assert finding(examine_frame(frame), "less-than-chance").level == "warning"
 
 
-def test_a_row_of_sums_is_named_and_can_be_left_out() -> None:
-    (remedy,) = finding(read_case("total-row"), "odd-task").remedies
-    assert remedy.setting == "missing"
-    assert read_case("total-row", missing=remedy.value).report.classes == ("bird", "cat", "dog")
+def test_a_row_of_sums_is_asked_about_and_can_be_left_out() -> None:
+    assert choices(finding(read_case("total-row"), "total-row").remedies) == [("totals", True), ("totals", False)]
+    assert read_case("total-row", totals=True).report.classes == ("bird", "cat", "dog")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -159,3 +161,19 @@ def test_items_of_a_hit_are_tasks():
     assert dataset.file_row.max() == 24
     assert remedies(found, "items-of-a-hit") == [("label", None)]
     assert read_case("mturk-five-items", label="Answer.Choice3").report.n_annotations == 24
+
+
+def test_a_worker_whose_name_is_a_word_for_numbers_is_one_by_content(tmp_path: Path) -> None:
+    rows = [
+        f"t{i},{'cat' if i % 2 else 'dog'},{'cat' if i % 3 else 'dog'},{'cat' if i % 5 else 'dog'}" for i in range(12)
+    ]
+    (tmp_path / "w.csv").write_text("\n".join(["item,lea,max,tom", *rows]))
+    assert examine(tmp_path / "w.csv").dataset().worker_ids.tolist() == ["lea", "max", "tom"]
+
+
+def test_three_columns_whose_names_say_nothing_are_read_by_content_if_labels_are_words(tmp_path: Path) -> None:
+    rows = [(f"doc{i}", who, "yes" if (i + k) % 3 else "no") for i in range(12) for k, who in enumerate(("lea", "tom"))]
+    (tmp_path / "w.csv").write_text("\n".join(["doc,coder_name,verdict", *(",".join(row) for row in rows)]))
+    report = examine(tmp_path / "w.csv").report
+    assert (report.n_tasks, report.n_workers, report.n_annotations, report.classes) == (12, 2, 24, ("no", "yes"))
+    assert report.roles == {"task": "doc", "worker": "coder_name", "label": "verdict"}

@@ -33,6 +33,7 @@ _TOLD_BY_NAME = {
     }.items()
     for word in words.split()
 }
+_WEAK = ("a number", "a time", "text", "an id")  # what labels in words contradict
 _NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?$")
 _FLOAT = re.compile(r"^(-?[0-9]+)\.0+$")
 _OF_OTHERS = {*ALIASES["worker"], *ALIASES["label"], *ALIASES["task"]}
@@ -103,6 +104,11 @@ def told_apart(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[st
         w for w, n in Counter(w for found in words.values() for w in found).items() if 2 * n > max(len(columns), 2)
     }
     aside = {c: _TOLD_BY_NAME[found[-1]] for c, found in words.items() if found and found[-1] not in common}
+    labels = {cell for c in columns if c not in aside for cell in cells_of(table, c) if not _NUMBER.match(cell)}
+    for column in [c for c, what in aside.items() if what in _WEAK]:
+        filled = cells_of(table, column)
+        if len(filled) >= FEW and 4 * sum(cell in labels for cell in filled) > 3 * len(filled):
+            del aside[column]  # the content is that of workers, whatever the name
     kinds = Counter(shape(c) for c in columns if "#" in shape(c))
     kind, n_alike = kinds.most_common(1)[0] if kinds else ("", 0)
     for column in columns if n_alike > 1 else ():

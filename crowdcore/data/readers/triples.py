@@ -1,9 +1,11 @@
-"""Long tables without column names: the content of three columns says which is the task, the worker and the label."""
+"""Long tables whose names say nothing: the content of three columns tells the task, the worker and the label."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import ClassVar
+
+import pandas as pd
 
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.data.readers._worker_columns import label_columns
@@ -17,14 +19,17 @@ class Triples(Reader):
     """Three columns: hardly a worker labels a task twice, few labels are different, and tasks outnumber workers."""
 
     name: ClassVar[str] = "triples"
-    title: ClassVar[str] = "Long table without column names"
+    title: ClassVar[str] = "Long table without telling column names"
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """There are no names, and only one column can be the label."""
+        """There are no names that tell, and only one column can be the label; below names, labels are words."""
         table = source.table
-        if table is None or table.header or table.delimiter is None or settings.turn:
+        if table is None or table.delimiter is None or settings.turn:
             return 0.0
-        return 0.5 if _roles(table, settings) else 0.0
+        roles = _roles(table, settings)
+        if roles is None or (table.header and _numeric(table, roles["label"], roles["worker"])):
+            return 0.0
+        return 0.5
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the columns, and say which is which.
@@ -42,6 +47,12 @@ class Triples(Reader):
         remedies = tuple(Remedy(role, when="not") for role in roles if getattr(settings, role) is None)
         found = Finding("roles-by-content", "warning", f"By their content, {listed} was read", remedies=remedies)
         return replace(raw, findings=(*raw.findings, found))
+
+
+def _numeric(table: Table, *columns: str) -> bool:
+    """Whether one of the columns holds mostly numbers, which content alone does not tell from others."""
+    cells = [table.head[name].to_pandas() for name in columns]
+    return any(pd.to_numeric(of, errors="coerce").notna().mean() > 0.5 for of in cells)
 
 
 def _roles(table: Table, settings: ReadSettings) -> dict[str, str] | None:
