@@ -64,6 +64,16 @@ def melted(rows: list[list[str]], header: list[str]) -> list[Row]:
     return long
 
 
+def _as_records(said: Any) -> Any:
+    """The records of a frame that pandas wrote by columns or split; anything else as it is."""
+    if isinstance(said, dict) and {*said} == {"columns", "index", "data"}:
+        return [dict(zip(said["columns"], row, strict=True)) for row in said["data"]]
+    if isinstance(said, dict) and said and all(isinstance(column, dict) for column in said.values()):
+        rows = list(dict.fromkeys(row for column in said.values() for row in column))
+        return [{name: column.get(row) for name, column in said.items()} for row in rows]
+    return said
+
+
 def plain_json(lines: bool) -> Callable[[bytes], list[Row]]:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
@@ -77,7 +87,7 @@ def plain_json(lines: bool) -> Callable[[bytes], list[Row]]:
             said = [json.loads(part, object_pairs_hook=once) for part in parts]
         except ValueError as error:
             raise UnreadableError(str(error)) from None
-        said = said if lines else said[0]
+        said = said if lines else _as_records(said[0])
         if not isinstance(said, list) or not all(isinstance(row, dict) for row in said):
             raise UnreadableError("no list of records")
         if any(isinstance(row.get(role), (list, dict)) for row in said for role in ROLES):

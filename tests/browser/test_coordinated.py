@@ -15,7 +15,7 @@ def test_two_clicks_lead_to_the_group_and_a_cell_to_its_labels(page: Page) -> No
     settled(page)
     page.get_by_role("tab", name="Coordinated").click()
     settled(page)
-    expect(main(page).get_by_text("w04 and w05 agree beyond skill and tasks")).to_be_visible()
+    expect(main(page).get_by_text("w04 and w05 agree beyond what")).to_be_visible()
     click_cell(page, 1, 0, 10)
     expect(page).to_have_url(re.compile(r"given=zero.*|true=one.*"))
     link = main(page).get_by_role("link", name="The group's labels “zero” on tasks that are one")

@@ -9,7 +9,7 @@ from testkit.steps import main, settled
 from tests.browser.test_upload import offer
 
 NAMED = {
-    SPAMMER: ("remove", "The labels look like guesses"),
+    SPAMMER: ("remove", "The labels show no knowledge"),
     COPIER: ("check", "Agrees with {copied} on"),
     COPIED: ("check", "Agrees with {copier} on"),
     DRIFTING: ("check", "Worse after the first"),

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import zipfile
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from crowdcore.cli import main
 from crowdcore.data.uploads import dataset_title, digest_of
 from crowdcore.learning.learners import embeddable, suggested_methods
 from dashboard.services import opening, uploads
@@ -87,13 +84,7 @@ def test_images_that_nobody_labelled_lead_to_the_sandbox(workspace: Path, tmp_pa
 
 
 def test_a_sentence_model_is_chosen_on_the_page_train(workspace: Path, tmp_path: Path, monkeypatch) -> None:
-    def in_this_process(_module: str, *arguments: str) -> str:
-        with contextlib.redirect_stdout(io.StringIO()) as out, pytest.raises(SystemExit) as ended:
-            main(list(arguments))
-        assert not ended.value.code
-        return out.getvalue()
-
-    monkeypatch.setattr("dashboard.services.embedding.run_module", in_this_process)
+    monkeypatch.setattr("dashboard.services.embedding.run_in_child", lambda work, *args, **named: work(*args, **named))
     library = tmp_path / "library" / "sentence_transformers"
     library.mkdir(parents=True)
     library.joinpath("__init__.py").write_text(_LIBRARY)

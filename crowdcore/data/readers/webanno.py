@@ -70,7 +70,8 @@ def _files(source: Source) -> list[Path]:
     folder = source.path
     if source.table is not None or folder is None or not folder.is_dir():
         return []
-    found = (file for file in folder.glob("**/*/*.tsv") if file.stem != _NOBODY and file.name[0] != ".")
+    files = (file for depth in ("*/*.tsv", "*/*/*.tsv") for file in folder.glob(depth))
+    found = (file for file in files if file.stem != _NOBODY and file.name[0] != ".")
     return sorted(islice(found, 100_000))
 
 
