@@ -82,7 +82,7 @@ def walk(path: Path, mapping: dict[str, Any], levels: int = LEVELS) -> Iterator[
             if before.refusal is not None and after.asked == before.asked:
                 yield remedy, f"the same refusal: {after.refusal}"
             # another format counts cells instead of rows, and another question is another crowd
-            alike = before.unit == after.unit and not {"label", "question", "format"} & choice.keys()
+            alike = before.unit == after.unit and not {"label", "question", "format", "header"} & choice.keys()
             if alike and 0 <= after.rows < before.rows:
                 yield remedy, f"{after.rows} rows instead of {before.rows}"
             answered = [f for f in before.findings if f.level == "question" and remedy in f.remedies]
