@@ -254,7 +254,7 @@ def _odd_workers(raw: Raw, worker: Codes, settings: ReadSettings) -> list[Findin
     if gold and len(values) > len(gold) and raw.truth is None and (raw.tasks is None or raw.tasks.gold is None):
         remedies = [Remedy("gold" if g in raw.columns else "gold_worker", g, when=f"{g!r} is the gold") for g in gold]
         add("gold-among-workers", gold, f"Gold may stand among the workers: {listed(gold)}", *remedies)
-    nobody = () if in_columns or raw.arrays is not None else named(_NOBODY)  # our own folders say what they mean
+    nobody = () if in_columns or raw.arrays is not None else named(_NOBODY)
     if nobody and len(values) > len(nobody):
         codes = [*raw.missing, *nobody]
         remedy = Remedy("missing", codes, when="they mean that the worker is not known")

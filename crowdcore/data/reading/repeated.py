@@ -49,7 +49,7 @@ def doubt_repeats(raw: Raw, given: Annotations, repeats: Repeats) -> list[Findin
         given: the annotations, sorted by task.
         repeats: which of them repeat.
     """
-    if "task" not in raw.roles:
+    if "task" not in raw.roles or raw.arrays is not None:  # our own folders say which task each row is about
         return []
     last = int(np.searchsorted(repeats.start, _LOOKED_AT, "right")) - 1
     pairs = np.repeat(np.arange(last), np.diff(repeats.start[: last + 1]))
