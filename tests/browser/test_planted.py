@@ -12,7 +12,7 @@ NAMED = {
     SPAMMER: ("remove", "The labels show no knowledge"),
     COPIER: ("check", "Agrees with {copied} on"),
     COPIED: ("check", "Agrees with {copier} on"),
-    DRIFTING: ("check", "Worse after the first"),
+    DRIFTING: ("check", "Worse than before"),
     CONFUSED: ("train", "Calls “class 0” “class 1”"),
 }
 
