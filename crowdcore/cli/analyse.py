@@ -15,6 +15,7 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from crowdcore import analysis, exhibits
+from crowdcore.analysis.verdicts import CONFUSED, REMOVE, SURE, TRUST
 from crowdcore.cli import _command as opt
 from crowdcore.cli._command import Drawn, Runs, Shown, as_drawn, call, choose_reference, openers_of, options_of
 from crowdcore.cli._output import Printed, print_json, print_note, print_table, save_exhibit, say
@@ -128,7 +129,7 @@ def spans(seen: TaggedView) -> Drawn:
 
 
 def overview(
-    seen: View, remove: Share = 1 / 3, trust: Trust = 1 / 2, confused: Confused = 0.2, sure: Sure = 0.9
+    seen: View, remove: Share = REMOVE, trust: Trust = TRUST, confused: Confused = CONFUSED, sure: Sure = SURE
 ) -> Shown:
     """Whom to trust, train, check or remove; which tasks to label again; --out writes the list of actions."""
     from crowdcore.exhibits import verdicts as made

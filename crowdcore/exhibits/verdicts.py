@@ -10,6 +10,7 @@ import pandas as pd
 
 from crowdcore import analysis
 from crowdcore.analysis.reference import REVIEWED
+from crowdcore.analysis.verdicts import CONFUSED as CONFUSED, REMOVE as REMOVE, SURE as SURE, TRUST as TRUST
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
 from crowdcore.analysis.verdicts.workers import WORKER_VERDICTS
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from crowdcore.core.types import AnyArray, BoolArray
 
 
-REMOVE, TRUST, CONFUSED, SURE = 2 / 3, 1 / 2, 0.2, 0.9
 LEVEL = 0.05
 
 

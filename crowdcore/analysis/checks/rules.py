@@ -22,6 +22,7 @@ from crowdcore.analysis.labels.summary import class_balance, correctness
 from crowdcore.analysis.mistakes.shared_mistakes import shared_mistakes
 from crowdcore.analysis.reference import Reference, resolve_reference
 from crowdcore.analysis.statistics import bootstrap_weights, percentile_interval, wilson_interval
+from crowdcore.analysis.verdicts import CONFUSED, REMOVE, TRUST
 from crowdcore.analysis.verdicts.drift import fall_limit
 from crowdcore.analysis.verdicts.workers import (
     DRIFTING,
@@ -413,7 +414,7 @@ class Measures:
 
     @cached_property
     def _verdicts(self) -> WorkerVerdicts:
-        return self._evidence.verdicts(remove=1 / 3, trust=1 / 2, confused=0.2)
+        return self._evidence.verdicts(remove=REMOVE, trust=TRUST, confused=CONFUSED)
 
     @cached_property
     def _class_tasks(self) -> FloatArray:

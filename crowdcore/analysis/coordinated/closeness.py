@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import betainc
 
+from crowdcore.analysis.coordinated.groups import components
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
 _FEWEST = 10  # shared tasks of a pair that is looked at
@@ -55,10 +54,9 @@ def linked(one: IntArray, other: IntArray, close: BoolArray, n_workers: int) -> 
 
     This accuses nobody: it says who should not judge whom.
     """
-    links = coo_array((np.ones(close.sum()), (one[close], other[close])), shape=(n_workers, n_workers))
-    _, group = connected_components(links, directed=False)
-    size = np.bincount(group)[group]
-    return np.where((size >= 2) & (2 * size <= n_workers), group, -1)
+    group = components(one[close], other[close], n_workers)
+    size = np.bincount(group + 1)[group + 1]
+    return np.where(2 * size <= n_workers, group, -1)
 
 
 def _prediction(

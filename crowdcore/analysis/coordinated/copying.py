@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import softmax
 
 from crowdcore.analysis.coordinated.by_others import agreement_by_others
 from crowdcore.analysis.coordinated.closeness import SUPPORT, closeness, linked
-from crowdcore.analysis.coordinated.groups import COPY, Group, group_of
+from crowdcore.analysis.coordinated.groups import COPY, Group, components, group_of
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import holm
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
@@ -52,7 +50,7 @@ class Copying:
         usual: excess that is usual in this crowd, and nobody's fault.
         p_value, adjusted: 1 / e for the evidence e, before and after Holm over the pairs.
         checked: whether gold or marks judged.
-        acquitted: whether, without gold, both agree no more with each other than with the rest.
+        acquitted: whether closeness, or difficulty and foils, explain the agreement (see `copying`).
     """
 
     worker_a: IntArray
@@ -68,7 +66,7 @@ class Copying:
     checked: bool
 
     def named(self, level: float = 0.05) -> BoolArray:
-        """(n_pairs,) the pairs who copy, at this chance that any pair of independent workers is among them."""
+        """(n_pairs,) who copy, at this chance (without gold a tenth) that any independent pair is among them."""
         strict = level if self.checked else WITHOUT_GOLD * level
         return (self.adjusted <= strict) & (self.excess >= EXCESS) & ~self.acquitted
 
@@ -98,10 +96,11 @@ def copying(dataset: CrowdDataset, truth: Reference, peers: Peers | None = None)
     most 1 for workers who are no more alike than is usual, f_0. Its mean e over `SHARES`, the geometric mean of both
     directions, bounds the p-value by 1 / e (Markov's inequality), whatever the number of labels.
 
-    f_0 is two robust deviations of the excess over all pairs, beyond noise. Without gold a pair is acquitted unless
-    both agree with each other more than either does with the rest (`closeness`), as able workers do not who contradict
-    a wrong vote. Workers linked by that do not count as others of each other's pairs: several who copy would else
-    explain each other.
+    f_0 is two robust deviations of the excess over all pairs, beyond noise. Workers who agree very much more with each
+    other than with the rest (`closeness`) do not count as others of each other's pairs: several who copy would else
+    explain each other. A pair is acquitted if, without gold, both are no closer to each other than to the rest, as able
+    workers are who contradict a wrong vote; or if difficulty and foils explain the agreement by the labels of the
+    workers outside (`agreement_by_others`), which by gold is asked only of those who are very close.
 
     Args:
         dataset: the annotations.
@@ -113,7 +112,7 @@ def copying(dataset: CrowdDataset, truth: Reference, peers: Peers | None = None)
     task, worker, label = (x.astype(np.int64) for x in (peers.task, peers.worker, peers.label))
     n_workers, n = dataset.n_workers, dataset.n_classes
     refuse_beyond(8 * 3 * n_workers * n**2, f"Confusions of {n_workers:,} workers", "Merge classes.")
-    crowd = _Crowd(task, worker, label, np.nan_to_num(peers.judge), dataset.n_tasks, n_workers, truth.checked)
+    crowd = _Crowd(task, worker, label, peers, truth.checked)
     one, other = common_labels(task, worker)
     key, of, both = np.unique(worker[one] * n_workers + worker[other], return_inverse=True, return_counts=True)
     often = both >= LEAST
@@ -209,10 +208,9 @@ def copying_groups(of: Copying, n_workers: int, level: float = 0.05) -> tuple[Gr
     """Workers whom named pairs link, the surest first."""
     named = of.named(level)
     one, other = of.worker_a[named], of.worker_b[named]
-    links = coo_array((np.ones(len(one)), (one, other)), shape=(n_workers, n_workers))
-    _, component = connected_components(links, directed=False)
+    component = components(one, other, n_workers)
     groups = []
-    for number in np.flatnonzero(np.bincount(component) >= 2):
+    for number in np.unique(component[component >= 0]):
         members = np.flatnonzero(component == number)
         inside = named & np.isin(of.worker_a, members)
         groups.append(Group(members, (COPY,), float(of.p_value[inside].min()), float(of.adjusted[inside].min())))
@@ -256,16 +254,14 @@ class _Crowd:
         task: IntArray,
         worker: IntArray,
         label: IntArray,
-        judge: FloatArray,
-        n_tasks: int,
-        n_workers: int,
+        peers: Peers,
         checked: bool,
     ) -> None:
-        self.task, self.worker, self.label, self.judge, self.checked = task, worker, label, judge, checked
-        n = judge.shape[1]
+        self.task, self.worker, self.label, self.checked = task, worker, label, checked
+        self.judge, self.counts = np.nan_to_num(peers.judge), peers.counted[0]
+        n_tasks, n_workers, n = len(peers.crowd), *self.counts.shape[:2]
         self.votes = vote_counts(task, label, n_tasks, n).astype(np.float64)
         self.given = np.bincount(worker * n + label, minlength=n_workers * n).reshape(n_workers, n)
-        self.counts = _counts(worker, label, judge, n_workers)
         pooled = self.counts.sum(0) + _FLOOR
         self.pooled = pooled / pooled.sum(1, keepdims=True)
         own = self._rows(self.counts).transpose(0, 2, 1)[worker, label]
@@ -273,7 +269,10 @@ class _Crowd:
         self.log_task = np.stack([np.bincount(task, self.log_own[:, c], n_tasks) for c in range(n)], 1)
         self.log_task += np.log(self.counts.sum((0, 2)) / max(self.counts.sum(), 1e-9) + 1e-3)
         equal, others = self.votes[task, label] - 1, self.votes.sum(1)[task] - 1
-        fit = [np.log((judge * (m * own + equal[:, None]) / (m + others)[:, None]).sum(1) + 1e-12).sum() for m in _URNS]
+        fit = [
+            np.log((self.judge * (m * own + equal[:, None]) / (m + others)[:, None]).sum(1) + 1e-12).sum()
+            for m in _URNS
+        ]
         self.urn = _URNS[int(np.argmax(fit))]
 
     def _rows(self, counts: FloatArray) -> FloatArray:

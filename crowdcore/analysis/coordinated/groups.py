@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
 from crowdcore.core.types import BoolArray, IntArray
@@ -26,6 +28,13 @@ class Group:
     found_by: tuple[str, ...]
     p_value: float
     adjusted: float
+
+
+def components(one: IntArray, other: IntArray, n_workers: int) -> IntArray:
+    """(n_workers,) number of the workers whom links (one, other) join, directly or through others; -1 for the rest."""
+    links = coo_array((np.ones(len(one)), (one, other)), shape=(n_workers, n_workers))
+    _, number = connected_components(links, directed=False)
+    return np.where(np.bincount(number)[number] >= 2, number, -1)
 
 
 def group_of(groups: tuple[Group, ...], n_workers: int) -> IntArray:

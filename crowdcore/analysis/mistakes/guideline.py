@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betainc
 
 from crowdcore.analysis.statistics import benjamini_hochberg, divide
-from crowdcore.analysis.verdicts.peers import Peers, counted_labels
+from crowdcore.analysis.verdicts.peers import Peers
 from crowdcore.core.types import BoolArray, FloatArray
 
 CARRIERS = 3
@@ -30,7 +30,7 @@ class GuidelineMistakes:
     carriers: BoolArray
 
 
-def guideline_mistakes(peers: Peers, n_workers: int, *, level: float = 0.05) -> GuidelineMistakes:
+def guideline_mistakes(peers: Peers, *, level: float = 0.05) -> GuidelineMistakes:
     """Find the mistakes that `CARRIERS` workers or more surely make: nobody's own fault.
 
     A worker carries (a, b) if so many labels b on tasks of class a are improbable at the larger one of three rates: the
@@ -42,7 +42,7 @@ def guideline_mistakes(peers: Peers, n_workers: int, *, level: float = 0.05) -> 
     it is one mistake of many people, so that to accuse or train one of them is wrong.
     """
     n = peers.judge.shape[1]
-    counts, _ = counted_labels(peers, n_workers)
+    counts, _ = peers.counted
     rows = counts.sum(2, keepdims=True)
     share = divide(counts, np.where(rows >= 1, rows, 0))
     there = ~np.isnan(share)

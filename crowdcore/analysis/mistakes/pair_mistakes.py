@@ -178,14 +178,6 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> P
     )
 
 
-def no_pairs(dataset: CrowdDataset, reference: str) -> PairMistakes:
-    """Return the result for a crowd whose pairs are not compared."""
-    counts, values = np.empty(0, np.int64), np.empty(0)
-    return PairMistakes(
-        *(counts,) * 6, *(values,) * 7, dataset.worker_ids, reference, NULL, NULL_BEYOND, ("Pairs are not compared.",)
-    )
-
-
 def _pairs(dataset: CrowdDataset, truth: Reference) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Worker numbers, counts and moments of every pair; see `fill_pairs`."""
     labels = _labels(dataset, truth)

@@ -54,6 +54,13 @@ class Peers:
     log_confusion: FloatArray
     sentence: str
 
+    @cached_property
+    def counted(self) -> tuple[FloatArray, FloatArray]:
+        """(n_workers, C, C) labels b on tasks of class a by the judges, and the share of b in others' labels there."""
+        votes = vote_counts(self.task, self.label, len(self.crowd), self.judge.shape[1])
+        task, worker, label = (numbers.astype(np.int64) for numbers in (self.task, self.worker, self.label))
+        return expected_labels(task, worker, label, self.judge, votes, len(self.log_confusion))
+
 
 def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | None = None) -> Peers:
     """One E-step of Dawid & Skene (1979) by the confusions that the reference shows, with and without each label.
@@ -131,13 +138,6 @@ def _taken_out(
 def by_gold(dataset: CrowdDataset, truth: Reference) -> str:
     """Sentence that names the truth and the number of labelled tasks where it is known."""
     return f"The truth is {truth.name}, on {plural((truth.known & dataset.annotated).sum(), dataset.task_noun)}."
-
-
-def counted_labels(peers: Peers, n_workers: int) -> tuple[FloatArray, FloatArray]:
-    """(n_workers, C, C) labels b on tasks of class a by the judges, and the share of b in the others' labels there."""
-    votes = vote_counts(peers.task, peers.label, len(peers.crowd), peers.judge.shape[1])
-    task, worker, label = (numbers.astype(np.int64) for numbers in (peers.task, peers.worker, peers.label))
-    return expected_labels(task, worker, label, peers.judge, votes, n_workers)
 
 
 _CELLS = 1 << 21  # shares of confusions that agreement is expected from at once

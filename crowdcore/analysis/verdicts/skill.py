@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betainc, betaincinv, ndtr, ndtri
 
 from crowdcore.analysis.statistics import benjamini_hochberg, divide
-from crowdcore.analysis.verdicts.peers import Peers, counted_labels
+from crowdcore.analysis.verdicts.peers import Peers
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 
 _LEAST = 1e-9  # evidence below which skill is unknown
@@ -52,10 +52,6 @@ class SkillEvidence:
     def usual(self) -> FloatArray:
         """(n_workers,) the typical skill, or that of the others on the worker's own tasks where it is smaller."""
         return np.clip(np.fmin(self.typical(), self.beside), 0, 1)
-
-    def above_chance(self) -> FloatArray:
-        """p-value of so much agreement for a worker who guesses."""
-        return np.where(self.room > _LEAST, ndtr(-self.z(0.0)), np.nan)
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Score interval: all κ with ``(X - κ G)² <= z² (a_0 + a_1 κ + a_2 κ²)``, as Wilson's of a share."""
@@ -198,7 +194,7 @@ def confused_cells(
     guideline's; ``level`` says which q-value makes the same the other way round sure.
     """
     n_classes = peers.judge.shape[1]
-    counts, on_own_tasks = counted_labels(peers, n_workers)
+    counts, on_own_tasks = peers.counted
     rows = counts.sum(2, keepdims=True)
     rest, rest_rows = counts.sum(0) - counts, rows.sum(0) - rows
     others = np.divide(rest, rest_rows, out=np.zeros_like(rest), where=rest_rows > 1e-9)

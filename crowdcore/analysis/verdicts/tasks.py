@@ -12,6 +12,7 @@ from scipy.special import gammaincc
 
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import benjamini_hochberg, check_share, divide
+from crowdcore.analysis.verdicts import SURE
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.core.counts import vote_counts
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
@@ -88,7 +89,7 @@ def task_verdicts(
     dataset: CrowdDataset,
     reference: ReferenceLike = "gold",
     *,
-    sure: float = 0.9,
+    sure: float = SURE,
     split: float = 0.3,
     level: float = 0.05,
     peers: Peers | None = None,

@@ -15,6 +15,7 @@ from crowdcore.analysis.coordinated.workers import linked_workers
 from crowdcore.analysis.mistakes.guideline import GuidelineMistakes, guideline_mistakes
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import check_share, holm
+from crowdcore.analysis.verdicts import CONFUSED, REMOVE, TRUST
 from crowdcore.analysis.verdicts.drift import Drift, drift
 from crowdcore.analysis.verdicts.peers import Peers, only_peers, peer_beliefs
 from crowdcore.analysis.verdicts.skill import (
@@ -257,7 +258,7 @@ def worker_evidence(
         skill_evidence(peers, dataset.n_workers),
         pairs,
         groups,
-        guideline_mistakes(peers, dataset.n_workers, level=level),
+        guideline_mistakes(peers, level=level),
         drift(dataset, peers),
         worker_speed(dataset),
         without_each(dataset, truth),
@@ -269,9 +270,9 @@ def worker_verdicts(
     dataset: CrowdDataset,
     reference: ReferenceLike = "gold",
     *,
-    remove: float = 2 / 3,
-    trust: float = 1 / 2,
-    confused: float = 0.2,
+    remove: float = REMOVE,
+    trust: float = TRUST,
+    confused: float = CONFUSED,
     level: float = 0.05,
 ) -> WorkerVerdicts:
     """Decide whom to trust, to train, to check and to remove; or that the labels cannot decide.

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from crowdcore import analysis
-from crowdcore.analysis.coordinated.closeness import closeness
 from crowdcore.analysis.coordinated.copying import common_labels, copying
 from crowdcore.analysis.reference import resolve_reference
 from crowdcore.data.dataset import CrowdDataset
@@ -92,12 +91,3 @@ def test_every_two_labels_of_a_task_are_a_pair_once() -> None:
     one, other = common_labels(task, worker)
     pairs = sorted(zip(task[one].tolist(), worker[one].tolist(), worker[other].tolist(), strict=True))
     assert pairs == [(0, 0, 1), (0, 0, 2), (0, 1, 2), (3, 0, 1)]
-
-
-def test_two_who_always_give_the_same_class_are_not_close() -> None:
-    crowd = honest_crowd(1, n_classes=2, n_tasks=300, per_task=20, skill=(0.6, 0.95))
-    lazy = replace(crowd, label=np.where((crowd.worker < 2) & (crowd.task % 12 > 0), 1, crowd.label))
-    found = copying(lazy, resolve_reference(lazy, "gold"))
-    given = np.bincount(lazy.worker * 2 + lazy.label, minlength=40).reshape(20, 2)
-    p_value = closeness(found.worker_a, found.worker_b, found.both, found.agreed.astype(float), given)[1]
-    assert p_value[(found.worker_a == 0) & (found.worker_b == 1)] > 0.05

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 
 from crowdcore.analysis.reference import resolve_reference
-from crowdcore.analysis.verdicts.peers import counted_labels, peer_beliefs
+from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.data.dataset import CrowdDataset
 from tests.analysis.crowds import crowds
 
 
 @given(crowds(min_classes=2))
 def test_counts_and_the_others_share_are_literal(crowd: CrowdDataset) -> None:
-    counts, by_others = counted_labels(peer_beliefs(crowd, resolve_reference(crowd, "gold")), crowd.n_workers)
+    counts, by_others = peer_beliefs(crowd, resolve_reference(crowd, "gold")).counted
     said: dict[int, dict[int, int]] = {}
     for task, worker, label in zip(crowd.task.tolist(), crowd.worker.tolist(), crowd.label.tolist(), strict=True):
         said.setdefault(task, {}).setdefault(worker, label)
