@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import examine, from_frame
 from tests.data.reading.read_case import CROWD, read_case, summary
 
@@ -171,9 +171,12 @@ def test_a_worker_whose_name_is_a_word_for_numbers_is_one_by_content(tmp_path: P
     assert examine(tmp_path / "w.csv").dataset().worker_ids.tolist() == ["lea", "max", "tom"]
 
 
-def test_three_columns_whose_names_say_nothing_are_read_by_content_if_labels_are_words(tmp_path: Path) -> None:
+def test_three_columns_whose_names_say_nothing_are_asked_for_with_a_proposal_by_content(tmp_path: Path) -> None:
     rows = [(f"doc{i}", who, "yes" if (i + k) % 3 else "no") for i in range(12) for k, who in enumerate(("lea", "tom"))]
-    (tmp_path / "w.csv").write_text("\n".join(["doc,coder_name,verdict", *(",".join(row) for row in rows)]))
-    report = examine(tmp_path / "w.csv").report
+    (tmp_path / "w.csv").write_text("\n".join(["foo,who,says", *(",".join(row) for row in rows)]))
+    with pytest.raises(DataError) as refused:
+        examine(tmp_path / "w.csv")
+    (choice,) = refused.value.remedies[0].choices
+    assert choice == {"task": "foo", "worker": "who", "label": "says"}
+    report = examine(tmp_path / "w.csv", **choice).report
     assert (report.n_tasks, report.n_workers, report.n_annotations, report.classes) == (12, 2, 24, ("no", "yes"))
-    assert report.roles == {"task": "doc", "worker": "coder_name", "label": "verdict"}

@@ -98,6 +98,10 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
             need_roles(assign_roles(source.table, settings), ("task", "worker", "label"), columns, source.path)
             raise MappingError("The columns do not fit any format", columns, {}, source.path, "task", "worker", "label")
         except MappingError as error:
+            if source.table.header and not error.roles:
+                from crowdcore.data.readers.triples import proposed
+
+                error.remedies = (*proposed(source.table, settings), *error.remedies)
             if source.table.header and source.table.delimiter and settings.header is None:
                 error.remedies += (Remedy("header", False, when="the first row is none of column names"),)
             raise

@@ -88,7 +88,7 @@ def _words(kind: str) -> set[str]:
 
 def _name_people(table: Table, columns: list[str], kind: str) -> bool:
     """Whether the cells of each row differ, and come again in other rows."""
-    cells = table.head.select([table.columns.index(c) for c in columns]).to_pandas().astype("str")
+    cells = table.head.select([table.columns.index(c) for c in columns]).to_pandas().astype("str").fillna("")
     void = ("", "nan", "None", "<NA>")
     rows = [[v.strip() for v in row if v.strip() not in void] for row in cells.to_numpy().tolist()]
     filled = [row for row in rows if len(row) > 1]

@@ -1,4 +1,4 @@
-"""Long tables whose names say nothing: the content of three columns tells the task, the worker and the label."""
+"""Long tables without column names: the content of three columns says which is the task, the worker and the label."""
 
 from __future__ import annotations
 
@@ -19,17 +19,14 @@ class Triples(Reader):
     """Three columns: hardly a worker labels a task twice, few labels are different, and tasks outnumber workers."""
 
     name: ClassVar[str] = "triples"
-    title: ClassVar[str] = "Long table without telling column names"
+    title: ClassVar[str] = "Long table without column names"
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """There are no names that tell, and only one column can be the label; below names, labels are words."""
+        """There are no names, and only one column can be the label."""
         table = source.table
-        if table is None or table.delimiter is None or settings.turn:
+        if table is None or table.header or table.delimiter is None or settings.turn:
             return 0.0
-        roles = _roles(table, settings)
-        if roles is None or (table.header and _numeric(table, roles["label"], roles["worker"])):
-            return 0.0
-        return 0.5
+        return 0.5 if _roles(table, settings) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the columns, and say which is which.
@@ -49,10 +46,16 @@ class Triples(Reader):
         return replace(raw, findings=(*raw.findings, found))
 
 
-def _numeric(table: Table, *columns: str) -> bool:
-    """Whether one of the columns holds mostly numbers, which content alone does not tell from others."""
-    cells = [table.head[name].to_pandas() for name in columns]
-    return any(pd.to_numeric(of, errors="coerce").notna().mean() > 0.5 for of in cells)
+def proposed(table: Table, settings: ReadSettings) -> tuple[Remedy, ...]:
+    """Task, worker and label by content where the names of three columns say nothing, to be confirmed."""
+    roles = _roles(table, settings)
+    if roles is None:
+        return ()
+    for role in ("worker", "label"):  # content does not tell one column of numbers from another
+        if pd.to_numeric(table.head[roles[role]].to_pandas(), errors="coerce").notna().mean() > 0.5:
+            return ()
+    needed = "task", "worker", "label"
+    return (Remedy(needed, [roles[role] for role in needed], when="that is what they hold"),)
 
 
 def _roles(table: Table, settings: ReadSettings) -> dict[str, str] | None:
