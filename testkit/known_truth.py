@@ -14,6 +14,7 @@ from scipy.stats import norm
 
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from testkit.planted import honest_crowd
 
 SPAMMER, ADVERSARY, COPIES, CONFUSED, FALLS = "spammer", "adversary", "copies", "confused", "falls"
 
@@ -98,35 +99,17 @@ def honest(
     rng: np.random.Generator,
     *,
     n_tasks: int = 300,
-    n_workers: int = 20,
-    n_classes: int = 4,
-    per_task: int = 5,
-    skill: tuple[float, float] = (0.5, 0.95),
-    difficulty: float = 1.0,
-    foils: float = 0.0,
-    prior: tuple[float, ...] | None = None,
-    even: bool = False,
     wrong_gold: float = 0.0,
     wrong_class: int | None = None,
+    **settings: Any,
 ) -> Known:
-    """``P(right) = 1/C + (1 - 1/C) σ(s_r - d_i)``; a share of the mistakes goes to the task's own wrong class.
-
-    A share ``wrong_gold`` of gold is wrong, of one class only where ``wrong_class`` is given.
-    """
-    true = rng.choice(n_classes, n_tasks, p=prior)
-    task, worker = drawn(n_tasks, n_workers, per_task, rng, even)
-    able = ability(skill, n_workers, n_classes, rng)
-    right = rng.random(len(task)) < 1 / n_classes + (1 - 1 / n_classes) * expit(
-        able[worker] - rng.normal(0, difficulty, n_tasks)[task]
-    )
-    step = rng.integers(1, n_classes, len(task))
-    step = np.where(rng.random(len(task)) < foils, rng.integers(1, n_classes, n_tasks)[task], step)
-    gold = true.copy()
-    of = np.arange(n_tasks) if wrong_class is None else np.flatnonzero(true == wrong_class)
+    """`honest_crowd`; a share ``wrong_gold`` of gold is wrong, of one class only where ``wrong_class`` is given."""
+    crowd = honest_crowd(rng, n_tasks=n_tasks, **settings)
+    gold, n = crowd.gold.copy(), crowd.n_classes
+    of = np.arange(n_tasks) if wrong_class is None else np.flatnonzero(crowd.gold == wrong_class)
     bad = rng.choice(of, min(len(of), round(wrong_gold * n_tasks)), replace=False)
-    gold[bad] = (gold[bad] + (rng.integers(1, n_classes, len(bad)) if wrong_class is None else 1)) % n_classes
-    label = np.where(right, true[task], (true[task] + step) % n_classes)
-    return make(task, worker, label, true, n_workers, n_classes, rng.permutation(len(task)), gold=gold)
+    gold[bad] = (gold[bad] + (rng.integers(1, n, len(bad)) if wrong_class is None else 1)) % n
+    return Known(replace(crowd, gold=gold), crowd.gold)
 
 
 def teams(rng: np.random.Generator, *, n_tasks: int = 400, n_classes: int = 3, per_task: int = 3) -> Known:

@@ -55,7 +55,7 @@ SPAMMER, COPIER, COPIED, CONFUSED, DRIFTING = range(5)
 
 
 def honest_crowd(
-    seed: int,
+    seed: int | np.random.Generator,
     *,
     n_tasks: int = 250,
     n_workers: int = 20,
@@ -65,6 +65,7 @@ def honest_crowd(
     difficulty: float = 1.0,
     foils: float = 0.0,
     rare: float | None = None,
+    prior: tuple[float, ...] | None = None,
     even: bool = False,
 ) -> CrowdDataset:
     """Workers of unequal skill, all better than chance, on tasks of unequal difficulty, with times in random order.
@@ -73,8 +74,8 @@ def honest_crowd(
     normal with deviation ``difficulty``. A share ``foils`` of the mistakes goes to the task's own wrong class.
     """
     rng = np.random.default_rng(seed)
-    prior = None if rare is None else np.r_[1 - rare, np.full(n_classes - 1, rare / (n_classes - 1))]
-    gold = rng.choice(n_classes, n_tasks, p=prior)
+    shares = prior if rare is None else np.r_[1 - rare, np.full(n_classes - 1, rare / (n_classes - 1))]
+    gold = rng.choice(n_classes, n_tasks, p=shares)
     chance = 1 / n_classes
     informed = (rng.uniform(*skill, n_workers) - chance) / (1 - chance)
     ability = np.log(np.clip(informed, 0.01, 0.99) / (1 - np.clip(informed, 0.01, 0.99)))
@@ -88,7 +89,7 @@ def honest_crowd(
     step = np.where(rng.random(len(task)) < foils, own, step)
     label = np.where(right, gold[task], (gold[task] + step) % n_classes)
     return CrowdDataset(
-        f"honest-{seed}",
+        f"honest-{seed}" if isinstance(seed, int) else "honest",
         tuple(f"class {c}" for c in range(n_classes)),
         pd.Index([f"t{i}" for i in range(n_tasks)]),
         pd.Index([f"w{r:02d}" for r in range(n_workers)]),

@@ -389,10 +389,15 @@ def _fall(found: WorkerVerdicts, r: int, words: str) -> str:
     assert found.drift is not None
     of = found.drift
     how = "steadily, from" if of.steady[r] else f"after the first {of.at[r]:,} labels, from"
+    right = "right" if _by_gold(found) else "likely right by the others' labels"
     return (
-        f"{words}: {how} {_percent(of.before[r])} to {_percent(of.after[r])} right, more than tasks and the other "
+        f"{words}: {how} {_percent(of.before[r])} to {_percent(of.after[r])} {right}, more than tasks and the other "
         f"workers explain (p = {of.p_value[r]:.2g})."
     )
+
+
+def _by_gold(found: WorkerVerdicts) -> bool:
+    return found.reference in {"gold", *REVIEWED}
 
 
 def _group(found: WorkerVerdicts, group: Group) -> str:
@@ -423,7 +428,7 @@ def changes_without(found: WorkerVerdicts) -> AnyArray:
     """(n_workers,) what a majority vote is like without each worker."""
     words, of = [], found.without
     for changed, lost, points in zip(of.changed, of.unlabelled, 100 * of.accuracy_change, strict=True):
-        gold = f" ({points:+z.2f} points right)" if points == points and found.reference in {"gold", *REVIEWED} else ""
+        gold = f" ({points:+z.2f} points right)" if points == points and _by_gold(found) else ""
         gone = f", {lost:,} task{' loses its' if lost == 1 else 's lose their'} only label" if lost else ""
         words.append(f"{changed:,} label{' changes' if changed == 1 else 's change'}{gone} without{gold}")
     return np.array(words, object)
@@ -451,7 +456,8 @@ def message(found: WorkerVerdicts, r: int, common: SharedConfusion | None = None
             "task clear, did the page work? Until we know, please pause."
         )
     if found.drifts[r]:
-        return f"{thanks} Your later labels are less often right than your first ones. Please take breaks."
+        less = "are less often right" if _by_gold(found) else "agree less often with the others'"
+        return f"{thanks} Your later labels {less} than your first ones. Please take breaks."
     if verdict == "watch":
         return f"{thanks} We look at the next ones before we say how well they fit."
     if verdict == "check":
