@@ -14,6 +14,8 @@ from crowdcore.core.latent_loops import fill_pairs
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
+_MOST, _EACH = 100_000, 200  # labels, and labels of a worker, that the fit takes at least
+
 
 @dataclass(frozen=True, eq=False)
 class AgreementByOthers:
@@ -53,6 +55,7 @@ def agreement_by_others(dataset: CrowdDataset, judges: BoolArray, one: IntArray,
     """
     n, n_workers = dataset.n_classes, dataset.n_workers
     refuse_beyond(8 * 4 * n_workers * n**2, f"Confusions of {n_workers:,} workers", "Merge classes.")
+    dataset = _enough(dataset, one, other)
     kept = np.unique(dataset.task.astype(np.int64) * n_workers + dataset.worker, return_index=True)[1]
     task, worker, label = (x[kept].astype(np.int64) for x in (dataset.task, dataset.worker, dataset.label))
     candidate = np.unique(np.concatenate([task * (n + 1) + label, np.unique(task) * (n + 1) + n]))
@@ -73,6 +76,19 @@ def agreement_by_others(dataset: CrowdDataset, judges: BoolArray, one: IntArray,
     (both, agreed, alike), (expected_agreed, expected_alike) = result.T, moments[:, :2].T
     p_value = tail_beyond(alike, agreed, both, expected_alike, expected_agreed, moments[:, 2:])
     return AgreementByOthers(alike, expected_alike, p_value)
+
+
+def _enough(dataset: CrowdDataset, one: IntArray, other: IntArray) -> CrowdDataset:
+    """All tasks of the pairs and, of a large crowd, as many others evenly spaced as tell what its workers know."""
+    most = max(_MOST, _EACH * dataset.n_workers)
+    if dataset.n_annotations <= most:
+        return dataset
+    of_pair = np.zeros(dataset.n_tasks, np.int64)
+    for some in (one, other):
+        of_pair[np.unique(dataset.task[np.isin(dataset.worker, some)])] += 1
+    step = -(-dataset.n_annotations // most)
+    wanted = (of_pair == 2) | (np.arange(dataset.n_tasks) % step == 0)
+    return dataset.where(wanted[dataset.task])
 
 
 def _by_vote(

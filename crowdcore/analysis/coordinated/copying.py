@@ -5,17 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import softmax
 
 from crowdcore.analysis.coordinated.by_others import agreement_by_others
 from crowdcore.analysis.coordinated.closeness import SUPPORT, closeness, linked
+from crowdcore.analysis.coordinated.copy_loops import (
+    Crowd,
+    Labels,
+    count_common,
+    fill_chances,
+    fill_common,
+    fill_evidence,
+    urn_likelihoods,
+)
 from crowdcore.analysis.coordinated.groups import COPY, Group, components, group_of
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
-from crowdcore.analysis.statistics import holm
+from crowdcore.analysis.statistics import holm, row_shares
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.analysis.workers.confusion import refuse_beyond
+from crowdcore.core.beliefs import add_up
+from crowdcore.core.compiled import n_ranges, run_ranges
 from crowdcore.core.counts import vote_counts
-from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 JUDGE = "pooled-dawid-skene"
@@ -29,13 +39,13 @@ WITHOUT_GOLD = 0.1
 LEAST = 8
 """Tasks in common of a pair that is tested."""
 _URNS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 1e6)
+_MOSTLY = 0.5  # share of labels on tasks of known truth from which gold judges; else the others do on the rest
 _LINK = 0.05  # p-value of closeness, after Bonferroni over the pairs, from which two do not judge each other
 _SUSPECT = 0.05  # p-value from which a pair is looked at again without gold
 _SHRINKAGE, _FLOOR = 4.0, 0.5  # pseudo-labels of a worker's row, and of a cell of the crowd's
 _USUAL = 2.0  # robust deviations of the excess over all pairs up to which likeness is usual
 _MOST_USUAL = 0.6
 _MANY = 10  # pairs from which their spread is known
-_CELLS = 1 << 22  # numbers held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +59,7 @@ class Copying:
         excess: (agreed - expected) / (both - expected).
         usual: excess that is usual in this crowd, and nobody's fault.
         p_value, adjusted: 1 / e for the evidence e, before and after Holm over the pairs.
-        checked: whether gold or marks judged.
+        checked: whether gold or marks judged most labels.
         acquitted: whether closeness, or difficulty and foils, explain the agreement (see `copying`).
     """
 
@@ -104,62 +114,50 @@ def copying(dataset: CrowdDataset, truth: Reference, peers: Peers | None = None)
 
     Args:
         dataset: the annotations.
-        truth: gold or marks judge; instead of any other reference `copy_reference` does.
+        truth: gold or marks judge, on tasks without them the others; instead of any other reference
+            `copy_reference` does.
         peers: `peer_beliefs` by `copy_reference`, to compute them only once.
     """
     if peers is None:
         peers = peer_beliefs(dataset, resolve_reference(dataset, copy_reference(truth)))
-    task, worker, label = (x.astype(np.int64) for x in (peers.task, peers.worker, peers.label))
     n_workers, n = dataset.n_workers, dataset.n_classes
     refuse_beyond(8 * 3 * n_workers * n**2, f"Confusions of {n_workers:,} workers", "Merge classes.")
-    crowd = _Crowd(task, worker, label, peers, truth.checked)
-    one, other = common_labels(task, worker)
-    key, of, both = np.unique(worker[one] * n_workers + worker[other], return_inverse=True, return_counts=True)
-    often = both >= LEAST
-    order = np.flatnonzero(often[of])
-    order = order[np.argsort(of[order], kind="stable")]
-    one, other, of = one[order], other[order], (np.cumsum(often) - 1)[of[order]]
-    key, both = key[often], both[often]
-    pairs = key // max(n_workers, 1), key % max(n_workers, 1)
-
-    def total(value: AnyArray) -> FloatArray:
-        return np.bincount(of, value, len(key)).astype(np.float64)
-
-    alike = label[one] == label[other]
-    agreed = total(alike)
-    close = closeness(*pairs, both, agreed, crowd.given)
+    given = peers.task, peers.worker, peers.label
+    labels, pairs, begin, agreed, common = common_labels(*given, n_workers, dataset.n_tasks)
+    crowd = _crowd(labels, peers)
+    both = np.diff(begin)
+    shares = np.bincount(peers.worker * np.int64(n) + peers.label, minlength=n_workers * n).reshape(n_workers, n)
+    close = closeness(*pairs, both, agreed.astype(np.float64), shares)
     n_tested = (~np.isnan(close[1])).sum()
-    crowd.set_apart(linked(*pairs, close[1] * n_tested <= _LINK, n_workers))
-    chance = np.empty((2, len(one)))
-    first, end = 0, np.cumsum(both)
-    while first < len(key):
-        begin = end[first] - both[first]
-        last = max(int(np.searchsorted(end, begin + _CELLS // n)), first + 1)
-        last = min(last, first + max(_CELLS // n**2, 1))
-        some = slice(begin, end[last - 1])
-        chance[:, some] = crowd.chances(one[some], other[some], of[some] - first, last - first)
-        first = last
-    expected, noise = total(chance.mean(0)), total((chance * (1 - chance)).mean(0))
-    noise /= np.maximum(both - expected, 0.5) ** 2
+    group = linked(*pairs, close[1] * n_tested <= _LINK, n_workers)
+    known = truth.labels if truth.checked else np.full(dataset.n_tasks, -1, np.int32)
+    checked = bool(len(peers.task)) and (known[peers.task] >= 0).mean() >= _MOSTLY
+    chance, moments = np.empty((len(common), 2)), np.zeros((len(both), 2))
+    ranges = n_ranges(len(common) * n, 1)
+    chances_of = labels, *pairs, begin, common, group, known, crowd, chance, moments
+    run_ranges(len(both), ranges, lambda _, first, last: fill_chances(first, last, *chances_of))
+    expected, noise = moments.T
+    noise = noise / np.maximum(both - expected, 0.5) ** 2
     excess = (agreed - expected) / np.maximum(both - expected, 0.5)
-    apart = crowd.group[pairs[0]] >= 0
-    apart &= crowd.group[pairs[0]] == crowd.group[pairs[1]]
+    apart = (group[pairs[0]] >= 0) & (group[pairs[0]] == group[pairs[1]])
     usual = _usual(excess[~apart], noise[~apart])
-    shares = np.array([share for share in SHARES if share > usual])
-    evidence = np.stack([total(_log_ratio(share, usual, alike, chance)) for share in shares])
-    log_e = np.logaddexp.reduce(evidence, 0) - np.log(len(shares))
+    copied = np.array([share for share in SHARES if share > usual])
+    evidence = np.empty((len(copied), len(both)))
+    evidence_of = labels[3], begin, common, chance, copied, usual, evidence
+    run_ranges(len(both), ranges, lambda _, first, last: fill_evidence(first, last, *evidence_of))
+    log_e = np.logaddexp.reduce(evidence, 0) - np.log(len(copied))
     p_value = np.exp(-np.clip(log_e, 0, 700))
-    acquitted = np.zeros(len(key), bool) if truth.checked else close[0] > SUPPORT
-    doubtful = apart if truth.checked else ~acquitted  # who else agrees so much is no judge of them
+    acquitted = np.zeros(len(both), bool) if checked else close[0] > SUPPORT
+    doubtful = apart if checked else ~acquitted  # who else agrees so much is no judge of them
     suspect = np.flatnonzero((p_value < _SUSPECT) & (excess >= EXCESS) & doubtful)
     if len(suspect):
         those = pairs[0][suspect], pairs[1][suspect]
-        judges = crowd.group < 0
+        judges = group < 0
         judges[np.concatenate(those)] = False
         if 2 * judges.sum() >= n_workers:
             acquitted[suspect] = agreement_by_others(dataset, judges, *those).p_value > SUPPORT
-    found = *pairs, both, agreed.astype(np.int64), expected, excess
-    return Copying(*found, usual, p_value, holm(p_value), acquitted, truth.checked)
+    found = *pairs, both, agreed, expected, excess
+    return Copying(*found, usual, p_value, holm(p_value), acquitted, checked)
 
 
 def no_copying() -> Copying:
@@ -217,12 +215,6 @@ def copying_groups(of: Copying, n_workers: int, level: float = 0.05) -> tuple[Gr
     return tuple(sorted(groups, key=lambda group: (group.p_value, group.members[0])))
 
 
-def _log_ratio(share: float, usual: float, alike: BoolArray, chance: FloatArray) -> FloatArray:
-    """(n,) log of the evidence of each common label that a share is copied, mean of both directions."""
-    equal = np.log(share + (1 - share) * chance) - np.log(usual + (1 - usual) * chance)
-    return np.asarray(np.where(alike, equal.mean(0), np.log((1 - share) / (1 - usual))))
-
-
 def _usual(excess: FloatArray, noise: FloatArray) -> float:
     """The excess that is usual: robust deviations over all pairs, beyond noise."""
     if len(excess) < _MANY:
@@ -231,103 +223,44 @@ def _usual(excess: FloatArray, noise: FloatArray) -> float:
     return min(_USUAL * float(np.sqrt(max(deviation**2 - 1, 0) * np.median(noise))), _MOST_USUAL)
 
 
-def common_labels(task: IntArray, worker: IntArray) -> tuple[IntArray, IntArray]:
-    """Positions of every two labels of one task (``task`` ascends), that of the lower worker number first."""
-    size = np.bincount(task)
-    start = np.cumsum(size) - size
-    one, other = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for n in np.unique(size[size > 1]):
-        i, j = np.triu_indices(n, 1)
-        at = start[size == n][:, None]
-        one.append((at + i).ravel())
-        other.append((at + j).ravel())
-    first, second = np.concatenate(one), np.concatenate(other)
-    turned = worker[first] > worker[second]
-    return np.where(turned, second, first), np.where(turned, first, second)
+def common_labels(
+    task: IntArray, worker: IntArray, label: IntArray, n_workers: int, n_tasks: int, least: int = LEAST
+) -> tuple[Labels, tuple[IntArray, IntArray], IntArray, IntArray, IntArray]:
+    """Labels as `copy_loops` takes them, pairs of ``least`` common tasks or more, and what these have in common.
+
+    Returns:
+        Labels; (n_pairs,) workers of each pair, the lower number first; (n_pairs + 1,) where its common tasks begin;
+        (n_pairs,) equal labels; (n, 2) positions of the labels of both on each common task.
+    """
+    by_worker = np.argsort(worker, kind="stable")
+    start = np.searchsorted(task, np.arange(n_tasks + 1))
+    of_worker = np.searchsorted(worker[by_worker], np.arange(n_workers + 1))
+    labels = start, task, worker, label, by_worker, of_worker
+    ranges = n_ranges(int((np.diff(start) ** 2).sum()), n_workers)
+    sizes = np.zeros((n_workers, 2), np.int64)
+    run_ranges(n_workers, ranges, lambda _, first, last: count_common(first, last, labels, least, sizes))
+    n_pairs, n = sizes.sum(0)
+    other, begin, agreed = (np.zeros(n_pairs + extra, np.int64) for extra in (0, 1, 0))
+    common = np.empty((n, 2), np.int32)
+    begin[-1] = n
+    to = least, *(np.cumsum(sizes, 0) - sizes).T, other, begin, agreed, common
+    run_ranges(n_workers, ranges, lambda _, first, last: fill_common(first, last, labels, *to))
+    return labels, (np.repeat(np.arange(n_workers), sizes[:, 0]), other), begin, agreed, common
 
 
-class _Crowd:
-    """Labels, what judges them, and confusions counted by that."""
-
-    def __init__(
-        self,
-        task: IntArray,
-        worker: IntArray,
-        label: IntArray,
-        peers: Peers,
-        checked: bool,
-    ) -> None:
-        self.task, self.worker, self.label, self.checked = task, worker, label, checked
-        self.judge, self.counts = np.nan_to_num(peers.judge), peers.counted[0]
-        n_tasks, n_workers, n = len(peers.crowd), *self.counts.shape[:2]
-        self.votes = vote_counts(task, label, n_tasks, n).astype(np.float64)
-        self.given = np.bincount(worker * n + label, minlength=n_workers * n).reshape(n_workers, n)
-        pooled = self.counts.sum(0) + _FLOOR
-        self.pooled = pooled / pooled.sum(1, keepdims=True)
-        own = self._rows(self.counts).transpose(0, 2, 1)[worker, label]
-        self.log_own = np.log(own)
-        self.log_task = np.stack([np.bincount(task, self.log_own[:, c], n_tasks) for c in range(n)], 1)
-        self.log_task += np.log(self.counts.sum((0, 2)) / max(self.counts.sum(), 1e-9) + 1e-3)
-        equal, others = self.votes[task, label] - 1, self.votes.sum(1)[task] - 1
-        fit = [
-            np.log((self.judge * (m * own + equal[:, None]) / (m + others)[:, None]).sum(1) + 1e-12).sum()
-            for m in _URNS
-        ]
-        self.urn = _URNS[int(np.argmax(fit))]
-
-    def _rows(self, counts: FloatArray) -> FloatArray:
-        counts = np.maximum(counts, 0)
-        return np.asarray((counts + _SHRINKAGE * self.pooled) / (counts.sum(2, keepdims=True) + _SHRINKAGE))
-
-    def set_apart(self, group: IntArray) -> None:
-        """Let workers of one group (n_workers,), -1 for none, not be the others who judge each other's pairs."""
-        self.group = group
-        of = group[self.worker]
-        some = np.flatnonzero(of >= 0)
-        key = self.task[some] * (group.max(initial=0) + 1) + of[some]
-        self._group_keys, row = np.unique(key, return_inverse=True)
-        n, n_classes = len(self._group_keys), self.votes.shape[1]
-        cell = row * n_classes + self.label[some]
-        self._group_votes = np.bincount(cell, minlength=n * n_classes).reshape(n, n_classes).astype(np.float64)
-        logs = [np.bincount(row, self.log_own[some, c], n) for c in range(n_classes)]
-        self._group_log = np.stack(logs, 1)
-
-    def chances(self, one: IntArray, other: IntArray, of: IntArray, n_pairs: int) -> FloatArray:
-        """(2, n) chance that a label equals its partner's, by the others' labels, in both directions."""
-        task, a, b = self.task[one], self.label[one], self.label[other]
-        here = np.arange(len(one))
-        others, log_others = self.votes[task], self.log_task[task] - self.log_own[one] - self.log_own[other]
-        others[here, a] -= 1
-        others[here, b] -= 1
-        group = self.group[self.worker[one]]
-        apart = np.flatnonzero((group >= 0) & (group == self.group[self.worker[other]]))
-        row = np.searchsorted(self._group_keys, task[apart] * (self.group.max(initial=0) + 1) + group[apart])
-        others[apart] = self.votes[task[apart]] - self._group_votes[row]
-        log_others[apart] = self.log_task[task[apart]] - self._group_log[row]
-        belief = self.judge[one] if self.checked else softmax(log_others, 1)
-        n_others, pair, rows = others.sum(1), np.zeros(n_pairs, np.int64), []
-        for at in (one, other):
-            pair[of] = self.worker[at]
-            counts = self.counts[pair]
-            if not self.checked:
-                with_own = softmax(log_others + self.log_own[at], 1)
-                counts = counts + _counts(of, self.label[at], with_own - self.judge[at], n_pairs)
-            rows.append(self._rows(counts))
-        chance = []
-        for mine, theirs, label in ((rows[1], rows[0], a), (rows[0], rows[1], b)):
-            q = belief
-            if not self.checked:
-                q = belief * theirs[of, :, label]
-                q = q / q.sum(1, keepdims=True)
-            equal = others[here, label] + 1
-            urn = (self.urn * mine[of, :, label] + equal[:, None]) / (self.urn + n_others + 1)[:, None]
-            chance.append((q * urn).sum(1))
-        return np.asarray(np.clip(np.stack(chance), 1e-3, 1 - 1e-6))
-
-
-def _counts(of: IntArray, label: IntArray, belief: FloatArray, n: int) -> FloatArray:
-    """(n, C, C) beliefs summed by row ``of``, class and label."""
-    n_classes = belief.shape[1]
-    cell = of * n_classes + label
-    summed = [np.bincount(cell, belief[:, c], n * n_classes).reshape(n, n_classes) for c in range(n_classes)]
-    return np.stack(summed, 1)
+def _crowd(labels: Labels, peers: Peers) -> Crowd:
+    """What judges labels, for `fill_chances`."""
+    _, task, worker, label, _, _ = labels
+    counts = peers.counted[0]
+    n_tasks, n = peers.crowd.shape
+    judge, votes = np.nan_to_num(peers.judge), vote_counts(task, label, n_tasks, n)
+    pooled = row_shares(counts.sum(0) + _FLOOR)
+    rows = (counts + _SHRINKAGE * pooled) / (counts.sum(2, keepdims=True) + _SHRINKAGE)
+    own = rows.transpose(0, 2, 1)[worker, label]
+    prior = counts.sum((0, 2)) / max(counts.sum(), 1e-9) + 1e-3
+    by_all = np.zeros((n_tasks, n))
+    add_up(labels[0], np.log(own), by_all)
+    by_all += np.log(prior)
+    by_all = np.exp(by_all - by_all.max(1, keepdims=True))
+    urn = _URNS[int(urn_likelihoods(labels, judge, own, votes, np.array(_URNS)).argmax())]
+    return judge, own, by_all, prior, counts, pooled, _SHRINKAGE, urn

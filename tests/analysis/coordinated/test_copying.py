@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -79,6 +80,15 @@ def rows(crowd: CrowdDataset) -> list[tuple[int, int, int]]:
     return list(zip(crowd.task.tolist(), crowd.worker.tolist(), crowd.label.tolist(), strict=True))
 
 
+def test_others_judge_tasks_without_gold() -> None:
+    crowd = honest_crowd(3, n_tasks=400, per_task=6)
+    partly = replace(crowd, gold=np.where(np.arange(400) % 5 == 0, crowd.gold, -1))
+    all_gold, some_gold = (copying(one, resolve_reference(one, "gold")) for one in (crowd, partly))
+    assert all_gold.checked and not some_gold.checked
+    assert some_gold.usual <= 0.1
+    assert (np.abs(some_gold.expected - all_gold.expected) / all_gold.both).mean() <= 0.05
+
+
 def test_classes_may_be_renamed() -> None:
     crowd, classes = honest_crowd(4, n_tasks=80, n_workers=6), np.array([2, 0, 3, 1])
     renamed = replace(crowd, label=classes[crowd.label], gold=classes[crowd.gold])
@@ -87,7 +97,9 @@ def test_classes_may_be_renamed() -> None:
 
 
 def test_every_two_labels_of_a_task_are_a_pair_once() -> None:
-    task, worker = np.array([0, 0, 0, 2, 3, 3]), np.array([2, 0, 1, 0, 1, 0])
-    one, other = common_labels(task, worker)
-    pairs = sorted(zip(task[one].tolist(), worker[one].tolist(), worker[other].tolist(), strict=True))
-    assert pairs == [(0, 0, 1), (0, 0, 2), (0, 1, 2), (3, 0, 1)]
+    task, worker = np.array([0, 0, 0, 2, 3, 3], np.int32), np.array([2, 0, 1, 0, 1, 0], np.int32)
+    label = np.array([0, 0, 1, 0, 1, 1], np.int32)
+    _, (one, other), begin, agreed, common = common_labels(task, worker, label, 3, 4, least=1)
+    assert list(zip(one.tolist(), other.tolist(), agreed.tolist(), strict=True)) == [(0, 1, 1), (0, 2, 1), (1, 2, 0)]
+    assert [common[a:b].tolist() for a, b in pairwise(begin)] == [[[1, 2], [5, 4]], [[1, 0]], [[2, 0]]]
+    assert common_labels(task, worker, label, 3, 4, least=2)[1][1].tolist() == [1]
