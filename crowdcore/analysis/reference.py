@@ -98,6 +98,37 @@ def notes_on_unjudged(dataset: CrowdDataset, truth: Reference) -> tuple[str, ...
     return (f"{fault}.",) if fault else ()
 
 
+_SHARED_OUT = frozenset({"majority-vote", "wawa", "zero-based-skill", "kos"})
+"""Aggregators whose posterior is a share of votes."""
+
+
+def note_on_inferred(truth: Reference) -> str:
+    """What a truth that nobody checked does to shares of right labels, and in which direction; empty for gold.
+
+    Measured against gold on simulated crowds (`python -m benchmarks.notes`).
+
+    Examples:
+        >>> note_on_inferred(Reference("gold", np.zeros(1, np.int32)))
+        ''
+    """
+    if truth.checked:
+        return ""
+    inferred = f"The reference {truth.name!r} comes from the same labels"
+    if truth.soft and truth.name.partition(" ")[0] in _SHARED_OUT:
+        return (
+            f"{inferred}: each counts as right for the share of its task's votes that agree, its own among them. With "
+            "three labels a task or more, shares of right labels are too low where workers err independently. They are "
+            "too high where tasks have fewer labels or most workers make the same mistakes."
+        )
+    if truth.aggregated:
+        return (
+            f"{inferred}: mistakes that most workers of a task make count as right, so shares of right labels are too "
+            "high where workers err alike. With three labels a task or more by workers who err independently, they are "
+            "right on average."
+        )
+    return f"The reference {truth.name!r} is not gold: its mistakes count for or against the workers."
+
+
 def explain_unjudged(dataset: CrowdDataset, truth: Reference) -> str:
     """The same without its full stop, for errors."""
     n = int(_alone(dataset).sum()) if truth.aggregated else 0

@@ -8,18 +8,12 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.reference import notes_on_unjudged
+from crowdcore.analysis.reference import note_on_inferred, notes_on_unjudged
 from crowdcore.exhibits.exhibit import Exhibit, coefficients
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
     from crowdcore.analysis import Check, Rules
-
-
-FROM_LABELS = (
-    "What is right and wrong is judged by {name!r}, which comes from the same labels: shares of what is right can be "
-    "too high, most of all where tasks have few labels."
-)
 
 
 def overview(view: View) -> Exhibit:
@@ -38,7 +32,7 @@ def overview(view: View) -> Exhibit:
         "majority vote is right": found.majority_vote_accuracy,
     }
     table = pd.DataFrame({"what": list(numbers), "value": [float(v) for v in numbers.values()]})
-    about = () if view.truth.checked else (FROM_LABELS.format(name=view.reference),)
+    about = filter(None, (note_on_inferred(view.truth),))
     notes = (*view.notes, *about, *notes_on_unjudged(view.dataset, view.truth))
     return Exhibit("overview", f"At a glance (reference: {view.reference})", None, table, notes)
 

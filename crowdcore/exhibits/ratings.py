@@ -77,7 +77,7 @@ def worker_bias(view: RatingView) -> Exhibit:
         "Scale: slope of a worker's ratings on the truth; below 1 the worker avoids the ends of the range.",
         "95 % intervals treat a worker's ratings as independent, and are not corrected for the number of workers: of "
         "workers without any bias, one in 20 has an interval that excludes 0. If a few tasks cause most of the error, "
-        "the intervals of correlation and RMSE are too narrow.",
+        "the intervals of correlation, MAE and RMSE are too narrow.",
     )
     table = view.in_order(view.renamed(found).frame())
     figure = figures.rating_bias(view.drawable(found))

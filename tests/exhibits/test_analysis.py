@@ -66,7 +66,7 @@ def test_clicks_on_matrices_name_classes_and_workers(seen: View) -> None:
 def test_shares_held_against_the_same_labels_say_so(seen: View) -> None:
     assert not any("same labels" in note for note in exhibits.overview.overview(seen).notes)
     voted = exhibits.overview.overview(exhibits.view(seen.dataset, "majority-vote"))
-    assert "judged by 'majority-vote'" in voted.notes[-1]
+    assert "same labels" in voted.notes[-1]
 
 
 def test_two_workers_in_words(seen: View) -> None:

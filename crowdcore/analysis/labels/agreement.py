@@ -289,9 +289,8 @@ def agreement(
     cohen = _cohen(kappas, overlap, level if resamples else None)
     by_chance = float(chance[0, 0]), float(chance[1, 0])
     top = (dataset.classes[int(shares.argmax())], float(shares.max())) if len(sizes) else ("", np.nan)
-    shared = float(np.median(kappas.overlap)) if kappas is not None and len(kappas.overlap) else np.inf
     result = raw, alpha, fleiss, ac1, cohen
-    sentence = _explain(np.array([c.value for c in result]), by_chance, top, shared)
+    sentence = _explain(np.array([c.value for c in result]), by_chance, top, kappas)
     if repeated.any():
         again = int(repeated.sum())
         sentence = (
@@ -381,12 +380,22 @@ def _cohen(kappas: PairKappa | None, overlap: tuple[int, int], level: float | No
 
 
 _APART = 0.15
-_FEW_OTHERS = (
-    5.0  # labels other than the most frequent one that a pair must have in common, as in tests of 2 x 2 tables
-)
+_FEW_OTHERS = 5.0  # labels other than the most frequent that a pair must share, as in tests of 2 x 2 tables
 
 
-def _explain(values: FloatArray, chance: tuple[float, float], top: tuple[str, float], overlap: float) -> str:
+def _too_low(kappas: PairKappa) -> float:
+    """By how much the mean of plug-in kappas is below one whose chance counts no task twice.
+
+    Without a task's own two labels, ``p_e`` is ``(n p_e - p_o) / (n - 1)``.
+    """
+    n, agreed, kappa = kappas.overlap, kappas.agreement, kappas.kappa
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = (n * (agreed - kappa) / (1 - kappa) - agreed) / (n - 1)
+        gain = (agreed - chance) / (1 - chance) - kappa
+    return float(gain[np.isfinite(gain)].sum() / max(np.isfinite(kappa).sum(), 1))
+
+
+def _explain(values: FloatArray, chance: tuple[float, float], top: tuple[str, float], kappas: PairKappa | None) -> str:
     """Sentences on surprising differences between coefficients, given in the order of `NAMES`; empty without any."""
     raw, alpha, fleiss, ac1, cohen = values
     sentences = []
@@ -413,9 +422,11 @@ def _explain(values: FloatArray, chance: tuple[float, float], top: tuple[str, fl
             f"label frequencies, Fleiss' κ ({fleiss:z.2f}) weighs tasks alike and has one frequency for all: a few "
             "workers or pairs behave differently from the rest."
         )
-    if np.isfinite(cohen) and overlap * (1 - top[1]) < _FEW_OTHERS:
-        sentences.append(
-            f"Half of the pairs behind Cohen's κ have no more than {overlap:.0f} tasks in common, where labels other "
-            f"than {top[0]!r} are too few: the mean is drawn towards 0, and its interval is too narrow."
-        )
+    if np.isfinite(cohen) and kappas is not None:
+        overlap, low = float(np.median(kappas.overlap)), _too_low(kappas)
+        if overlap * (1 - top[1]) < _FEW_OTHERS or low > kappas.mean_error / 2:
+            sentences.append(
+                f"Half of the pairs behind Cohen's κ have no more than {overlap:.0f} tasks in common: the mean is too "
+                "low, drawn towards 0, and its interval leaves that out."
+            )
     return " ".join(sentences)

@@ -61,9 +61,12 @@ def rating_truth(dataset: RatingDataset, reference: str = "gold") -> RatingTruth
             compared = np.where(n > 1, (total - dataset.rating) / np.maximum(n - 1, 1), np.nan)
     else:
         compared = rating[dataset.task]
+    effect = "Its noise draws slopes towards 0 and makes errors too large."
+    if reference != "mean":
+        effect = "It leans towards the worker's own ratings, so errors are too small and slopes too steep."
     note = (
-        f"The truth is not known: ratings are compared with {reference}, which hides what all workers have in common, "
-        "and whose noise pulls slopes towards 0."
+        f"The truth is not known: ratings are compared with {reference}, which hides what all workers have in common. "
+        f"{effect}"
     )
     return RatingTruth(reference, rating, compared, note)
 
@@ -114,7 +117,7 @@ def rating_workers(dataset: RatingDataset, truth: RatingTruth, level: float = 0.
 
     Intervals: Student's t for bias, scale (least squares) and mean absolute error; Fisher's z for the correlation;
     Student's t over squared errors, on the scale of logarithms, for the RMSE. They take a worker's ratings as
-    independent. Where a few tasks carry most of the error, those of correlation and RMSE are too narrow.
+    independent. Where a few tasks carry most of the error, those of correlation, MAE and RMSE are too narrow.
 
     Args:
         truth: of `rating_truth`.

@@ -12,7 +12,14 @@ from scipy.special import bdtrc, entr, gammaincc, gammaln
 
 from crowdcore import aggregation
 from crowdcore.aggregation.base import Aggregator
-from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, notes_on_unjudged, resolve_reference
+from crowdcore.analysis.reference import (
+    Reference,
+    ReferenceLike,
+    as_judge,
+    note_on_inferred,
+    notes_on_unjudged,
+    resolve_reference,
+)
 from crowdcore.analysis.statistics import (
     benjamini_hochberg,
     divide,
@@ -26,9 +33,9 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-_CONSENSUS = (
-    "The reference {name!r} comes from the same labels, including each worker's own: accuracy is too high, especially "
-    "if tasks have few labels. Agreement with others and with the others' majority does not use a worker's own labels."
+_INTERVAL = (
+    "The accuracy's interval is chance in the worker's own labels, without mistakes of the reference. Agreement with "
+    "others and with the others' majority does not use a worker's own labels."
 )
 _SOFT = "Both accuracies are expected values under the reference's posterior; the rest uses the most probable class."
 _LEVEL = 0.05  # of `answers_single`
@@ -153,7 +160,7 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
         truth.name,
         (
             *([_SOFT] if truth.soft else []),
-            *([_CONSENSUS.format(name=truth.name)] if not truth.checked else []),
+            *([] if truth.checked else [note_on_inferred(truth), _INTERVAL]),
             *notes_on_unjudged(dataset, truth),
         ),
     )

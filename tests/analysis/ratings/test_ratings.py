@@ -56,6 +56,43 @@ def test_the_mean_leaves_out_the_rating_itself():
         analysis.rating_truth(cc.ratings_from_frame(frame, 0, 6))
 
 
+@pytest.mark.parametrize(("name", "steeper", "words"), [("mean", -1, "towards 0"), ("raykar-em", 1, "too steep")])
+def test_the_note_on_an_inferred_truth_says_in_which_direction_slopes_and_errors_are_wrong(name, steeper, words):
+    """Slopes by raykar-em were said to be drawn towards 0, and are too steep."""
+    for noise in (0.8, 2.5):
+        slopes, errors = [], []
+        for seed in range(5):
+            crowd = cc.data.simulate.ratings(
+                shared_low=0, shared_high=0, spammers=0, copiers=0, noise=noise, per_task=4, seed=seed
+            )
+            by = [analysis.rating_workers(crowd, analysis.rating_truth(crowd, of)) for of in (name, "gold")]
+            slopes.append(np.nanmean(by[0].scale - by[1].scale))
+            errors.append(np.nanmean(by[0].rmse - by[1].rmse))
+        assert np.sign([np.mean(slopes), np.mean(errors)]).tolist() == [steeper, -steeper]
+    assert words in analysis.rating_truth(crowd, name).note
+
+
+@pytest.mark.parametrize("odd", [False, True])
+def test_intervals_hold_the_truth_but_those_of_errors_not_where_few_tasks_cause_most(odd):
+    rng, held, (n_workers, n) = np.random.default_rng(0), [], (20, 60)
+    for _ in range(30):
+        gold, worker = rng.uniform(0, 100, 4000), np.repeat(np.arange(n_workers), n)
+        task = np.concatenate([rng.choice(4000, n, replace=False) for _ in range(n_workers)])
+        spread = np.where(rng.random(4000) < 0.05, 40.0, 4.0) if odd else np.full(4000, 10.0)
+        rating, order = gold[task] + spread[task] * rng.normal(size=len(task)), np.argsort(task, kind="stable")
+        ids = pd.RangeIndex(4000).astype(str), pd.RangeIndex(n_workers).astype(str)
+        crowd = RatingDataset("r", -300, 400, *ids, task[order], worker[order], rating[order], gold=gold)
+        found = analysis.rating_workers(crowd, analysis.rating_truth(crowd))
+        share, sizes = (np.array([0.95, 0.05]), np.array([4, 40])) if odd else (np.ones(1), np.array([10]))
+        square, mean = share @ sizes**2, share @ sizes * np.sqrt(2 / np.pi)
+        truth = {"bias": 0, "scale": 1, "mae": mean, "rmse": square**0.5}
+        truth["correlation"] = (1 + square * 12 / 100**2) ** -0.5
+        held.append([((found.low[k] <= v) & (v <= found.high[k])).mean() for k, v in truth.items()])
+    bias, scale, *rest = np.mean(held, 0)
+    assert min(bias, scale) > 0.93
+    assert max(rest) < 0.9 if odd else min(rest) > 0.93
+
+
 def test_a_planted_shared_bias_is_found_where_it_is_and_not_elsewhere():
     crowd, _ = rated_crowd(800, 30, shared=lambda t: 0.15 * (t > 0.8), bias_sd=0.05)
     found = analysis.shared_bias(crowd, analysis.rating_truth(crowd), bins=50)  # of 0.1 each, from -2

@@ -10,7 +10,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore import analysis
-from testkit.planted import CHANGED, two_rounds
+from testkit.planted import CHANGED, honest_crowd, two_rounds
 
 EVEN = {"n_tasks": 700, "even": True}
 
@@ -50,6 +50,21 @@ def test_two_datasets_are_the_rounds_of_one() -> None:
     assert found.names == ("spring", "autumn")
     np.testing.assert_allclose(found.q_workers, same.q_workers)
     np.testing.assert_allclose(found.mistakes.p_value, same.mistakes.p_value)
+
+
+def test_without_gold_who_stays_the_same_looks_better_if_the_others_became_better() -> None:
+    gaps = []
+    for seed in range(6):
+        ds, rng = honest_crowd(seed, n_tasks=400, n_workers=12, even=True), np.random.default_rng(seed)
+        second = np.arange(ds.n_tasks)[ds.task] >= 200
+        right = rng.random(len(ds.task)) < np.where(ds.worker == 0, 0.85, np.where(second, 0.9, 0.6))
+        wrong = (ds.gold[ds.task] + rng.integers(1, 4, len(right))) % 4
+        extra = pd.DataFrame({"round": np.where(second, 2, 1)})
+        ds = replace(ds, label=np.where(right, ds.gold[ds.task], wrong).astype(np.int32), extra=extra)
+        found = analysis.rounds(ds, "auto", by="round")
+        gaps.append((found.workers.second - found.workers.first)[0])
+    assert np.mean(gaps) > 0.1
+    assert "look better if the others became better" in found.truth
 
 
 def test_rounds_with_other_gold_or_other_classes_are_refused() -> None:
