@@ -51,6 +51,7 @@ _SIGNATURES = {
     "mturk": Signature(0.95, "table", ("HITId WorkerId",)),
     "pairs": Signature(0.55, "table"),
     "nested": Signature(0.65, "nested"),
+    "preferences": Signature(0.66, "table", ("*a *b", "*A *B", "*1 *2", "*left *right", "*first *second")),
     "prodigy": Signature(0.8, "json json-lines", ("answer _annotator_id", "answer _session_id")),
     "questions": Signature(0.5, "table"),
     "sagemaker": Signature(

@@ -54,6 +54,7 @@ def samples(tmp_path):
             "counts.csv",
             "triples.csv",
             "pairs.csv",
+            "preferences.csv",
             "turned.csv",
             "questions.csv",
             "label-studio.json",
@@ -68,6 +69,8 @@ def samples(tmp_path):
     files["questions.csv"].write_text("task,q_ann,q_ben,z_ann,z_ben\nt1,a,b,1,2\nt2,b,b,2,2\n")
     files["turned.csv"].write_text("rater,q1,q2\nann,a,b\nben,b,b\n")
     files["triples.csv"].write_text("t1,ann,a\nt1,ben,b\nt2,ann,b\nt2,ben,b\nt3,ann,a\n")
+    sides = "task,model_a,model_b,judge,winner\nt1,x,y,ann,A\nt1,y,x,ben,A\nt2,y,z,ann,B\nt2,y,z,ben,B\n"
+    files["preferences.csv"].write_text(sides, encoding="utf-8")
     files["counts.csv"].write_text(COUNTS, encoding="utf-8")
     files["label-studio.json"].write_text(json.dumps(STUDIO), encoding="utf-8")
     files["prodigy.jsonl"].write_text("".join(json.dumps(r) + "\n" for r in PRODIGY), encoding="utf-8")
@@ -132,7 +135,7 @@ class TestEveryReader:
     ("sample", "asked"),
     [
         ("long", {"long"}),
-        ("wide", {"counts", "long", "pairs", "questions", "triples", "turned", "wide"}),
+        ("wide", {"counts", "long", "pairs", "preferences", "questions", "triples", "turned", "wide"}),
         ("mturk", {"mturk"}),
         ("prodigy", {"lewidi", "prodigy", "sagemaker"}),
         ("folder", {"folder"}),

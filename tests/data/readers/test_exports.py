@@ -35,6 +35,7 @@ def test_every_format_but_the_plain_ones_has_an_export():
         "counts",
         "triples",
         "pairs",
+        "preferences",
         "questions",
         "turned",
         "folder",

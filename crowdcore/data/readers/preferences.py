@@ -1,0 +1,244 @@
+"""Pairwise preferences: which of two answers is the better one, or a tie, whichever side each was shown on."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import chain
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from crowdcore.core.errors import DataError, Remedy
+from crowdcore.core.types import BoolArray, IntArray
+from crowdcore.data.columns import ALIASES, WEAK_ALIASES, assign_roles, plain
+from crowdcore.data.dictionary import Codes, compact, distinct, strings
+from crowdcore.data.encoder import encode
+from crowdcore.data.readers._stacked import Block, constant, stack
+from crowdcore.data.readers._worker_columns import ABOUT_TASKS, cells_of
+from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
+from crowdcore.data.report import Finding, plural
+from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables import Table
+
+_SIDES = (("a", "b"), ("1", "2"), ("left", "right"), ("first", "second"))
+_QUESTION = (
+    *("question_id", "prompt_id", "instruction_id", "pair_id", "comparison_id", "question", "prompt", "instruction"),
+    *("query", "input"),
+)
+_VERDICT = {*ALIASES["label"], *WEAK_ALIASES["label"], "winner", "preference", "preferred", "chosen", "better", "best"}
+_NUMBERS = {"0", "1", "1.0", "1.5", "2", "2.0", "3"}  # 1 and 2 are the sides, and no grades from 1 to 5
+_MOST_TIES = 3
+_MOST_VERDICTS = 12
+_LONG = 40
+
+
+class Preferences(Reader):
+    """The task is a question with two answers in alphabetical order; a verdict on swapped ones is turned round."""
+
+    name: ClassVar[str] = "preferences"
+    title: ClassVar[str] = "Pairwise preferences (two sides and a winner)"
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """Two columns are named as sides, another one names them or what they hold, and there are workers."""
+        if source.table is None or settings.turn or settings.task or settings.workers:
+            return 0.0
+        return 0.66 if _find(source.table, settings) else 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read the verdicts.
+
+        Raises:
+            DataError: there are no two sides, or no verdicts on them.
+        """
+        table = source.need_table()
+        found = _find(table, settings)
+        if found is None:
+            what = "No two columns such as model_a and model_b stand beside one that says which is better"
+            raise DataError(what, file=source.path, code="columns", remedies=(Remedy("format", "long"),))
+        return _long(table, settings, found) if found.worker else _wide(table, settings, found)
+
+
+class _Layout(NamedTuple):
+    """Columns: the two sides, those that name the question, the verdicts, and the worker (None: verdicts are his)."""
+
+    sides: tuple[str, str]
+    question: tuple[str, ...]
+    verdicts: tuple[str, ...]
+    worker: str | None
+
+
+def _find(table: Table, settings: ReadSettings) -> _Layout | None:
+    pairs, of_sides = _pairs_of_sides(table)
+    roles = assign_roles(table, settings) if pairs else {}
+    for sides in pairs:
+        rest = [c for c in table.columns if c not in of_sides and c != roles.get("worker")]
+        likely = [settings.label] if settings.label else [c for c in rest if c != roles.get("gold")]
+        verdicts = [c for c in likely if _is_verdict(table, c, sides)]
+        worker = roles.get("worker")
+        if worker is not None:
+            named = [c for c in verdicts if plain(c) in _VERDICT]
+            verdicts = named[:1] or verdicts[:1]
+        if not verdicts or (worker is None and len(verdicts) < 2):
+            continue
+        by_name = {plain(c): c for c in rest if c not in verdicts}
+        question = [by_name[name] for name in (*_QUESTION, *ALIASES["task"]) if name in by_name][:1]
+        question = [c for c in question if len(set(cells_of(table, c))) < len(table.head) or worker is None]
+        turn = [by_name["turn"]] if "turn" in by_name else []
+        return _Layout(sides, (*question, *turn), tuple(verdicts), worker)
+    return None
+
+
+def _pairs_of_sides(table: Table) -> tuple[list[tuple[str, str]], set[str]]:
+    """Two columns whose names differ in the side alone, those with the fewest different cells first; and all such.
+
+    There is no third such column (as of a third worker), and their cells hardly ever agree (as those of two would).
+    """
+    words = {c: re.split(r"[^a-z0-9]+|(?<=[a-z])(?=[0-9])", c.strip().lower()) for c in table.columns}
+    kinds: dict[tuple[str, ...], dict[str, str]] = {}
+    for column, parts in words.items():
+        for k in range(len(parts) if len(parts) > 1 else 0):
+            kinds.setdefault((str(k), *parts[:k], *parts[k + 1 :]), {})[parts[k]] = column
+    found = [
+        (columns[one], columns[other])
+        for columns in kinds.values()
+        for one, other in _SIDES
+        if len(columns) == 2 and {one, other} == {*columns}
+    ]
+    cells = {sides: list(zip(*(map(str, table.head[c].to_pylist()) for c in sides), strict=True)) for sides in found}
+    apart = [sides for sides in found if sum(a == b for a, b in cells[sides]) <= 0.05 * len(cells[sides])]
+    return sorted(apart, key=lambda sides: len({*chain(*cells[sides])})), {*chain(*found)}
+
+
+def _is_verdict(table: Table, column: str, sides: tuple[str, str]) -> bool:
+    """Whether most cells of a column name a side, or what the side holds, and few others are different ties."""
+    a, b, verdict = (table.head[c].to_pylist() for c in (*sides, column))
+    rows = [tuple("" if v is None else str(v).strip() for v in row) for row in zip(a, b, verdict, strict=True)]
+    given = [row for row in rows if row[2]]
+    values = {verdict for _, _, verdict in given}
+    if len(values) < 2:
+        return False
+    if any(_mirrors(values)[v] != v for v in values):
+        return len(values) <= _MOST_VERDICTS
+    ties = [verdict for one, other, verdict in given if verdict not in (one, other)]
+    return len({*ties}) <= _MOST_TIES and 2 * len(ties) < len(given)
+
+
+def _mirrors(values: Iterable[str]) -> dict[str, str]:
+    """Verdict -> the verdict on the same answers with sides swapped; itself, where it names no side."""
+    names = {*values}
+    same = {name: name for name in names}
+    if all(re.fullmatch(r"[-+]?\d+(\.\d+)?", name) for name in names):
+        if any(float(name) < 0 for name in names):
+            numbers = {float(name): name for name in names}
+            return {name: numbers.get(-float(name), f"{-float(name):g}") for name in names}
+        if not names <= _NUMBERS or len(names) > _MOST_TIES:
+            return same
+    for sides in _SIDES:
+        swap = dict(zip(sides, reversed(sides), strict=True))
+        swap |= {one.upper(): other.upper() for one, other in swap.items()}
+        swap |= {one.capitalize(): other.capitalize() for one, other in swap.items()}
+        mirrors = {n: "".join(swap.get(part, part) for part in re.split(r"([A-Za-z]+|\d+)", n)) for n in names}
+        pairs = {name for name, mirror in mirrors.items() if mirror != name and mirror in names}
+        if len(pairs) > 1 and len(names - pairs) <= _MOST_TIES + len(pairs) // 2:
+            return {name: mirrors[name] if mirrors[name] in names or ">" in name else name for name in names}
+    return same
+
+
+def _long(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
+    """A row for each verdict."""
+    named = {"task": found.question[0] if found.question else found.sides[0], "worker": found.worker}
+    raw = read_annotations(table, settings.model_copy(update={**named, "label": found.verdicts[0]}), "preferences")
+    extra = {} if raw.extra is None else {c: raw.extra[c] for c in raw.extra.column_names}
+    columns = {named["task"]: raw.task} | {c: encode(extra[c]) for c in (*found.sides, *found.question) if c in extra}
+    task, swapped = _tasks([columns[c] for c in found.question], *(columns[c] for c in found.sides))
+    sides = columns[found.sides[0]], columns[found.sides[1]]
+    about = raw.tasks
+    if about is not None:
+        gold = about.gold and _turned(about.gold, swapped, sides, found.sides)
+        about = replace(about, task=task, gold=gold)
+    roles = {**raw.roles, "task": " / ".join((*found.question, *found.sides))}
+    label = _turned(raw.label, swapped, sides, found.sides)
+    quiet = tuple(f for f in raw.findings if f.code != "alias-rival" and f.column not in (named["task"],))
+    findings = (*quiet, _finding(swapped, found, 1))
+    return replace(raw, task=task, label=label, tasks=about, roles=roles, findings=findings)
+
+
+def _wide(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
+    """A row for each pair of answers, a column of verdicts for each worker."""
+    roles = {r: c for r, c in assign_roles(table, settings).items() if r in ABOUT_TASKS and r != "task"}
+    columns = tuple(dict.fromkeys([*found.question, *found.sides, *found.verdicts, *roles.values()]))
+    codes, _ = table.encode(columns)
+    sides = codes[found.sides[0]], codes[found.sides[1]]
+    task, swapped = _tasks([codes[c] for c in found.question], *sides)
+    blocks = [
+        Block(task, constant(column, len(task)), _turned(codes[column], swapped, sides, found.sides))
+        for column in found.verdicts
+    ]
+    about = {"task": task, **{role: codes[column] for role, column in roles.items()}}
+    if "gold" in about:
+        about["gold"] = _turned(about["gold"], swapped, sides, found.sides)
+    tasks = None if len(about) == 1 else RawTasks.of(about, False, table.escaped)
+    roles |= {"task": " / ".join((*found.question, *found.sides)), "worker": plural(len(blocks), "column")}
+    finding = _finding(swapped, found, len(blocks))
+    return stack("preferences", table, settings, blocks, roles, tasks, findings=(finding,))
+
+
+def _tasks(question: list[Codes], a: Codes, b: Codes) -> tuple[Codes, BoolArray]:
+    """(n,) the question with both answers in alphabetical order, and whether they are shown in the other order."""
+    names = sorted({*_texts(a), *_texts(b)})
+    number = {name: k for k, name in enumerate(names)}
+    one, other = (np.array([*map(number.__getitem__, _texts(c)), -1])[c.codes] for c in (a, b))
+    parts: list[IntArray] = [*(c.codes for c in question), np.minimum(one, other), np.maximum(one, other)]
+    key = np.column_stack(parts)
+    pairs, row = np.unique(key, axis=0, return_inverse=True)
+    words = [*map(_texts, question), [*map(_short, names)], [*map(_short, names)]]
+    texts = [
+        None
+        if min(pair) < 0
+        else " / ".join([*(w[k] for w, k in zip(words[:-2], pair, strict=False)), "%s | %s"])
+        % (words[-2][pair[-2]], words[-1][pair[-1]])
+        for pair in pairs.tolist()
+    ]
+    return distinct(pa.array(texts, pa.large_string()), row.astype(np.int32).ravel()), one > other
+
+
+def _texts(codes: Codes) -> list[str]:
+    return [value.strip() for value in codes.values.to_pylist()]
+
+
+def _short(text: str) -> str:
+    """A text that fits into a task's name, and is still different from others."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _LONG else f"{flat[: _LONG - 8]}… {zlib.crc32(text.encode()) & 0xFFFF:04x}"
+
+
+def _turned(label: Codes, swapped: BoolArray, sides: tuple[Codes, Codes], columns: tuple[str, str]) -> Codes:
+    """(n,) the verdicts as if the answers were in alphabetical order; a name of an answer becomes that of its side."""
+    values = _texts(label)
+    mirrors = _mirrors(values)
+    every = [*dict.fromkeys([*columns, *values, *mirrors.values()])]
+    place = {value: k for k, value in enumerate(every)}
+    straight = np.array([*(place[v] for v in values), -1])
+    turned = np.array([*(place[mirrors[v]] for v in values), -1])
+    codes = np.where(swapped, turned[label.codes], straight[label.codes])
+    if all(mirrors[v] == v for v in values):
+        shared = {text: k for k, text in enumerate({*values, *_texts(sides[0]), *_texts(sides[1])})}
+        chosen, *of_side = (np.array([*map(shared.__getitem__, _texts(c)), -1])[c.codes] for c in (label, *sides))
+        for k, held in enumerate(of_side):
+            codes = np.where((chosen == held) & (chosen >= 0), np.where(swapped, 1 - k, k), codes)
+    return compact(strings(every), codes.astype(np.int32))
+
+
+def _finding(swapped: BoolArray, found: _Layout, n_verdicts: int) -> Finding:
+    one, other = found.sides
+    sentence = (
+        f"Each task is {'a question with ' if found.question else ''}two answers in alphabetical order. "
+        f"{plural(int(swapped.sum()) * n_verdicts, 'verdict')} on answers shown the other way round were turned: "
+        f"{one!r} means the first answer, {other!r} the second"
+    )
+    remedies = (Remedy("format", "long" if found.worker else "wide", when="the sides are to stay as they were shown"),)
+    return Finding("sides", "note", sentence, int(swapped.sum()), remedies=remedies)
