@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -293,46 +292,55 @@ def rating_agreement(
       mean rating's, reliability; k = the size that stands for all.
     - Krippendorff's α with the interval and the ordinal difference (2011).
     - κ with quadratic weights, mean over pairs of workers with ``min_overlap`` tasks in common.
-    - AC2 with quadratic weights (Gwet 2014), over the distinct ratings.
+    - AC2 with quadratic weights (Gwet 2014), over the distinct ratings; as AC1 of classes, it expects agreement by
+      chance from all tasks, also those with one rating.
 
     Args:
         resamples, level, seed: of the bootstrap over tasks; 0 resamples = no intervals.
         min_overlap: tasks in common that make a pair.
     """
-    chosen = first_ratings(dataset)
-    size = np.bincount(dataset.task[chosen], minlength=dataset.n_tasks)
-    chosen = chosen[size[dataset.task[chosen]] > 1]
+    every = first_ratings(dataset)
+    several = (np.bincount(dataset.task[every], minlength=dataset.n_tasks) > 1)[dataset.task[every]]
+    chosen, span = every[several], dataset.high - dataset.low
     tasks, task = np.unique(dataset.task[chosen], return_inverse=True)
-    span = dataset.high - dataset.low
-    x = (dataset.rating[chosen] - dataset.low) / span - 0.5
-    levels, code = np.unique(x, return_inverse=True)
+    levels, codes = np.unique((dataset.rating[every] - dataset.low) / span - 0.5, return_inverse=True)
+    code, x = codes[several], levels[codes[several]]
     n = np.bincount(task, minlength=len(tasks)).astype(float)
     names = ("ICC(1)", "ICC(k)", "α interval", "α ordinal", "AC2")
-    if len(levels) < 2:
+    if len(np.unique(code)) < 2:
         state = "all ratings are the same" if len(tasks) else "no task has ratings by two workers"
         empty = tuple(RatingCoefficient(name, np.nan, state=state) for name in (*names[:4], "weighted κ", names[4]))
         return RatingAgreement(empty, len(tasks), len(chosen), len(levels), 0)
+    ordered = len(levels) <= MOST_LEVELS
+    once = np.bincount(codes[~several], minlength=len(levels)) if ordered else np.zeros(0, np.int64)
     s1, s2 = (np.asarray(np.bincount(task, v), np.float64) for v in (x, x**2))
     ones: FloatArray = np.ones((len(tasks), 1))
-    w = bootstrap_weights(np.ones(len(tasks), np.int64), resamples, np.random.default_rng(seed)) if resamples else ones
+    alone: FloatArray = once[:, None].astype(np.float64)  # of tasks with one rating, how many have each level
+    w, w_alone = ones, alone
+    if resamples:
+        kinds = np.r_[np.ones(len(tasks), np.int64), once[once > 0]]
+        drawn = bootstrap_weights(kinds, resamples, np.random.default_rng(seed))
+        w, w_alone = drawn[: len(tasks)], np.zeros((len(once), resamples))
+        w_alone[once > 0] = drawn[len(tasks) :]
     within = (n * s2 - s1**2) / (n - 1)
     linear: FloatArray = np.stack([n, n**2, s1, s2, s1**2 / n, within, ones[:, 0]])
     coefficients = {}
     for name, of_sums in (("ICC(1)", _icc), ("ICC(k)", partial(_icc, mean=True)), ("α interval", _alpha_interval)):
-        value, samples = (of_sums(np.asarray(linear @ v, np.float64)) for v in (ones, w))
+        with np.errstate(divide="ignore", invalid="ignore"):  # a resample may hold none of few tasks with two ratings
+            value, samples = (of_sums(np.asarray(linear @ v, np.float64)) for v in (ones, w))
         state = "one task only" if len(tasks) == 1 else "the means of all tasks are the same"
         coefficients[name] = _coefficient(name, value, samples, level, resamples, state)
-    if len(levels) <= MOST_LEVELS:
+    if ordered:
         shape = len(tasks), len(levels)
         counts = np.bincount(task * shape[1] + code, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
-        small = len(tasks) * len(levels) ** 2 <= MOST_CELLS and resamples
-        of_counts: tuple[tuple[str, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]], ...]
-        of_counts = (("α ordinal", _alpha_ordinal), ("AC2", _ac2))
-        for name, of in of_counts:
-            value = of(counts, levels, ones)
-            coefficients[name] = _coefficient(
-                name, value, of(counts, levels, w) if small else value, level, bool(small)
-            )
+        small = bool(resamples) and len(tasks) * len(levels) ** 2 <= MOST_CELLS
+        if not small:
+            w, w_alone = ones, alone
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ordinal = [_alpha_ordinal(counts, levels, v) for v in (ones, w)]
+            ac2 = [_ac2(counts, levels, v, single) for v, single in ((ones, alone), (w, w_alone))]
+        for name, (value, samples) in (("α ordinal", ordinal), ("AC2", ac2)):
+            coefficients[name] = _coefficient(name, value, samples, level, small)
     else:
         state = f"{len(levels):,} distinct ratings, more than {MOST_LEVELS} levels"
         coefficients |= {name: RatingCoefficient(name, np.nan, state=state) for name in ("α ordinal", "AC2")}
@@ -361,8 +369,7 @@ def _mean_squares(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]
 
 def _over(above: FloatArray, variance: FloatArray) -> FloatArray:
     """``above / variance``, NaN where rounding alone makes the variance of ratings from -½ to ½."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(variance > SMALLEST_VARIANCE, above / variance, np.nan)
+    return np.where(variance > SMALLEST_VARIANCE, above / variance, np.nan)
 
 
 def _icc(sums: FloatArray, mean: bool = False) -> FloatArray:
@@ -388,21 +395,20 @@ def _alpha_ordinal(counts: FloatArray, levels: FloatArray, w: FloatArray) -> Flo
     delta = (position[:, :, None] - position[:, None, :]) ** 2
     total = marginal.sum(1)
     expected = np.einsum("bk,bl,bkl->b", marginal, marginal, delta, optimize=True) / (total - 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(1 - (coincidences * delta).sum((1, 2)) / expected)
+    return np.asarray(1 - (coincidences * delta).sum((1, 2)) / expected)
 
 
-def _ac2(counts: FloatArray, levels: FloatArray, w: FloatArray) -> FloatArray:
-    """``(p_a − p_e) / (1 − p_e)``, ``p_e = T / (q (q − 1)) Σ π_k (1 − π_k)`` with T the sum of the weights."""
+def _ac2(counts: FloatArray, levels: FloatArray, w: FloatArray, alone: FloatArray) -> FloatArray:
+    """``(p_a − p_e) / (1 − p_e)``, ``p_e = T / (q (q − 1)) Σ π_k (1 − π_k)`` with T the sum of the weights.
+
+    ``alone`` (q, B): tasks with one rating by their level, which count in π only.
+    """
     n, q = counts.sum(1), len(levels)
-    if q == 1:
-        return np.full(w.shape[1], np.nan)
     weight = 1 - ((levels[:, None] - levels) / (levels[-1] - levels[0])) ** 2
     agreed = (counts * (counts @ weight - 1)).sum(1) / (n * (n - 1))
-    share = (counts / n[:, None]).T @ w / w.sum(0)
+    share = ((counts / n[:, None]).T @ w + alone) / (w.sum(0) + alone.sum(0))
     chance = weight.sum() / (q * (q - 1)) * (share * (1 - share)).sum(0)
-    observed = agreed @ w / w.sum(0)
-    return np.asarray((observed - chance) / (1 - chance))
+    return np.asarray((agreed @ w / w.sum(0) - chance) / (1 - chance))
 
 
 def _weighted_kappa(dataset: RatingDataset, min_overlap: int) -> RatingCoefficient:

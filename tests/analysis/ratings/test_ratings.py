@@ -168,14 +168,36 @@ def test_icc_and_ac2_are_their_definitions():
     f = stats.f_oneway(*groups).statistic  # all groups have 4
     assert found["ICC(1)"].value == pytest.approx((f - 1) / (f + 3))
     assert found["ICC(k)"].value == pytest.approx(1 - 1 / f)
-    levels = np.arange(1, 6)
-    weight = 1 - (levels[:, None] - levels) ** 2 / 16
-    counts = np.array([[(g == k).sum() for k in levels] for g in groups])
-    agreed = np.mean([(c * (weight @ c - 1)).sum() / (c.sum() * (c.sum() - 1)) for c in counts])
-    share = (counts / counts.sum(1, keepdims=True)).mean(0)
-    chance = weight.sum() / 20 * (share * (1 - share)).sum()
-    assert found["AC2"].value == pytest.approx((agreed - chance) / (1 - chance))
+    assert found["AC2"].value == pytest.approx(ac2(groups))
     assert np.isnan(found["AC2"].low)
+
+
+def ac2(groups: list[np.ndarray]) -> float:
+    """Gwet (2014, eq. 5.8 and 5.9), as irrCAC writes it: p_a over tasks with two ratings or more, p_e over all."""
+    levels = np.unique(np.concatenate(groups))
+    weight = 1 - (levels[:, None] - levels) ** 2 / np.ptp(levels) ** 2
+    counts = np.array([[(g == k).sum() for k in levels] for g in groups])
+    agreed = [(c * (weight @ c - 1)).sum() / (c.sum() * (c.sum() - 1)) for c in counts if c.sum() > 1]
+    share = (counts / counts.sum(1, keepdims=True)).mean(0)
+    chance = weight.sum() / (len(levels) * (len(levels) - 1)) * (share * (1 - share)).sum()
+    return float((np.mean(agreed) - chance) / (1 - chance))
+
+
+def test_ac2_expects_chance_of_tasks_with_one_rating_too():
+    """irrCAC 0.4.4 gives 0.7149 for this crowd, where we gave 0.7040."""
+    whole = likert()
+    once = np.arange(whole.n_tasks) >= 30
+    first = np.unique(whole.task, return_index=True)[1]
+    keep = ~once[whole.task] | np.isin(np.arange(whole.n_annotations), first)
+    parts = whole.task[keep], whole.worker[keep], whole.rating[keep]
+    crowd = RatingDataset("once", 1, 5, whole.task_ids, whole.worker_ids, *parts)
+    groups = [crowd.rating[crowd.task == i] for i in range(crowd.n_tasks)]
+    found, alone = analysis.rating_agreement(crowd, resamples=200), [g for g in groups if len(g) > 1]
+    assert found["AC2"].value == pytest.approx(ac2(groups)) == pytest.approx(0.71489292)
+    assert abs(found["AC2"].value - ac2(alone)) > 1e-3
+    assert found["AC2"].low < found["AC2"].value < found["AC2"].high
+    assert found["α ordinal"].value == pytest.approx(krippendorff.alpha(matrix(crowd), level_of_measurement="ordinal"))
+    assert (found.tasks, found.ratings) == (30, sum(map(len, alone)))
 
 
 def test_coefficients_say_why_they_are_not_there():
