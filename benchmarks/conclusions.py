@@ -130,8 +130,7 @@ def score(known: Known, reference: str) -> Score:
         posterior = np.asarray(view.truth.posterior)
         bad = posterior.argmax(1) != known.true
         label = tasks["label"].map(classes).to_numpy()
-        relabel = (tasks["verdict"] == "relabel").to_numpy()
-        first = np.flatnonzero(relabel)[: bad.sum()]
+        first = np.arange(bad.sum())
         wrong = int(bad.sum())
         ours = int((label[first] != known.true[tasks.index.to_numpy(int)[first]]).sum())
         auto = int(bad[np.argsort(posterior.max(1), kind="stable")[:wrong]].sum())

@@ -14,7 +14,7 @@ from crowdcore.analysis.labels.disagreement import task_disagreement
 from crowdcore.analysis.reference import Reference  # the command line reads the annotations
 from crowdcore.data.report import plural
 from crowdcore.exhibits.exhibit import Exhibit
-from crowdcore.exhibits.tasks import with_words
+from crowdcore.exhibits.tasks import tasks_judged, with_words
 from crowdcore.exhibits.verdicts import listed, workers_judged
 from crowdcore.exhibits.view import View, cached
 from crowdcore.marks import MARKS, Mark, current_marks, marks_version
@@ -29,12 +29,13 @@ __all__ = ["BY", "REVIEWS", "By", "Which", "marked_tasks", "relabel_list", "revi
 By: TypeAlias = Literal["label", "task"]
 BY: Mapping[By, str] = {"label": "Labels", "task": "Tasks"}
 """What a row is."""
-Which: TypeAlias = Literal["all", "wrong", "alike", "disputed", "relabel", "ambiguous", "unmarked", "marked"]
+Which: TypeAlias = Literal["all", "wrong", "alike", "disputed", "check", "relabel", "ambiguous", "unmarked", "marked"]
 REVIEWS: Mapping[Which, str] = {
     "all": "All",
     "wrong": "Against the reference",
     "alike": "Wrong alike",
     "disputed": "Workers disagree",
+    "check": "Gold that may be wrong",
     "relabel": "Tasks to relabel",
     "ambiguous": "Ambiguous tasks",
     "unmarked": "Not marked yet",
@@ -53,7 +54,7 @@ def review(
     workers: tuple[str, ...] = (),
     against: Reference | None = None,
 ) -> Exhibit:
-    """Labels, or whole tasks, that pass all filters, with reference, posterior and mark; those of disputed tasks first.
+    """Labels, or whole tasks, that pass all filters, with probability and mark; the likeliest wrong label first.
 
     Args:
         view: whose labels.
@@ -80,10 +81,11 @@ def review(
         columns |= {"most given": names[found.winner[task]], "share": found.share[task]}
         columns["annotations"] = found.n_annotations[task]
     columns[view.reference] = names[truth.labels[task]]
-    if truth.posterior is not None:
-        columns["probability"] = np.where(truth.known[task], truth.posterior[task, truth.labels[task]], np.nan)
+    if not truth.checked:
+        posterior = tasks_judged(view).posterior
+        columns["probability"] = np.where(truth.known[task], posterior[task, truth.labels[task]], np.nan)
         if by == "label":
-            columns["probability of label"] = truth.posterior[task, dataset.label[rows]]
+            columns["probability of label"] = posterior[task, dataset.label[rows]]
     columns |= _texts(view, task)
     some = [marks.get(name) for name in columns["task"]]
     columns["mark"] = [mark.says if mark else "" for mark in some]
@@ -130,17 +132,17 @@ def _rows(
         keep &= _alike(view, keep, max(len(workers), 2))
     if show == "disputed":
         keep &= found.n_answers[task] > 1
-    order = -np.nan_to_num(found.entropy, nan=-1.0)
-    if show in {"relabel", "ambiguous"}:
-        judged = view.of(analysis.task_verdicts)
+    judged = tasks_judged(view)
+    if show in {"check", "relabel", "ambiguous"}:
         keep &= judged.verdict[task] == show
-        order = -judged.gain
     if show in {"marked", "unmarked"}:
         marked = dataset.task_ids.isin(list(current_marks(dataset)))
         keep &= marked[task] == (show == "marked")
     rows = np.flatnonzero(keep)
     rank = np.argsort(np.argsort(np.array(view.workers), kind="stable"), kind="stable")
-    return np.asarray(rows[np.lexsort((rank[dataset.worker[rows]], task[rows], order[task[rows]]))])
+    place = np.empty(dataset.n_tasks, np.int64)
+    place[judged.order] = np.arange(len(judged.order))
+    return np.asarray(rows[np.lexsort((rank[dataset.worker[rows]], place[task[rows]]))])
 
 
 def _alike(view: View, keep: BoolArray, n: int) -> BoolArray:
@@ -251,7 +253,7 @@ def next_labels(
     flagged: bool = False,
     per: Literal["label", "worker"] = "label",
 ) -> Exhibit:
-    """Which task to give to which worker next, the most telling labels first; index = task number.
+    """Which task to give to which worker next, the likeliest wrong label first; index = task number.
 
     Or how many labels each worker gets, and what they are expected to tell; index = worker number.
 
@@ -324,7 +326,13 @@ def _found(
         chosen &= ~workers_judged(view).accused
     ids = None if chosen.all() else [str(name) for name in view.dataset.worker_ids[chosen]]
     return analysis.next_labels(
-        view.dataset, budget, workers=ids, capacity=capacity or None, explore=explore, settled=_settled(view)
+        view.dataset,
+        budget,
+        workers=ids,
+        capacity=capacity or None,
+        explore=explore,
+        beliefs=tasks_judged(view).posterior,
+        settled=_settled(view),
     )
 
 

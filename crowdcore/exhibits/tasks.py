@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from crowdcore import analysis
 from crowdcore.analysis.labels.disagreement import task_disagreement
+from crowdcore.analysis.verdicts import SURE
+from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray
 from crowdcore.data.dataset import CrowdDataset
@@ -17,6 +19,9 @@ from crowdcore.data.ratings import Labelled
 from crowdcore.exhibits.aggregation import with_difficulty
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View
+
+if TYPE_CHECKING:
+    from crowdcore.analysis import TaskVerdicts
 
 Show: TypeAlias = Literal["all", "disputed", "misled", "agreed-wrong", "unlabelled"]
 SHOWS: Mapping[Show, str] = {
@@ -28,9 +33,14 @@ SHOWS: Mapping[Show, str] = {
 }
 """Which tasks to list, in words."""
 Sort: TypeAlias = Literal["gain", "disputed"]
-SORTS: Mapping[Sort, str] = {"gain": "By what relabelling gains", "disputed": "The most disputed first"}
+SORTS: Mapping[Sort, str] = {"gain": "Likeliest wrong label first", "disputed": "The most disputed first"}
 """In which order, in words."""
 _AROUND = 8  # words shown on either side of a token
+
+
+def tasks_judged(view: View, sure: float = SURE) -> TaskVerdicts:
+    """Verdict, label, probability and order of the tasks: the one result that all exhibits take these from."""
+    return view.of(analysis.task_verdicts, sure=sure, peers=view.of(peer_beliefs))
 
 
 def tasks(
@@ -41,7 +51,7 @@ def tasks(
     worker: str | None = None,
     sort: Sort = "gain",
 ) -> Exhibit:
-    """Tasks that pass all filters, the most rewarding to label again or the most disputed first; index = task number.
+    """Tasks that pass all filters, the likeliest wrong label or the most disputed first; index = task number.
 
     Args:
         view: whose tasks.
@@ -70,9 +80,9 @@ def tasks(
     frame = found.frame(annotated=show != "unlabelled")
     table = frame if show == "unlabelled" else frame[keep[frame.index]].copy(deep=False)
     if sort == "gain" and show != "unlabelled":
-        gain = view.of(analysis.task_verdicts).gain[table.index]
-        table.insert(1, "gain", gain)
-        table = table.sort_values("gain", ascending=False, kind="stable")
+        judged = tasks_judged(view)
+        table = table.loc[judged.order[np.isin(judged.order, table.index)]]
+        table.insert(1, "gain", judged.gain[table.index])
     table = table.assign(**with_difficulty(view, view.truth, table.index.to_numpy()))
     return Exhibit("tasks", SHOWS[show], None, with_words(dataset, table), click=view.to_task)
 
@@ -206,8 +216,8 @@ def task_answers(view: View, task: str) -> Exhibit:
     dataset, truth, number = view.dataset, view.truth, task_number(view.dataset, task)
     rows = slice(dataset.task_start[number], dataset.task_start[number + 1])
     votes = np.bincount(dataset.label[rows], minlength=dataset.n_classes)
-    if truth.posterior is not None:
-        belief = truth.posterior[number]
+    if not truth.checked and dataset.annotated[number]:
+        belief = tasks_judged(view).posterior[number]
     else:
         belief = (np.arange(dataset.n_classes) == truth.labels[number]).astype(float)
     shown = np.flatnonzero((votes > 0) | (belief >= 0.01))

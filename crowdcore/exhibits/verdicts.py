@@ -16,11 +16,11 @@ from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
 from crowdcore.analysis.verdicts.workers import WORKER_VERDICTS
 from crowdcore.data.report import plural
 from crowdcore.exhibits.exhibit import Exhibit
-from crowdcore.exhibits.tasks import with_context, with_words
+from crowdcore.exhibits.tasks import tasks_judged, with_context, with_words
 from crowdcore.exhibits.view import View, cached, copy_evidence
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import SharedMistakes, TaskVerdicts, WorkerVerdicts
+    from crowdcore.analysis import SharedMistakes, WorkerVerdicts
     from crowdcore.analysis.coordinated.groups import Group
     from crowdcore.core.types import AnyArray, BoolArray
 
@@ -38,10 +38,6 @@ def workers_judged(
     return evidence.verdicts(remove=remove, trust=trust, confused=confused)
 
 
-def _tasks_judged(view: View, sure: float) -> TaskVerdicts:
-    return view.of(analysis.task_verdicts, sure=sure, peers=view.of(peer_beliefs))
-
-
 @cached
 def verdicts(
     view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED, sure: float = SURE
@@ -55,7 +51,7 @@ def verdicts(
         confused: share of a class from which a confusion is worth training.
         sure: probability from which a task's label is taken.
     """
-    workers, tasks = workers_judged(view, remove, trust, confused), _tasks_judged(view, sure)
+    workers, tasks = workers_judged(view, remove, trust, confused), tasks_judged(view, sure)
     rows: list[tuple[str, str, int, str]] = []
     rows += [("worker", name, int((workers.verdict == name).sum()), words) for name, words in WORKER_VERDICTS.items()]
     rows += [("task", name, int((tasks.verdict == name).sum()), words) for name, words in TASK_VERDICTS.items()]
@@ -136,14 +132,14 @@ def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, co
 
 @cached
 def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
-    """A verdict on every labelled task, those with most to gain first; index = task number.
+    """A verdict on every labelled task, the likeliest wrong label first; index = task number.
 
     Args:
         view: whose tasks.
         sure: probability from which a task's label is taken.
         verdict: only tasks with this one.
     """
-    found = _tasks_judged(view, sure)
+    found = tasks_judged(view, sure)
     names = np.array([*view.classes, ""], object)
     columns: dict[str, object] = {
         "task": found.task_ids,
@@ -157,16 +153,13 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
     }
     columns[view.reference] = names[view.truth.labels]
     table = with_context(view.dataset, with_words(view.dataset, pd.DataFrame(columns)))
-    urgency = np.select([found.verdict == name for name in TASK_VERDICTS], range(len(TASK_VERDICTS)))
-    order = np.lexsort((-np.nan_to_num(found.sure), -found.gain, urgency))  # the surest contradiction of gold first
-    keep = (found.verdict == verdict) if verdict else (found.n_annotations > 0)
+    order = np.flatnonzero(found.n_annotations == 0) if verdict == "unlabelled" else found.order
+    keep = (found.verdict[order] == verdict) if verdict else np.ones(len(order), bool)
 
     def click(number: int) -> dict[str, str]:
         return {"task": str(found.task_ids[number])}
 
-    return Exhibit(
-        "task-verdicts", "Verdicts on tasks", None, table.iloc[order[keep[order]]], (found.truth,), click=click
-    )
+    return Exhibit("task-verdicts", "Verdicts on tasks", None, table.iloc[order[keep]], (found.truth,), click=click)
 
 
 @cached

@@ -19,6 +19,11 @@ THRESHOLDS = {
     "confused": ("Train from", verdicts.CONFUSED, "Share of a class that is labelled as another one."),
     "sure": ("Take labels from", verdicts.SURE, "Probability that a task's label is right."),
 }
+REVIEWS = {
+    "check": "Review gold that may be wrong",
+    "relabel": "Review tasks to relabel",
+    "ambiguous": "Review ambiguous tasks",
+}
 FEW = 8  # workers and tasks of each verdict that are told of above the tables
 
 
@@ -67,7 +72,7 @@ def board() -> None:
     for _, row in tasks.table[tasks.table["verdict"] != "fine"].head(3).iterrows():
         task_link(row)
     with st.container(horizontal=True):
-        for verdict, words in (("relabel", "Review tasks to relabel"), ("ambiguous", "Review ambiguous tasks")):
+        for verdict, words in REVIEWS.items():
             if (tasks.table["verdict"] == verdict).any():
                 link("review", words, by="task", show=verdict)
     show(tasks, "tasks", noun="task", rows=8, notes=False, limits="t")
@@ -134,7 +139,7 @@ def take_along(view: View, limits: dict[str, float]) -> None:
 def mistakes(view: View) -> None:
     """A sentence for each beyond chance, with a link to the tasks and workers behind it."""
     found = verdicts.mistakes_in_words(view)
-    for number, row in found.table[found.table["q_value"] <= verdicts.LEVEL].iterrows():
+    for number, row in found.table[found.table["shared"]].iterrows():
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"verdict-mistake-{number}"):
             link(
                 "mistakes",

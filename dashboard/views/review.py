@@ -39,7 +39,7 @@ def board() -> None:
             return
         marked = int((table["mark"] != "").sum())
         noun = "label" if "worker" in table else "task"
-        st.caption(f"{count(len(table), noun)}, most disputed tasks first; {marked:,} marked.")
+        st.caption(f"{count(len(table), noun)}, likeliest wrong label first; {marked:,} marked.")
     grid = st.grid(2, min_column_width=400, gap="medium")
     with grid.cell():
         marking(view, table, at(table))

@@ -1,4 +1,4 @@
-"""Tables are filtered by number, and the address keeps the limits; tasks are sorted by what relabelling gains."""
+"""Tables are filtered by number, and the address keeps the limits; the likeliest wrong label comes first."""
 
 from __future__ import annotations
 

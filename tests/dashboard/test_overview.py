@@ -50,7 +50,8 @@ def test_who_cannot_be_judged_is_not_said_to_be_fine(data_folder: object) -> Non
     told = "No fault was found in any worker. The labels of 19 of 59 workers are too few to tell."
     assert told in [message.value for message in test.success]
     assert "5 of 9 mistakes" in words(test)
-    assert "Review tasks to relabel" in {link.proto.label for link in test.get("page_link")}
+    assert "Review gold that may be wrong" in {link.proto.label for link in test.get("page_link")}
+    assert "Review tasks to relabel" not in {link.proto.label for link in test.get("page_link")}
     assert "Review ambiguous tasks" not in {link.proto.label for link in test.get("page_link")}
     assert table(test, "reason")["verdict"].iloc[0] == "underpowered"
 

@@ -40,7 +40,7 @@ def test_a_page_draws_without_a_fault(page: str, crowd_folder: Path) -> None:
         ("mistakes", "reference=majority-vote&true=three&given=nine&beside=gold", "gave **nine** to a task"),
         ("annotators", "reference=gold&view=One worker&worker=w02", "w02"),
         ("annotators", "reference=gold&view=Ranking&without=w02&without=w03", "by accuracy"),
-        ("tasks", "reference=gold&show=misled&true=three", "by what relabelling gains"),
+        ("tasks", "reference=gold&show=misled&true=three", "likeliest wrong label first"),
         ("data", "reference=gold&view=Open a file", "one row per label"),
     ],
 )

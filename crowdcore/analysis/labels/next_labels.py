@@ -1,4 +1,4 @@
-"""Which tasks to give to which workers next, by the expected information of their labels."""
+"""Which tasks to give to which workers next: the likeliest wrong label first, to whose label tells most."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ FIT = {"max_iterations": 5}
 
 @dataclass(frozen=True, eq=False)
 class NextLabels:
-    """Assignments in the order of their gain; arrays (n,).
+    """Assignments, the likeliest wrong label first; arrays (n,).
 
     Attributes:
         task: task numbers.
         worker: worker numbers; nobody gets a task twice.
         gain: expected information of the label in bits, given the assignments before it.
+        wrong: (n_tasks,) chance that each task's label is wrong before; NaN of tasks that stay without labels.
         entropy: (n_tasks,) bits, uncertainty of each task's class before; NaN of tasks that stay without labels.
         task_ids: names of all tasks.
         worker_ids: names of all workers.
@@ -40,6 +41,7 @@ class NextLabels:
     task: IntArray
     worker: IntArray
     gain: FloatArray
+    wrong: FloatArray
     entropy: FloatArray
     task_ids: pd.Index[str]
     worker_ids: pd.Index[str]
@@ -67,21 +69,21 @@ def next_labels(
     capacity: int | Mapping[str, int] | None = None,
     explore: float = 0.0,
     fit: AggregationResult | None = None,
+    beliefs: FloatArray | None = None,
     open_pairs: BoolArray | None = None,
     settled: BoolArray | None = None,
 ) -> NextLabels:
-    """Spend a budget of labels where their expected information is largest.
+    """Spend a budget of labels on the tasks whose labels are likeliest wrong.
 
-    With the posterior q_i of a task and the confusion π^r of a worker, a label y of worker r on task i is expected to
-    reduce the entropy of the task's class by ``I(z_i; y) = H(Σ_c q_ic π^r_c) - Σ_c q_ic H(π^r_c)``: little where all
-    agree already, and little from a worker who guesses. π^r is the mean of its Dirichlet posterior, drawn to
-    the crowd's confusion where the worker's labels are few (`PooledDawidSkene`). A label tells of that confusion,
-    too: ``Σ_c q_ic (H(E π^r_c) - E H(π^r_c))``; ``explore`` is the weight of this. With weight 1 the sum is the
-    information about class and confusion together.
+    With the posterior q_i of a task, its label is wrong with probability ``1 - max_c q_ic``. The task where that is
+    largest comes next; a label that is planned halves it, so that a task gets several labels only where it is much
+    less certain than others. That is the order in which verdicts list tasks to label again, if ``beliefs`` are theirs.
 
-    Pairs of task and worker are taken greedily. Labels yet to come are unknown, so the gain of a further label of the
-    same task is the mean over the possible planned ones. It can only fall, so only tasks at the top of the list
-    are looked at again (lazy greedy; within 1 - 1/e of the best choice, as this information is submodular).
+    Of the workers who may be asked it goes to the one whose label y tells most of the class,
+    ``I(z_i; y) = H(Σ_c q_ic π^r_c) - Σ_c q_ic H(π^r_c)``: little from a worker who guesses. π^r is the mean of its
+    Dirichlet posterior, drawn to the crowd's confusion where the worker's labels are few (`PooledDawidSkene`). Labels
+    yet to come are unknown: after planned ones it is the mean over their possible outcomes. A label tells of that
+    confusion, too: ``Σ_c q_ic (H(E π^r_c) - E H(π^r_c))``; ``explore`` is the weight of this in choosing a worker.
 
     Args:
         dataset: the annotations there are; tasks without any count as drawn from the class shares, and stay without
@@ -92,6 +94,7 @@ def next_labels(
         explore: weight of what is learnt about the workers.
         fit: a fit with confusions and counts; default: five iterations of `PooledDawidSkene`, as where labels are few
             EM run to its end drifts away from the votes.
+        beliefs: (n_tasks, C) the posterior q, NaN where nothing is known; default: that of the fit.
         open_pairs: (n_tasks, n_workers) pairs that may be asked; default: all without a label.
         settled: (n_tasks,) tasks whose class is known otherwise: not asked for; default: none.
 
@@ -119,7 +122,7 @@ def next_labels(
     )
     left = _capacity(dataset, workers, capacity, budget)
     fitted = aggregation.get("pooled-dawid-skene", **FIT).fit(dataset) if fit is None else fit
-    q, confusion, learnt = _beliefs(dataset, fitted)
+    q, confusion, learnt = _beliefs(dataset, fitted, beliefs)
     may = np.ones((dataset.n_tasks, dataset.n_workers), bool) if open_pairs is None else open_pairs.copy()
     may[dataset.task, dataset.worker] = False
     may &= left > 0
@@ -128,41 +131,37 @@ def next_labels(
     may[held_back] = False
     gains = _information(q[:, None], confusion) + explore * q @ learnt.T
     gains[~may] = -np.inf
-    task, worker, gain = _greedy(gains, q, confusion, learnt * explore, left, budget)
+    task, worker, gain = _chosen(gains, q, confusion, learnt * explore, left, budget)
     bits = 1 / np.log(2)
-    entropy = np.where(held_back, np.nan, entr(q).sum(1) * bits)
-    return NextLabels(task, worker, gain * bits, entropy, dataset.task_ids, dataset.worker_ids, fitted.method)
+    wrong, entropy = (np.where(held_back, np.nan, of) for of in (1 - q.max(1), entr(q).sum(1) * bits))
+    return NextLabels(task, worker, gain * bits, wrong, entropy, dataset.task_ids, dataset.worker_ids, fitted.method)
 
 
-def _greedy(
+def _chosen(
     gains: FloatArray, q: FloatArray, confusion: FloatArray, learnt: FloatArray, left: IntArray, budget: int
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Tasks, workers and gains; ``told`` (n_tasks, n_workers) is kept up to date, -inf where nobody may be asked."""
-    best = gains.max(1)
-    first = np.argsort(-best, kind="stable")
-    heap = [(-float(best[i]), int(i)) for i in first if best[i] > 0]  # sorted, so a heap
+    """Tasks, workers and gains; ``gains`` (n_tasks, n_workers) is kept up to date, -inf where nobody may be asked."""
+    wrong = 1 - q.max(1)
+    heap = [(-float(wrong[i]), int(i)) for i in np.argsort(-wrong, kind="stable")]  # sorted, so a heap
     outcomes: dict[int, FloatArray] = {}
     chosen: list[tuple[int, int, float]] = []
     gone = left <= 0
     while heap and len(chosen) < budget:
-        stored, i = heapq.heappop(heap)
+        place, i = heapq.heappop(heap)
         row = gains[i]
         row[gone] = -np.inf
         r = int(row.argmax())
-        gain = float(row[r])
-        if gain <= 0:
+        if not row[r] > 0:
             continue
-        if gain < -stored:  # its worker is taken: it goes to its new place
-            heapq.heappush(heap, (-gain, i))
-            continue
-        chosen.append((i, r, gain))
+        chosen.append((i, r, float(row[r])))
         left[r] -= 1
         gone[r] = left[r] <= 0
         row[r] = -np.inf
         outcomes[i] = _split(outcomes.get(i, q[i][None]), confusion[r])
         open_ = np.isfinite(row)
-        row[open_] = _information(outcomes[i][None], confusion[open_])[0] + q[i] @ learnt[open_].T
-        heapq.heappush(heap, (-float(row.max()), i))
+        if open_.any():
+            row[open_] = _information(outcomes[i][None], confusion[open_])[0] + q[i] @ learnt[open_].T
+            heapq.heappush(heap, (place / 2, i))
     task, worker = (np.array([c[k] for c in chosen], np.int64) for k in (0, 1))
     return task, worker, np.array([c[2] for c in chosen])
 
@@ -196,7 +195,9 @@ def _split(joint: FloatArray, confusion: FloatArray) -> FloatArray:
     return np.asarray(more)
 
 
-def _beliefs(dataset: CrowdDataset, fit: AggregationResult) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _beliefs(
+    dataset: CrowdDataset, fit: AggregationResult, beliefs: FloatArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Posterior (N, C), mean confusions (R, C, C), and (R, C) information of a label about its row of a confusion.
 
     A row is Dirichlet with the mean ``π^r_c`` and the concentration ``n^r_c + κ``: the expected labels behind it and
@@ -206,7 +207,8 @@ def _beliefs(dataset: CrowdDataset, fit: AggregationResult) -> tuple[FloatArray,
         raise SettingError("fit", "have confusions, counts and class shares", fit.method)
     if not dataset.n_annotations:
         raise DataError(f"{dataset.name} has no annotations", "Label some tasks first.")
-    q = np.where(np.isnan(fit.posterior), fit.prior, fit.posterior)
+    known = fit.posterior if beliefs is None else beliefs
+    q = np.where(np.isnan(known), fit.prior, known)
     crowd = fit.counts.sum(0) + 0.1 + 0.5 * np.eye(dataset.n_classes)
     crowd /= crowd.sum(1, keepdims=True)
     mean = np.where(np.isnan(fit.confusion), crowd, fit.confusion)

@@ -91,19 +91,17 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
         f"Beliefs about {dataset.n_annotations:,} annotations and {n_classes:,} classes",
         "Merge classes, or look at fewer tasks.",
     )
-    key = dataset.task.astype(np.int64) * n_workers + dataset.worker
-    first = np.sort(np.unique(key, return_index=True)[1])
-    once = dataset if len(first) == len(key) else dataset.where(np.isin(np.arange(len(key)), first))
+    once, first = first_labels(dataset)
     labels = task, worker, label = once.task, once.worker, once.label
     if truth.posterior is None:
+        q = (np.arange(n_classes) == truth.labels[:, None]).astype(np.float64)
         counts = confusion_counts(*labels, truth.labels, n_workers, n_classes)
     else:
+        q = np.nan_to_num(truth.posterior)
         counts = soft_confusion_counts(*labels, truth.posterior, n_workers)
-    pooled = row_shares(counts.sum(0) + _FLOOR)
-    rows = (counts + _SHRINKAGE * pooled) / (counts.sum(2, keepdims=True) + _SHRINKAGE)
-    log_confusion, log_prior = np.log(rows), np.log(counts.sum((0, 2)) + _FLOOR)
+    log_confusion, log_prior = log_shares(counts), np.log(counts.sum((0, 2)) + _FLOOR)
     own = log_confusion.transpose(0, 2, 1)[worker, label]
-    without, log_prior_without = _taken_out(once, own, counts, truth)
+    without, log_prior_without = taken_out(once, own, counts, q)
     log_prior_without += log_prior
     evidence, elsewhere = Evidence(once, own), Evidence(once, without)
     if dependence is None:
@@ -120,14 +118,28 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
     return Peers(first, task, worker, label, judge, crowd, held_out, dependence, log_confusion, sentence)
 
 
-def _taken_out(
-    once: CrowdDataset, own: FloatArray, counts: FloatArray, truth: Reference
-) -> tuple[FloatArray, FloatArray]:
-    """``own`` (A, C) by counts without its task, and (n_tasks, C) the change of the log prior."""
-    if truth.posterior is None:
-        q = (np.arange(once.n_classes) == truth.labels[:, None]).astype(np.float64)
-    else:
-        q = np.nan_to_num(truth.posterior)
+def first_labels(dataset: CrowdDataset) -> tuple[CrowdDataset, IntArray]:
+    """The dataset without a worker's repeats on a task, and the numbers of the annotations that are kept."""
+    key = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker
+    first = np.sort(np.unique(key, return_index=True)[1])
+    return dataset if len(first) == len(key) else dataset.where(np.isin(np.arange(len(key)), first)), first
+
+
+def log_shares(counts: FloatArray) -> FloatArray:
+    """(n_workers, C, C) log of confusions from counts, each row drawn to the crowd's."""
+    pooled = row_shares(counts.sum(0) + _FLOOR)
+    return np.asarray(np.log((counts + _SHRINKAGE * pooled) / (counts.sum(2, keepdims=True) + _SHRINKAGE)))
+
+
+def taken_out(once: CrowdDataset, own: FloatArray, counts: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``own`` (A, C) by counts without its task, and (n_tasks, C) the change of the log prior.
+
+    Args:
+        once: the annotations, no repeats.
+        own: (A, C) log confusions of the labels.
+        counts: (n_workers, C, C) that the tasks have added to.
+        q: (n_tasks, C) the class that each task has been counted as.
+    """
     votes, crowd = vote_counts(once.task, once.label, once.n_tasks, once.n_classes), counts.sum(0)
     of_class = crowd.sum(1)
     given = once.task_start, once.worker, once.label, own, q, votes

@@ -8,21 +8,23 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammaincc
+from scipy.special import gammaincc, softmax
 
-from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import benjamini_hochberg, check_share, divide
 from crowdcore.analysis.verdicts import SURE
+from crowdcore.analysis.verdicts.gold import wrong_gold
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.core.counts import vote_counts
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-TaskVerdict: TypeAlias = Literal["relabel", "ambiguous", "fine", "unlabelled"]
+TaskVerdict: TypeAlias = Literal["check", "relabel", "ambiguous", "fine", "unlabelled"]
 TASK_VERDICTS: Mapping[TaskVerdict, str] = {
-    "relabel": "its label is uncertain or contradicts gold",
+    "check": "its gold label may be wrong",
+    "relabel": "its label is uncertain",
     "ambiguous": "workers disagree more than their mistakes explain",
-    "fine": "its label is certain",
+    "fine": "its label is certain, or gold is known",
     "unlabelled": "no worker has labelled it",
 }
 """Verdicts on tasks, the most urgent first, with what they mean."""
@@ -31,11 +33,13 @@ REASONS = (
     "not sure enough",
     "only one label",
     "no label yet",
-    "the labels contradict gold",
-    "the labels contradict gold with certainty: check the gold label too",
+    "gold is known",
+    "the labels contradict gold more than the workers' known mistakes explain: look at the gold label",
     "more disagreement than the workers' mistakes explain: it is hard, or two classes fit; more labels may not settle "
     "it",
 )
+_WRONG_GOLD = 0.5  # chance that gold is wrong from which it is to be checked
+_CLOSE, _MOST = 20, 20_000  # halvings of the interval of an exponent, and tasks that it is found by
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +49,14 @@ class TaskVerdicts:
     Attributes:
         verdict: str, a key of `TASK_VERDICTS`.
         reason: index into `REASONS`.
-        label: most probable class by the labels and the workers' confusions on the other tasks.
-        sure: the probability of that label, by the workers' confusions on the other tasks and the labels' dependence.
+        posterior: (n_tasks, C) probabilities of the classes, which label, probability and order all come from.
+        label: the most probable class.
+        sure: the probability of that label.
         second: the most frequent other label among those given, -1 without one.
         dissent: share of the second label.
         n_annotations: labels given.
         gold: the true class, -1 unknown; all -1 where the reference is not gold.
+        wrong_gold: chance that gold is wrong (`wrong_gold`), 0 where it is unknown.
         q_value: of so much dissent by the workers' mistakes alone; Benjamini–Hochberg over the tasks tested.
         dependence: η of the labels of a task, which the probabilities take into account.
         task_ids: names.
@@ -60,12 +66,14 @@ class TaskVerdicts:
 
     verdict: AnyArray
     reason: IntArray
+    posterior: FloatArray
     label: IntArray
     sure: FloatArray
     second: IntArray
     dissent: FloatArray
     n_annotations: IntArray
     gold: IntArray
+    wrong_gold: FloatArray
     q_value: FloatArray
     dependence: float
     task_ids: pd.Index[str]
@@ -75,9 +83,14 @@ class TaskVerdicts:
 
     @property
     def gain(self) -> FloatArray:
-        """(n_tasks,) chance that labelling again corrects the label: 1 - sure_i, 1 where it contradicts gold."""
-        against = (self.gold >= 0) & (self.label >= 0) & (self.label != self.gold)
-        return np.where(against, 1.0, 1 - np.nan_to_num(self.sure, nan=1.0))
+        """(n_tasks,) chance that the label is wrong: where gold is known that gold is, else ``1 - sure``."""
+        return np.where(self.gold >= 0, self.wrong_gold, 1 - np.nan_to_num(self.sure, nan=1.0))
+
+    @property
+    def order(self) -> IntArray:
+        """(n,) numbers of the labelled tasks in which to label again or to check: the likeliest wrong label first."""
+        labelled = np.flatnonzero(self.n_annotations > 0)
+        return labelled[np.argsort(-self.gain[labelled], kind="stable")]
 
     @property
     def in_doubt(self) -> float:
@@ -96,14 +109,17 @@ def task_verdicts(
 ) -> TaskVerdicts:
     """Decide which labels to take, which tasks to label again, and which tasks are ambiguous.
 
-    Let q_i be the belief of the labels by confusions counted on the other tasks, as far as the labels of a task are
-    independent (`peer_beliefs`), and c its most probable class:
+    Label, probability and order come from one distribution q_i. Where the reference is a model's, it is the model's,
+    made flatter (``q_i^β``, β <= 1) until as many labels are expected to be right as confusions counted on the other
+    tasks and the dependence of the labels say (`peer_beliefs`). Gold, votes and other hard labels have no
+    probabilities: there it is the belief of the labels by those confusions. c is the most probable class:
 
+    - **check**: gold is known, and more likely wrong than right (`wrong_gold`);
     - **ambiguous**: the labels' surprise ``-Σ_r log π^r[c, y_i^r]`` is beyond what the workers' confusions explain,
       and each of the two labels has at least the share ``split`` and two votes. The surprise is compared with a gamma
       distribution of the mean and variance that it has if c is true; Benjamini–Hochberg over the tasks of three
-      labels and more.
-    - **relabel**: c contradicts gold; or ``q_i(c) < sure``; or a single label.
+      labels and more;
+    - **relabel**: gold is unknown, and ``q_i(c) < sure`` or there is a single label;
     - **fine**: all others that have labels.
 
     Raises:
@@ -120,11 +136,11 @@ def task_verdicts(
     truth = resolve_reference(dataset, reference)
     peers = peer_beliefs(dataset, truth) if peers is None else peers
     total, there = dataset.labels_per_task, dataset.annotated
-    posterior = peers.held_out
-    label = np.where(there, np.nan_to_num(posterior, nan=-1.0).argmax(1), -1)
     votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
+    posterior = _probabilities(truth, votes, peers.held_out)
+    label = np.where(there, np.nan_to_num(posterior, nan=-1.0).argmax(1), -1)
     here = np.arange(dataset.n_tasks), np.maximum(label, 0)
-    belief, first_votes = peers.held_out[here], votes[here]
+    belief, first_votes = posterior[here], votes[here]
     votes[here] = 0
     second_votes = votes.max(1)
     second = np.where(second_votes > 0, votes.argmax(1), -1)
@@ -133,21 +149,22 @@ def task_verdicts(
     fewer = np.minimum(first_votes, second_votes)
     torn = (q_value <= level) & (fewer >= np.maximum(split * total, 2))
     gold = truth.labels if truth.checked else np.full(dataset.n_tasks, -1, np.int32)
-    against = there & (gold >= 0) & (label != gold)
+    doubt = wrong_gold(dataset, gold)
     reason = np.select(
-        [total == 0, torn, against & (belief >= sure), against, total == 1, belief < sure], [3, 6, 5, 4, 2, 1], 0
+        [total == 0, doubt > _WRONG_GOLD, torn, gold >= 0, total == 1, belief < sure], [3, 5, 6, 4, 2, 1], 0
     )
-    verdict = np.select([reason == 6, reason == 0], ["ambiguous", "fine"], "relabel")
-    verdict = np.where(total == 0, "unlabelled", verdict)
+    verdict = np.array(["fine", "relabel", "relabel", "unlabelled", "fine", "check", "ambiguous"], object)[reason]
     return TaskVerdicts(
         verdict,
         reason,
+        posterior,
         label,
         belief,
         second,
         dissent,
         total,
         gold,
+        doubt,
         q_value,
         peers.dependence,
         dataset.task_ids,
@@ -155,6 +172,25 @@ def task_verdicts(
         truth.name,
         peers.sentence,
     )
+
+
+def _probabilities(truth: Reference, votes: FloatArray, held_out: FloatArray) -> FloatArray:
+    """(n_tasks, C) the distribution that label and probability of each task come from, NaN without labels."""
+    own, there = truth.posterior, votes.sum(1) > 0
+    if truth.checked or own is None:
+        return held_out
+    of, shares = own[there], votes[there] / votes[there].sum(1, keepdims=True)
+    if np.isnan(of).any() or (of.max(1) > 1 - 1e-9).all() or np.allclose(of, shares):
+        return held_out
+    some = slice(None, None, -(-len(of) // _MOST))
+    right = held_out[there][some][np.arange(len(of[some])), of[some].argmax(1)].mean()
+    log, low, high = np.log(np.maximum(of, 1e-12)), 0.0, 1.0
+    for _ in range(_CLOSE if of[some].max(1).mean() > right else 0):
+        middle = (low + high) / 2
+        low, high = (low, middle) if softmax(middle * log[some], 1).max(1).mean() > right else (middle, high)
+    found = np.full_like(held_out, np.nan)
+    found[there] = of if high == 1 else softmax(high * log, 1)
+    return found
 
 
 def _surprise(peers: Peers, label: IntArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Next labels: the gain is the information that its definition says, spent greedily within the limits given."""
+"""Next labels: the likeliest wrong label first, to the worker who tells most, within the limits given."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_gains_are_mutual_information_also_after_planned_labels() -> None:
 
 def test_what_is_learnt_about_a_worker_is_the_information_about_a_dirichlet_row(small: CrowdDataset) -> None:
     fit = aggregation.get("pooled-dawid-skene").fit(small)
-    _, confusion, learnt = _beliefs(small, fit)
+    _, confusion, learnt = _beliefs(small, fit, None)
     a = confusion[1, 2] * (fit.counts[1, 2].sum() + 15)
     drawn = np.random.default_rng(0).dirichlet(a, 200_000)
     expected = -(confusion[1, 2] * np.log(confusion[1, 2])).sum() + (drawn * np.log(drawn)).sum(1).mean()
@@ -64,12 +64,14 @@ def test_what_is_learnt_about_a_worker_is_the_information_about_a_dirichlet_row(
 
 
 @pytest.mark.parametrize("capacity", [None, 3])
-def test_lazy_greedy_is_greedy(small: CrowdDataset, capacity: int | None) -> None:
+def test_the_likeliest_wrong_label_comes_next_and_goes_to_who_tells_most(
+    small: CrowdDataset, capacity: int | None
+) -> None:
     fit = aggregation.get("pooled-dawid-skene").fit(small)
     found = next_labels(small, 14, capacity=capacity, fit=fit)
     open_ = {(i, r) for i in range(12) for r in range(5)} - set(zip(small.task, small.worker, strict=True))
     done: dict[int, list[int]] = {i: [] for i in range(12)}
-    taken = np.zeros(5, int)
+    taken, wrong = np.zeros(5, int), 1 - fit.posterior.max(1)
 
     def gain(pair: tuple[int, int]) -> float:
         i, r = pair
@@ -79,13 +81,24 @@ def test_lazy_greedy_is_greedy(small: CrowdDataset, capacity: int | None) -> Non
 
     for task, worker, told in zip(found.task, found.worker, found.gain, strict=True):
         assert (task, worker) in open_
-        best = max(gain(pair) for pair in open_ if capacity is None or taken[pair[1]] < capacity)
+        able = [pair for pair in open_ if capacity is None or taken[pair[1]] < capacity]
+        assert wrong[task] / 2 ** len(done[task]) == max(wrong[i] / 2 ** len(done[i]) for i, _ in able)
         assert told == pytest.approx(gain((task, worker)))
-        assert told == pytest.approx(best)
+        assert told == pytest.approx(max(gain(pair) for pair in able if pair[0] == task))
         open_.discard((task, worker))
         done[task].append(worker)
         taken[worker] += 1
     assert len(found.task) == 14
+
+
+def test_other_beliefs_give_another_order(small: CrowdDataset) -> None:
+    beliefs = np.full((12, 3), 0.01)
+    beliefs[:, 0] = 0.98
+    beliefs[7] = 0.4, 0.3, 0.3
+    beliefs[5] = np.nan  # without labels: as the class shares say
+    found = next_labels(small, 2, beliefs=beliefs)
+    assert set(found.task) == {5, 7}
+    assert found.wrong[7] == pytest.approx(0.6)
 
 
 def test_limits_are_kept(small: CrowdDataset) -> None:
