@@ -181,7 +181,9 @@ def next_labels(
 def rounds(
     first: opt.DatasetName,
     second: Annotated[str, typer.Argument(help="The second round; without it, --by splits the first dataset.")] = "",
-    by: Annotated[str, typer.Option(help="How to split one dataset: halves, date, or a column.")] = "",
+    by: Annotated[
+        str, typer.Option(help="What separates the rounds of one dataset: date, a column, or halves (a chance check).")
+    ] = "",
     at: Annotated[
         str, typer.Option(help="Where the second round begins, or its value in the column; for halves, the seed.")
     ] = "",
@@ -193,9 +195,9 @@ def rounds(
     """What improved from one round to the next, who changed, and is it more than noise? --out writes the workers."""
     from crowdcore.exhibits import two_rounds as made
 
-    if bool(second) == bool(by):
-        given = f"SECOND {second!r} and --by {by!r}" if second else "neither"
-        raise SettingError("rounds", "be two datasets, or one and --by halves, date or a column", given)
+    if second and by:
+        given = f"SECOND {second!r} and --by {by!r}"
+        raise SettingError("rounds", "be two datasets, or one and --by date or a column", given)
     ds = opt.open_crowd(first, read, accept)
     if second:
         ds, by = analysis.join_rounds(ds, opt.open_crowd(second, read, accept)), "round"

@@ -20,38 +20,43 @@ if TYPE_CHECKING:
     from crowdcore.analysis import Rounds
 
 _LEVEL = 0.05
+_BY_CHANCE = (
+    "This is a chance check: the workers were halved at random, so every difference below is chance. It shows how "
+    "large differences are that mean nothing."
+)
 
 
 @cached
-def two_rounds(view: View, by: str = HALVES, at: str = "") -> Exhibit:
+def two_rounds(view: View, by: str = "", at: str = "") -> Exhibit:
     """What changed from one round to the next: right labels, agreement, wrong labels of each class.
 
     Args:
         view: a dataset that holds both rounds.
-        by: halves, date, or a column of the annotations.
+        by: date, a column of the annotations, or halves (a chance check); default: the column ``round``.
         at: where the second round begins, or its value of the column; of halves the seed.
     """
     found = _found(view, by, at)
     table = _percent(found.measures_frame())
     sizes = zip(found.n_annotations.tolist(), found.n_tasks.tolist(), found.n_workers.tolist(), strict=True)
     rows = [f"{plural(n, 'label')} on {plural(t, 'task')} by {plural(w, 'worker')}" for n, t, w in sizes]
+    title = f"{found.names[0]} → {found.names[1]}".capitalize()
     notes = (
-        _in_short(view, found),
+        _BY_CHANCE if found.by_chance else _in_short(view, found),
         f"First: {found.names[0]}, {rows[0]}. Second: {found.names[1]}, {rows[1]}.",
         found.truth,
         WITHIN if found.within else BETWEEN,
         CONTROL,
     )
-    return Exhibit("two-rounds", f"{found.names[0]} → {found.names[1]}".capitalize(), None, table, notes)
+    return Exhibit("two-rounds", "Chance check" if found.by_chance else title, None, table, notes)
 
 
 @cached
-def round_mistakes(view: View, by: str = HALVES, at: str = "") -> Exhibit:
+def round_mistakes(view: View, by: str = "", at: str = "") -> Exhibit:
     """Mistakes of either round, with those that came or went first.
 
     Args:
         view: a dataset that holds both rounds.
-        by: halves, date, or a column of the annotations.
+        by: date, a column of the annotations, or halves (a chance check); default: the column ``round``.
         at: where the second round begins, or its value of the column; of halves the seed.
     """
     table = _percent(_found(view, by, at).mistakes_frame())
@@ -64,12 +69,12 @@ def round_mistakes(view: View, by: str = HALVES, at: str = "") -> Exhibit:
 
 
 @cached
-def round_workers(view: View, by: str = HALVES, at: str = "") -> Exhibit:
+def round_workers(view: View, by: str = "", at: str = "") -> Exhibit:
     """Workers, the surest change first; index = worker number.
 
     Args:
         view: a dataset that holds both rounds.
-        by: halves, date, or a column of the annotations.
+        by: date, a column of the annotations, or halves (a chance check); default: the column ``round``.
         at: where the second round begins, or its value of the column; of halves the seed.
     """
     found = view.renamed(_found(view, by, at))

@@ -15,7 +15,8 @@ from dashboard.components.table import table
 from dashboard.components.text import as_text
 from dashboard.services import datasets
 
-OTHER = "another dataset"
+OTHER, HALVES = "another dataset", "halves"
+ASK = "Which labels are of the second round? Choose a column, a time or another dataset."
 FEW = 20  # values of a column that may tell rounds apart
 
 
@@ -31,7 +32,7 @@ def board() -> None:
     follow()
     view, by, at = rounds()
     if view is None:
-        st.info("Choose the second round.", icon=":material/compare_arrows:")
+        st.info(ASK, icon=":material/compare_arrows:")
         return
     measures, mistakes = two_rounds.two_rounds(view, by, at), two_rounds.round_mistakes(view, by, at)
     workers = two_rounds.round_workers(view, by, at)
@@ -73,26 +74,35 @@ def follow() -> None:
 
 
 def rounds() -> tuple[View | None, str, str]:
-    """The view that holds both rounds, how they are told apart, and where; None until a second dataset is chosen."""
+    """The view that holds both rounds, how they are told apart, and where; None until that is chosen."""
     view = looked_at()
-    kinds = [*columns(view), "halves", OTHER]
-    by = state.one_of("by", kinds) or next(kind for kind in kinds if not _values(view, kind))
+    kinds = [*columns(view), OTHER, HALVES]
+    by = state.one_of("by", kinds) or ("round" if "round" in kinds else None)
     values = _values(view, by)
     at: str | None = state.one_of("at", values) if values else state.get("at")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        help_ = "Split this dataset by halves of the crowd, by date or by a column, or compare it with another dataset."
-        st.selectbox("The second round is given by", kinds, width=260, help=help_, **state.bind("by", by))
+        help_ = "Split this dataset by date or by a column, or compare it with another dataset."
+        st.selectbox(
+            "The second round is given by",
+            kinds,
+            index=None,
+            placeholder="A column, a time …",
+            format_func=lambda kind: "chance check: random halves" if kind == HALVES else kind,
+            width=260,
+            help=help_,
+            **state.bind("by", by, among=kinds),
+        )
         if by == OTHER:
             names = [name for name in datasets.names() if name != state.get("dataset")]
             second = state.one_of("second", names)
             st.selectbox("Second round", names, placeholder="A dataset", width=260, **state.bind("second", second))
         elif values:
             st.selectbox(f"Value of {by}", values, placeholder="A value", width=260, **state.bind("at", at))
-        else:
-            words = "Seed" if by == "halves" else "Second round from, or its value"
+        elif by:
+            words = "Seed" if by == HALVES else "Second round from, or its value"
             st.text_input(words, placeholder="chosen for you", width=260, **state.bind("at", at))
     if by != OTHER:
-        return (None, "", "") if at is None else (view, by, at)
+        return (None, "", "") if by is None or at is None else (view, by, at)
     if second is None:
         return None, "", ""
     return datasets.rounds(state.get("dataset"), second, state.get("reference"), hidden_names()), "round", ""
@@ -111,7 +121,7 @@ def columns(view: View) -> list[str]:
     ]
 
 
-def _values(view: View, by: str) -> list[str]:
+def _values(view: View, by: str | None) -> list[str]:
     """The values of a column of names, of which one must be said to be the second round; none where one is clear."""
     extra = view.dataset.extra
     if extra is None or by not in extra or extra[by].dtype.kind in "iufM" or extra[by].nunique() < 3:

@@ -221,6 +221,7 @@ class Rounds:
         labels: (2, n_workers) labels given in each round.
         reference: what was taken for the truth.
         truth: the same in words.
+        by_chance: whether the rounds are halves drawn at random, so that every change is chance.
     """
 
     names: tuple[str, str]
@@ -242,6 +243,7 @@ class Rounds:
     classes: tuple[str, ...]
     reference: str
     truth: str
+    by_chance: bool = False
 
     @property
     def alarm(self) -> bool:
@@ -314,7 +316,7 @@ def compare_rounds(first: CrowdDataset, second: CrowdDataset, reference: Referen
     return replace(result, names=names)
 
 
-def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str = HALVES, at: str = "") -> Rounds:
+def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str = "", at: str = "") -> Rounds:
     """Compare two rounds of one dataset.
 
     Agreement, the share of right labels, the share of wrong ones per class and of each mistake are means over labels;
@@ -325,11 +327,12 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str 
     Args:
         reference: gold judges by gold; anything else by the other labels of the task (`peer_beliefs`; where workers
             labelled tasks again, their labels of each round count as those of two workers).
-        by: how rounds are separated, and ``at`` where the second begins; see `in_second`.
+        by: what separates the rounds (default: the column ``round``), and ``at`` where the second begins; see
+            `in_second`.
 
     Raises:
         DataError: no usable reference, or one round is empty.
-        SettingError: no such column or value.
+        SettingError: no such column or value, or no rounds are given.
 
     Examples:
         >>> import crowdcore as cc
@@ -381,6 +384,7 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str 
         dataset.classes,
         truth.name,
         sentence,
+        by == HALVES,
     )
 
 

@@ -61,17 +61,18 @@ def join_rounds(first: CrowdDataset, second: CrowdDataset) -> CrowdDataset:
     return CrowdDataset(name, tuple(classes), tasks, workers, task, worker, label, gold, extra=extra)
 
 
-def in_second(dataset: CrowdDataset, by: str = HALVES, at: str = "") -> tuple[BoolArray, tuple[str, str]]:
+def in_second(dataset: CrowdDataset, by: str = "", at: str = "") -> tuple[BoolArray, tuple[str, str]]:
     """(n_annotations,) whether each annotation is of the second round, and the names of the two rounds.
 
     Args:
-        by: ``"halves"`` of the crowd (every worker falls into one by the seed ``at``), ``"date"`` (the column
-            ``timestamp``), or another column of the annotations.
+        by: ``"date"`` (the column ``timestamp``), another column of the annotations, or as a check of what chance
+            does, ``"halves"`` of the crowd (every worker falls into one by the seed ``at``); default: the column
+            ``round``.
         at: where the second round begins: a date or number, or the column's value that is the second round; default:
             the median of dates and numbers, the second of a column's two values.
 
     Raises:
-        SettingError: no such column or value.
+        SettingError: no such column or value, or none is said and there is no column ``round``.
         DataError: the column has no two values, or one round would be empty.
     """
     if by == HALVES:
@@ -86,10 +87,13 @@ def in_second(dataset: CrowdDataset, by: str = HALVES, at: str = "") -> tuple[Bo
         drawn: BoolArray = np.zeros(dataset.n_workers, bool)
         drawn[np.random.default_rng(int(at or 0)).permutation(active)[: len(active) // 2]] = True
         return _checked(dataset, drawn[dataset.worker], ("one half of the workers", "the other half"))
+    known = [] if dataset.extra is None else list(map(str, dataset.extra))
+    by = by or (ROUND if ROUND in known else "")
     name = TIME if by == DATE else by
-    if dataset.extra is None or name not in dataset.extra:
-        known = [] if dataset.extra is None else list(map(str, dataset.extra))
-        choices = ", ".join([HALVES, *([DATE] if TIME in known else []), *known])
+    if dataset.extra is None or name not in known:
+        choices = ", ".join([*([DATE] if TIME in known else []), *known, f"{HALVES} (to see what chance does)"])
+        if not by:
+            raise SettingError("by", f"say what separates the rounds, one of {choices}", "nothing")
         raise SettingError("by", f"be one of {choices}, as the annotations have no column {name!r}", by)
     column = dataset.extra[name]
     if by == DATE or pd.api.types.is_datetime64_any_dtype(column):
