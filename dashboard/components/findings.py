@@ -63,7 +63,8 @@ def _one(finding: Finding, known: Known, mapping: dict[str, Any], accepted: set[
         st.markdown(f"{icon} {as_text(finding.statement)}")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _ways(finding.remedies, known, mapping, f"finding-{place}-")
-        if finding.level == "question":
+        told = len(finding.remedies) > 1 and any(remedy.when == "so" for remedy in finding.remedies)
+        if finding.level == "question" and not told:
             label, act = ("Ask again", accepted.discard) if answered else ("It is right as it is", accepted.add)
             st.button(label, key=f"right-{place}-{known.path}", on_click=act, args=(identity(finding),))
 
@@ -80,12 +81,14 @@ def refused(error: CrowdError, known: Known, mapping: dict[str, Any]) -> None:
 
 def _ways(remedies: Iterable[Remedy], known: Known, mapping: dict[str, Any], place: str) -> None:
     """A button for each value of each remedy, or the control where the value has yet to be chosen."""
+    last = ""
     for number, remedy in enumerate(remedies):
         if remedy.of not in ("read", "kind"):
             continue
         of_ratings = not remedy.choices and set(remedy.settings) & {"low", "high", "levels"}
-        if remedy.when and not of_ratings:
+        if remedy.when not in ("so", last) and not of_ratings:
             st.caption(as_text(f"If {remedy.when}:"), width="content")
+        last = remedy.when
         for which, choice in enumerate(remedy.choices):
             words = button_of(choice)
             if letters := uploads.decoded(known.path).get(choice.get("encoding", "")):

@@ -30,10 +30,9 @@ _SHORT = 40  # letters of a name in an example
 def importer() -> None:
     """Draw the steps as far as the user has got."""
     st.markdown(
-        "A table with one row per label (**task, worker, label**, optionally **gold**) as CSV, TSV, JSON lines or "
-        "Parquet; a table of tasks × workers; an export of Mechanical Turk, Toloka, Appen, SageMaker Ground Truth, "
-        "Label Studio, Prodigy, doccano, Argilla or LightTag; or a ZIP of a dataset folder, of a table with the images "
-        "that its column **image** names, or of a folder of images for each class. Ratings and spans of texts open too."
+        "A table with a row for each label (**task, worker, label**, optionally **gold**), a column for each worker, "
+        "counts or preferences: CSV, Excel, JSON or Parquet. Exports of annotation tools, folders of images or of a file "
+        "for each worker as ZIP. You see what was understood before it is opened."
     )
     path = chosen_file()
     if path is None:

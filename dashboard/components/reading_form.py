@@ -59,11 +59,12 @@ NUMBERS = ("skip", "extra_headers")
 LINES = ("question", "sheet")
 _OF_NAMES = ("merge_classes", "merge_workers", "multi_select")  # mean nothing once another column is chosen
 _MANY = 60  # names that a box lists
+_NONE = {"missing": "Treat no cell as missing", "fill": "Leave empty cells empty"}
 _BUTTONS: dict[str, str | dict[Any, str]] = {
     **{role: f"Read the {role} from {{}}" for role in ("task", *COLUMN)},
     "workers": "Read {} as workers",
     "fill": "Fill {} from above",
-    "missing": "{} means “no label”",
+    "missing": "Treat {} as missing",
     "question": "Read {}",
     "sheet": "Read the sheet {}",
     "encoding": "Read as {}",
@@ -72,6 +73,8 @@ _BUTTONS: dict[str, str | dict[Any, str]] = {
     "extra_headers": "Skip {} rows below the column names",
     "header": {True: "The first row holds the column names", False: "The first row is data"},
     "turn": {True: "Rows are workers: turn the table", False: "Rows are tasks: do not turn the table"},
+    "totals": {True: "It holds totals: leave it out", False: "It is a task: keep it"},
+    "gold_worker": "The labels of {} are the true classes",
     "kind": {"classes": "They are classes", "ratings": "They are ratings"},
     "repeats": CHOICES["repeats"],
     "multi_select": {"drop": "Leave them out", "keep": "Make each combination a class"},
@@ -139,8 +142,8 @@ def button_of(choice: Mapping[str, Any]) -> str:
 
 
 def _button(setting: str, value: Any) -> str:
-    if setting == "missing" and not value:
-        return "No cell means “no label”"
+    if setting in _NONE and not value:
+        return _NONE[setting]
     words = [*value] if isinstance(value, list | tuple | dict) else [value]
     joined = (" + " if setting == "task" else ", ").join(f"“{word}”" for word in words)
     found = _BUTTONS.get(setting)
