@@ -31,8 +31,8 @@ def importer() -> None:
     """Draw the steps as far as the user has got."""
     st.markdown(
         "A table with a row for each label (**task, worker, label**, optionally **gold**), a column for each worker, "
-        "counts or preferences: CSV, Excel, JSON or Parquet. Exports of annotation tools, folders of images or of a file "
-        "for each worker as ZIP. You see what was understood before it is opened."
+        "counts or preferences: CSV, Excel, JSON or Parquet. Exports of annotation tools, folders of images or of a "
+        "file for each worker as ZIP. You see what was understood before it is opened."
     )
     path = chosen_file()
     if path is None:

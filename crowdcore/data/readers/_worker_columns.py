@@ -34,6 +34,7 @@ _TOLD_BY_NAME = {
     for word in words.split()
 }
 _WEAK = ("a number", "a time", "text", "an id")  # what labels in words contradict
+_NO_LABELS = ("a time", "text", "an id")  # by name, and no content contradicts it: nothing is lost without them
 _NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?$")
 _FLOAT = re.compile(r"^(-?[0-9]+)\.0+$")
 _OF_OTHERS = {*ALIASES["worker"], *ALIASES["label"], *ALIASES["task"]}
@@ -208,9 +209,15 @@ def _findings(workers: tuple[str, ...], aside: dict[str, str], named: bool) -> t
     findings = [found] if workers else []
     if are_places(workers) and not named:
         findings.append(no_workers(len(workers), Remedy("workers", list(workers), when="each column is a worker")))
-    if aside:
-        change = columns_left_out(workers, aside)
-        findings.append(replace(change, level="note", remedies=()) if named else change)
+    if named and aside:
+        findings.append(replace(columns_left_out(workers, aside), level="note", remedies=()))
+    elif aside:
+        plainly = {c: what for c, what in aside.items() if what in _NO_LABELS}
+        doubtful = {c: what for c, what in aside.items() if c not in plainly}
+        findings += [columns_left_out(workers, doubtful)] if doubtful else []
+        if plainly:
+            change = columns_left_out(workers, plainly)
+            findings.append(replace(change, level="warning", sentence=change.accepted))
     return tuple(findings)
 
 

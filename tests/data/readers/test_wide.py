@@ -182,7 +182,9 @@ def test_columns_that_are_no_workers_are_told_and_left_out_on_acceptance(tmp_pat
     rows = "".join(f"t{i},{'ab'[i % 2]},{'ab'[i % 3 == 0]},a,a,hm,{i * 3},{i}.5\n" for i in range(20))
     text = "task,anna,ben," + ",".join(ASIDE) + "\n" + rows
     report, asked = changes(tmp_path, text)
-    assert asked["columns-left-out"].examples == ASIDE
+    assert asked["columns-left-out"].examples == ("gold_standard", "majority", "n_words")
+    harmless = next(f for f in report.findings if f.code == "columns-left-out" and f.level == "warning")
+    assert harmless.examples == ("notes", "anna_seconds")  # nothing is lost without them: that takes no consent
     told = next(f for f in report.findings if f.code == "worker-columns")
     assert told.sentence == "2 columns were read as workers: 'anna', 'ben'"
     assert list(read(tmp_path, text, accept=True).worker_ids) == ["anna", "ben"]
