@@ -96,3 +96,23 @@ def test_rows_of_task_label_and_count(write):
 def test_counts_of_ten_thousand_images(data_folder):
     found = examine(data_folder / "cifar10h_counts" / "counts.parquet")
     assert (found.report.n_tasks, found.report.n_annotations, found.report.n_workers) == (10_000, 511_000, 63)
+
+
+def test_numbers_that_rule_each_other_out_are_asked_about():
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet([0.5] * 3, 60)
+    numbers = np.array([rng.multinomial(n, share) for n, share in zip(rng.integers(2, 7, 60), shares, strict=True)])
+    frame = pd.DataFrame(numbers, columns=["negative", "neutral", "positive"])
+    with pytest.raises(DataError) as caught:
+        from_frame(frame)
+    assert [r.settings for r in caught.value.remedies][:2] == [("format",), ("workers",)]
+    dataset = from_frame(frame, format="counts")
+    assert (dataset.classes, dataset.n_annotations) == (tuple(frame), numbers.sum())
+    assert from_frame(frame, workers=list(frame)).n_workers == 3
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_workers_who_guess_are_not_asked_about(seed):
+    rng = np.random.default_rng(seed)
+    for n_classes in (2, 5):
+        assert from_frame(pd.DataFrame(rng.integers(0, n_classes, (40, 4)), columns=list("abcd"))).n_workers == 4

@@ -20,6 +20,7 @@ from crowdcore.data.readers._counts import read_counts, repeat_labels
 from crowdcore.data.readers._worker_columns import ABOUT_TASKS, names_tasks
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.readers.nested import Nested
+from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
@@ -37,6 +38,7 @@ HOW_MANY = {
     "judgements",
     "labels",
 }
+_ROWS, _MANY = 10, 50  # tasks and columns of which numbers say whether they count
 CHANCE = -3.0  # decimal logarithm of how likely rows of independent workers have the sums that they have
 
 
@@ -295,6 +297,28 @@ def _judge(cells: FloatArray, columns: tuple[str, ...], named: bool) -> _Counted
         shares = sums[0] == 100 and len(cells) > 2
         return _Counted(columns, "ranks" if ranks else "shares" if shares else "counts", float(sums[0]))
     return _Counted(columns, "counts") if named and spread > 0 and sums.any() else None
+
+
+def ask_whether_counts(table: Table, columns: tuple[str, ...]) -> list[Finding]:
+    """The question whether whole numbers count the labels of classes: where one is high, the others are low.
+
+    Numbers that workers give to the same tasks agree or are independent, so that the variance of their sums is at least
+    the sum of their variances, but for three standard deviations of chance.
+    """
+    cells = _matrix(table.head, columns) if 1 < len(columns) < _MANY else np.empty((0, 0))
+    n, k = cells.shape
+    if n < _ROWS or not ((cells >= 0) & (cells == np.round(cells))).all() or (cells == 0).any(0).mean() < 0.6:
+        return []
+    spread = cells.var(0).sum()
+    if not spread or cells.sum(1).var() / spread > 1 - 3 * np.sqrt(2 * (k - 1) / k / n):
+        return []
+    listed = ", ".join(map(repr, columns[:5])) + (" …" if k > 5 else "")
+    sentence = f"Where one of {listed} is high, the others are low: they may count the labels of {k} classes"
+    remedies = (
+        Remedy("format", "counts", when="they count labels"),
+        Remedy("workers", list(columns), when="each column is a worker"),
+    )
+    return [Finding("counts-or-workers", "question", sentence, n, remedies=remedies)]
 
 
 def _of_how_many(found: _Counted, table: Table, scale: float) -> _Counted:

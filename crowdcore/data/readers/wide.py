@@ -19,6 +19,7 @@ from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.lookups import counted
 from crowdcore.data.readers._worker_columns import alike, find_workers, label_columns, share_labels
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
+from crowdcore.data.readers.counts import ask_whether_counts
 from crowdcore.data.report import Finding, Level, make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
@@ -108,6 +109,8 @@ class WideTable(Reader):
         ids = part.get("task") or Codes(strings(str(i + 1) for i in range(n)), np.arange(n, dtype=np.int32))
         counts = counted(worker, len(workers))
         told = [*told, *_orientation(n, len(workers), settings)]
+        if settings.workers is None and settings.kind != "ratings":
+            told += ask_whether_counts(table, workers)
         findings = alias_findings({r: c for r, c in roles.items() if r in part}, (), settings)
         return Raw(
             self.name,
