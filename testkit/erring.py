@@ -110,3 +110,23 @@ def with_copier(dataset: CrowdDataset, share: float, rng: np.random.Generator) -
         label[j] = said.get(int(dataset.task[j]), label[j])
     copied = crowd(dataset.task, dataset.worker, label, dataset.gold, dataset.n_workers)
     return copied, int(min(source, copier)), int(max(source, copier))
+
+
+def laymen(
+    rng: np.random.Generator,
+    *,
+    n_tasks: int = 200,
+    n_workers: int = 20,
+    per_task: int = 20,
+    experts: float = 0.25,
+    clear: float = 0.6,
+) -> CrowdDataset:
+    """Two classes; laymen answer by a look that a share ``clear`` of the tasks has rightly, experts know the class."""
+    gold = rng.integers(2, size=n_tasks)
+    look = np.where(rng.random(n_tasks) < clear, gold, 1 - gold)
+    faithful, expert = rng.uniform(0.73, 0.97, n_workers), np.arange(n_workers) < round(experts * n_workers)
+    worker = rng.permuted(np.tile(np.arange(n_workers), (n_tasks, 1)), axis=1)[:, :per_task].ravel()
+    task = np.repeat(np.arange(n_tasks), per_task)
+    target = np.where(expert[worker], gold[task], look[task])
+    follows = rng.random(len(task)) < np.where(expert, 0.95, faithful)[worker]
+    return crowd(task, worker, np.where(follows, target, 1 - target), gold, n_workers)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from crowdcore.aggregation._against_votes import collapsed
 from crowdcore.aggregation._statistics import disagreement, too_few_labels
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.counts import clamp, vote_counts
@@ -119,9 +120,10 @@ class SumsEM(EMAggregator):
 
     So it runs in memory, on a GPU and over partitions. Parameters are a NamedTuple with ``logs()`` and
     ``log_prior_density`` (0 without a prior). EM starts at vote shares or an earlier result. ``restarts`` further runs
-    start from these mixed half and half with random shares; the run with the best objective is kept. The objective,
-    recorded as ``log_likelihood``, is the log-likelihood plus the log density of the parameters under their priors (up
-    to a constant): the quantity that EM never lowers, and the log-likelihood itself without smoothing.
+    start from these mixed half and half with random shares; of the runs that have not collapsed, the one with the best
+    objective is kept. The objective, recorded as ``log_likelihood``, is the log-likelihood plus the log density of the
+    parameters under their priors (up to a constant): the quantity that EM never lowers, and the log-likelihood itself
+    without smoothing.
     """
 
     hard: ClassVar[bool] = False
@@ -177,13 +179,15 @@ class SumsEM(EMAggregator):
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         table = label_table(dataset, known)
         best: tuple[Fitted, FloatArray] | None = None
+        reached = False, -np.inf  # on the votes' side, objective
         ends: list[tuple[float, IntArray]] = []
         for posterior in self._starts(start_posterior(dataset, known, start), known):
             engine = self.engine(table, posterior)
             fitted = self.run(engine, dataset.n_workers)
             value = float(fitted.trace.log_likelihood[-1])
-            if best is None or value > best[0].trace.log_likelihood[-1]:
-                best = fitted, engine.posterior
+            end = not (self.restarts and collapsed(dataset, engine.posterior, known)), value
+            if best is None or end > reached:
+                best, reached = (fitted, engine.posterior), end
             if self.restarts:
                 ends.append((value / dataset.n_annotations, engine.posterior.argmax(1)))
         assert best is not None

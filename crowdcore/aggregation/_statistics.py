@@ -9,16 +9,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from crowdcore.core.counts import cell_counts, cells, vote_counts, vote_shares, winners
+from crowdcore.aggregation._against_votes import lost_classes
+from crowdcore.core.counts import cell_counts, cells
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.lookups import gather
 
-_BLOCK = 1 << 14  # tasks that are checked at once
-_TASKS, _SHARE = 10, 0.05  # a class that wins the votes on fewer tasks, or a smaller share of them, can't be lost
-_LOST = 0.3  # a class keeps at least this share of the tasks that it wins by votes
-_INFLATED = 2.5  # a class gets at most so many times the tasks that it wins by votes, or the votes that it has
-_RISE = 0.05  # … and this share of all tasks more
 _AS_GOOD = 1e-3  # nats per annotation by which a restart may be behind the best
 _DIFFERENT = 0.05  # share of the tasks on which it may differ
 _SURE = 0.9  # mean confidence from which dependence is worth a warning
@@ -44,36 +40,12 @@ def accuracy_against(dataset: CrowdDataset, won: FloatArray) -> FloatArray:
     return np.asarray(right / np.maximum(dataset.labels_per_worker, 1))
 
 
-def collapse(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None = None) -> tuple[str, ...]:
-    """Warnings about classes whose share of the labels differs much from their share of the votes, but known tasks."""
-    judged = dataset.annotated & ~np.isnan(posterior[:, 0])
-    if known is not None:
-        judged &= known < 0
-    n_tasks = int(judged.sum())
-    won, given, labelled = np.zeros((3, dataset.n_classes))
-    for first in range(0, dataset.n_tasks, _BLOCK):
-        kept = judged[first : first + _BLOCK]
-        rows = slice(*dataset.task_start[[first, first + len(kept)]])
-        votes = vote_counts(dataset.task[rows] - first, dataset.label[rows], len(kept), dataset.n_classes)[kept]
-        won += winners(votes, "share").sum(0)
-        given += vote_shares(votes).sum(0)
-        labelled += posterior[first : first + _BLOCK][kept].sum(0)
-    lost = (np.minimum(won, given) >= max(_TASKS, _SHARE * n_tasks)) & (labelled < _LOST * won)
-    inflated = (labelled > _INFLATED * np.maximum(won, given)) & (labelled - np.maximum(won, given) > _RISE * n_tasks)
-    remedy = "Compare with the majority vote, add smoothing, or give some true labels."
-    return tuple(
-        f"Class {dataset.classes[c]} {'is all but lost' if lost[c] else 'is inflated'}: {labelled[c]:.0f} of {n_tasks} "
-        f"tasks have it, against {won[c]:.0f} by majority vote. {remedy}"
-        for c in np.flatnonzero(lost | inflated)
-    )
-
-
 def guard(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None, probabilistic: bool) -> tuple[str, ...]:
     """Warnings about a fit: lost or inflated classes, and confidence that is too high for dependent labels.
 
     ``probabilistic``: whether the posterior (n_tasks, C) is one of a model; vote shares are not.
     """
-    warnings = collapse(dataset, posterior, known)
+    warnings = lost_classes(dataset, posterior, known)
     if not probabilistic:
         return warnings
     highest = posterior.max(1, initial=0)

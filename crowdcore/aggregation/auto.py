@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crowdcore.aggregation._statistics import collapse, held_out, pooled_confusion, predicted
+from crowdcore.aggregation._against_votes import lost_classes
+from crowdcore.aggregation._statistics import held_out, pooled_confusion, predicted
 from crowdcore.aggregation.base import AggregationResult, Aggregator, get
 from crowdcore.core.counts import clamp, soft_confusion_counts
 from crowdcore.core.settings import setting
@@ -57,7 +58,7 @@ class Auto(Aggregator):
         total, lost = 0.0, []
         for name, share in weight.items():
             fit = get(name, **_candidates(dataset)[name])._fit(dataset, known, start).posterior
-            if collapse(dataset, fit, known):
+            if lost_classes(dataset, fit, known):
                 lost.append(name)
             else:
                 posterior += share * fit
@@ -80,7 +81,7 @@ class Auto(Aggregator):
         seen, probability = some.where(~hidden), {}
         for name, settings in candidates.items():
             fit = get(name, **settings)._fit(seen, clamped, None)
-            if not collapse(seen, fit.posterior, clamped):
+            if not lost_classes(seen, fit.posterior, clamped):
                 probability[name] = predicted(some, hidden, fit.posterior, _STRENGTH)
         if not probability:
             return {"majority-vote": 1.0}, ("Every fit loses or inflates a class: majority vote is used.",)

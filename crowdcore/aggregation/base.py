@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from crowdcore.aggregation._against_votes import NO_SIDE, collapsed
 from crowdcore.aggregation._statistics import guard
 from crowdcore.core.counts import most_probable
 from crowdcore.core.errors import SettingError
@@ -58,6 +59,7 @@ class AggregationResult:
         foil: (n_tasks,) int32 wrong class that the task misleads workers to, -1 for none.
         group: (n_workers,) group or cluster of each worker.
         tagger: tags sentences that nobody has tagged.
+        collapsed: whether the posterior agrees with the votes no better than chance.
         notes: warnings in words.
         seconds: wall time of the fit; the first in a process also loads the compiled loops that it needs, and the first
             after an installation compiles them, which takes seconds.
@@ -80,6 +82,7 @@ class AggregationResult:
     foil: IntArray | None = None
     group: IntArray | None = None
     tagger: Tagger | None = None
+    collapsed: bool = False
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
 
@@ -142,7 +145,9 @@ class Aggregator(Settings):
         if large:
             release_memory()
         probabilistic = len(result.log_likelihood) > 0 or result.confusion is not None
-        notes = (*result.notes, *guard(dataset, result.posterior, known, probabilistic))
+        no_side = collapsed(dataset, result.posterior, known)
+        warnings = guard(dataset, result.posterior, known, probabilistic)
+        notes = (*result.notes, *([NO_SIDE] if no_side else []), *warnings)
         if large:
             release_memory()
         labels = repaired(dataset, result.labels)
@@ -150,7 +155,7 @@ class Aggregator(Settings):
             notes += (f"{changed:,} invalid tags I- became B- in the labels.",)
         if large:
             release_memory()
-        return replace(result, labels=labels, notes=notes, seconds=time.perf_counter() - began)
+        return replace(result, labels=labels, collapsed=no_side, notes=notes, seconds=time.perf_counter() - began)
 
     @abstractmethod
     def _fit(

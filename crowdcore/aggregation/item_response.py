@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from crowdcore.aggregation._against_votes import agreement, votes_side
 from crowdcore.aggregation._em import EMAggregator, start_posterior
 from crowdcore.aggregation._statistics import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
@@ -13,7 +15,7 @@ from crowdcore.core.counts import clamp, soft_confusion_counts
 from crowdcore.core.errors import DataError
 from crowdcore.core.latent_classes import LatentClasses, LatentPriors
 from crowdcore.core.settings import setting
-from crowdcore.core.types import IntArray
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 _EVEN = 0.1  # labels of each wrong class by which the crowd's shares of wrong labels are drawn to even ones
 _ALONE = 100.0  # labels on tasks with a foil by which 1 - φ is drawn to 0.15
 _PATIENCE = 2  # iterations without a gain: w may cost one a little of it
+_GLANCE = 20  # iterations after which the other side is left if it is not the votes'
 _FEW = 10  # labels per worker that an ability should rest on
 
 
@@ -38,6 +41,11 @@ class ItemResponse(EMAggregator):
     (z, d, f), with one Newton step for β in each M-step, accelerated by Anderson's method: a step that would lower the
     objective is not taken. ``log_likelihood`` contains the log density of β, ρ and φ, but not that of w,
     which moves with the counts and may lower it a little: EM stops when two iterations gain nothing.
+
+    With two classes, the likelihood is nearly the same if the classes are exchanged and abilities and difficulties are
+    reflected, so that EM from the votes may end upside down. Both sides are fitted, the second from the first one's
+    exchanged posterior, and the one that agrees with the vote shares is kept; of two that do, the likelier one. The
+    second is left after twenty iterations if it is against the votes, as it is in most crowds.
 
     ``difficulty`` is the share of the crowd's labels that are expected to be wrong; ``foil`` the class that a task
     misleads to. ``worker_weight`` is the expected accuracy.
@@ -75,8 +83,19 @@ class ItemResponse(EMAggregator):
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         if dataset.n_classes < 2:
             raise DataError(f"{dataset.name} has one class only", "At least two classes are needed.")
+        first = self._side(dataset, known, start_posterior(dataset, known, start))
+        if dataset.n_classes > 2 or start is not None:
+            return first
+        other = replace(first, posterior=first.posterior[:, ::-1])
+        glance = self.model_copy(update={"max_iterations": min(_GLANCE, self.max_iterations)})
+        seen = glance._side(dataset, known, start_posterior(dataset, known, other))
+        if known is None and agreement(dataset, seen.posterior) <= 0:
+            return first
+        return votes_side(dataset, known, (first, self._side(dataset, known, start_posterior(dataset, known, other))))
+
+    def _side(self, dataset: CrowdDataset, known: IntArray | None, guess: FloatArray) -> AggregationResult:
+        """EM from a posterior (n_tasks, C)."""
         n, labels = dataset.n_classes, (dataset.task, dataset.worker, dataset.label)
-        guess = start_posterior(dataset, known, start)
         fit = LatentClasses(
             _tasks(dataset, known),
             soft_confusion_counts(*labels, guess, dataset.n_workers),

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from crowdcore.aggregation._against_votes import exchanged
 from crowdcore.aggregation._statistics import weighted_votes
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.counts import clamp, vote_counts, vote_shares
@@ -75,6 +76,8 @@ class KOS(Aggregator):
         votes = vote_counts(task, dataset.label, dataset.n_tasks, 2)
         posterior = vote_shares(agree + against[:, ::-1], fallback=votes)
         reliability = np.bincount(worker, message, dataset.n_workers) / np.maximum(dataset.labels_per_worker, 1)
+        if exchanged(dataset, known, posterior):
+            posterior, reliability = posterior[:, ::-1].copy(), -reliability
         clamp(posterior, known)
         return self.result(
             dataset,

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
+from crowdcore.aggregation._against_votes import exchanged
 from crowdcore.aggregation._statistics import weighted_votes
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.counts import clamp, softmax_rows
@@ -83,6 +84,8 @@ class MMSR(Aggregator):
         weight = np.log(rest * right / (1 - right))
         posterior = weighted_votes(dataset, weight[dataset.worker])
         softmax_rows(posterior)
+        if exchanged(dataset, known, posterior):
+            posterior, skill = posterior[:, ::-1].copy(), -skill
         clamp(posterior, known)
         unknown = f"{int(blind.sum())} workers share tasks with too few others to be compared; they have the mean skill"
         notes = (f"{unknown} of the others.",) if blind.any() else ()

@@ -31,6 +31,7 @@ class Reference:
         posterior: (n_tasks, C) rows sum to 1 (NaN where nothing is known), or None for a hard reference.
         difficulty: (n_tasks,) how hard each task is, if the aggregator estimates it.
         foil: (n_tasks,) the wrong class that a task misleads to, -1 = none, if the aggregator estimates it.
+        collapsed: whether an aggregator's labels agree with the votes no better than chance.
     """
 
     name: str
@@ -38,11 +39,12 @@ class Reference:
     posterior: FloatArray | None = None
     difficulty: FloatArray | None = None
     foil: IntArray | None = None
+    collapsed: bool = False
 
     @classmethod
     def of_fit(cls, fit: AggregationResult, name: str = "") -> Reference:
         """Return the result of an aggregator as a reference, called by its method unless a name is given."""
-        return cls(name or fit.method, fit.labels, fit.posterior, fit.difficulty, fit.foil)
+        return cls(name or fit.method, fit.labels, fit.posterior, fit.difficulty, fit.foil, fit.collapsed)
 
     @property
     def soft(self) -> bool:
@@ -84,7 +86,7 @@ def as_judge(dataset: CrowdDataset, truth: Reference) -> Reference:
 
 
 def notes_on_unjudged(dataset: CrowdDataset, truth: Reference) -> tuple[str, ...]:
-    """Sentence on the workers whom `as_judge` leaves out; none if there are none.
+    """Sentences on the workers whom `as_judge` leaves out, and on a reference that has collapsed, if so.
 
     Examples:
         >>> import pandas as pd
@@ -95,7 +97,10 @@ def notes_on_unjudged(dataset: CrowdDataset, truth: Reference) -> tuple[str, ...
         1 worker shares no task with others, and 'auto' repeats their labels: without gold their accuracy is unknown.
     """
     fault = explain_unjudged(dataset, truth)
-    return (f"{fault}.",) if fault else ()
+    doubt = (
+        f"{truth.name!r} has collapsed: its labels agree with the votes no better than chance. Judge by another one."
+    )
+    return (*([doubt] if truth.collapsed else []), *([f"{fault}."] if fault else []))
 
 
 _SHARED_OUT = frozenset({"majority-vote", "wawa", "zero-based-skill", "kos"})

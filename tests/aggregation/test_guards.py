@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import crowdcore as cc
-from crowdcore.aggregation._statistics import collapse, disagreement, measure
+from crowdcore.aggregation._against_votes import lost_classes
+from crowdcore.aggregation._statistics import disagreement, measure
 from crowdcore.analysis.gold_scores import calibration
 from crowdcore.core.errors import DataError, SettingError
 from testkit.crowds import INDEPENDENT, simulate_crowd, simulated
@@ -29,17 +30,17 @@ def test_independent_crowds_give_no_alarm():
 def test_a_lost_and_an_inflated_class_are_named():
     votes = simulate_crowd(200, 10, 3, per_task=5, accuracy=0.8)
     answer = np.eye(3)[votes.gold]
-    assert collapse(votes, answer) == ()
+    assert lost_classes(votes, answer) == ()
     answer[votes.gold == 2] = [1, 0, 0]
-    (lost,) = collapse(votes, answer)
+    (lost,) = lost_classes(votes, answer)
     assert "class 2" in lost and "0 of 200 tasks" in lost
-    inflated = collapse(votes, np.tile([1.0, 0, 0], (200, 1)))
+    inflated = lost_classes(votes, np.tile([1.0, 0, 0], (200, 1)))
     assert [sentence.split(":")[0] for sentence in inflated] == [
         "Class class 0 is inflated",
         "Class class 1 is all but lost",
         "Class class 2 is all but lost",
     ]
-    assert collapse(votes, answer, known=votes.gold) == (), "given labels are not judged"
+    assert lost_classes(votes, answer, known=votes.gold) == (), "given labels are not judged"
 
 
 def test_dependence_is_zero_where_mistakes_are_independent_and_found_where_labels_repeat():
