@@ -129,6 +129,11 @@ from .recovery.seeds import (
     seeds_comparable as seeds_comparable,
     smoothed as smoothed,
 )
+from .recovery.shares import (
+    LabelShares as LabelShares,
+    RecoveredShares as RecoveredShares,
+    recovered_shares as recovered_shares,
+)
 from .reference import (
     Reference as Reference,
     ReferenceLike as ReferenceLike,

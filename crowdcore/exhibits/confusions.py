@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ from crowdcore.core.drawable import escaped
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.exhibit import Exhibit, cells
-from crowdcore.exhibits.recovered import EACH, RunView, observed, recovered
+from crowdcore.exhibits.recovered import EACH, RunView, observed, recovered, recovered_in_words, shares
 from crowdcore.exhibits.view import View, cached
 from crowdcore.figures.theme import Scale
 
@@ -88,7 +89,7 @@ def recovered_confusion(
         return None
     title = f"{called}: {_named(shown, source, beside)}"
     if source == "observed" and who < 0:
-        title += ", all workers"
+        title += ", labels that it explains" if commons(view) else ", all workers"
     figure = figures.confusion(
         matrix,
         [escaped(c) for c in view.classes],
@@ -150,44 +151,24 @@ def largest_mistake(view: RunView, shown: Sequence[int], beside: RunView | None 
 
 @cached
 def largest_confusions(view: RunView) -> Exhibit:
-    """The largest confusions that a run recovered for all workers, beside those of the labels; one a row.
+    """The largest confusions in the labels, and which a run recovered; one a row. A click on a row chooses the cell.
 
-    Those of the run's common confusion, or where it has none of the mean over workers by their labels. A click on a
-    row chooses the cell.
+    Recovered is what lies within the interval of the labels' share. The run's share of all labels is compared with
+    that in all labels, its common confusion with that in the labels that it explains.
     """
-    learnt, seen = confusions(view, view), confusions(view, "observed").common
-    one_common = learnt.common is not None and len(learnt.common) == 1
-    if learnt.common is not None and one_common:
-        shared = learnt.common[0]
-    else:
-        shared = np.average(learnt.matrices, axis=0, weights=view.dataset.labels_per_worker)
-    assert seen is not None
-    found = analysis.largest_confusions(shared, seen[0], view.classes)
-    true, given = found.recovered.T if len(found.recovered) else np.empty((2, 0), np.int64)
-    classes = np.array(view.classes, object)
-    columns: dict[str, object] = {
-        "true": classes[true],
-        "given": classes[given],
-        "tasks": [len(tasks_behind(view, a, b)) for a, b in zip(true, given, strict=True)],
-        "share": found.recovered_share[true, given],
-        "observed share": found.observed_share[true, given],
-    }
+    found = shares(view)
+    table = (found if view.shown_seed is None else shares(replace(view, seed=view.shown_seed))).frame()
+    pairs = [(int(a), int(b)) for a, b in found.cells]
+    table.insert(2, "tasks", [len(tasks_behind(view, a, b)) for a, b in pairs])
     truth = confusions(view, "truth").common if has_truth(view) else None
-    if truth is not None and len(truth) == 1:
-        columns["true share"] = truth[0][true, given]
-    whose = "The model's common confusion" if commons(view) else "The workers' mean confusion"
-    whose += f" ({recovered(view).combined})"
-    n, own = len(found.observed), len(found.recovered)
-    words = f"{whose}: its {own} largest confusions."
-    if n:
-        words = (
-            f"{whose} has {found.both} of the {n} largest confusions that the labels show among its own {own} largest:"
-        )
+    if truth is not None and len(truth) == 1 and "common" in table:
+        table["true common"] = truth[0][found.cells[:, 0], found.cells[:, 1]]
 
     def click(row: int) -> dict[str, str]:
-        return {"true": view.classes[true[row]], "given": view.classes[given[row]]}
+        return {"true": view.classes[pairs[row][0]], "given": view.classes[pairs[row][1]]}
 
-    return Exhibit("largest-confusions", "Largest confusions", None, pd.DataFrame(columns), (words,), "", click)
+    notes = recovered_in_words(view, found) if pairs else ()
+    return Exhibit("largest-confusions", "Largest confusions", None, table, notes, "", click)
 
 
 def tasks_behind(view: View, true: int, given: int, worker: int | None = None) -> IntArray:
@@ -258,7 +239,7 @@ class Confusions(NamedTuple):
         matrices: (R, C, C) of the workers.
         spread: (R, C, C) over seeds.
         counts: (R, C, C) annotations behind them.
-        common: (G, C, C) what workers share; of the labels, those of all workers together.
+        common: (G, C, C) what workers share; of the labels, those that the run's common confusion explains, or all.
         common_spread: of ``common``.
         common_counts: of ``common``.
     """
@@ -294,6 +275,9 @@ def confusions(view: RunView, source: Source) -> Confusions:
     if source == "observed":
         seen = observed(view)
         crowd = seen.crowd[None], None, seen.crowd_counts[None]
+        if (explained := shares(view).common_labels) is not None:  # a common confusion is no confusion of all labels
+            share, counts = (np.mean([getattr(part, name) for part in explained], 0) for name in ("share", "counts"))
+            crowd = share[None], None, counts[None]
         return Confusions(
             "observed", f"observed, reference: {view.reference}", seen.matrices, None, seen.counts, *crowd
         )
@@ -420,4 +404,6 @@ def errors_in_words(view: RunView) -> str:
     kind, basis = ("Error", "the simulation's truth") if has_truth(view) else ("Distance", "the observed one")
     listed = ", ".join(f"{words} {value:.4f}" for words, value in means.items())
     mean = f" Mean over {int(some.sum())} workers: {listed}." if listed else ""
+    if basis == "the observed one" and shares(view).common_labels is not None:
+        basis += " (of a common confusion: from the labels that it explains)"
     return f"{kind}: mean over the rows of the squared distance from {basis}.{mean}"

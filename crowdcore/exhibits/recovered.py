@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.analysis import RecoveredConfusion, SkillComparison, WorkerConfusion
+from crowdcore.analysis import RecoveredConfusion, RecoveredShares, SkillComparison, WorkerConfusion
 from crowdcore.analysis.labels.disagreement import task_disagreement
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
-from crowdcore.core.types import FloatArray
+from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.view import View, cached
 from crowdcore.learning.results.result import RecoveredAt, TrainingResult
@@ -272,6 +272,36 @@ def skill_comparison(view: RunView) -> SkillComparison:
     """Learnt skills against those that the labels show."""
     own = view.own if view.part == "own" else _effective(view)
     return analysis.skill_comparison(observed(view), own, seeds=view.result.seeds, seed=view.shown_seed)
+
+
+@cached
+def shares(view: RunView) -> RecoveredShares:
+    """The largest confusions in the labels beside those of the seed that was chosen, else of every seed."""
+    now, result = view.recovered_at, view.result
+    seed = view.seed if view.seed in result.seeds else None
+    return analysis.recovered_shares(
+        view.dataset, view.truth, view.own, now.common_confusion, now.omega, result.group, seeds=result.seeds, seed=seed
+    )
+
+
+def recovered_in_words(view: RunView, found: RecoveredShares) -> tuple[str, ...]:
+    """How many of the largest confusions in the labels a run recovered, seed by seed, and how that is counted."""
+
+    def held(within: BoolArray) -> str:
+        counts = [int(row.sum()) for row in within]
+        if len(set(counts)) == 1:
+            return f"{counts[0]}" + f" in each of {len(counts)} seeds" * (len(counts) > 1)
+        return f"{', '.join(map(str, counts[:-1]))} and {counts[-1]} in seeds {', '.join(map(str, found.seeds))}"
+
+    mean = ""
+    if len(found.seeds) > 1 and not _not_comparable(view):
+        mean = f"{found.within.sum()} in the mean over seeds, "
+    words = f"Of the {len(found.cells)} largest confusions in the labels, {view.run_name} recovered {mean}"
+    words += f"{held(found.within_by_seed)}."
+    if (common := found.common_within_by_seed) is not None:
+        words += f" Its common confusion recovered {held(common)}, compared with the labels that it explains."
+    about = f"the run's share lies within the 95 % interval of the labels' share (reference: {found.reference})."
+    return words, f"Recovered: {about}"
 
 
 def contradicted_tasks(view: RunView) -> Exhibit:

@@ -342,13 +342,17 @@ def sentences(choice: Choice) -> None:
         st.markdown(as_text(found.notes[0]))
         for row in found.table.to_dict("records"):
             _line(row)
+        st.caption(as_text(found.notes[1]))
 
 
 def _line(row: dict[Any, Any]) -> None:
     """One confusion with its tasks one click away."""
-    words = [f"truth {percent(row['true share'])}"] if row.get("true share", float("nan")) >= 0 else []
-    if row["observed share"] >= 0:
-        words.append(f"observed: {percent(row['observed share'])} of the labels on {row['true']} tasks")
+    ends = f"{percent(row['low'])} to {percent(row['high'])}"
+    words = [f"labels {percent(row['observed'])} ({ends})", "" if row["within"] else "not recovered"]
+    if "common" in row:
+        words.append(f"common confusion {percent(row['common'])}, labels {percent(row['of common labels'])}")
+    if "true common" in row:
+        words.append(f"truth {percent(row['true common'])}")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         link(
             "tasks",
@@ -356,4 +360,4 @@ def _line(row: dict[Any, Any]) -> None:
             true=row["true"],
             given=row["given"],
         )
-        st.markdown(" · ".join([f"**{percent(row['share'])}**", *map(as_text, words)]))
+        st.markdown(" · ".join([f"**{percent(row['recovered'])}**", *map(as_text, filter(None, words))]))

@@ -187,20 +187,20 @@ def test_what_has_not_left_its_start_is_said_by_distance(found: SimpleNamespace)
     assert len(far.warning) == 1, "the worker's own matrix has moved"
 
 
-def test_the_largest_shared_confusions_are_told_with_their_tasks(found: SimpleNamespace) -> None:
+def test_the_largest_confusions_are_told_with_their_tasks(found: SimpleNamespace) -> None:
     test = open_page("confusions", dataset="crowd", runs=found.ids["flat"])
-    common = found.results["flat"].common_confusion.mean(0)
-    labels = analysis.worker_confusion(found.crowd).crowd
-    expected = analysis.largest_confusions(common, labels, found.crowd.classes)
-    assert f"has {expected.both} of the 5 largest" in words(test)
-    true, given = expected.recovered[0]
+    run = found.results["flat"]
+    parts = run.worker_confusion, run.common_confusion, run.omega
+    expected = analysis.recovered_shares(found.crowd, "gold", *parts, seeds=run.seeds)
+    assert f"recovered {expected.within.sum()} in the mean over seeds" in words(test)
+    true, given = expected.cells[0]
     n = len(analysis.mistake_cell(found.crowd, "gold", int(true), int(given)).tasks)
     links = [link.proto.label.replace("\\", "") for link in test.get("page_link")]
     assert any(f"class {true} → class {given} ({n} task" in link for link in links)
-    share = (
-        f"**{100 * common[true, given]:.1f} %** · truth {100 * found.crowd.truth.common_confusion[true, given]:.1f} %"
-    )
-    assert f"{share} · observed: {100 * labels[true, given]:.1f} %" in words(test)
+    row = expected.frame().iloc[0]
+    assert f"**{100 * row['recovered']:.1f} %** · labels {100 * row['observed']:.1f} %" in words(test)
+    assert f"common confusion {100 * row['common']:.1f} %" in words(test)
+    assert f"truth {100 * found.crowd.truth.common_confusion[true, given]:.1f} %" in words(test)
 
 
 def test_two_runs_have_names_as_short_as_can_be_over_their_matrices(found: SimpleNamespace) -> None:
