@@ -9,6 +9,7 @@ import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -371,24 +372,25 @@ def item_of(dataset: Labelled, task: int, side: int) -> Item:
     if (media := dataset.media) is None:
         return Item()
     columns = {} if media.columns is None else media.columns.iloc[task].dropna().to_dict()
-    image = _stored(media, task) or _opened(media, columns.get("image"), side)
+    image = _stored(media, task, side) or _opened(_inside(media, columns.get("image")), side)
     audio = _inside(media, columns.get("audio"))
     text, there = str(columns.get("text", ""))[:_CHARACTERS], str(columns.get("image", ""))
     link = there if re.match(r"https?://[^\s/]", there) else None
     return Item(image and _scaled(image, side), text, str(audio) if audio else None, link)
 
 
-def _stored(media: Media, task: int) -> Image | None:
+def _stored(media: Media, task: int, side: int) -> Image | None:
     from PIL import Image
 
     if media.images is None or not media.images.present[task]:
         return None
+    if (encoded := media.images.encoded(task)) is not None:
+        return _opened(encoded, side)
     return Image.fromarray(media.images[np.array([task])][0])
 
 
-def _opened(media: Media, path: object, side: int) -> Image | None:
+def _opened(file: Path | bytes | None, side: int) -> Image | None:
     """The picture of a file, decoded in a process of bounded memory and time; None where it cannot be shown."""
-    file = _inside(media, path)
     if file is None:
         return None
     try:
@@ -397,12 +399,12 @@ def _opened(media: Media, path: object, side: int) -> Image | None:
         return None
 
 
-def decoded(file: Path, side: int) -> Image | None:
+def decoded(file: Path | bytes, side: int) -> Image | None:
     """A picture, scaled to about ``side`` pixels; None for one that is too large, or none."""
     from PIL import Image
 
     try:
-        picture = Image.open(file, formats=FORMATS)
+        picture = Image.open(BytesIO(file) if isinstance(file, bytes) else file, formats=FORMATS)
         if picture.width * picture.height > MAX_PIXELS:
             return None
         return _scaled(picture.convert("RGB"), side)

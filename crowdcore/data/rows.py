@@ -61,12 +61,15 @@ class EncodedImages:
             raise DataError("The images differ in size", "All must have the size of the first.")
         return np.stack(images)
 
+    def encoded(self, i: int) -> bytes:
+        """The file of image i."""
+        return bytes(self.data[self.offsets[i] : self.offsets[i + 1]].tobytes())
+
     def _decode(self, i: int) -> AnyArray:
         from PIL import Image, UnidentifiedImageError
 
-        raw = self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
         try:
-            with Image.open(io.BytesIO(raw), formats=("JPEG", "PNG")) as image:
+            with Image.open(io.BytesIO(self.encoded(i)), formats=("JPEG", "PNG")) as image:
                 if image.width * image.height > MAX_PIXELS:
                     raise DataError(f"Image {i} has {image.width:,} × {image.height:,} pixels", _SMALLER)
                 return np.asarray(image.convert("RGB"))
@@ -262,6 +265,11 @@ class Rows:
                 for first in range(0, len(stored), step):
                     digest.update(np.ascontiguousarray(stored[first : first + step]).data)
         return digest.hexdigest()
+
+    def encoded(self, task: int) -> bytes | None:
+        """The file of a task's image where it is kept as such."""
+        array = self.arrays[self.part_of[task]]
+        return array.encoded(int(self.row_of[task])) if isinstance(array, EncodedImages) else None
 
     def __len__(self) -> int:
         return len(self.part_of)

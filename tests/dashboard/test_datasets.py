@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from PIL import Image
 from crowdcore.core.errors import CrowdError
 from crowdcore.data import Media, Rows
 from crowdcore.data.media import Item, item_of
+from crowdcore.data.rows import EncodedImages
 from crowdcore.data.writers import write_folder
 from dashboard.components.guard import without_server_paths
 from dashboard.services import datasets, opening
@@ -99,6 +101,19 @@ def test_items_show_pictures_texts_and_sounds_of_their_own_folder_only(stored: P
     assert item_of(crowd, 3, side=100) == Item()
     assert item_of(crowd, 4, side=100) == Item()
     assert item_of(crowd, 5, side=100) == Item(link="https://a.org/b.png")
+
+
+def test_pictures_kept_as_jpeg_are_decoded_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = BytesIO()
+    Image.new("RGB", (60, 30), "red").save(picture, "JPEG")
+    files = [picture.getvalue(), b"no picture"]
+    data = np.frombuffer(b"".join(files), np.uint8)
+    images = Rows((EncodedImages(data, np.cumsum([0, *map(len, files)])),), np.zeros(2, np.int8), np.arange(2))
+    crowd = replace(simulate_crowd(2), media=Media(images=images))
+    monkeypatch.setattr(EncodedImages, "_decode", None)
+    shown = item_of(crowd, 0, side=30).image
+    assert shown is not None and shown.size == (30, 15)
+    assert item_of(crowd, 1, side=30) == Item()
 
 
 @pytest.mark.parametrize("odd", ["data:image/png;base64," + 5000 * "A", "a\0b", "javascript:alert(1)", "https:///"])
