@@ -65,7 +65,9 @@ def melted(rows: list[list[str]], header: list[str]) -> list[Row]:
 
 
 def _as_records(said: Any) -> Any:
-    """The records of a frame that pandas wrote by columns or split; anything else as it is."""
+    """The records of a frame that pandas wrote by columns, split or with a schema; anything else as it is."""
+    if isinstance(said, dict) and {*said} == {"schema", "data"}:
+        return said["data"]
     if isinstance(said, dict) and {*said} == {"columns", "index", "data"}:
         return [dict(zip(said["columns"], row, strict=True)) for row in said["data"]]
     if isinstance(said, dict) and said and all(isinstance(column, dict) for column in said.values()):
