@@ -13,6 +13,7 @@ from crowdcore.core.errors import Remedy
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables.base import Table
+from crowdcore.data.times import about_time
 
 if TYPE_CHECKING:
     from crowdcore.data.columns import Roles
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
 _FEW = 20  # different values that answers may have
 _SHARED = 3  # tasks with several rows below which these say nothing
 _SURE_NAMES = ("label", "given_label", "worker_label")
-_NOT_JUDGED = {
-    *("time", "times", "timestamp", "date", "datetime", "seconds", "sec", "secs", "ms", "duration"),
-    *("id", "ids", "uuid", "index", "idx"),
-}
+_IDS = {"id", "ids", "uuid", "index", "idx"}
 
 
 class _Rows:
@@ -181,6 +179,6 @@ def _judgements(table: Table, roles: Roles) -> Iterator[str]:
     rows = _Rows(table, [task, worker, *left])
     for column in left:
         few = 2 <= rows.distinct(column) <= min(_FEW, rows.n // 2) and rows.empty(column) <= 0.5
-        by_name = not _NOT_JUDGED & {*re.split(r"[\W_]+", column.lower())}
+        by_name = not (about_time(column) or _IDS & {*re.split(r"[\W_]+", column.lower())})
         if few and by_name and rows.varies(column, task) > 0.2 and rows.varies(column, worker) > 0.5:
             yield column

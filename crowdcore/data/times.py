@@ -1,8 +1,9 @@
-"""When labels were given, and how long they took."""
+"""When labels were given, and how long they took: which names of columns say so, and how times are read."""
 
 from __future__ import annotations
 
 import re
+import warnings
 from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
@@ -14,6 +15,74 @@ TIME, SECONDS = "timestamp", "seconds"
 """The columns of `CrowdDataset.extra` that say when a label was given, and how many seconds it took."""
 _LARGEST = 1e11  # s since 1970, in the year 5138: larger numbers are in a smaller unit
 _CLOCK = 9.2e9  # s: nanoseconds since 1970 fit 64 bits until the year 2262; dates beyond stand for "never"
+
+
+_DONE = frozenset(
+    [
+        *("submit", "submitted", "submission", "completed", "completion", "finished", "updated", "modified", "saved"),
+        "recorded",
+    ]
+)
+_POINTS = _DONE | frozenset(
+    [
+        *("time", "times", "timestamp", "timestamps", "datetime", "date", "day", "when", "clock", "created", "started"),
+        *("begun", "start", "end", "begin", "zeit", "zeitstempel", "datum", "uhrzeit", "horodateur", "fecha", "hora"),
+    ]
+)
+_SPANS = frozenset(["seconds", "sec", "secs", "ms", "minute", "minutes", "duration", "elapsed"])
+_OF_A_SPAN = _SPANS | {"second", "spent", "taken", "took", "lead", "zone", "timezone"}
+_UNREAD, _SINCE = 0.1, 1e8  # share of times that may be unreadable; s since 1970, in 1973: less is a duration
+
+
+def _words(name: str) -> list[str]:
+    """A column's name in words, in lower case: ``createdAt``, ``created_at`` and ``Created at`` are the same."""
+    return re.findall(r"[^\W_]+", re.sub(r"(?<=[^\W\d_A-Z])(?=[A-Z])", "_", name).lower())
+
+
+def about_time(name: str) -> bool:
+    """Whether a column's name says that it holds times or durations, and so no labels."""
+    return bool((_POINTS | _SPANS) & {*_words(name)}) or _words(name)[1:][-1:] == ["at"]
+
+
+def tells_time(name: str) -> bool:
+    """Whether a column's name says that it holds points in time.
+
+    Examples:
+        >>> [tells_time(name) for name in ("created_at", "submitTime", "time_spent", "label")]
+        [True, True, False, False]
+    """
+    return about_time(name) and not _OF_A_SPAN & {*_words(name)}
+
+
+def says_when_done(name: str) -> bool:
+    """Whether a column's name says when a label was finished, rather than when a task was created."""
+    words = {*_words(name)}
+    return bool(_DONE & words) or any(word.startswith(("annotat", "answer", "label")) for word in words)
+
+
+def read_moments(values: pd.Series, *, told: bool = False) -> FloatArray | None:
+    """(n,) seconds since 1970, NaN where missing or unreadable; None where most are no times, or May may be June.
+
+    Args:
+        values: as the file has them; other than `moments`, ``31.05.2024 14:30`` and ``5/31/2024`` are understood if
+            one of the dates tells which is the day.
+        told: whether somebody says that these are times: then small numbers are some, too.
+    """
+    numbers = pd.api.types.is_numeric_dtype(values.dtype) or bool(pd.to_numeric(values, errors="coerce").notna().any())
+    filled = max(_filled(values), 1)
+    readings = [moments(values)]
+    if not numbers and np.isfinite(readings[0]).sum() < (1 - _UNREAD) * filled:
+        text, unit = values.astype("str"), pd.Timedelta(seconds=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that day and month are taken the other way
+            read = [pd.to_datetime(text, errors="coerce", utc=True, dayfirst=day) for day in (False, True)]
+        readings = [((r - pd.Timestamp(0, tz="UTC")) / unit).to_numpy(np.float64) for r in read]
+    good = [
+        r
+        for r in readings
+        if np.isfinite(r).sum() >= max((1 - _UNREAD) * filled, 1) and (told or not numbers or np.nanmedian(r) > _SINCE)
+    ]
+    return good[0] if good and np.array_equal(good[0], good[-1], equal_nan=True) else None
 
 
 def moments(values: pd.Series) -> FloatArray:

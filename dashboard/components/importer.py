@@ -240,6 +240,10 @@ def report(told: ImportReport, path: str) -> None:
         shown = ", ".join(told.classes[:20]) + (" …" if len(told.classes) > 20 else "")
         st.caption(as_text(f"Classes ({told.classes_from}): {shown}"))
     if told.times and not span:
-        st.caption(as_text(f"Drift and speed are judged by {' and '.join(map(repr, told.times))}."))
+        named = [told.roles.get("time", column) if column == "timestamp" else column for column in told.times]
+        st.caption(as_text(f"Drift and speed are judged by {' and '.join(map(repr, named))}."))
     elif told.format == "long" and not span:
-        st.caption("No column called 'timestamp' or 'seconds' holds times, so drift and speed cannot be judged.")
+        st.caption(
+            "No column was recognised as the time of a label, so drift and speed cannot be judged. If there is one, "
+            "choose it under “Read it otherwise”."
+        )

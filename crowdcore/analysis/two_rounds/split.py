@@ -91,7 +91,9 @@ def in_second(dataset: CrowdDataset, by: str = "", at: str = "") -> tuple[BoolAr
     by = by or (ROUND if ROUND in known else "")
     name = TIME if by == DATE else by
     if dataset.extra is None or name not in known:
-        choices = ", ".join([*([DATE] if TIME in known else []), *known, f"{HALVES} (to see what chance does)"])
+        choices = ", ".join(
+            [*(DATE if name == TIME else name for name in known), f"{HALVES} (to see what chance does)"]
+        )
         if not by:
             raise SettingError("by", f"say what separates the rounds, one of {choices}", "nothing")
         raise SettingError("by", f"be one of {choices}, as the annotations have no column {name!r}", by)

@@ -12,6 +12,7 @@ from crowdcore.data.readers._counts import no_workers
 from crowdcore.data.report import Finding, Level, make_change, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Table
+from crowdcore.data.times import about_time
 
 ABOUT_TASKS = ("task", "gold", "split", "text", "image", "audio")
 # Words of a column's name that speak of something else than a worker's labels.
@@ -25,8 +26,6 @@ _TOLD_BY_NAME = {
         "a consensus": "consensus majority mode vote votes final aggregate aggregated agreement agree kappa entropy",
         "a number": "n num nr count counts total sum mean avg average median std min max length words tokens "
         "score confidence probability prob price cost",
-        "a time": "time times timestamp date datetime second seconds sec secs ms minutes duration start end "
-        "created updated submitted",
         "text": "text notes note comment comments remark remarks title description sentence content reason rationale "
         "explanation url uri link file filename path source",
         "an id": "id ids uuid guid index idx row key hash unnamed",
@@ -96,15 +95,18 @@ def _named(table: Table, workers: tuple[str, ...], roles: dict[str, str]) -> tup
     return tuple(c for c in table.columns if c in workers)
 
 
+def _told(word: str) -> str:
+    """What a word of a column's name says that it holds instead of a worker's labels; empty if nothing."""
+    return _TOLD_BY_NAME.get(word, "a time" if about_time(word) or word == "second" else "")
+
+
 def told_apart(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[str, str]:
     """Column -> what it seems to hold instead of a worker's labels (``numbers``: ratings, which few may share)."""
-    words = {
-        c: [w for w in named if w in _TOLD_BY_NAME] if len(named := plain(c).split("_")) < 5 else [] for c in columns
-    }
+    words = {c: [w for w in named if _told(w)] if len(named := plain(c).split("_")) < 5 else [] for c in columns}
     common = {
         w for w, n in Counter(w for found in words.values() for w in found).items() if 2 * n > max(len(columns), 2)
     }
-    aside = {c: _TOLD_BY_NAME[found[-1]] for c, found in words.items() if found and found[-1] not in common}
+    aside = {c: _told(found[-1]) for c, found in words.items() if found and found[-1] not in common}
     labels = {cell for c in columns if c not in aside for cell in cells_of(table, c) if not _NUMBER.match(cell)}
     for column in [c for c, what in aside.items() if what in _WEAK]:
         filled = cells_of(table, column)

@@ -354,7 +354,7 @@ def without_repeats(
     if settings.repeats in ("first", "last"):
         from crowdcore.data.reading.repeated import in_time
 
-        repeats, column = in_time(raw, given, repeats, settings)
+        repeats, column = in_time(raw, given, repeats)
         done += f" by the times in {column!r}" if column else " in the file, where no times are known"
     sentence = (
         f"{plural(repeats.n_repeats, 'repeat')} of the same worker on the same task ({plural(pairs, 'pair')}, "

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
-from crowdcore.core.errors import DataError, Remedy
-from crowdcore.core.types import FloatArray
+from crowdcore.core.errors import Remedy
 from crowdcore.data.columns import plain
 from crowdcore.data.encoder import encode
 from crowdcore.data.readers.base import Raw
+from crowdcore.data.reading.when import time_columns
 from crowdcore.data.report import Finding, plural
-from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow
-from crowdcore.data.times import moments
+from crowdcore.data.times import about_time, read_moments
 
 if TYPE_CHECKING:
     from crowdcore.data.reading.numbering import Annotations, Repeats
@@ -30,14 +27,9 @@ _QUESTIONS = 12  # different values of a column that are the names of questions,
 _AGAIN = frozenset(
     [
         *("attempt", "round", "trial", "repeat", "repetition", "replicate", "session", "pass", "wave", "version"),
-        *("iteration", "run", "order", "position", "rank", "time", "times", "timestamp", "date", "datetime", "day"),
-        *("seconds", "sec", "ms", "duration", "confidence", "probability", "created", "submitted", "updated"),
+        *("iteration", "run", "order", "position", "rank", "confidence", "probability"),
     ]
 )
-_TIME = re.compile(r"(^|_)(time|timestamp|date|datetime|when|created|submitted|updated|finished|completed)(_|$)|_at$")
-_DONE = re.compile(r"submit|complet|finish|updat|modif|annotat|answer|label")  # rather than when a task was created
-_LASTS = re.compile(r"(^|_)(seconds?|secs?|ms|spent|taken|duration|elapsed|zone)(_|$)")
-_UNREAD, _SINCE = 0.1, 1e8  # share of times that may be unreadable; s since 1970, in 1973: less is a duration
 _DATE = re.compile(r"\d{4}-\d\d|\d\d?[/.]\d\d?[/.]\d{2,4}")
 
 
@@ -56,7 +48,7 @@ def doubt_repeats(raw: Raw, given: Annotations, repeats: Repeats) -> list[Findin
     places = np.concatenate([repeats.rows[: len(pairs)], np.arange(min(_LOOKED_AT, len(given.task)))])
     rows = pa.array(places if given.rows is None else given.rows[places])
     for name, column in _columns(raw):
-        if _AGAIN & {*plain(name).split("_")}:
+        if about_time(name) or _AGAIN & {*plain(name).split("_")}:
             continue
         values = encode(column.take(rows))
         code = np.asarray(values.codes)
@@ -72,41 +64,17 @@ def doubt_repeats(raw: Raw, given: Annotations, repeats: Repeats) -> list[Findin
     return []
 
 
-def in_time(raw: Raw, given: Annotations, repeats: Repeats, settings: ReadSettings) -> tuple[Repeats, str]:
-    """The repeats of each pair by the time at which they were given, and its column ("": none; in file order).
-
-    Raises:
-        DataError: the column that the settings name holds no times.
-    """
+def in_time(raw: Raw, given: Annotations, repeats: Repeats) -> tuple[Repeats, str]:
+    """The repeats of each pair by the time at which they were given, and its column ("": none; in file order)."""
     extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
-    named = [name for name in extra.column_names if _TIME.search(plain(name)) and not _LASTS.search(plain(name))]
-    named.sort(key=lambda name: not _DONE.search(plain(name)))
     rows = pa.array(repeats.rows if given.rows is None else given.rows[repeats.rows])
-    for name in named if settings.time is None else [settings.time]:
-        when = _moments(extra[name].take(rows).to_pandas()) if name in extra.column_names else None
+    for name in time_columns(extra.column_names):
+        when = read_moments(extra[name].take(rows).to_pandas(), told="time" in raw.roles)
         if when is not None:
             pair = np.repeat(np.arange(len(repeats.start) - 1), np.diff(repeats.start))
-            order = np.lexsort((when, pair))  # stable: the file's order at the same time
-            return replace(repeats, rows=repeats.rows[order]), name
-    if settings.time is not None:
-        raise DataError("The times of this column cannot be read", file=raw.path, column=settings.time)
+            order = np.lexsort((np.nan_to_num(when, nan=-np.inf), pair))  # stable: the file's order at the same time
+            return replace(repeats, rows=repeats.rows[order]), raw.roles.get("time", name)
     return repeats, ""
-
-
-def _moments(values: pd.Series) -> FloatArray | None:
-    """(n,) seconds since 1970, -inf where missing; None where most are no times, or day and month cannot be told."""
-    numbers = pd.api.types.is_numeric_dtype(values.dtype) or bool(pd.to_numeric(values, errors="coerce").notna().any())
-    readings = [moments(values)]
-    if not numbers and np.isnan(readings[0]).mean() > _UNREAD:
-        text, unit = values.astype("str"), pd.Timedelta(seconds=1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that day and month are taken the other way
-            read = [pd.to_datetime(text, errors="coerce", utc=True, dayfirst=day) for day in (False, True)]
-        readings = [((r - pd.Timestamp(0, tz="UTC")) / unit).to_numpy(np.float64) for r in read]
-    good = [r for r in readings if np.isnan(r).mean() <= _UNREAD and (not numbers or np.nanmedian(r) > _SINCE)]
-    if not good or not np.array_equal(good[0], good[-1], equal_nan=True):
-        return None
-    return np.nan_to_num(good[0], nan=-np.inf)
 
 
 def _columns(raw: Raw) -> Iterator[tuple[str, pa.ChunkedArray]]:

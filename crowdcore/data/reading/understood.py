@@ -17,6 +17,7 @@ from crowdcore.data.reading.doubts import worker_findings
 from crowdcore.data.reading.labels import Classes, Labels, clean_ratings, find_classes, find_range, row_numbers
 from crowdcore.data.reading.numbering import listed_workers
 from crowdcore.data.reading.spellings import merge_variants, multi_selects, rename
+from crowdcore.data.reading.when import with_time
 from crowdcore.data.report import Finding, Level, Variants, make_change, make_finding, plural
 from crowdcore.data.settings import ReadSettings
 
@@ -74,7 +75,8 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
         from crowdcore.data.reading.yes_no import ask_each_class
 
         raw, settings = ask_each_class(raw, settings), settings.model_copy(update={"classes": None})
-    about, findings = raw.tasks, list(raw.findings)
+    raw, noticed = with_time(raw, settings)
+    about, findings = raw.tasks, [*raw.findings, *noticed]
 
     def cleaned(
         codes: Codes,
