@@ -23,7 +23,10 @@ def _limits(begin: str) -> tuple[str, ...]:
 
 SHARED = ("dataset", "reference", "names")
 PAGES: Mapping[str, tuple[str, ...]] = {
-    "overview": ("remove", "trust", "confused", "sure", "worker", "task", *_limits("w"), *_limits("t")),
+    "overview": (
+        *("remove", "trust", "confused", "sure", "worker", "task", "true", "given"),
+        *(*_limits("w"), *_limits("t")),
+    ),
     "data": ("view", "file"),
     "sandbox": (
         "crowd",
@@ -172,6 +175,15 @@ def put(**values: str | list[str] | None) -> None:
         else:
             _drawer(key).pop(key, None)
     st.session_state["touched"] = True
+
+
+def take(*keys: str) -> dict[str, str]:
+    """The values of this page's fields, which are forgotten: what leads to another page is chosen there."""
+    found = {key: get(key) for key in keys}
+    for key in keys:
+        _drawer(key).pop(key, None)
+    st.session_state.pop("touched", None)  # the address of the other page counts
+    return found
 
 
 def rename(called: Callable[[], Mapping[str, str]]) -> None:

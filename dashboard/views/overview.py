@@ -1,8 +1,12 @@
 """Overview: what this crowd did, and what to do about it."""
 
+from dataclasses import replace
+from typing import Literal
+
 import pandas as pd
 import streamlit as st
 
+from crowdcore import exhibits
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits import View, verdicts
 from dashboard import state
@@ -47,6 +51,7 @@ def board() -> None:
         st.markdown(as_text(f"{wrong} {typical}"))
         st.caption(as_text(truth))
         take_along(view, limits)
+        pictures(view)
     workers = verdicts.worker_verdicts(view, remove, trust, confused)
     st.header("Workers")
     if view.hidden:
@@ -79,16 +84,27 @@ def board() -> None:
 
 
 def follow() -> None:
-    """A chosen row of a table opens its evidence on the page that has it."""
-    worker, task = state.get("worker"), state.get("task")
-    if worker or task:
-        state.put(worker=None, task=None)
-    if worker:
-        st.switch_page(
-            "views/annotators.py", query_params=state.address("annotators", view="One worker", worker=worker)
-        )
-    if task:
+    """A chosen row, dot or cell opens its evidence on the page that has it."""
+    chosen = state.take("worker", "task", "true", "given")
+    if worker := chosen["worker"]:
+        there = state.address("annotators", view="One worker", worker=worker)
+        st.switch_page("views/annotators.py", query_params=there)
+    if task := chosen["task"]:
         st.switch_page("views/tasks.py", query_params=state.address("tasks", task=task))
+    if chosen["true"] and chosen["given"]:
+        there = state.address("mistakes", true=chosen["true"], given=chosen["given"])
+        st.switch_page("views/mistakes.py", query_params=there)
+
+
+def pictures(view: View) -> None:
+    """How good each worker is, and which mistakes they share; a click opens the evidence."""
+    grid = st.grid(2, min_column_width=400, gap="small")
+    ranking = exhibits.workers.worker_ranking(view)
+    drawn = (replace(ranking, click=lambda number: {"worker": view.workers[number]}), "ranking")
+    layer: Literal["percent", "annotations"] = "percent" if len(view.classes) > 2 else "annotations"  # everybody errs
+    for exhibit, key in (drawn, (exhibits.mistakes.shared_mistakes(view, layer), "mistakes")):
+        with grid.cell():
+            show(exhibit, key, notes=False)
 
 
 def thresholds() -> dict[str, float]:

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from testkit.steps import main, open_page, settled
+from testkit.steps import click_cell, main, open_page, settled
 
 
 def test_a_verdict_is_read_on_a_phone_and_one_click_leads_to_its_evidence(page: Page) -> None:
@@ -35,3 +35,19 @@ def test_a_verdict_is_read_on_a_phone_and_one_click_leads_to_its_evidence(page: 
     canvas.click(position={"x": 12, "y": 52}, force=True)  # a scroll area lies above it
     expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))
     expect(main(page).get_by_role("heading", name="Message to the worker")).to_be_visible()
+
+
+def test_a_dot_and_a_cell_above_the_fold_lead_to_their_evidence(page: Page) -> None:
+    open_page(page, "/overview?dataset=demo&reference=gold")
+    for figure in (main(page).locator(".points path").first, main(page).locator(".heatmaplayer").first):
+        place = figure.bounding_box()
+        assert place is not None
+        assert place["y"] < 700
+    click_cell(page, 0, 3, 10)
+    expect(page).to_have_url(re.compile(r"/shared-mistakes\?.*true=zero&given=three"))
+    page.go_back()
+    settled(page)
+    place = main(page).locator(".js-plotly-plot").first.locator(".points path").last.bounding_box()
+    assert place is not None
+    page.mouse.click(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))

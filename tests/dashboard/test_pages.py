@@ -41,7 +41,7 @@ def test_a_page_draws_without_a_fault(page: str, crowd_folder: Path) -> None:
         ("annotators", "reference=gold&view=One worker&worker=w02", "w02"),
         ("annotators", "reference=gold&view=Ranking&without=w02&without=w03", "by accuracy"),
         ("tasks", "reference=gold&show=misled&true=three", "likeliest wrong label first"),
-        ("data", "reference=gold&view=Open a file", "one row per label"),
+        ("data", "reference=gold&view=Open a file", "a row for each label"),
     ],
 )
 def test_an_address_reopens_its_view(page: str, address: str, shown: str) -> None:
