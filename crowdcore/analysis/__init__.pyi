@@ -76,11 +76,13 @@ from .mistakes.shared_mistakes import (
     mistake_list as mistake_list,
     shared_mistakes as shared_mistakes,
 )
-from .ratings.pairs import (
+from .ratings.agreement import (
     RatingAgreement as RatingAgreement,
     RatingCoefficient as RatingCoefficient,
-    RatingPairs as RatingPairs,
     rating_agreement as rating_agreement,
+)
+from .ratings.pairs import (
+    RatingPairs as RatingPairs,
     rating_pairs as rating_pairs,
 )
 from .ratings.workers import (

@@ -23,6 +23,7 @@ from crowdcore.figures.ratings import pairs_drawn
 from crowdcore.learning.ratings.result import RatingsResult
 
 RatingView: TypeAlias = View[RatingDataset, RatingTruth]
+_LISTED = 5  # workers in a sentence
 
 
 def rating_view(dataset: RatingDataset, reference: str = "", *, hidden: bool = False) -> RatingView:
@@ -44,7 +45,7 @@ def summary(view: RatingView) -> Exhibit:
         "range": f"{of.low:g} to {of.high:g}",
         "ratings per rated task": float(per_task.mean()) if len(per_task) else np.nan,
         "ratings per worker, median": float(np.median(per_worker)) if len(per_worker) else np.nan,
-        f"bias against {view.truth.name}": float(error.mean()) if len(error) else np.nan,
+        f"bias against {view.truth.name}": float(error.mean()) if len(error) and view.truth.checked else np.nan,
         f"mean absolute error against {view.truth.name}": float(np.abs(error).mean()) if len(error) else np.nan,
         f"RMSE against {view.truth.name}": float(np.sqrt((error**2).mean())) if len(error) else np.nan,
     }
@@ -73,6 +74,7 @@ def worker_bias(view: RatingView) -> Exhibit:
     """Who rates too high or too low? Bias, spread, scale and error of each worker, with intervals."""
     found = view.of(analysis.rating_workers)
     notes = (
+        *_not_following(view),
         *_reference(view),
         "Scale: slope of a worker's ratings on the truth; below 1 the worker avoids the ends of the range.",
         "95 % intervals treat a worker's ratings as independent, and are not corrected for the number of workers: of "
@@ -92,9 +94,12 @@ def shared_bias(view: RatingView, bins: int = 10) -> Exhibit:
         bins: equal parts of the range.
     """
     found = view.of(analysis.shared_bias, bins)
-    notes = (found.sentence(), *_reference(view))
-    figure = figures.rating_shared_bias(found)
-    return Exhibit("ratings-shared-bias", "Shared bias", figure, found.frame(), notes, click=lambda n: {"part": str(n)})
+    notes, table, figure = (found.sentence(), *_reference(view)), found.frame(), None
+    if found.checked:
+        figure = figures.rating_shared_bias(found)
+    else:  # errors cancel: only rounding would be shown
+        table = table[["truth from", "truth to", "ratings", "tasks", "workers"]]
+    return Exhibit("ratings-shared-bias", "Shared bias", figure, table, notes, click=lambda n: {"part": str(n)})
 
 
 @cached
@@ -106,14 +111,15 @@ def errors_alike(view: RatingView) -> Exhibit:
         pair = np.sort(table[["worker", "other"]].to_numpy(str), axis=1)
         table[["worker", "other"]] = pair
     figure = figures.rating_errors_alike(view.drawable(found)) if len(table) else None
-    notes = ("Pairs with at least 10 common tasks whose truth is known.", *_reference(view))
+    errors = "An error is what is left beside the worker's own curve over the truth, so like scales are not alike."
+    notes = ("Pairs with at least 10 common tasks whose truth is known.", errors, *_reference(view))
     if not view.truth.checked:
         notes = (
-            "Pairs with at least 10 common tasks. Without gold, errors are relative to the mean of a task's three or "
-            "more workers and without each worker's bias; the correlation that this mean gives independent workers is "
-            "subtracted. Workers with similar scales err alike, too; with five workers or fewer, one pair of copies "
-            "makes others look alike.",
+            "Pairs with at least 10 common tasks. Without gold, an error is what is left beside the worker's own line "
+            "over the weighted mean of a task's three or more workers; the correlation that this mean gives "
+            "independent workers is subtracted. One of each group of copies stands for all when others are compared.",
         )
+    notes = (*_not_following(view), *notes)
     names = [view.workers[n] for n in pairs_drawn(found)]
 
     def click(row: int, column: int) -> dict[str, str]:
@@ -144,6 +150,24 @@ def aggregators(view: RatingView) -> Exhibit:
         )
     about = f"Against gold of {int(judged.sum()):,} rated tasks." if judged.any() else "There is no gold to judge by."
     return Exhibit("ratings-aggregation", "Aggregated ratings", None, pd.DataFrame(rows), (about,))
+
+
+def _not_following(view: RatingView) -> tuple[str, ...]:
+    """Who rates whatever the task, with the level and the spread of those ratings."""
+    found, of = view.of(analysis.rating_workers), view.dataset
+    some = np.flatnonzero(found.ignores)
+    if not len(some):
+        return ()
+    rated = pd.Series(of.rating).groupby(of.worker).agg(["mean", "std"])
+    typical = float(np.nanmedian(found.scale))
+    said = [
+        f"{view.workers[r]} ({rated['mean'][r]:.3g} ± {rated['std'][r]:.2g} whatever the task, "
+        f"scale {found.scale[r]:z.2f})"
+        for r in sorted(some, key=lambda r: view.workers[r])
+    ]
+    listed = ", ".join(said[:_LISTED]) + (f" and {len(said) - _LISTED} more" if len(said) > _LISTED else "")
+    verb = "does" if len(said) == 1 else "do"
+    return (f"{listed} {verb} not follow the tasks; the typical scale is {typical:.2f}.",)
 
 
 def _note(view: RatingView) -> tuple[str, ...]:

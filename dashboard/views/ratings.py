@@ -56,7 +56,8 @@ def draw_one(exhibit: Exhibit, key: str, hint: str, tasks: tuple[str, dict[str, 
     show(exhibit, key, file=exhibit.name)
     with live(f"{key}-clicked"):
         if tasks is None:
-            st.caption(hint)
+            if exhibit.figure is not None:
+                st.caption(hint)
         else:
             link("tasks", as_text(tasks[0]), **tasks[1])
     listed = st.expander("As a table", key=f"{key}-table", on_change="rerun")

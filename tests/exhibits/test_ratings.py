@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -41,6 +42,26 @@ def test_without_gold_the_reference_is_the_mean_and_says_so(crowd):
     assert view.truth.name == "mean"
     assert "have in common" in ratings.shared_bias(view).notes[-1]
     assert "no gold" in " ".join(ratings.aggregators(view).notes)
+
+
+def test_without_gold_no_shared_bias_is_shown_not_even_that_of_rounding(crowd):
+    """7e-16 was printed for crowds without any bias."""
+    shown = ratings.shared_bias(ratings.rating_view(replace(crowd, gold=None)))
+    assert shown.figure is None
+    assert {"bias", "low", "high", "smooth", "same sign"}.isdisjoint(shown.table)
+    assert shown.table["ratings"].sum() == crowd.n_annotations
+    assert "cannot be seen without gold" in shown.notes[0]
+
+
+def test_who_does_not_follow_the_task_is_named(crowd):
+    rating = np.where(crowd.worker == 2, 0.4 + 0.01 * np.sin(np.arange(len(crowd.task))), crowd.rating)
+    flat = ratings.rating_view(replace(crowd, rating=rating))
+    for shown in (ratings.worker_bias(flat), ratings.errors_alike(flat)):
+        assert "does not follow the tasks" in shown.notes[0]
+        assert "anna2" in shown.notes[0]
+    assert ratings.worker_bias(flat).table["follows"].tolist() == ["", "", "no", "", "", ""]
+    assert "anna" not in ratings.worker_bias(replace(flat, hidden=True)).notes[0]
+    assert "follow" not in ratings.worker_bias(ratings.rating_view(crowd)).notes[0]
 
 
 def test_what_is_not_known_is_a_dash(crowd):

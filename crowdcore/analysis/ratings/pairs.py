@@ -1,22 +1,23 @@
-"""Agreement of ratings, and pairs of workers: how far apart their ratings are, and whether they err alike."""
+"""Pairs of workers who rate: how far apart their ratings are, and whether they err alike beside their own lines."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy.sparse
 from scipy import special
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import cg
 
 from crowdcore.analysis.ratings.workers import RatingTruth
-from crowdcore.analysis.statistics import benjamini_hochberg, bootstrap_weights, percentile_interval
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.analysis.statistics import benjamini_hochberg
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.ratings import RatingDataset
 
+_COPIES, _GROUPS = (0.05, 0.5), 50  # q-value and correlation of copies; workers who are set apart from theirs at most
 SMALLEST_VARIANCE = 1e-12  # of ratings in a range of 1; sums of squares leave as much of equal ones
 
 
@@ -31,9 +32,9 @@ class RatingPairs:
         tasks: tasks that both rated and whose truth is known, or estimated.
         distance: root mean squared difference of their ratings.
         kappa: quadratically weighted kappa, ``1 − Σ(x − y)² / Σ expected (x − y)²``.
-        error_correlation: Pearson's correlation of their errors; above 0: they err alike. Without gold, that beyond
-            what the mean of the task gives independent workers, NaN where no third rates.
-        p_value: of no correlation (Fisher's z, also where spreads differ by task); NaN with fewer than 4 tasks.
+        error_correlation: Pearson's correlation of what is left beside the line of each; above 0: they err alike.
+            Without gold, that beyond what the mean of the task gives independent workers, NaN where no third rates.
+        p_value: of no correlation (Fisher's z, also where spreads differ by task); NaN with fewer than 5 tasks.
         q_value: p after Benjamini and Hochberg over the pairs.
     """
 
@@ -59,9 +60,10 @@ class RatingPairs:
 def rating_pairs(dataset: RatingDataset, truth: RatingTruth, min_overlap: int = 10) -> RatingPairs:
     """Distance, weighted kappa and error correlation of every pair with ``min_overlap`` tasks in common.
 
-    Errors are relative to the truth, so that tasks that are rated high by all do not count as alike. Where gold is not
-    known, they are relative to the mean of the task's workers (three or more), and their correlation is that beyond
-    what this mean gives independent workers. A worker's repeats on a task count once, the first.
+    Errors are what is left of ratings beside the worker's own curve over the truth (`beside_curve`), so that neither
+    tasks that all rate high, nor workers of like scales, nor two who ignore the task count as alike. Where gold is not
+    known, they are beside the worker's line over the weighted mean of the task (`residuals`), and their correlation is
+    that beyond what this mean gives independent workers. A worker's repeats on a task count once, the first.
     """
     chosen = first_ratings(dataset)
     chosen = chosen[~np.isnan(truth.compared[chosen])]
@@ -70,22 +72,44 @@ def rating_pairs(dataset: RatingDataset, truth: RatingTruth, min_overlap: int = 
     difference = rated["aa"] + rated["bb"] - 2 * rated["ab"]
     kappa = weighted_kappa(dataset, rated)
     if truth.checked:
-        r, z = _fisher(dataset, chosen, dataset.rating[chosen] - truth.compared[chosen], min_overlap)
+        r, z = _fisher(dataset, chosen, beside_curve(dataset, chosen, truth.compared[chosen]), min_overlap)
     else:
-        r, z = _beyond_independence(residuals(dataset, chosen), dataset, a, b, min_overlap)
+        r, z = _without_copies(dataset, chosen, a, b, min_overlap)
     p = 2 * special.ndtr(-np.abs(z))
     q, ids = benjamini_hochberg(p), tuple(map(str, dataset.worker_ids))
     compared = truth.name if truth.checked else "mean"
     return RatingPairs(ids, compared, a, b, n, np.sqrt(np.maximum(difference, 0)), kappa, r, p, q)
 
 
+def beside_curve(dataset: RatingDataset, chosen: IntArray, truth: FloatArray) -> FloatArray:
+    """(n,) what is left of ratings beside the least-squares cubic of each worker over the truth.
+
+    A line would leave the bends that the ends of the range make alike in all.
+
+    Args:
+        dataset: the ratings.
+        chosen: (n,) places of some.
+        truth: (n,) of their tasks.
+    """
+    worker, rating, n_workers = dataset.worker[chosen], dataset.rating[chosen], dataset.n_workers
+    n = np.maximum(np.bincount(worker, minlength=n_workers), 1)
+    t = (2 * truth - dataset.low - dataset.high) / (dataset.high - dataset.low)
+    powers: FloatArray = np.stack([t, t**2, t**3, rating])
+    sums = np.stack([np.bincount(worker, row, n_workers) for row in powers])
+    x = powers - (sums / n)[:, worker]
+    products = np.stack([[np.bincount(worker, a * b, n_workers) for b in x] for a in x[:3]], axis=-1)
+    ridge = 1e-9 * n[:, None, None] * np.eye(3)
+    weights = np.linalg.solve(products[:3].transpose(1, 0, 2) + ridge, products[3][:, :, None])[..., 0]
+    return np.asarray(x[3] - (weights[worker].T * x[:3]).sum(0))
+
+
 def _fisher(
     dataset: RatingDataset, chosen: IntArray, error: FloatArray, min_overlap: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Correlation of the errors of every pair, and Fisher's z by its standard error, NaN with fewer than 4 tasks.
+    """Correlation of the errors of every pair, and Fisher's z by its standard error, NaN with fewer than 5 tasks.
 
-    That error is ``√(τ / (n − 3))`` with ``τ = mean(x² y²) / (mean x² · mean y²)``, at least 1: all may err by more on
-    some tasks.
+    That error is ``√(τ / (n − 4))``, one less than of a plain correlation for the line, with ``τ = mean(x² y²) / (mean
+    x² · mean y²)``, at least 1: all may err by more on some tasks.
     """
     worker = dataset.worker[chosen]
     mean = np.bincount(worker, error) / np.maximum(np.bincount(worker), 1)
@@ -98,7 +122,40 @@ def _fisher(
         tau = np.maximum(square["ab"] / (error_of["aa"] * error_of["bb"]), 1)
         r = np.where(varies, (error_of["ab"] - error_of["a"] * error_of["b"]) / np.sqrt(spread[0] * spread[1]), np.nan)
         r = np.clip(r, -1, 1)
-        z = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(np.where(n > 3, n - 3.0, np.nan) / tau)
+        z = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(np.where(n > 4, n - 4.0, np.nan) / tau)
+    return r, z
+
+
+def _without_copies(
+    dataset: RatingDataset, chosen: IntArray, a: IntArray, b: IntArray, min_overlap: int
+) -> tuple[FloatArray, FloatArray]:
+    """`_beyond_independence` of every pair, in which one of each group of copies stands for all.
+
+    Two who copy draw the mean of a task together, which makes others look alike, and unlike the two. So pairs of others
+    are compared without all but one of them, and each of them with others without the rest of the group.
+    """
+    worker = dataset.worker[chosen]
+
+    def compared(left_out: IntArray) -> tuple[FloatArray, FloatArray]:
+        rest = chosen[~np.isin(worker, left_out)]
+        return _beyond_independence(residuals(dataset, rest), dataset, a, b, min_overlap)
+
+    r, z = compared(np.empty(0, np.int64))
+    copies = (benjamini_hochberg(2 * special.ndtr(-np.abs(z))) <= _COPIES[0]) & (r >= _COPIES[1])
+    if not copies.any():
+        return r, z
+    shape = dataset.n_workers, dataset.n_workers
+    _, group = connected_components(
+        scipy.sparse.csr_array((np.ones(copies.sum()), (a[copies], b[copies])), shape=shape)
+    )
+    first = np.unique(group, return_index=True)[1]
+    extra = np.setdiff1d(np.arange(dataset.n_workers), first)
+    within = group[a] == group[b]
+    for one in (-1, *extra[:_GROUPS]):
+        shown = extra if one < 0 else np.setdiff1d(np.union1d(extra, first[group[one]]), one)
+        found = compared(shown)
+        these = ~within & (~np.isin(a, extra) & ~np.isin(b, extra) if one < 0 else (a == one) | (b == one))
+        r, z = np.where(these, found[0], r), np.where(these, found[1], z)
     return r, z
 
 
@@ -107,16 +164,17 @@ def _beyond_independence(
 ) -> tuple[FloatArray, FloatArray]:
     """Correlation of residuals beyond that of independent workers, and its z; NaN with too few such tasks in common.
 
-    Residuals of independent workers on one task have ``E x y = c = S/k² − (σ_a² + σ_b²)/k`` and ``E x² = v_a``. So
-    ``d = x y − c (x²/v_a + y²/v_b) / 2`` is 0 on average on every task, also on one where all err more: z is
-    that of Student's t for the mean of d over the tasks in common.
+    Residuals of independent workers on one task have ``E x y = c = s_a s_b (N − (σ_a² + σ_b²)/S)`` and ``E x² = v_a``,
+    with S and N of `Residuals`. So ``d = x y − c (x²/v_a + y²/v_b) / 2`` is 0 on average on every task, also on one
+    where all err more: z is that of Student's t for the mean of d over the tasks in common.
     """
     task, worker = dataset.task[left.chosen], dataset.worker[left.chosen]
     at, shape = (task, worker), (dataset.n_tasks, dataset.n_workers)
-    own, x = left.variance[worker], left.error
-    relative = x**2 / np.maximum(own * (1 - 2 * left.part) + left.noise, _tiny(dataset))
-    f = (own * left.part - left.noise) * relative / 2  # d = x y + f_a + f_b + σ_b² g_a + σ_a² g_b
-    g = left.part * relative / 2
+    own, x, slope = left.variance[worker], left.error, left.slope[worker]
+    expected = own * (1 - 2 * slope**2 / left.total) + slope**2 * left.noise
+    relative = slope * x**2 / np.maximum(expected, _tiny(dataset))
+    f = (own / left.total - left.noise) * relative / 2  # d = x y + s_b f_a + s_a f_b + s_b σ_b² g_a + s_a σ_a² g_b
+    g = relative / left.total / 2
     values = {"1": np.ones(len(x)), "x": x, "xx": x**2, "xf": x * f, "xg": x * g}
     values |= {"f": f, "g": g, "ff": f * f, "fg": f * g, "gg": g * g}
     sparse = {name: scipy.sparse.csr_array((value, at), shape=shape) for name, value in values.items()}
@@ -131,14 +189,18 @@ def _beyond_independence(
     d, square = xy.copy(), both.copy()
     alone = {name: total(name, "1") for name in ("f", "g", "ff", "fg", "gg")}
     mixed = {name: total(name, "x") for name in ("xf", "xg")}
-    variance = left.variance[b], left.variance[a]
-    for k, s in enumerate(variance):
-        d += alone["f"][k] + s * alone["g"][k]
-        square += 2 * (mixed["xf"][k] + s * mixed["xg"][k])
-        square += alone["ff"][k] + 2 * s * alone["fg"][k] + s**2 * alone["gg"][k]
-    gf = total("g", "f")
+    lines = left.slope[b], left.slope[a]
+    noisy = lines[0] * left.variance[b], lines[1] * left.variance[a]
+    for k, (line, s) in enumerate(zip(lines, noisy, strict=True)):
+        d += line * alone["f"][k] + s * alone["g"][k]
+        square += 2 * (line * mixed["xf"][k] + s * mixed["xg"][k])
+        square += line**2 * alone["ff"][k] + 2 * line * s * alone["fg"][k] + s**2 * alone["gg"][k]
+    gf, fg = total("g", "f")[0], total("f", "g")[0]
     square += 2 * (
-        total("f", "f")[0] + variance[0] * gf[0] + variance[1] * gf[1] + variance[0] * variance[1] * total("g", "g")[0]
+        lines[0] * lines[1] * total("f", "f")[0]
+        + noisy[0] * lines[1] * gf
+        + lines[0] * noisy[1] * fg
+        + noisy[0] * noisy[1] * total("g", "g")[0]
     )
     spread = np.sqrt(np.prod(total("xx", "1"), 0))
     known = (n >= min_overlap) & (spread > n * _tiny(dataset))
@@ -186,238 +248,91 @@ def pair_moments(
     return a, b, n.astype(np.int64), moments
 
 
-_FEWEST = 3  # ratings of a task: of two, one residual is minus the other, whoever errs alike
-_ROUNDS = 50
-_POOLED = 3.0  # ratings with the mean variance that each worker has more
+_FEWEST = 2.5  # ratings that a task's weighted mean is worth: of two, one residual is minus the other
+_ROUNDS, _STILL = 50, 1e-4  # of fitting lines, and the change of slopes below which it ends
+_FOLLOWED = 0.5  # sum of squared slopes from which a task's others say anything
+_POOLED = 3.0  # ratings with the mean variance, and with a slope of 1, that each worker has more
 
 
 class Residuals(NamedTuple):
     """Residuals of independent workers, and what they make of each other.
 
     Args:
-        chosen: (n,) places of the ratings of tasks that have three or more.
-        error: (n,) ``e = y − b_r − m_i``: without the worker's bias and the mean m of all such ratings of the task.
-        variance: (n_workers,) σ² of each worker's error, NaN for those without such ratings.
-        part: (n,) 1 / k of the task, k its ratings.
-        noise: (n,) variance ``Σ_r σ_r² / k²`` of the task's mean.
+        chosen: (n,) places of the ratings of tasks that are rated by three or more who follow the task.
+        error: (n,) ``e = y − b_r − s_r z_i``, beside the worker's line over ``z_i = Σ_r s_r (y_ir − b_r) / S_i``.
+        slope: (n_workers,) s, 1 on average, NaN for those without such ratings.
+        variance: (n_workers,) σ² of each worker's error, NaN as above.
+        total: (n,) ``S_i = Σ_r s_r²`` of the task.
+        noise: (n,) variance ``N_i = Σ_r s_r² σ_r² / S_i²`` of z_i.
     """
 
     chosen: IntArray
     error: FloatArray
+    slope: FloatArray
     variance: FloatArray
-    part: FloatArray
+    total: FloatArray
     noise: FloatArray
 
 
 def residuals(dataset: RatingDataset, chosen: IntArray) -> Residuals:
-    """Ratings without task and worker effects (``y_ir = z_i + b_r + ε_ir``), and the variance of every ε_r.
+    """Ratings beside the line of each worker over the task (``y_ir = b_r + s_r z_i + ε_ir``), and the variance of ε_r.
 
-    If all ε are independent, ``E e_ir² = σ_r² (1 − 2/k) + S/k²``, whatever z is, with ``S = Σ σ²`` of the task's
-    workers: one linear equation per worker gives σ².
+    Lines and tasks are fitted in turns. A worker's slope is that on the z_i of the others, whose noise is known and
+    taken out, so that it is drawn neither to 0 nor to the worker's own ratings. If all ε are independent,
+    ``E e_ir² = σ_r² (1 − 2 s_r² / S_i) + s_r² N_i``, whatever z is: one linear equation per worker gives σ².
 
     Args:
         dataset: the ratings.
         chosen: places of at most one rating per worker and task.
     """
     count = np.bincount(dataset.task[chosen], minlength=dataset.n_tasks)
-    chosen = chosen[count[dataset.task[chosen]] >= _FEWEST]
-    task, worker, rating = dataset.task[chosen], dataset.worker[chosen], dataset.rating[chosen]
-    k, n = (
-        np.maximum(np.bincount(of, minlength=size), 1)
-        for of, size in ((task, dataset.n_tasks), (worker, dataset.n_workers))
-    )
-    bias = np.zeros(dataset.n_workers)
+    chosen = chosen[count[dataset.task[chosen]] > 2]
+    task, worker, y = dataset.task[chosen], dataset.worker[chosen], dataset.rating[chosen]
+    n = np.bincount(worker, minlength=dataset.n_workers)
+    if not len(chosen):
+        none = np.full(dataset.n_workers, np.nan)
+        return Residuals(chosen, y, none, none, y, y)
+    slope, (bias, variance) = np.ones(dataset.n_workers), np.zeros((2, dataset.n_workers))
+
+    def over(values: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(task, values, dataset.n_tasks)[task])
+
+    def by_worker(values: FloatArray | BoolArray) -> FloatArray:
+        return np.bincount(worker, values, dataset.n_workers).astype(np.float64)
+
     for _ in range(_ROUNDS):
-        mean = np.bincount(task, rating - bias[worker], dataset.n_tasks) / k
-        bias = np.bincount(worker, rating - mean[task], dataset.n_workers) / n
-    error = rating - bias[worker] - mean[task]
-    part = 1 / k[task]
+        s, before = slope[worker], slope
+        squares = s**2
+        total, signal, noise = over(squares), s * (y - bias[worker]), squares * variance[worker]
+        others = total - squares
+        told = others > _FOLLOWED
+        rest = np.where(told, others, 1.0)
+        z = np.where(told, (over(signal) - signal) / rest, 0.0)
+        m = np.maximum(by_worker(told), 1)
+        x, left = (np.where(told, v - (by_worker(v * told) / m)[worker], 0.0) for v in (z, y))
+        varies = np.maximum(by_worker(x**2 - told * (over(noise) - noise) / rest**2), 0)
+        usual = max(varies.sum() / max(m.sum(), 1), _tiny(dataset))
+        slope = (by_worker(x * left) + _POOLED * usual) / (varies + _POOLED * usual)
+        slope = np.clip(slope / max(np.average(slope, weights=m), 0.1), -3, 3)
+        z = over(slope[worker] * (y - bias[worker])) / np.maximum(over(slope[worker] ** 2), _FOLLOWED)
+        bias = by_worker(y - slope[worker] * z) / np.maximum(n, 1)
+        error = y - bias[worker] - slope[worker] * z
+        variance = (by_worker(error**2) + _POOLED * np.mean(error**2)) / (np.maximum(n - 1, 0) + _POOLED)
+        if np.abs(slope - before).max() < _STILL:
+            break
+    squares = slope[worker] ** 2
+    total = over(squares)
+    some = total**2 > _FEWEST * over(squares**2)
+    chosen, task, worker = chosen[some], task[some], worker[some]
+    y, squares, total = y[some], squares[some], total[some]
+    z = over(slope[worker] * (y - bias[worker])) / total
+    error, part = y - bias[worker] - slope[worker] * z, squares / total
     mask = scipy.sparse.csr_array((part, (task, worker)), shape=(dataset.n_tasks, dataset.n_workers))
-    weight = np.bincount(worker, 1 - 2 * part, dataset.n_workers) + _POOLED
-    common = (error**2).sum() / max((1 - part).sum(), 1)  # Σ E e² is Σ σ² (1 − 1/k), with one σ² for all
-    total = np.bincount(worker, error**2, dataset.n_workers) + _POOLED * common
-    variance, _ = cg(scipy.sparse.diags_array(weight, dtype=np.float64) + mask.T @ mask, total, rtol=1e-10)
-    variance = np.where(np.bincount(worker, minlength=dataset.n_workers) > 0, np.maximum(variance, 0), np.nan)
-    noise = np.bincount(task, variance[worker], dataset.n_tasks)[task] * part**2
-    return Residuals(chosen, error, variance, part, noise)
-
-
-MOST_LEVELS = 30  # distinct ratings up to which they count as ordered classes
-MOST_CELLS = 20_000_000  # tasks x levels² up to which coefficients on levels are resampled
-
-
-@dataclass(frozen=True)
-class RatingCoefficient:
-    """One coefficient; ``low`` and ``high``: percentile interval of a bootstrap over tasks, NaN without one."""
-
-    name: str
-    value: float
-    low: float = np.nan
-    high: float = np.nan
-    state: str = ""
-
-
-@dataclass(frozen=True)
-class RatingAgreement:
-    """All coefficients of one dataset.
-
-    Attributes:
-        coefficients: ICC(1), ICC(k), α (interval, ordinal), weighted κ, AC2.
-        tasks: tasks with ratings by two workers or more, on which they rest.
-        ratings: ratings of these tasks.
-        levels: distinct ratings.
-        resamples: bootstrap resamples behind the intervals.
-    """
-
-    coefficients: tuple[RatingCoefficient, ...]
-    tasks: int
-    ratings: int
-    levels: int
-    resamples: int
-
-    def frame(self) -> pd.DataFrame:
-        """One row per coefficient."""
-        return pd.DataFrame([vars(c) for c in self.coefficients]).rename(columns={"name": "coefficient"})
-
-    def __getitem__(self, name: str) -> RatingCoefficient:
-        return next(c for c in self.coefficients if c.name == name)
-
-
-def rating_agreement(
-    dataset: RatingDataset, *, resamples: int = 500, level: float = 0.95, seed: int = 0, min_overlap: int = 10
-) -> RatingAgreement:
-    """Coefficients of agreement on tasks with two raters or more; a worker's repeats on a task count once, the first.
-
-    - ICC(1), ICC(k): one-way random effects (Shrout & Fleiss 1979) with unequal group sizes: one rating's, and the
-      mean rating's, reliability; k = the size that stands for all.
-    - Krippendorff's α with the interval and the ordinal difference (2011).
-    - κ with quadratic weights, mean over pairs of workers with ``min_overlap`` tasks in common.
-    - AC2 with quadratic weights (Gwet 2014), over the distinct ratings; as AC1 of classes, it expects agreement by
-      chance from all tasks, also those with one rating.
-
-    Args:
-        resamples, level, seed: of the bootstrap over tasks; 0 resamples = no intervals.
-        min_overlap: tasks in common that make a pair.
-    """
-    every = first_ratings(dataset)
-    several = (np.bincount(dataset.task[every], minlength=dataset.n_tasks) > 1)[dataset.task[every]]
-    chosen, span = every[several], dataset.high - dataset.low
-    tasks, task = np.unique(dataset.task[chosen], return_inverse=True)
-    levels, codes = np.unique((dataset.rating[every] - dataset.low) / span - 0.5, return_inverse=True)
-    code, x = codes[several], levels[codes[several]]
-    n = np.bincount(task, minlength=len(tasks)).astype(float)
-    names = ("ICC(1)", "ICC(k)", "α interval", "α ordinal", "AC2")
-    if len(np.unique(code)) < 2:
-        state = "all ratings are the same" if len(tasks) else "no task has ratings by two workers"
-        empty = tuple(RatingCoefficient(name, np.nan, state=state) for name in (*names[:4], "weighted κ", names[4]))
-        return RatingAgreement(empty, len(tasks), len(chosen), len(levels), 0)
-    ordered = len(levels) <= MOST_LEVELS
-    once = np.bincount(codes[~several], minlength=len(levels)) if ordered else np.zeros(0, np.int64)
-    s1, s2 = (np.asarray(np.bincount(task, v), np.float64) for v in (x, x**2))
-    ones: FloatArray = np.ones((len(tasks), 1))
-    alone: FloatArray = once[:, None].astype(np.float64)  # of tasks with one rating, how many have each level
-    w, w_alone = ones, alone
-    if resamples:
-        kinds = np.r_[np.ones(len(tasks), np.int64), once[once > 0]]
-        drawn = bootstrap_weights(kinds, resamples, np.random.default_rng(seed))
-        w, w_alone = drawn[: len(tasks)], np.zeros((len(once), resamples))
-        w_alone[once > 0] = drawn[len(tasks) :]
-    within = (n * s2 - s1**2) / (n - 1)
-    linear: FloatArray = np.stack([n, n**2, s1, s2, s1**2 / n, within, ones[:, 0]])
-    coefficients = {}
-    for name, of_sums in (("ICC(1)", _icc), ("ICC(k)", partial(_icc, mean=True)), ("α interval", _alpha_interval)):
-        with np.errstate(divide="ignore", invalid="ignore"):  # a resample may hold none of few tasks with two ratings
-            value, samples = (of_sums(np.asarray(linear @ v, np.float64)) for v in (ones, w))
-        state = "one task only" if len(tasks) == 1 else "the means of all tasks are the same"
-        coefficients[name] = _coefficient(name, value, samples, level, resamples, state)
-    if ordered:
-        shape = len(tasks), len(levels)
-        counts = np.bincount(task * shape[1] + code, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
-        small = bool(resamples) and len(tasks) * len(levels) ** 2 <= MOST_CELLS
-        if not small:
-            w, w_alone = ones, alone
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ordinal = [_alpha_ordinal(counts, levels, v) for v in (ones, w)]
-            ac2 = [_ac2(counts, levels, v, single) for v, single in ((ones, alone), (w, w_alone))]
-        for name, (value, samples) in (("α ordinal", ordinal), ("AC2", ac2)):
-            coefficients[name] = _coefficient(name, value, samples, level, small)
-    else:
-        state = f"{len(levels):,} distinct ratings, more than {MOST_LEVELS} levels"
-        coefficients |= {name: RatingCoefficient(name, np.nan, state=state) for name in ("α ordinal", "AC2")}
-    coefficients["weighted κ"] = _weighted_kappa(dataset, min_overlap)
-    order = (*names[:4], "weighted κ", "AC2")
-    return RatingAgreement(tuple(coefficients[k] for k in order), len(tasks), len(chosen), len(levels), resamples)
-
-
-def _coefficient(
-    name: str, value: FloatArray, samples: FloatArray, level: float, has: bool | int, undefined: str = ""
-) -> RatingCoefficient:
-    if np.isnan(value[0]):
-        return RatingCoefficient(name, np.nan, state=undefined)
-    low, high = percentile_interval(samples, level) if has else (np.nan, np.nan)
-    return RatingCoefficient(name, float(value[0]), float(low), float(high))
-
-
-def _mean_squares(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Between tasks, within tasks, and the group size that stands for all, of each column of sums."""
-    total, n2, s1, s2, between, _, groups = sums
-    freedom = np.where(groups > 1, groups - 1, np.nan)
-    msb = (between - s1**2 / total) / freedom
-    msw = (s2 - between) / (total - groups)
-    return msb, msw, (total - n2 / total) / freedom
-
-
-def _over(above: FloatArray, variance: FloatArray) -> FloatArray:
-    """``above / variance``, NaN where rounding alone makes the variance of ratings from -½ to ½."""
-    return np.where(variance > SMALLEST_VARIANCE, above / variance, np.nan)
-
-
-def _icc(sums: FloatArray, mean: bool = False) -> FloatArray:
-    msb, msw, k = _mean_squares(sums)
-    return _over(msb - msw, msb if mean else msb + (k - 1) * msw)
-
-
-def _alpha_interval(sums: FloatArray) -> FloatArray:
-    """``1 − Do / De`` with squared differences, from sums over tasks."""
-    total, _, s1, s2, _, within, _ = sums
-    return 1 - _over(within / total, (total * s2 - s1**2) / (total * (total - 1)))
-
-
-def _alpha_ordinal(counts: FloatArray, levels: FloatArray, w: FloatArray) -> FloatArray:
-    """Krippendorff's ordinal difference: ranks between two levels, ``(Σ_{g=k..l} n_g − (n_k + n_l) / 2)²``."""
-    n = counts.sum(1)
-    pairs = counts[:, :, None] * counts[:, None, :]
-    diagonal = np.arange(len(levels))
-    pairs[:, diagonal, diagonal] -= counts
-    coincidences = np.einsum("ukl,ub->bkl", pairs / (n - 1)[:, None, None], w, optimize=True)
-    marginal = coincidences.sum(2)
-    position = np.cumsum(marginal, 1) - marginal / 2
-    delta = (position[:, :, None] - position[:, None, :]) ** 2
-    total = marginal.sum(1)
-    expected = np.einsum("bk,bl,bkl->b", marginal, marginal, delta, optimize=True) / (total - 1)
-    return np.asarray(1 - (coincidences * delta).sum((1, 2)) / expected)
-
-
-def _ac2(counts: FloatArray, levels: FloatArray, w: FloatArray, alone: FloatArray) -> FloatArray:
-    """``(p_a − p_e) / (1 − p_e)``, ``p_e = T / (q (q − 1)) Σ π_k (1 − π_k)`` with T the sum of the weights.
-
-    ``alone`` (q, B): tasks with one rating by their level, which count in π only.
-    """
-    n, q = counts.sum(1), len(levels)
-    weight = 1 - ((levels[:, None] - levels) / (levels[-1] - levels[0])) ** 2
-    agreed = (counts * (counts @ weight - 1)).sum(1) / (n * (n - 1))
-    share = ((counts / n[:, None]).T @ w + alone) / (w.sum(0) + alone.sum(0))
-    chance = weight.sum() / (q * (q - 1)) * (share * (1 - share)).sum(0)
-    return np.asarray((agreed @ w / w.sum(0) - chance) / (1 - chance))
-
-
-def _weighted_kappa(dataset: RatingDataset, min_overlap: int) -> RatingCoefficient:
-    chosen = first_ratings(dataset)
-    centred = dataset.rating[chosen] - (dataset.low + dataset.high) / 2
-    a, _, _, m = pair_moments(dataset, chosen, centred, min_overlap)
-    if not len(a):
-        return RatingCoefficient("weighted κ", np.nan, state=f"no pair has {min_overlap} tasks in common")
-    kappa = weighted_kappa(dataset, m)
-    known = kappa[~np.isnan(kappa)]
-    value = float(known.mean()) if len(known) else np.nan
-    return RatingCoefficient("weighted κ", value, state=f"mean over {len(known):,} pairs of workers")
+    weight = by_worker(1 - 2 * part) + _POOLED
+    common = (error**2).sum() / max((1 - part).sum(), 1)  # Σ E e² is Σ σ² (1 − s² / S), with one σ² for all
+    summed = by_worker(error**2) + _POOLED * common
+    variance, _ = cg(scipy.sparse.diags_array(weight, dtype=np.float64) + mask.T @ mask, summed, rtol=1e-10)
+    known = np.bincount(worker, minlength=dataset.n_workers) > 0
+    variance = np.where(known, np.maximum(variance, 0), np.nan)
+    noise = over(squares * variance[worker]) / total**2
+    return Residuals(chosen, error, np.where(known, slope, np.nan), variance, total, noise)

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from crowdcore.analysis.statistics import benjamini_hochberg
+from crowdcore.analysis.statistics import benjamini_hochberg, holm
 from crowdcore.core.errors import DataError, Remedy, SettingError
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.ratings import RatingDataset
 
 
@@ -71,6 +71,9 @@ def rating_truth(dataset: RatingDataset, reference: str = "gold") -> RatingTruth
     return RatingTruth(reference, rating, compared, note)
 
 
+_FEW_RATINGS = 10  # below which nobody is said not to follow the tasks
+
+
 @dataclass(frozen=True, eq=False)
 class RatingWorkers:
     """How each worker's ratings y relate to the truth t; all (n_workers,), NaN where ratings are too few, or equal.
@@ -87,6 +90,7 @@ class RatingWorkers:
         mae: mean absolute error.
         rmse: root mean squared error.
         low, high: ends of the intervals of bias, scale, correlation, mae and rmse, by name.
+        p_follows: p-value of a scale of a third of the typical one or more, after Holm over the workers.
     """
 
     worker_ids: tuple[str, ...]
@@ -101,10 +105,17 @@ class RatingWorkers:
     rmse: FloatArray
     low: dict[str, FloatArray]
     high: dict[str, FloatArray]
+    p_follows: FloatArray
+
+    @property
+    def ignores(self) -> BoolArray:
+        """(n_workers,) whose ratings do not follow the task: hardly any slope, whatever the others' is."""
+        return np.asarray(self.p_follows <= 1 - self.level)
 
     def frame(self) -> pd.DataFrame:
         """One row per worker."""
-        table: dict[str, object] = {"worker": list(self.worker_ids), "ratings": self.n}
+        follows = np.where(self.ignores, "no", "")
+        table: dict[str, object] = {"worker": list(self.worker_ids), "ratings": self.n, "follows": follows}
         for name in ("bias", "spread", "scale", "correlation", "mae", "rmse"):
             table[name] = getattr(self, name)
             if name in self.low:
@@ -160,8 +171,13 @@ def rating_workers(dataset: RatingDataset, truth: RatingTruth, level: float = 0.
     low |= {"correlation": np.tanh(fisher - z), "rmse": np.sqrt(mse) / factor}
     high |= {"correlation": np.tanh(fisher + z), "rmse": np.sqrt(mse) * factor}
     low["mae"] = np.maximum(low["mae"], 0)
-    ids = tuple(map(str, dataset.worker_ids))
-    return RatingWorkers(ids, truth.name, level, n, bias, spread, scale, correlation, mae, np.sqrt(mse), low, high)
+    judged = (n >= _FEW_RATINGS) & np.isfinite(scale)
+    third = float(np.median(scale[judged])) / 3 if judged.any() else 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = special.stdtr(enough, (scale - third) * t_scale / half["scale"])
+    follows = holm(np.where(judged & (third > 0), p, np.nan))
+    ids, rmse = tuple(map(str, dataset.worker_ids)), np.sqrt(mse)
+    return RatingWorkers(ids, truth.name, level, n, bias, spread, scale, correlation, mae, rmse, low, high, follows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,18 +22,28 @@ def crowd(
     n_tasks: int = 200,
     unequal: bool = False,
     copies: bool = False,
+    slope: FloatArray | float = 1.0,
+    flat: int = 0,
+    span: tuple[float, float] = (-100, 100),
 ) -> RatingDataset:
-    """Independent errors beside biases; on unequal tasks all err by more or less; a copy is worker 1 of worker 0."""
+    """Independent errors beside lines; on unequal tasks all err by more or less; a copy is worker 1 of worker 0.
+
+    The last ``flat`` workers rate about 4.5, 5.5 … whatever the task.
+    """
     rng = np.random.default_rng(seed)
     gold, difficulty = rng.uniform(3, 7, n_tasks), rng.gamma(1, 1, n_tasks) if unequal else np.ones(n_tasks)
     rated = np.zeros((n_tasks, n_workers), bool)
     np.put_along_axis(rated, rng.random((n_tasks, n_workers)).argsort(1)[:, :each], True, 1)
-    rating = gold[:, None] + rng.normal(0, 0.5, n_workers) + difficulty[:, None] * spread * rng.normal(size=rated.shape)
+    rating = 5 + slope * (gold[:, None] - 5) + rng.normal(0, 0.5, n_workers)
+    rating += difficulty[:, None] * spread * rng.normal(size=rated.shape)
     if copies:
         rating[:, 1] = rating[:, 0]
+    for k in range(flat):
+        rating[:, -1 - k] = 4.5 + k + 0.2 * rng.normal(size=n_tasks)
+    rating = np.clip(rating, *span)
     task, worker = np.nonzero(rated)
     ids = (pd.Index([f"{kind}{n}" for n in range(size)]) for kind, size in (("t", n_tasks), ("w", n_workers)))
-    return RatingDataset("sim", -100, 100, *ids, task, worker, rating[task, worker], gold=gold)
+    return RatingDataset("sim", *span, *ids, task, worker, rating[task, worker], gold=gold)
 
 
 def accused(made: RatingDataset, reference: str) -> set[tuple[int, int]]:
@@ -52,15 +62,50 @@ def test_independent_workers_are_not_accused(
     assert sum(bool(pairs) for pairs in found) <= 3  # .05 of 20 crowds are expected; P(more than 3) = .016
 
 
+@pytest.mark.parametrize("reference", ["gold", "mean", "median"])
+@pytest.mark.parametrize("workers, each", [(12, 5), (5, 5), (15, 15)])
+def test_two_who_ignore_the_task_are_not_alike_but_do_not_follow_it(workers: int, each: int, reference: str) -> None:
+    """They erred alike with r = 1 and p = 5e-57, as errors were ratings less the truth and a bias."""
+    told = false = 0
+    for seed in range(CROWDS):
+        made = crowd(seed, workers, each, np.full(workers, 0.6), flat=2)
+        assert (workers - 2, workers - 1) not in accused(made, reference)
+        ignores = analysis.rating_workers(made, analysis.rating_truth(made, reference)).ignores
+        told += ignores[-2:].all()
+        false += ignores[:-2].any()
+    assert told >= 0.9 * CROWDS
+    assert false <= 2
+
+
+@pytest.mark.parametrize("reference", ["gold", "mean"])
+@pytest.mark.parametrize("ends", [(-100.0, 100.0), (2.9, 7.1)])
+def test_workers_of_like_scales_are_not_alike(reference: str, ends: tuple[float, float]) -> None:
+    """In half of such crowds somebody was named; the ends of the range bend the ratings of all."""
+    rng, found = np.random.default_rng(0), 0
+    for seed in range(CROWDS):
+        made = crowd(seed, 12, 5, np.full(12, 0.6), slope=rng.normal(1, 0.3, 12), span=ends)
+        found += bool(accused(made, reference))
+    assert found <= 3
+
+
+def test_copies_make_nobody_else_alike() -> None:
+    """Of five workers, a pair of copies made others alike in every crowd."""
+    found = [accused(crowd(s, 5, 5, np.full(5, 0.7), copies=True), "mean") for s in range(CROWDS)]
+    assert all((0, 1) in pairs for pairs in found)
+    assert sum(pairs != {(0, 1)} for pairs in found) <= 3
+
+
 @pytest.mark.parametrize("reference", ["gold", "mean"])
 def test_a_copy_is_found_and_nobody_else(reference: str) -> None:
     assert accused(crowd(1, 10, 5, np.full(10, 0.7), copies=True), reference) == {(0, 1)}
 
 
-def test_variances_of_errors_without_truth() -> None:
-    spread = np.linspace(0.7, 1.5, 8)
-    made = crowd(2, 8, 4, spread, n_tasks=20_000)
-    assert residuals(made, first_ratings(made)).variance == pytest.approx(spread**2, rel=0.1)
+def test_lines_and_variances_of_errors_without_truth() -> None:
+    spread, slope = np.linspace(0.7, 1.5, 8), np.array([1.0, 1.5, 0.5, 0, 1.2, 0.8, 1.3, 1.7])
+    made = crowd(2, 8, 4, spread, n_tasks=20_000, slope=slope)
+    found = residuals(made, first_ratings(made))
+    assert found.slope == pytest.approx(slope, abs=0.1)
+    assert found.variance == pytest.approx(spread**2, rel=0.1)
 
 
 def test_two_ratings_per_task_say_nothing_of_errors() -> None:
