@@ -228,12 +228,17 @@ def worker_confusion(view: View, worker: str | None = None) -> Exhibit:
 
 @cached
 def worker_pairs(view: View) -> Exhibit:
-    """Who agrees too much? Pairs named, beyond skill and tasks, or wrong alike twice, the least probable first."""
+    """Who agrees too much? Pairs named, beyond skill and tasks, or wrong alike twice, the least probable first.
+
+    The pairs with most tasks in common are always among them, also where nobody is named.
+    """
     found = wrong_together(view)
     named = named_pairs(view, found)
     names = ("worker_a", "worker_b", "both_labelled", "agreed", "expected_agreed", "wrong_alike", "expected_beyond")
     beyond = ("q_beyond", "both_wrong", "expected", "q_value")
-    some = np.flatnonzero(named | (found.wrong_alike >= 2) | (found.q_beyond <= LEVEL))
+    most = np.zeros(len(named), bool)
+    most[np.argsort(-found.both_labelled, kind="stable")[:_OVERLAP]] = True
+    some = np.flatnonzero(named | most | (found.wrong_alike >= 2) | (found.q_beyond <= LEVEL))
     rank = np.lexsort((-found.wrong_alike[some], found.p_value[some], found.p_beyond[some]))
     table = pd.DataFrame({k: getattr(found, k)[some[rank]] for k in (*names, *beyond)} | {"named": named[some[rank]]})
     for key in ("worker_a", "worker_b"):
@@ -245,7 +250,8 @@ def worker_pairs(view: View) -> Exhibit:
         return {"worker": str(table["worker_a"][row]), "other": str(table["worker_b"][row]), "view": "Distances"}
 
     said = () if view.dataset.sentences is not None else (NAMED,) if view.truth.checked else (NAMED, VOTED)
-    notes = (describe_pairs(view, table), found.null_beyond, found.null, *found.notes, *said)
+    listed = f"The {_OVERLAP} pairs with most tasks in common are always listed."
+    notes = (describe_pairs(view, table), listed, found.null_beyond, found.null, *found.notes, *said)
     return Exhibit("pairs", "Pairs of workers who agree", None, table, notes, click=click)
 
 
@@ -286,6 +292,7 @@ def _order(view: View, kind: Distance, groups: int | None) -> WorkerOrder:
     return analysis.order_workers(_distance(view, kind), groups)
 
 
+_OVERLAP = 10  # pairs with most tasks in common that are listed in any case
 NAMED = (
     f"Named are pairs in one group of Coordinated, as on Overview: the probability of naming any in an honest crowd is "
     f"at most {100 * TOGETHER * LEVEL:.1f} %. Groups of more than half of the crowd are not named."

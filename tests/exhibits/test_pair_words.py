@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from crowdcore import analysis
 from crowdcore.data.simulate import tags
 from crowdcore.exhibits import verdicts, view
 from crowdcore.exhibits.worker_page import worker_partners
@@ -50,6 +52,17 @@ def test_who_copies_is_named(reference: str, copied: float) -> None:
     assert shown.notes[0].startswith("1 pair of workers ")
     partner = worker_partners(of, of.workers[COPIER])
     assert partner.notes[0].startswith(f"1 pair with {of.workers[COPIER]} ")
+
+
+def test_pairs_with_most_tasks_in_common_are_listed_though_nobody_is_named() -> None:
+    of = view(honest_crowd(5, n_tasks=100, skill=(0.93, 0.97), even=True), "gold")
+    shown = worker_pairs(of)
+    assert not shown.table["named"].any()
+    pairs = analysis.pair_mistakes(of.dataset, "gold")
+    most = np.sort(pairs.both_labelled)[-10:]
+    assert len(shown.table) >= 10
+    assert (np.sort(shown.table["both_labelled"])[-10:] == most).all()
+    assert any("most tasks in common" in note for note in shown.notes)
 
 
 @pytest.mark.parametrize("reference", ["gold", "majority-vote"])
