@@ -102,7 +102,9 @@ def print_table(
         console.print(f"{visible(title) or 'Rows'}: none", markup=False)
         print_notes(notes)
         return
-    shown, left_out = frame.head(limit), list[str]()
+    from crowdcore.exhibits.glossary import readable
+
+    shown, left_out = readable(frame.head(limit)), list[str]()
     table, needed = _table(shown, title, wrapped)
     while console.is_terminal and needed > console.width:
         droppable = [column for column in shown.columns[1:] if column not in wrapped]

@@ -143,7 +143,7 @@ def overview(
     printed = [
         Printed(counts.table, f"{name}: verdicts (reference: {seen.reference})", counts.notes),
         Printed(of_worker, workers.title, limit=20, wrapped=("reason",)),
-        Printed(sentences.table[["sentence", "q_value"]], sentences.title, wrapped=("sentence",)),
+        Printed(sentences.table[["sentence"]], sentences.title, sentences.notes[:1], wrapped=("sentence",)),
         Printed(of_task, tasks.title, limit=10, wrapped=("reason",)),
     ]
     facts = {"dataset": name, "reference": seen.reference, **{key: part.table for key, part in parts.items()}}

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from crowdcore import analysis, figures
 from crowdcore.analysis.verdicts.workers import TOGETHER
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import SettingError
 from crowdcore.data.report import plural
 from crowdcore.exhibits.exhibit import Exhibit, cells
-from crowdcore.exhibits.verdicts import LEVEL, listed
+from crowdcore.exhibits.verdicts import LEVEL
 from crowdcore.exhibits.view import View, cached, copy_evidence
+from crowdcore.exhibits.worker_words import in_crowds, listed
 
 if TYPE_CHECKING:
     from crowdcore.analysis import CoordinatedGroup, CoordinatedWorkers
@@ -29,7 +28,7 @@ def coordinated_workers(view: View) -> Exhibit:
     words = [in_words(view, number) for number in range(1, min(len(found.groups), _MOST) + 1)]
     figure = figures.coordinated_workers(view.drawable(found)) if found.groups else None
     alt = "Labels of the majority vote that change without each group of coordinated workers"
-    first = () if words else ("No group of workers stands out.",)
+    first = () if words else ("No workers who act together were found.",)
     notes = (*first, *words, *found.notes)
 
     def click(number: int) -> dict[str, str]:
@@ -85,29 +84,19 @@ def in_words(view: View, together: int) -> str:
     group = _group(view, together)
     of, names = group.influence, listed(list(members(view, together)))
     said = [
-        f"Group {together}: {names} {' and '.join(group.found_by)} (adjusted p = {group.adjusted:.2g}); two or more of "
-        f"them labelled {plural(group.shared_tasks, 'task')}."
+        f"Group {together}: {names} {' and '.join(group.found_by)}, {in_crowds(group.adjusted)}; two or more of them "
+        f"labelled {plural(group.shared_tasks, 'task')}."
     ]
     pushed = [
-        f"“{view.classes[a]}” called “{view.classes[b]}” ({tasks:,}, {alike:,} by two or more)"
+        f"“{view.classes[a]}” called “{view.classes[b]}” on {tasks:,} ({alike:,} by two or more)"
         for a, b, tasks, alike in group.pushed[:3].tolist()
     ]
-    said += [f"Tasks: {', '.join(pushed)}."] if pushed else []
+    said += [f"Mistakes that they share: {', '.join(pushed)}."] if pushed else []
     changed = plural(len(of.changed), "label")
     change = f"Without them {changed} of the majority vote {'changes' if len(of.changed) == 1 else 'change'}"
     if of.become_right >= 0:
         change += f": {of.become_right:,} become right, {of.become_wrong:,} become wrong"
-    said.append(f"{change}.")
-    known = ~np.isnan(of.row_difference)
-    if known.any():
-        a, b = of.largest_cell
-        said.append(
-            f"A row of the common confusion changes by {100 * of.row_difference[known].mean():.1f} % on average and "
-            f"{100 * of.row_difference[known].max():.1f} % at most. “{view.classes[a]}” called “{view.classes[b]}” "
-            f"changes most: {100 * of.common_without[a, b]:.1f} % without them, {100 * of.common[a, b]:.1f} % with "
-            "them."
-        )
-    return " ".join(said)
+    return " ".join([*said, f"{change}."])
 
 
 def _group(view: View, together: int) -> CoordinatedGroup:

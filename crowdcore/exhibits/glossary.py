@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 
 from crowdcore import aggregation
 from crowdcore.analysis.reference import REVIEWED
+from crowdcore.analysis.verdicts import VERDICT_WORDS
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from crowdcore.exhibits.exhibit import Exhibit
 
 PAGE = Path(__file__).with_suffix(".md")
@@ -48,6 +51,25 @@ _BEGINNINGS = {
     "mean − ": "Mean of the task's ratings minus its true rating, by gold or by an aggregator.",
 }
 """Beginning of a column that a name follows -> what it means."""
+
+
+HEADINGS: Mapping[str, str] = {
+    "skill κ": "knowledge",
+    "κ low": "knowledge low",
+    "κ high": "knowledge high",
+    "agreement κ": "agreement with others",
+    "bits per label": "information per label",
+    "gain_bits": "information",
+    "labels changed without": "labels that change",
+    "gain": "chance of a wrong label",
+}
+"""Columns whose names are short for files, by the words that stand above them where people read."""
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """A table as people read it: columns and verdicts in plain words."""
+    plain = table.replace({"verdict": VERDICT_WORDS}) if "verdict" in table else table
+    return plain.rename(columns=HEADINGS)
 
 
 def meaning(column: str) -> str:

@@ -13,9 +13,11 @@ from crowdcore import analysis, figures
 from crowdcore.analysis.reference import notes_on_unjudged
 from crowdcore.analysis.spans import BOUNDARY
 from crowdcore.core.types import IntArray
+from crowdcore.data.report import plural
 from crowdcore.data.tags import find_spans, need_tags
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.tasks import task_number
+from crowdcore.exhibits.verdicts import LEVEL, guideline_cells, repeated
 from crowdcore.exhibits.view import TaggedView, View, cached
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ LAYERS: Mapping[Layer, str] = {
 }
 """What the colours may be, in words."""
 RESAMPLES = 200
-LEVEL = 0.05
 
 
 @cached
@@ -91,28 +92,29 @@ def mistake(view: View, true: str, given: str) -> Exhibit:
         "annotations": len(cell.annotations),
         "tasks": len(cell.tasks),
     }
-    return Exhibit("mistake", f"{true} labelled {given}", None, pd.DataFrame([numbers]), (_verdict(numbers),))
+    by = repeated(view).carriers[:, at[0], at[1]].sum()
+    words = _verdict(numbers, bool(guideline_cells(view)[at]), int(by))
+    return Exhibit("mistake", f"{true} labelled {given}", None, pd.DataFrame([numbers]), (words,))
 
 
-def _verdict(of: Mapping[str, Any]) -> str:
-    """How sure the share of workers is, and whether chance explains it."""
+def _verdict(of: Mapping[str, Any], is_guideline: bool, repeated_by: int) -> str:
+    """How sure the share of workers is, and whether the guideline or chance explains it."""
     if of["true"] == of["given"]:
         return "The diagonal: labels that agree with the reference."
     words = [] if np.isnan(of["low"]) else [f"95 % interval {of['low']:.1f} – {of['high']:.1f} %."]
+    if is_guideline:
+        words.append("A matter of the guideline: make it clear here.")
+        words += [f"{plural(repeated_by, 'worker')} clearly repeat this mistake."] if repeated_by else []
     if np.isnan(of["q_value"]):
-        words.append("Whether chance explains it cannot be tested here.")
+        words.append("Whether chance explains the number of workers cannot be tested here.")
     else:
         shared, alone = of["q_value"] <= LEVEL, of["p_workers"] <= LEVEL
-        verdict = "More than chance" if shared else "No more than chance explains"
-        chance = f"{of['expected']:.1f} workers expected, p = {of['p_value']:.2g}, q = {of['q_value']:.2g}"
-        words.append(f"{verdict}: {chance}.")
+        verdict = "More workers than chance explains" if shared else "No more workers than chance explains"
+        words.append(f"{verdict}: it would bring {of['expected']:.1f}.")
         if of["tasks"]:
             words.append(f"As good as {of['carriers']:.0f} of {of['tasks']:.0f} tasks carry it.")
         if alone and not shared:
-            words.append(
-                f"Without regard to the tasks p = {of['p_workers']:.2g}: look whether single tasks have a wrong "
-                "reference or mislead."
-            )
+            words.append("A few tasks make the difference: look whether they have a wrong reference or mislead.")
     return " ".join(words)
 
 

@@ -15,8 +15,9 @@ from crowdcore.analysis.reference import Reference  # the command line reads the
 from crowdcore.data.report import plural
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.tasks import tasks_judged, with_words
-from crowdcore.exhibits.verdicts import listed, workers_judged
+from crowdcore.exhibits.verdicts import workers_judged
 from crowdcore.exhibits.view import View, cached
+from crowdcore.exhibits.worker_words import listed
 from crowdcore.marks import MARKS, Mark, current_marks, marks_version
 
 if TYPE_CHECKING:
@@ -237,8 +238,8 @@ def _to_task(view: View) -> Any:
 
 BUDGET = 100
 MODEL = (
-    "The gain is the information expected from the label, in bits, by pooled Dawid–Skene on the existing labels. It "
-    "assumes that workers err independently."
+    "The likeliest wrong label comes first, as on Overview, and goes to the available worker whose label tells most of "
+    "it, by the workers' mistakes so far and as if they erred independently."
 )
 
 WHOLE = "A row is about one token; a worker tags its whole sentence, which gives more information than the row says."
@@ -276,10 +277,10 @@ def next_labels(
         {"task": found.task_ids[found.task], "worker": view.names_of(found.worker), "gain_bits": found.gain},
         index=found.task,
     )
+    asked = np.unique(found.task)
     words = (
-        f"By the model, {plural(len(found.task), 'label')} would bring {found.gain.sum():,.0f} of the "
-        f"{np.nansum(found.entropy):,.0f} bits missing for certainty about every task that may be labelled. The model "
-        "is overconfident, so its sums can be far off: use the gains to rank labels."
+        f"{plural(len(found.task), 'label')} for {plural(len(asked), view.dataset.task_noun)}, of whose labels about "
+        f"{found.wrong[asked].sum():,.0f} are wrong now; of all that may be labelled {np.nansum(found.wrong):,.0f} are."
     )
     doubt = acting_together(view, found) if flagged else left_out(view, workers)
     short = f"No more than {plural(len(found.task), 'label')} can be asked for." if len(found.task) < budget else ""
@@ -302,7 +303,7 @@ def left_out(view: View, workers: tuple[str, ...] = ()) -> str:
             words.append(f"{listed(sorted(view.names_of(np.flatnonzero(new))))} ({reason})")
         named = named | these
     n = int((found.accused & available).sum())
-    return f"Overview flags {n:,} of the available workers; they get no tasks: {'; '.join(words)}." if n else ""
+    return f"{plural(n, 'available worker')} flagged on Overview get no tasks: {'; '.join(words)}." if n else ""
 
 
 def acting_together(view: View, found: NextLabels) -> str:

@@ -13,67 +13,31 @@ from crowdcore.analysis.statistics import row_shares
 from crowdcore.analysis.workers.speed import BY_GAPS, CHANGED, RULE
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.fits import describe_intervals, sampled
-from crowdcore.exhibits.verdicts import (
-    CONFUSED,
-    SharedConfusion,
-    changes_without,
-    guideline_cells,
-    message,
-    reasons,
-    shared,
-    workers_judged,
-)
+from crowdcore.exhibits.verdicts import common_confusions, worker_verdicts, workers_judged
 from crowdcore.exhibits.view import View, cached
+from crowdcore.exhibits.worker_words import changes_without, message
 from crowdcore.exhibits.workers import describe_pairs, worker_pairs
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import WorkerOverTime, WorkerVerdicts
-
-_AGAIN = 3  # labels from which a confusion is worth naming
+    from crowdcore.analysis import WorkerOverTime
 
 
 @cached
 def worker_verdict(view: View, worker: str) -> Exhibit:
     """What to do about one worker, why, what changes without, and what one could write."""
-    found, r = _renamed(view), view.worker_number(worker)
-    common = shared_confusion(view, r)
+    found, r = view.renamed(workers_judged(view)), view.worker_number(worker)
     row = {
         "worker": worker,
         "verdict": found.verdict[r],
-        "reason": " ".join(filter(None, [_reasons(view)[r], common and common.reason])),
+        "reason": worker_verdicts(view).table.loc[r, "reason"],
         "skill κ": found.skill[r],
         "κ low": found.low[r],
         "κ high": found.high[r],
         "labels": found.n_annotations[r],
         "without": changes_without(found)[r],
-        "message": message(found, r, common),
+        "message": message(found, r, common_confusions(view).get(r)),
     }
     return Exhibit("worker-verdict", f"Verdict on {worker}", None, pd.DataFrame([row], index=[r]), (found.truth,))
-
-
-def shared_confusion(view: View, r: int) -> SharedConfusion | None:
-    """The worker's most frequent confusion among those that more workers share than chance explains, if any."""
-    found, every = view.of(analysis.worker_confusion), shared(view)
-    own = np.where(guideline_cells(view) & (found.matrices[r] >= CONFUSED), found.counts[r], 0)
-    judged = workers_judged(view)
-    if judged.train[r]:  # the reason names it, with the others' rate
-        a, b = judged.confused.true[r], judged.confused.given[r]
-        own[[a, b], [b, a]] = 0
-    a, b = np.unravel_index(own.argmax(), own.shape)
-    if own[a, b] < _AGAIN:
-        return None
-    n_workers = int((view.dataset.labels_per_worker > 0).sum())
-    of = float(found.counts[r, a].sum())
-    return SharedConfusion(view.classes[a], view.classes[b], float(own[a, b]), of, int(every.workers[a, b]), n_workers)
-
-
-@cached
-def _reasons(view: View) -> list[str]:
-    return reasons(_renamed(view))
-
-
-def _renamed(view: View) -> WorkerVerdicts:
-    return view.renamed(workers_judged(view))
 
 
 @cached

@@ -19,13 +19,14 @@ from crowdcore.core.drawable import escaped
 from crowdcore.data.report import plural
 from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.verdicts import LEVEL, workers_judged
-from crowdcore.exhibits.view import View, cached, wrong_together
+from crowdcore.exhibits.view import View, cached, copy_evidence, wrong_together
+from crowdcore.exhibits.worker_words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from crowdcore.analysis import PairMistakes, WhatIf, WorkerConfusion, WorkerDistance, WorkerOrder
-    from crowdcore.core.types import BoolArray
+    from crowdcore.analysis import WhatIf, WorkerConfusion, WorkerDistance, WorkerOrder
+    from crowdcore.core.types import AnyArray
     from crowdcore.exhibits.view import View
 
 
@@ -36,10 +37,7 @@ KINDS: Mapping[Distance, str] = {
     "jensen-shannon": "Jensen–Shannon",
 }
 """Distances between workers, in words."""
-_TOGETHER = (
-    "Workers who act with others confirm each other: without gold, accuracy and bits per label do not show how good "
-    "they are."
-)
+_TOGETHER = "Workers who act together confirm each other: without gold, their accuracy does not show how good they are."
 _ORDER = (
     "Flagged workers come first, then the others by the lower end of their accuracy's interval: a few right labels put "
     "nobody first."
@@ -143,8 +141,8 @@ def worker_quality(view: View) -> Exhibit:
     found, alone = view.of(analysis.worker_quality), view.of(analysis.without_each).frame()
     judged = workers_judged(view)
     signals = np.select(
-        [found.answers_single, judged.verdict == "remove", judged.together, judged.drifts],
-        ["single answer", "guesses", "acts with others", "becomes worse"],
+        [judged.verdict == "remove", judged.together, judged.drifts],
+        [np.where(found.answers_single, "single answer", "guesses"), "acts with others", "becomes worse"],
         "",
     )
     frame = pd.DataFrame(
@@ -185,7 +183,7 @@ def worker_ranking(view: View) -> Exhibit:
 
 @cached
 def worker(view: View, worker: str) -> Exhibit:
-    """One worker in numbers, and whether nearly all labels are the same."""
+    """One worker in numbers."""
     found, one = view.of(analysis.worker_quality), view.worker_number(worker)
     row = {
         "worker": worker,
@@ -198,9 +196,7 @@ def worker(view: View, worker: str) -> Exhibit:
         "bits possible": found.information_limit[one],
         "agreement κ": found.agreement_kappa[one],
     }
-    single = found.answers_single[one]
-    notes = ("This worker seems to give the same answer to everything.",) if single else ()
-    return Exhibit("worker", worker, None, pd.DataFrame([row], index=[one]), notes)
+    return Exhibit("worker", worker, None, pd.DataFrame([row], index=[one]))
 
 
 @cached
@@ -228,31 +224,45 @@ def worker_confusion(view: View, worker: str | None = None) -> Exhibit:
 
 @cached
 def worker_pairs(view: View) -> Exhibit:
-    """Who agrees too much? Pairs named, beyond skill and tasks, or wrong alike twice, the least probable first.
-
-    The pairs with most tasks in common are always among them, also where nobody is named.
-    """
-    found = wrong_together(view)
-    named = named_pairs(view, found)
-    names = ("worker_a", "worker_b", "both_labelled", "agreed", "expected_agreed", "wrong_alike", "expected_beyond")
-    beyond = ("q_beyond", "both_wrong", "expected", "q_value")
-    most = np.zeros(len(named), bool)
-    most[np.argsort(-found.both_labelled, kind="stable")[:_OVERLAP]] = True
-    some = np.flatnonzero(named | most | (found.wrong_alike >= 2) | (found.q_beyond <= LEVEL))
-    rank = np.lexsort((-found.wrong_alike[some], found.p_value[some], found.p_beyond[some]))
-    table = pd.DataFrame({k: getattr(found, k)[some[rank]] for k in (*names, *beyond)} | {"named": named[some[rank]]})
-    for key in ("worker_a", "worker_b"):
-        table[key] = view.names_of(table[key].to_numpy())
+    """Who acts together? Pairs named, then those with most tasks in common or wrong alike twice, the surest first."""
+    found, tags = wrong_together(view), view.dataset.kind.sequential
+    columns = {name: getattr(found, name) for name in ("both_labelled", "agreed", "wrong_alike", "expected_beyond")}
+    explained: dict[str, AnyArray] = {name: np.full(len(found.agreed), np.nan) for name in ("expected_agreed", "p")}
+    if not tags:  # tasks, equal labels and what explains them as in the verdicts
+        of, n = copy_evidence(view), view.dataset.n_workers
+        key = found.worker_a * n + found.worker_b
+        at = np.flatnonzero(np.isin(of.worker_a * n + of.worker_b, key))
+        place = np.searchsorted(key, (of.worker_a * n + of.worker_b)[at])
+        columns["both_labelled"], columns["agreed"] = found.both_labelled.copy(), found.agreed.copy()
+        columns["both_labelled"][place], columns["agreed"][place] = of.both[at], of.agreed[at]
+        explained["expected_agreed"][place], explained["p"][place] = of.expected[at], of.adjusted[at]
+    named = in_one_group(found, workers_judged(view).groups) & (not tags)
+    often = np.isin(np.arange(len(named)), np.argsort(-columns["both_labelled"], kind="stable")[:_MOST])
+    some = np.flatnonzero(named | often | (found.wrong_alike >= 2))
+    chance = np.nan_to_num(explained["p"][some], nan=2.0)
+    some = some[np.lexsort((-columns["both_labelled"][some], chance, ~named[some]))]
+    table = pd.DataFrame(
+        {
+            **{key: view.names_of(getattr(found, key)[some]) for key in ("worker_a", "worker_b")},
+            "both_labelled": columns["both_labelled"][some],
+            "agreed": columns["agreed"][some],
+            "expected_agreed": explained["expected_agreed"][some],
+            "adjusted p": explained["p"][some],
+            "wrong_alike": columns["wrong_alike"][some],
+            "expected_beyond": columns["expected_beyond"][some],
+            "named": named[some],
+        }
+    )
     if view.hidden:
         table[["worker_a", "worker_b"]] = np.sort(table[["worker_a", "worker_b"]].to_numpy(), axis=1)
 
     def click(row: int) -> dict[str, str]:
         return {"worker": str(table["worker_a"][row]), "other": str(table["worker_b"][row]), "view": "Distances"}
 
-    said = () if view.dataset.sentences is not None else (NAMED,) if view.truth.checked else (NAMED, VOTED)
-    listed = f"The {_OVERLAP} pairs with most tasks in common are always listed."
-    notes = (describe_pairs(view, table), listed, found.null_beyond, found.null, *found.notes, *said)
-    return Exhibit("pairs", "Pairs of workers who agree", None, table, notes, click=click)
+    said = () if tags else (NAMED,) if view.truth.checked else (NAMED, VOTED)
+    return Exhibit(
+        "pairs", "Pairs of workers who agree", None, table, (describe_pairs(view, table), *said), click=click
+    )
 
 
 @cached
@@ -292,44 +302,25 @@ def _order(view: View, kind: Distance, groups: int | None) -> WorkerOrder:
     return analysis.order_workers(_distance(view, kind), groups)
 
 
-_OVERLAP = 10  # pairs with most tasks in common that are listed in any case
+_MOST = 10  # pairs with most tasks in common that are listed in any case
 NAMED = (
-    f"Named are pairs in one group of Coordinated, as on Overview: the probability of naming any in an honest crowd is "
-    f"at most {100 * TOGETHER * LEVEL:.1f} %. Groups of more than half of the crowd are not named."
+    f"Named are pairs in one group of Coordinated, as on Overview: in an honest crowd any with a chance of at most "
+    f"{100 * TOGETHER * LEVEL:.1f} %. Groups of more than half of the crowd are not named."
 )
-VOTED = "Without gold the counts of a pair are by a majority vote; who is named is judged by everybody but the two."
-_OF_TOKENS = (
-    "Agreement beyond chance is not tested here: the tokens of a sentence are not independent tasks, so all q values "
-    "are too small."
-)
-
-
-def named_pairs(view: View, found: PairMistakes) -> BoolArray:
-    """(n_pairs,) of `wrong_together`: both in one group of `Overview`; of a crowd that tags tokens none."""
-    return in_one_group(found, workers_judged(view).groups)
+VOTED = "Wrong alike is by a majority vote, as there is no gold; who is named is judged by everybody but the two."
+_OF_TOKENS = "Not tested: the tokens of a sentence are not independent tasks."
 
 
 def describe_pairs(view: View, table: pd.DataFrame, worker: str = "") -> str:
-    """How many pairs are named, all in all or with one worker, and why others with a small q value are not."""
+    """Who is named, all in all or with one worker."""
     if view.dataset.kind.sequential:
         return _OF_TOKENS
-    named = int(table["named"].sum())
-    others = int(((table["q_beyond"] <= LEVEL) & ~table["named"]).sum())
-    whose = f"with {worker}" if worker else "of workers"
-    sentence = f"No pair {whose} stands out."
-    if named:
-        one = "s" * (named == 1)
-        act = f"seem{one} to act together"
-        sentence = f"{plural(named, 'pair')} {whose} {act}. They may copy, have shared a teacher, or be one person."
-    if others:
-        why = f"of pairs with such a q, up to {100 * LEVEL:.0f} % are honest on average"
-        if not view.truth.checked:
-            why = "where a misleading task wins the vote, honest workers are wrong alike"
-        sentence += (
-            f" {plural(others, 'further pair')} {'has' if others == 1 else 'have'} q ≤ {LEVEL:g} but "
-            f"{'is' if others == 1 else 'are'} not named: {why}."
-        )
-    return sentence
+    named = table[table["named"]]
+    if not len(named):
+        return f"Nobody who acts with {worker} was found." if worker else "No workers who act together were found."
+    pairs = [f"{a} with {b}" for a, b in named.iloc[:, :2].to_numpy(object)]
+    who = f"{worker} with {listed(sorted(named['other']), 4)}" if worker else listed(pairs, 4)
+    return f"These seem to act together: {who}. They may copy, have shared a teacher, or be one person."
 
 
 _SHRUNKEN = "Confusions are shrunk towards the crowd's (empirical Bayes), more so for workers with few labels."

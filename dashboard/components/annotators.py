@@ -77,12 +77,10 @@ def worker() -> None:
         ("Annotations", f"{found['annotations']:,}", None),
         ("Accuracy", percent(found["accuracy"]), f"95 % interval {low} to {high}"),
         ("Balanced accuracy", percent(found["balanced accuracy"]), "Mean over classes of the share of right labels"),
-        ("Bits per label", number(found["bits per label"], 2), f"Of {found['bits possible']:.2f} possible"),
-        ("Agreement κ", number(found["agreement κ"], 2), "With the other workers on the same tasks, beyond chance"),
+        ("Information", percent(found["bits per label"] / found["bits possible"], 0), "Of what a perfect label tells"),
+        ("Agreement", number(found["agreement κ"], 2), "With the others on the same tasks: 0 by chance, 1 always"),
     )
     numbers(cells, 130)
-    for note in exhibit.notes:
-        st.warning(as_text(note), icon=":material/flag:")
     matrices(view, one)
     behind(view, one, told)
 
@@ -159,10 +157,7 @@ def pairs() -> None:
     with st.spinner("Comparing pairs of workers …", show_time=True):
         found = exhibits.workers.worker_pairs(view)
     if not len(found.table):
-        st.info(
-            "Tested was agreement, right or wrong alike, given skill and difficulty: no pair stands out, and no two "
-            "workers were wrong alike on two tasks or more."
-        )
+        st.info("No two workers labelled the same task.")
         return
     said = as_text(found.notes[0])
     if view.dataset.sentences is not None:
@@ -246,11 +241,9 @@ def coordinated() -> None:
         for note in found.notes[1:]:
             st.caption(as_text(note))
         return
-    st.warning(
-        f"**{count(groups, 'group')}** of workers {'acts' if groups == 1 else 'act'} together more than chance allows. "
-        "They may copy, have shared a teacher, or be one person.",
-        icon=":material/group:",
-    )
+    acts = "acts" if groups == 1 else "act"
+    may = "They may copy, have shared a teacher, or be one person."
+    st.warning(f"**{count(groups, 'group')}** of workers {acts} together. {may}", icon=":material/group:")
     show(found, "coordinated")
     table(found.table, "coordinated-groups", name=f"{state.get('dataset')}-coordinated", noun="group")
     names = [str(number) for number in range(1, groups + 1)]

@@ -13,9 +13,10 @@ import pandas as pd
 import streamlit as st
 from streamlit import runtime
 
+from crowdcore.analysis.verdicts import VERDICT_WORDS
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits.exhibit import containing
-from crowdcore.exhibits.glossary import meaning
+from crowdcore.exhibits.glossary import HEADINGS, meaning
 from dashboard.components.text import count
 from dashboard.state import limited
 
@@ -160,6 +161,7 @@ def table(
     height = _HEADER + _ROW * min(rows, len(shown))
     config = formats(shown)
     shown = without_minus_zero(shown)
+    shown = shown.replace({"verdict": VERDICT_WORDS}) if "verdict" in shown else shown
     options |= {"key": f"table-{key}", "hide_index": True, "height": height, "placeholder": "–"}
     st.dataframe(shown.reset_index(drop=True), column_config=config, **options)  # numbers tell the order of names
     if on_row is not None:
@@ -178,7 +180,9 @@ def formats(frame: pd.DataFrame) -> dict[str, Any]:
         numeric = frame[name].dtype.kind in "iuf"  # a text of digits stays as it is written
         form = FORMATS.get(name, "%.1f %%" if name in shares else None) if numeric or name in shares else None
         kind = st.column_config.Column if form is None else partial(st.column_config.NumberColumn, format=form)
-        config[name] = kind(name.replace("_", " "), width=WIDTHS.get(name), help=meaning(name) or None)
+        config[name] = kind(
+            HEADINGS.get(name, name).replace("_", " "), width=WIDTHS.get(name), help=meaning(name) or None
+        )
     return config
 
 

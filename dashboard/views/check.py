@@ -8,6 +8,7 @@ import streamlit as st
 from crowdcore.analysis import Check, check_page, junit_xml
 from crowdcore.analysis.checks.check import Outcome
 from crowdcore.analysis.checks.rules import rules_of, rules_yaml
+from crowdcore.analysis.verdicts import VERDICT_WORDS
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits.overview import checked
 from dashboard import state
@@ -42,12 +43,12 @@ def board() -> None:
     view = looked_at()
     rules = rules_of(rules_form())
     strict = st.toggle(
-        "Underpowered rules fail, too", **state.bind("strict", state.get("strict") == "yes", say=("yes", ""))
+        "Undecided rules fail, too", **state.bind("strict", state.get("strict") == "yes", say=("yes", ""))
     )
     with st.spinner("Checking the rules …", show_time=True):
         found = checked(view, rules)
     verdicts: list[str] = [outcome.verdict for outcome in found.outcomes]
-    numbers((word.capitalize(), str(verdicts.count(word)), meaning) for word, meaning in VERDICTS.items())
+    numbers((VERDICT_WORDS.get(k, k).capitalize(), str(verdicts.count(k)), meaning) for k, meaning in VERDICTS.items())
     named = rules.model_copy(update={"reference": view.reference})  # so that the command line takes the same
     for verdict in VERDICTS:
         for outcome in found.outcomes:

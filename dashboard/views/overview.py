@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from crowdcore import exhibits
+from crowdcore.analysis.verdicts import VERDICT_WORDS
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits import View, verdicts
 from dashboard import state
@@ -60,7 +61,9 @@ def board() -> None:
             if st.button("Show their names", on_click=state.put, kwargs={"names": "shown"}, type="tertiary"):
                 st.rerun()  # the sidebar, too
     how_many(counts.table, "worker")
-    urgent = workers.table[workers.table["verdict"].isin(["remove", "check", "train"])]
+    urgent = workers.table.loc[
+        verdicts.to_do(verdicts.workers_judged(view, remove, trust, confused))[workers.table.index]
+    ]
     if not len(urgent):
         no_fault(int((workers.table["verdict"] == "underpowered").sum()), len(workers.table))
     for _, row in urgent.head(FEW).iterrows():
@@ -133,7 +136,8 @@ def no_fault(unknown: int, workers: int) -> None:
 def how_many(table: pd.DataFrame, of: str) -> None:
     """How many workers, or tasks, got which verdict."""
     rows = table[table["of"] == of].to_dict("records")
-    numbers(((r["verdict"].capitalize(), f"{r['number']:,}", as_text(r["meaning"].capitalize())) for r in rows), 120)
+    named = [VERDICT_WORDS.get(r["verdict"], r["verdict"]).capitalize() for r in rows]
+    numbers(((name, f"{r['number']:,}", as_text(r["meaning"])) for name, r in zip(named, rows, strict=True)), 120)
 
 
 def take_along(view: View, limits: dict[str, float]) -> None:

@@ -9,6 +9,7 @@ import pytest
 import crowdcore as cc
 from crowdcore import analysis
 from crowdcore.analysis.checks.rules import LIMITS, recommended, rules_of, rules_yaml
+from crowdcore.analysis.verdicts import VERDICT_WORDS
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.writers import write_folder
 from crowdcore.exhibits import view
@@ -30,7 +31,7 @@ def test_recommended_rules_are_checked_at_first(tmp_path: Path, monkeypatch: pyt
     test = open_page("check", dataset="crowd", names="shown")
     found = cc.check(cc.load_dataset("crowd"), reference="gold")
     for verdict, number in verdicts(test).items():
-        assert number == sum(o.verdict == verdict.lower() for o in found.outcomes)
+        assert number == sum(VERDICT_WORDS.get(o.verdict, o.verdict) == verdict.lower() for o in found.outcomes)
     assert sum(verdicts(test).values()) == len(LIMITS)
     assert all(o.sentence in words(test) for o in found.outcomes)
     assert "crowdcore check crowd --rules rules.yaml --junit check.xml --html check.html" in words(test)
@@ -38,12 +39,12 @@ def test_recommended_rules_are_checked_at_first(tmp_path: Path, monkeypatch: pyt
 
 def test_a_changed_limit_is_kept_in_the_address_and_an_empty_one_is_not_checked() -> None:
     test = open_page("check", dataset="demo", rules=["min_krippendorff_alpha=0.9", "min_class_percent=1"])
-    assert verdicts(test) == {"Fail": 1, "Underpowered": 0, "Pass": 1}
+    assert verdicts(test) == {"Fail": 1, "Undecided": 0, "Pass": 1}
     field(test, "Min krippendorff alpha").set_value(0.4).run()
     assert test.query_params["rules"] == ["min_krippendorff_alpha=0.4", "min_class_percent=1"]
-    assert verdicts(test) == {"Fail": 0, "Underpowered": 0, "Pass": 2}
+    assert verdicts(test) == {"Fail": 0, "Undecided": 0, "Pass": 2}
     field(test, "Min krippendorff alpha").set_value(None).run()
-    assert verdicts(test) == {"Fail": 0, "Underpowered": 0, "Pass": 1}
+    assert verdicts(test) == {"Fail": 0, "Undecided": 0, "Pass": 1}
     assert "min_krippendorff_alpha: " not in words(test)
     field(test, "Min class percent").set_value(None).run()
     assert not test.exception

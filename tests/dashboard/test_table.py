@@ -7,6 +7,7 @@ import pandas as pd
 
 from crowdcore import load_dataset
 from crowdcore.exhibits import verdicts, view
+from crowdcore.exhibits.worker_words import knowledge
 from dashboard.components.table import without_minus_zero
 from dashboard.components.text import number
 
@@ -34,5 +35,4 @@ def test_a_small_negative_kappa_is_written_as_zero(data_folder: object) -> None:
     seen = view(load_dataset("labelme"), "gold")
     low = verdicts.worker_verdicts(seen).table.set_index("worker")["κ low"]
     assert -0.005 < low["w0047"] < 0
-    told = verdicts.actions(seen).table.set_index("name")["how sure"]
-    assert told["w0047"] == "skill 0.00 – 0.64"
+    assert knowledge(verdicts.workers_judged(seen), seen.worker_number("w0047")).split()[-4:] == ["0", "to", "64", "%"]

@@ -25,8 +25,9 @@ def seen() -> View:
 )
 def test_a_mistake_is_the_published_one(data_folder, true: str, given: str, percent: float) -> None:
     found = exhibits.mistakes.mistake(view(cc.load_dataset("labelme")), true, given)
-    assert round(found.table["percent"][0], 1) == percent
-    assert "More than chance" in found.notes[0]
+    row = found.table.iloc[0]
+    assert round(row["percent"], 1) == percent
+    assert f"{row['expected']:.1f}" in found.notes[0]
 
 
 def test_a_mistake_in_numbers_and_its_workers_and_tasks(seen: View) -> None:

@@ -13,33 +13,16 @@ from crowdcore.exhibits.workers import worker_pairs
 from testkit.planted import COPIED, COPIER, HONEST, PLANTED, honest_crowd, planted_crowd
 
 MISLED = 90021
-"""Seed of an honest crowd whose tasks have foils that win the vote: two pairs have q <= 0.05."""
-BY_CHANCE = (90009,)
-"""Seed of an honest crowd by gold with one pair of q <= 0.05: some of such pairs may be honest."""
+"""Seed of an honest crowd whose tasks have foils that win the vote, so that two pairs are wrong alike beyond chance."""
 
 
 def test_honest_workers_whom_a_wrong_vote_makes_look_alike_are_not_named() -> None:
     of = view(honest_crowd(MISLED, **HONEST["4 classes, dense, own foils"]), "majority-vote")
     assert not verdicts.workers_judged(of).together.any()
     shown = worker_pairs(of)
-    assert (shown.table["q_beyond"] <= 0.05).sum() == 2
-    assert shown.notes[0].startswith("No pair of workers stands out. 2 ")
+    assert (shown.table["wrong_alike"] >= 2).sum() >= 2
     assert not shown.table["named"].any()
-    one = worker_partners(of, "w03")
-    assert one.notes[0].startswith("No pair with w03")
-
-
-@pytest.mark.parametrize("seed", BY_CHANCE)
-def test_honest_workers_with_a_small_q_by_gold_are_not_named(seed: int) -> None:
-    of = view(honest_crowd(seed, **HONEST["4 classes, hard, own foils"]), "gold")
-    assert not verdicts.workers_judged(of).together.any()
-    shown = worker_pairs(of)
-    assert (shown.table["q_beyond"] <= 0.05).sum() == 1
-    assert not shown.table["named"].any()
-    assert shown.notes[0].startswith("No pair of workers stands out. 1 ")
-    assert "vote" not in shown.notes[0]
-    partner = worker_partners(of, str(shown.table["worker_a"][0]))
-    assert partner.notes[0].startswith(f"No pair with {shown.table['worker_a'][0]} ")
+    assert "w03" in worker_partners(of, "w03").notes[0]
 
 
 @pytest.mark.parametrize("reference", ["gold", "majority-vote"])
@@ -49,9 +32,9 @@ def test_who_copies_is_named(reference: str, copied: float) -> None:
     shown = worker_pairs(of)
     named = shown.table[shown.table["named"]]
     assert named[["worker_a", "worker_b"]].to_numpy().tolist() == [[of.workers[COPIER], of.workers[COPIED]]]
-    assert shown.notes[0].startswith("1 pair of workers ")
     partner = worker_partners(of, of.workers[COPIER])
-    assert partner.notes[0].startswith(f"1 pair with {of.workers[COPIER]} ")
+    for words in (shown.notes[0], partner.notes[0]):
+        assert all(of.workers[worker] in words for worker in (COPIER, COPIED))
 
 
 def test_pairs_with_most_tasks_in_common_are_listed_though_nobody_is_named() -> None:
@@ -62,7 +45,7 @@ def test_pairs_with_most_tasks_in_common_are_listed_though_nobody_is_named() -> 
     most = np.sort(pairs.both_labelled)[-10:]
     assert len(shown.table) >= 10
     assert (np.sort(shown.table["both_labelled"])[-10:] == most).all()
-    assert any("most tasks in common" in note for note in shown.notes)
+    assert not shown.table.duplicated(["worker_a", "worker_b"]).any()
 
 
 @pytest.mark.parametrize("reference", ["gold", "majority-vote"])
@@ -71,5 +54,4 @@ def test_tokens_name_nobody(reference: str) -> None:
     shown = worker_pairs(of)
     assert len(shown.table)
     assert not shown.table["named"].any()
-    assert shown.notes[0].startswith("Agreement beyond chance is not")
     assert worker_partners(of, of.workers[0]).notes[0] == shown.notes[0]

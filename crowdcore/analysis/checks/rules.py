@@ -19,11 +19,11 @@ from crowdcore.analysis.coordinated.copying import LEAST
 from crowdcore.analysis.gold_scores import judge
 from crowdcore.analysis.labels.agreement import Agreement, Coefficient, agreement
 from crowdcore.analysis.labels.summary import class_balance, correctness
+from crowdcore.analysis.mistakes.guideline import guideline_cells
 from crowdcore.analysis.mistakes.shared_mistakes import shared_mistakes
 from crowdcore.analysis.reference import Reference, resolve_reference
 from crowdcore.analysis.statistics import bootstrap_weights, percentile_interval, wilson_interval
-from crowdcore.analysis.verdicts import CONFUSED, REMOVE, TRUST
-from crowdcore.analysis.verdicts.drift import fall_limit
+from crowdcore.analysis.verdicts import CONFUSED, LEVEL, REMOVE, TRUST
 from crowdcore.analysis.verdicts.workers import (
     DRIFTING,
     TOGETHER,
@@ -241,8 +241,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 NOBODY: IntArray = np.empty(0, np.int64)
-_LEVEL = 0.05  # of verdicts
-_DEVIATION = 0.5  # the most that a right-or-wrong judgement can deviate
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +302,7 @@ class Measures:
         pairs, result, n = self._evidence.pairs, self._verdicts, self.dataset.n_workers
         seen, most = np.zeros(n, bool), np.zeros(n)
         chance = np.clip(pairs.expected / np.maximum(pairs.both, 1), 1e-9, 1 - 1e-9)
-        enough = np.log(TOGETHER * _LEVEL / max(len(chance), 1)) / np.log(chance)
+        enough = np.log(TOGETHER * LEVEL / max(len(chance), 1)) / np.log(chance)
         able = pairs.both >= enough
         seen[pairs.worker_a[able]] = seen[pairs.worker_b[able]] = True
         for worker in (pairs.worker_a, pairs.worker_b):
@@ -316,15 +314,15 @@ class Measures:
         return self._share_of_workers(result.together, seen, lacks, np.maximum(common - most, 1))
 
     def shared_mistakes(self) -> Measured:
-        """Cells with q <= 0.05; their false discovery rate is controlled, so the count is taken as it is."""
-        result = shared_mistakes(self.dataset, self.truth)
-        beyond = int((np.nan_to_num(result.q_value, nan=1.0) <= 0.05).sum())
-        tested = int((~np.isnan(result.q_value)).sum())
-        if not tested:
+        """Mistakes of the guideline; few of them are false, so the count is taken as it is."""
+        result, own = shared_mistakes(self.dataset, replace(self.truth, posterior=None)), self._evidence.guideline
+        cells = guideline_cells(result.p_value, own, checked=self.truth.checked, level=LEVEL)
+        tested, n = int((~np.isnan(result.q_value)).sum()), int(cells.sum())
+        if not tested and not n:
             tags = self.dataset.kind.sequential
             why = "these are tags" if tags else "there are two classes or too few workers with mistakes"
             return _nothing(f"No confusion could be tested, as {why}")
-        return Measured(beyond, beyond, beyond, f"{tested:,} confusions tested")
+        return Measured(n, n, n, f"{tested:,} confusions tested, and who repeats which")
 
     def drifting_workers_percent(self) -> Measured:
         """Workers who became worse; unknown are those with too few labels for a fall of ``drift_points``."""
@@ -332,8 +330,7 @@ class Measures:
         if result.drift is None:
             return _nothing("The labels have no times (column timestamp)")
         tested = result.drift.at >= 0
-        limit = fall_limit(DRIFTING * _LEVEL / max(tested.sum(), 1))
-        needed = float(2 * _DEVIATION * limit / (self.rules.drift_points / 100)) ** 2
+        needed = (result.drift.limit(DRIFTING * LEVEL) / (self.rules.drift_points / 100)) ** 2
         lacks = (
             f"A fall of {self.rules.drift_points:g} points can be detected from about {needed:,.0f} labels of a worker"
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betainc
 
-from crowdcore.analysis.statistics import benjamini_hochberg, divide
+from crowdcore.analysis.statistics import benjamini_hochberg, divide, holm
 from crowdcore.analysis.verdicts.peers import Peers
 from crowdcore.core.types import BoolArray, FloatArray
 
@@ -64,3 +64,21 @@ def guideline_mistakes(peers: Peers, *, level: float = 0.05) -> GuidelineMistake
     carriers = (sure <= level) & (counts >= _SHARE * rows) & (counts >= _TIMES)
     cells = carriers.sum(0) >= CARRIERS
     return GuidelineMistakes(cells, carriers & cells)
+
+
+def guideline_cells(shared_p: FloatArray, own: GuidelineMistakes, *, checked: bool, level: float) -> BoolArray:
+    """(C, C) mistakes of the guideline: repeated by several workers, or made by more workers than chance explains.
+
+    As somebody is to act on them, the second test bounds the chance of any false one (Holm). Where no gold judges,
+    tasks on which most workers make a repeated mistake (a, b) count as b: those who are right then seem to share
+    (b, a), which is not counted.
+
+    Args:
+        shared_p: (C, C) p-values of `SharedMistakes` against the most probable classes, NaN where not tested.
+        own: who repeats which mistake.
+        checked: whether gold or marks judge.
+        level: chance of a false one by the second test.
+    """
+    mirrored = own.cells.T & (not checked)
+    adjusted = holm(shared_p.ravel()).reshape(shared_p.shape)
+    return np.asarray(own.cells | ((np.nan_to_num(adjusted, nan=1.0) <= level) & ~mirrored))

@@ -37,6 +37,7 @@ class Drift:
         at: labels before the fall; half of them where it is steady.
         steady: whether a straight line fits best.
         before, after: the worker's accuracy before and after it (without gold: the mean belief in the labels).
+        n: labels of each worker that could be tested.
     """
 
     p_value: FloatArray
@@ -45,6 +46,18 @@ class Drift:
     steady: BoolArray
     before: FloatArray
     after: FloatArray
+    n: IntArray
+
+    def hidden(self, level: float) -> FloatArray:
+        """(n_workers,) fall, as a share of right labels, that the test at this level misses more often than not.
+
+        Half right and half wrong labels, as they vary most; NaN where the worker is not tested.
+        """
+        return np.where(self.at >= 0, np.minimum(self.limit(level) / np.sqrt(np.maximum(self.n, 1)), 1), np.nan)
+
+    def limit(self, level: float) -> float:
+        """Contrast that any worker without a fall exceeds with this probability, after Bonferroni."""
+        return fall_limit(level / max((self.at >= 0).sum(), 1))
 
 
 def times(dataset: CrowdDataset) -> FloatArray | None:
@@ -93,7 +106,7 @@ def drift(dataset: CrowdDataset, peers: Peers) -> Drift | None:
     at = np.where(np.isnan(p_value), -1, np.round(share * n).astype(np.int64))
     early = series.place < at[series.worker]
     before, after = series.mean(right, early), series.mean(right, ~early & (at[series.worker] >= 0))
-    return Drift(p_value, holm(p_value), at, steady, before, after)
+    return Drift(p_value, holm(p_value), at, steady, before, after, n)
 
 
 def _unexplained(value: FloatArray, of: _Series, task: IntArray, judge: FloatArray, when: FloatArray) -> FloatArray:

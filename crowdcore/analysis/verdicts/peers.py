@@ -20,8 +20,8 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.report import plural
 
 BY_PEERS = (
-    "Gold is not used: a label is judged by the labels of the other workers on its task (one step of "
-    "Dawid–Skene's model, with confusions counted against {name!r})."
+    "Gold is not used: a label is judged by what the other workers say of the task, weighed by their mistakes on other "
+    "tasks (by {name!r})."
 )
 _SHRINKAGE = 4.0  # pseudo-labels by which a row of a worker's confusion is pulled to the crowd's
 _FLOOR = 0.5  # pseudo-labels of each cell of the crowd's own confusion

@@ -313,16 +313,15 @@ def worker_verdicts(
 
 
 _CONTROL = (
-    "The probability that any honest worker is flagged as guessing, falling or copying is at most {level:g} in total, "
-    "as far as the others' labels say how hard a task is. Of the confusions to train on, at most a share of {level:g} "
-    "is false on average (Benjamini–Hochberg)."
+    "In at most {percent:g} of 100 honest crowds is anybody flagged as guessing, falling or copying, as far as the "
+    "others' labels say how hard a task is. Of the confusions to train on, at most {percent:g} % are false on average."
 )
 _OF_TOKENS = (
-    "The tests, at {level:g}, count tokens as independent, though those of a sentence are not: take verdicts and "
-    "intervals as hints. For the same reason, coordination is not tested."
+    "The tests count tokens as independent, though those of a sentence are not: take verdicts and intervals as hints. "
+    "For the same reason, coordination is not tested."
 )
 
 
 def control_in_words(dataset: CrowdDataset, level: float) -> str:
     """Sentence on what the level bounds; of a crowd that tags tokens, that it bounds nothing."""
-    return (_OF_TOKENS if dataset.kind.sequential else _CONTROL).format(level=level)
+    return (_OF_TOKENS if dataset.kind.sequential else _CONTROL).format(percent=100 * level)

@@ -27,6 +27,7 @@ from crowdcore.data.dictionary import csv_bytes
 from crowdcore.data.report import plural
 from crowdcore.data.unpack import pack_zip
 from crowdcore.exhibits import Exhibit
+from crowdcore.exhibits.glossary import readable
 from crowdcore.figures import paper, theme
 from crowdcore.runs.report.build import Report, Section
 
@@ -117,6 +118,7 @@ def _figure(exhibit: Exhibit, number: int) -> str:
 
 def _table(frame: pd.DataFrame, title: str) -> str:
     """The first rows of a frame, every cell as text."""
+    frame = readable(frame)
     number = {name: pd.api.types.is_numeric_dtype(frame[name].dtype) for name in frame.columns}
     head = "".join(f"<th{_class(number[c], '')}>{escape(str(c).replace('_', ' '))}</th>" for c in frame.columns)
     rows = []

@@ -1,0 +1,252 @@
+"""One sentence on each worker, the same on every page; how sure it is; and the message that one could send."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crowdcore.analysis.reference import REVIEWED
+from crowdcore.analysis.verdicts import LEVEL
+from crowdcore.analysis.verdicts.workers import DRIFTING
+from crowdcore.data.report import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crowdcore.analysis import WorkerVerdicts
+    from crowdcore.analysis.coordinated.groups import Group
+    from crowdcore.core.types import AnyArray
+
+_SINGLE = 0.8  # share of one label from which it is worth saying
+_TO_DO = {
+    "remove": "Leave the labels out, and ask what went wrong.",
+    "together": "Let both work alone, and count equal labels once; labels do not show who copied.",
+    "falls": "Look at the latest labels first.",
+    "train": "Show examples of both.",
+    "weak": "Check a sample of the labels.",
+    "watch": "Look again after more labels.",
+}
+
+
+class SharedConfusion(NamedTuple):
+    """A worker's confusion of ``true`` with ``given``, ``times`` of ``of`` labels, that ``workers`` of all make."""
+
+    true: str
+    given: str
+    times: float
+    of: float
+    workers: int
+    n_workers: int
+
+    @property
+    def reason(self) -> str:
+        """The confusion in a sentence."""
+        return (
+            f"Calls “{self.true}” “{self.given}” on {self.times:.0f} of {self.of:.0f} tasks, as {self.workers} of "
+            f"{self.n_workers} workers do at times: a matter of the guideline."
+        )
+
+
+def reasons(found: WorkerVerdicts, common: Mapping[int, SharedConfusion]) -> list[str]:
+    """(n_workers,) why each worker got the verdict, and what to do; workers go by ``worker_ids``.
+
+    Args:
+        found: the verdicts.
+        common: worker -> the worker's part in a mistake of the guideline.
+    """
+    n = len(found.verdict)
+    hidden = np.full(n, np.nan) if found.drift is None else found.drift.hidden(DRIFTING * LEVEL)
+    words = [_reason(found, worker, hidden[worker]) for worker in range(n)]
+    told = [r in common and found.verdict[r] != "remove" for r in range(n)]
+    return [" ".join([*of, *([common[r].reason] if told[r] else [])]) for r, of in enumerate(words)]
+
+
+def _reason(found: WorkerVerdicts, r: int, hidden: float) -> list[str]:
+    verdict, n = found.verdict[r], plural(int(found.n_annotations[r]), "label")
+    if found.n_annotations[r] == 0:
+        return ["Gave no label."]
+    if not found.judged[r]:
+        return ["Cannot be judged: there is neither gold nor another label on these tasks."]
+    typical = f"the typical worker on {_percent(found.typical)}"
+    knows = f"{knowledge(found, r)} of the tasks, {typical}"
+    words, to_do = [], []
+    if verdict == "remove":
+        words.append(f"Shows no knowledge in {n}: {knows}.")
+        if found.favourite_share[r] >= _SINGLE:
+            words.append(f"{_percent(found.favourite_share[r])} of them are “{found.classes[found.favourite[r]]}”.")
+        to_do.append("remove")
+    if found.copies.partner[r] >= 0:
+        pair = found.copies
+        words.append(
+            f"Gave the same label as {found.worker_ids[pair.partner[r]]} on {pair.agreed[r]:,} of {pair.both[r]:,} "
+            f"tasks; the others' labels explain {pair.expected[r]:.0f}."
+        )
+        to_do.append("together")
+    words += [_group(found, group) for group in found.groups if r in group.members and len(group.members) > 2]
+    if found.drifts[r]:
+        words.append(f"{_fall(found, r, 'Got worse')}, which tasks and the other workers do not explain.")
+        to_do.append("falls")
+    if found.train[r] and verdict != "remove":
+        cells = found.confused
+        true, given = found.classes[cells.true[r]], found.classes[cells.given[r]]
+        back = f", and the other way round on {cells.back[r]:.0f} of {cells.back_of[r]:.0f}"
+        words.append(
+            f"Calls “{true}” “{given}” on about {cells.times[r]:.0f} of {cells.of[r]:.0f} tasks "
+            f"({_percent(cells.times[r] / cells.of[r])}; the others {_percent(cells.others[r])})"
+            f"{back if cells.back[r] > 0 else ''}."
+        )
+        to_do.append("train")
+    if words:
+        return [*words, *_speed(found, r), *(_TO_DO[what] for what in to_do)]
+    if verdict == "underpowered":
+        return [*_too_few(found, r, knows), *_speed(found, r)]
+    if verdict == "trust":
+        points = f" A fall of less than {100 * hidden:.0f} points could hide in them." if hidden == hidden else ""
+        return [f"Nothing found among {n}: {knows}.{points}", *_speed(found, r)]
+    if verdict == "watch":
+        of = f"of 100 workers who stay as good, {{}} look like this by chance ({knows})."
+        if found.may_fall[r]:
+            assert found.drift is not None
+            fall = _fall(found, r, "May be getting worse")
+            words.append(f"{fall}; {of.format(_of_100(float(found.drift.p_value[r])))}")
+        if found.may_copy[r]:
+            words.append(
+                f"Agrees with another worker more than the others' labels explain, but chance explains it ({knows})."
+            )
+        return [*words, *_speed(found, r), _TO_DO["watch"]]
+    weak = "Weak, and perhaps guessing" if found.low[r] <= 0 else "Weak"
+    return [f"{weak}: {knows}.", *_speed(found, r), _TO_DO["weak"]]
+
+
+def _too_few(found: WorkerVerdicts, r: int, knows: str) -> list[str]:
+    if len(found.classes) == 1:
+        return ["With only one class, no label can be wrong."]
+    if found.only_peer[r] >= 0:
+        return [
+            f"Only {found.worker_ids[found.only_peer[r]]} labelled the same tasks. Where the two differ, labels do not "
+            "tell who is wrong: gold would, or a third worker."
+        ]
+    more = found.needed[r] - found.judged[r]
+    enough = [f"About {plural(max(round(more), 1), 'more label')} would decide."] if np.isfinite(more) else []
+    n = plural(int(found.n_annotations[r]), "label")
+    return [f"Too few to decide, {n}{f': {knows}' if np.isfinite(found.low[r]) else ''}.", *enough]
+
+
+def knowledge(found: WorkerVerdicts, r: int) -> str:
+    """``knows the answer on 0 to 11 %``: the interval of the skill, which counts guesses as no knowledge."""
+    low, high = (max(100 * end, 0.0) for end in (found.low[r], found.high[r]))
+    return f"knows the answer on {low:.0f} to {high:.0f} %"
+
+
+def how_sure(found: WorkerVerdicts, r: int) -> str:
+    """How sure the verdict on a worker is, in a few words."""
+    if found.verdict[r] != "remove" and found.copies.partner[r] >= 0:
+        return in_crowds(float(found.copies.adjusted[r]))
+    if found.verdict[r] != "remove" and found.drift is not None and (found.drifts[r] or found.may_fall[r]):
+        return in_crowds(float(found.drift.adjusted[r]))
+    if found.train[r] and found.verdict[r] == "train":
+        return f"at least {_percent(found.confused.low[r])} of such tasks"
+    return knowledge(found, r) if np.isfinite(found.low[r]) else "no evidence"
+
+
+def in_crowds(p: float) -> str:
+    """What a corrected p-value says: in how many crowds without any such worker chance makes one look like this."""
+    shown = "fewer than 1 of 1,000" if p < 0.001 else f"{min(1000 * p, 1000):,.0f} of 1,000"
+    return f"by chance in {shown} crowds"
+
+
+def _of_100(p: float) -> str:
+    return "fewer than 1" if p < 0.01 else f"{100 * p:.0f}"
+
+
+def _fall(found: WorkerVerdicts, r: int, words: str) -> str:
+    assert found.drift is not None
+    of = found.drift
+    right = "right" if by_gold(found) else "likely right by the others' labels"
+    before, after = _percent(of.before[r]), _percent(of.after[r])
+    if of.steady[r]:
+        return f"{words} steadily: {before} {right} in the first half, {after} in the second"
+    return f"{words} after the first {of.at[r]:,} labels: {before} {right}, then {after}"
+
+
+def by_gold(found: WorkerVerdicts) -> bool:
+    """Whether people judged the truth."""
+    return found.reference in {"gold", *REVIEWED}
+
+
+def _group(found: WorkerVerdicts, group: Group) -> str:
+    names = listed(sorted(map(str, found.worker_ids[group.members])))
+    return f"One of {len(group.members)} workers who {' and '.join(group.found_by)}: {names}."
+
+
+def listed(names: list[str], most: int = 8) -> str:
+    """Names in a sentence, the first ones of many."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+
+
+def _speed(found: WorkerVerdicts, r: int) -> list[str]:
+    speed = found.speed
+    if speed is None or not speed.too_fast[r]:
+        return []
+    share = _percent(speed.fast[r])
+    return [f"{share} of {speed.n[r]} answers took less than a fifth of what their tasks usually take."]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def changes_without(found: WorkerVerdicts) -> AnyArray:
+    """(n_workers,) what a majority vote is like without each worker."""
+    words, of = [], found.without
+    for changed, lost, points in zip(of.changed, of.unlabelled, 100 * of.accuracy_change, strict=True):
+        gold = f" ({points:+z.2f} points right)" if points == points and by_gold(found) else ""
+        gone = f", {lost:,} task{' loses its' if lost == 1 else 's lose their'} only label" if lost else ""
+        words.append(f"{changed:,} label{' changes' if changed == 1 else 's change'}{gone} without{gold}")
+    return np.array(words, object)
+
+
+def message(found: WorkerVerdicts, r: int, common: SharedConfusion | None = None) -> str:
+    """What one could write to the worker; it accuses nobody. A confusion that many share is the guideline's fault."""
+    thanks = f"Thank you for your {plural(found.n_annotations[r], 'label')}."
+    verdict, cells = found.verdict[r], found.confused
+    if found.train[r] and verdict != "remove":
+        a, b = found.classes[cells.true[r]], found.classes[cells.given[r]]
+        back = f", and {cells.back[r]:.0f} of {cells.back_of[r]:.0f} the other way round" if cells.back[r] > 0 else ""
+        return (
+            f"{thanks} Please read again what the guideline says about “{a}” and “{b}”: about "
+            f"{cells.times[r]:.0f} of {cells.of[r]:.0f} tasks that seem to be “{a}” you called “{b}”{back}. "
+            "Do you see a reason that we have missed? Then tell us."
+        )
+    if found.together[r]:
+        return (
+            f"{thanks} Please answer every task alone: on some tasks two people gave the same answer unusually often."
+        )
+    if verdict == "remove":
+        return (
+            f"{thanks} Your labels differ from what we expected so often that we would like to understand why. Was the "
+            "task clear, did the page work? Until we know, please pause."
+        )
+    if found.drifts[r]:
+        less = "are less often right" if by_gold(found) else "agree less often with the others'"
+        return f"{thanks} Your later labels {less} than your first ones. Please take breaks."
+    if verdict == "watch":
+        return f"{thanks} We look at the next ones before we say how well they fit."
+    if verdict == "check":
+        return f"{thanks} Please read the guideline again, and ask where it is unclear: your labels often differ."
+    if common is not None and verdict in ("trust", "watch", "underpowered"):
+        return (
+            f"{thanks} {common.times:.0f} of {common.of:.0f} tasks that seem to be “{common.true}” you called "
+            f"“{common.given}”. Many workers do ({common.workers} of "
+            f"{common.n_workers}), so our guideline may be unclear there. What made you choose so?"
+        )
+    if verdict == "trust":
+        return f"{thanks} They agree well with what we know. Please go on."
+    if not found.judged[r]:
+        return f"{thanks} To tell you how well they fit, we need other opinions on your tasks."
+    if found.only_peer[r] >= 0:
+        return f"{thanks} To tell you how well they fit, we need a third opinion on your tasks."
+    return f"{thanks} A few more would help us to tell you how well they fit."
