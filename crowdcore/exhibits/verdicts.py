@@ -219,7 +219,8 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
     n_beyond = int(beyond.sum())
     some = (f"These are {most:,} of {n_beyond:,} such mistakes.",) if n_beyond > most else ()
     mirror = () if view.truth.checked else (_WITHOUT_GOLD,)
-    notes = (*none, *some, f"A {view.dataset.task_noun}'s true class: {_truth_in_words(view)}.", *mirror)
+    truth = view.reference if view.truth.checked else f"the most probable one by {view.reference}"
+    notes = (*none, *some, f"A {view.dataset.task_noun}'s true class: {truth}.", *mirror)
 
     def click(row: int) -> dict[str, str]:
         return {"true": str(table["true"][row]), "given": str(table["given"][row])}
@@ -347,7 +348,3 @@ def common_confusions(view: View) -> dict[int, SharedConfusion]:
         times = float(own[r, a, b])
         common[int(r)] = SharedConfusion(names[a], names[b], times, of, int(every.workers[a, b]), n_workers)
     return common
-
-
-def _truth_in_words(view: View) -> str:
-    return view.reference if view.truth.checked else f"the most probable one by {view.reference}"

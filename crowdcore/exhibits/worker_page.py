@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -17,9 +16,6 @@ from crowdcore.exhibits.verdicts import common_confusions, worker_verdicts, work
 from crowdcore.exhibits.view import View, cached
 from crowdcore.exhibits.worker_words import changes_without, message
 from crowdcore.exhibits.workers import describe_pairs, worker_pairs
-
-if TYPE_CHECKING:
-    from crowdcore.analysis import WorkerOverTime
 
 
 @cached
@@ -92,12 +88,12 @@ def worker_partners(view: View, worker: str) -> Exhibit:
 @cached
 def worker_over_time(view: View, worker: str) -> Exhibit:
     """Accuracy of one worker over time, with intervals; an empty table where labels have no times."""
-    found = _over_time(view, worker)
+    found = view.of(analysis.worker_over_time, worker=view.worker_number(worker))
     title = f"{worker} over time"
     if found is None:
         none = pd.DataFrame({"times": ["none: the data have no column “timestamp”"]})
         return Exhibit("worker-over-time", title, None, none)
-    figure = figures.worker_over_time(view.drawable(found))
+    figure = figures.worker_over_time(view.drawable(replace(found, name=worker)))
     how = "Share of right labels" if view.truth.checked else "Mean probability of the labels given the others' labels"
     notes = (f"{how}, in blocks by time, with 95 % intervals.",)
     return Exhibit("worker-over-time", title, figure, found.frame(), notes, f"Accuracy of {worker} over time")
@@ -137,8 +133,3 @@ def worker_speed_over_time(view: View, worker: str) -> Exhibit:
     level = f"Tested at {CHANGED:g} over all workers (Holm), a level of its own, beside that of the verdicts."
     notes = (f"{said} {level}",)
     return Exhibit("worker-speed-over-time", title, figure, found.frame(), notes, f"Speed of {worker} over time")
-
-
-def _over_time(view: View, worker: str) -> WorkerOverTime | None:
-    found = view.of(analysis.worker_over_time, worker=view.worker_number(worker))
-    return None if found is None else replace(found, name=worker)

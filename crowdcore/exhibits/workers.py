@@ -226,33 +226,23 @@ def worker_confusion(view: View, worker: str | None = None) -> Exhibit:
 def worker_pairs(view: View) -> Exhibit:
     """Who acts together? Pairs named, then those with most tasks in common or wrong alike twice, the surest first."""
     found, tags = wrong_together(view), view.dataset.kind.sequential
-    columns = {name: getattr(found, name) for name in ("both_labelled", "agreed", "wrong_alike", "expected_beyond")}
-    explained: dict[str, AnyArray] = {name: np.full(len(found.agreed), np.nan) for name in ("expected_agreed", "p")}
+    columns: dict[str, AnyArray] = {key: view.names_of(getattr(found, key)) for key in ("worker_a", "worker_b")}
+    columns |= {key: getattr(found, key).copy() for key in ("both_labelled", "agreed")}
+    columns |= {key: np.full(len(found.agreed), np.nan) for key in ("expected_agreed", "adjusted p")}
+    columns |= {key: getattr(found, key) for key in ("wrong_alike", "expected_beyond")}
     if not tags:  # tasks, equal labels and what explains them as in the verdicts
         of, n = copy_evidence(view), view.dataset.n_workers
-        key = found.worker_a * n + found.worker_b
-        at = np.flatnonzero(np.isin(of.worker_a * n + of.worker_b, key))
-        place = np.searchsorted(key, (of.worker_a * n + of.worker_b)[at])
-        columns["both_labelled"], columns["agreed"] = found.both_labelled.copy(), found.agreed.copy()
-        columns["both_labelled"][place], columns["agreed"][place] = of.both[at], of.agreed[at]
-        explained["expected_agreed"][place], explained["p"][place] = of.expected[at], of.adjusted[at]
+        key, tested = found.worker_a * n + found.worker_b, of.worker_a * n + of.worker_b
+        there = np.isin(tested, key)
+        place = np.searchsorted(key, tested[there])
+        for name, values in zip(list(columns)[2:6], (of.both, of.agreed, of.expected, of.adjusted), strict=True):
+            columns[name][place] = values[there]
     named = in_one_group(found, workers_judged(view).groups) & (not tags)
     often = np.isin(np.arange(len(named)), np.argsort(-columns["both_labelled"], kind="stable")[:_MOST])
     some = np.flatnonzero(named | often | (found.wrong_alike >= 2))
-    chance = np.nan_to_num(explained["p"][some], nan=2.0)
+    chance = np.nan_to_num(columns["adjusted p"][some], nan=2.0)
     some = some[np.lexsort((-columns["both_labelled"][some], chance, ~named[some]))]
-    table = pd.DataFrame(
-        {
-            **{key: view.names_of(getattr(found, key)[some]) for key in ("worker_a", "worker_b")},
-            "both_labelled": columns["both_labelled"][some],
-            "agreed": columns["agreed"][some],
-            "expected_agreed": explained["expected_agreed"][some],
-            "adjusted p": explained["p"][some],
-            "wrong_alike": columns["wrong_alike"][some],
-            "expected_beyond": columns["expected_beyond"][some],
-            "named": named[some],
-        }
-    )
+    table = pd.DataFrame({key: values[some] for key, values in {**columns, "named": named}.items()})
     if view.hidden:
         table[["worker_a", "worker_b"]] = np.sort(table[["worker_a", "worker_b"]].to_numpy(), axis=1)
 

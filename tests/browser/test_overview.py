@@ -26,7 +26,7 @@ def test_a_verdict_is_read_on_a_phone_and_one_click_leads_to_its_evidence(page: 
     expect(page.get_by_role("list", name="Crowd")).to_be_visible()  # live.js is there
     main(page).get_by_role("link", name="w35").click()
     expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))
-    expect(main(page).get_by_text("The labels show no knowledge")).to_be_visible()
+    expect(main(page).get_by_text("Shows no knowledge")).to_be_visible()
     page.go_back()
     expect(main(page).get_by_role("heading", name="Overview")).to_be_visible()
     settled(page)

@@ -9,10 +9,10 @@ from testkit.steps import main, settled
 from tests.browser.test_upload import offer
 
 NAMED = {
-    SPAMMER: ("remove", "The labels show no knowledge"),
-    COPIER: ("check", "Agrees with {copied} on"),
-    COPIED: ("check", "Agrees with {copier} on"),
-    DRIFTING: ("check", "Worse than before"),
+    SPAMMER: ("remove", "Shows no knowledge"),
+    COPIER: ("check", "{copied} on"),
+    COPIED: ("check", "{copier} on"),
+    DRIFTING: ("check", "Got worse"),
     CONFUSED: ("train", "Calls “class 0” “class 1”"),
 }
 
