@@ -131,6 +131,12 @@ from .recovery.seeds import (
     seeds_comparable as seeds_comparable,
     smoothed as smoothed,
 )
+from .recovery.shared import (
+    OmegaUse as OmegaUse,
+    SharedPart as SharedPart,
+    omega_use as omega_use,
+    shared_part as shared_part,
+)
 from .recovery.shares import (
     LabelShares as LabelShares,
     RecoveredShares as RecoveredShares,
@@ -181,6 +187,10 @@ from .workers.confusion import (
     shrunken_confusion as shrunken_confusion,
     spread_of_workers as spread_of_workers,
     worker_confusion as worker_confusion,
+)
+from .workers.counted import (
+    confusion_of_counts as confusion_of_counts,
+    count_interval as count_interval,
 )
 from .workers.distance import (
     WorkerDistance as WorkerDistance,

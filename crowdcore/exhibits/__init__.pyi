@@ -13,6 +13,7 @@ from . import (
     ratings as ratings,
     recovered as recovered,
     review as review,
+    shared as shared,
     tasks as tasks,
     two_rounds as two_rounds,
     verdicts as verdicts,

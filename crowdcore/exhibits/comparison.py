@@ -43,6 +43,7 @@ from crowdcore.learning.comparison.comparability import (
 from crowdcore.learning.comparison.summary import AT, AT_WORDS as AT_WORDS, EPOCHS, deviation
 from crowdcore.learning.curve_metrics import ACCURACY, SelectionScore
 from crowdcore.learning.ratings.result import RatingsResult
+from crowdcore.learning.recovery.study import learnt_of, true_effective
 from crowdcore.learning.results.predictions import span_scores as judged
 from crowdcore.learning.results.result import At, TrainingResult
 
@@ -245,15 +246,16 @@ def truth(results: Results, dataset: CrowdDataset, worker: int | None, called: s
     """
     if dataset.truth is None:
         return None
-    true = dataset.truth.common_confusion if worker is None else dataset.truth.worker_confusion
+    true = dataset.truth.common_confusion if worker is None else true_effective(dataset)
     if true is None:
         return None
     matrices: dict[str, FloatArray] = {"truth": np.asarray(true if worker is None else true[worker], np.float64)}
     for name, r in results.items():
-        found = r.common_confusion if worker is None else r.worker_confusion
-        if found is None or found.ndim != (3 if worker is None else 4):
+        learnt = learnt_of(r, dataset)
+        of_all = learnt.common if worker is None else learnt.effective
+        if of_all is None:
             continue
-        of_seeds = found if worker is None else found[:, worker]
+        of_seeds = of_all if worker is None else of_all[:, worker]
         seed, _ = shown_seed(r)
         matrices[name if seed is None else f"{name}, seed {seed}"] = of_seeds.mean(0) if seed is None else of_seeds[0]
     if len(matrices) == 1 or matrices["truth"].ndim != 2:

@@ -197,7 +197,7 @@ def _stack(found: Sequence[Confusions], who: int, common: str, own: str, n: int)
 
 
 def _table(view: RunView, sources: Sequence[Source], who: int, called: str) -> pd.DataFrame:
-    """Matrices side by side: source, who, true, given, share, share_std, annotations."""
+    """Matrices side by side: source, who, true, given, share, share_std, annotations, low and high (95 %)."""
     frames = []
     for of in (confusions(view, source) for source in sources):
         matrix = pick(of, who)
@@ -211,6 +211,8 @@ def _table(view: RunView, sources: Sequence[Source], who: int, called: str) -> p
             frame["share_std"] = spread.ravel()
         if counts is not None:
             frame["annotations"] = counts.ravel()
+        if of.ends is not None and who >= 0:
+            frame["low"], frame["high"] = (end[who].ravel() for end in of.ends)
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
 
@@ -238,7 +240,8 @@ class Confusions(NamedTuple):
         title: the same with its run, its seeds or its reference.
         matrices: (R, C, C) of the workers.
         spread: (R, C, C) over seeds.
-        counts: (R, C, C) annotations behind them.
+        counts: (R, C, C) annotations behind them, of a run the expected ones.
+        ends: lower and upper ends (R, C, C) of a run's 95 % intervals.
         common: (G, C, C) what workers share; of the labels, those that the run's common confusion explains, or all.
         common_spread: of ``common``.
         common_counts: of ``common``.
@@ -252,6 +255,7 @@ class Confusions(NamedTuple):
     common: FloatArray | None
     common_spread: FloatArray | None
     common_counts: FloatArray | None
+    ends: tuple[FloatArray, FloatArray] | None = None
 
 
 def has_truth(view: View) -> bool:
@@ -294,7 +298,7 @@ def confusions(view: RunView, source: Source) -> Confusions:
     )
     name = "learnt" if source.shown_seed is None else f"seed {source.shown_seed}"
     title = f"{source.run_name}, {found.combined}"
-    return Confusions(name, title, found.matrices, found.spread, None, common, around, None)
+    return Confusions(name, title, found.matrices, found.spread, found.counts, common, around, None, found.interval())
 
 
 @cached

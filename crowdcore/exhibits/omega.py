@@ -13,6 +13,7 @@ from crowdcore.analysis import OmegaRanking, OmegaSpread, OmegaTruth
 from crowdcore.core.drawable import drawable, escaped
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.recovered import RunView
+from crowdcore.exhibits.shared import omega_use
 from crowdcore.exhibits.view import View, cached
 from crowdcore.figures.omega import BINS
 
@@ -34,7 +35,7 @@ class OmegaNumbers(NamedTuple):
         task_correlation: Spearman's, of the tasks' ω̄ with the entropy of their labels.
         seed_correlation: mean rank correlation of the tasks' ω̄ between seeds.
         agreement: of the seeds: "good", "moderate", "poor", or "" for a single one.
-        words: why the ranking cannot be read; empty where it can.
+        words: why the ranking cannot be read, and that a high ω goes with right labels; empty where neither holds.
     """
 
     mean: float
@@ -79,8 +80,9 @@ def numbers(view: RunView) -> OmegaNumbers:
     mean = float(means.mean()) if len(means) else float("nan")
     around = float(means.std(ddof=1)) if len(means) > 1 else float("nan")
     found = ranked(view)
-    judged = analysis.judge_omega(around, found.seed_correlation)
-    return OmegaNumbers(mean, around, found.task_correlation, found.seed_correlation, *judged)
+    agreement, words = analysis.judge_omega(around, found.seed_correlation)
+    words = " ".join(filter(None, (words, omega_use(view).sentence)))
+    return OmegaNumbers(mean, around, found.task_correlation, found.seed_correlation, agreement, words)
 
 
 def omega_ranking(view: RunView, task: int | None = None) -> Exhibit:

@@ -9,13 +9,22 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.analysis import RecoveredConfusion, RecoveredShares, SkillComparison, WorkerConfusion
+from crowdcore.analysis import (
+    RecoveredConfusion,
+    RecoveredShares,
+    SharedPart,
+    SkillComparison,
+    WorkerConfusion,
+    confusion_of_counts,
+)
 from crowdcore.analysis.labels.disagreement import task_disagreement
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray
+from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.view import View, cached
+from crowdcore.learning.results.counts import worker_counts
 from crowdcore.learning.results.result import RecoveredAt, TrainingResult
 
 EACH: Final = "each"
@@ -36,7 +45,8 @@ class RunView(View):
         run_name: what figures and tables call it.
         seed: one of its seeds, `EACH`, or None for the mean over seeds (the first seed where there is no mean).
         at: "selected", "last", or an epoch of which the run kept matrices; 0 is the start.
-        part: "" for what all labels of a worker follow, "own" for the worker's own confusion.
+        part: "" for what a worker's labels follow, counted by the run, or at epochs whose predictions it did not keep
+            as the method explains them then; "own" for the method's own confusion of the worker.
     """
 
     result: TrainingResult
@@ -47,8 +57,9 @@ class RunView(View):
 
     @property
     def has_confusions(self) -> bool:
-        """Whether the run recovered any confusion."""
-        return self.result.worker_confusion is not None or self.result.common_confusion is not None
+        """Whether the run recovered any confusion, or a posterior that shows them."""
+        found = self.result
+        return any(part is not None for part in (found.worker_confusion, found.common_confusion, found.q))
 
     @property
     def recovered_at(self) -> RecoveredAt:
@@ -57,12 +68,19 @@ class RunView(View):
 
     @property
     def own(self) -> FloatArray:
-        """(S, R, C, C) confusions of the workers; a method with one confusion for all gives it to each.
+        """(S, R, C, C) the method's matrices of the workers; a method with one confusion for all gives it to each.
+
+        A method without any has those that its posterior counts.
 
         Raises:
-            DataError: the method recovers none.
+            DataError: there are none.
         """
-        return _own(self.recovered_at, self.dataset.n_workers)
+        return _own(self.result, self.at, self.dataset)
+
+    @property
+    def counts(self) -> FloatArray | None:
+        """(S, R, C, C) labels of the workers by class, as the run counts them; None where that is not shown."""
+        return None if self.part == "own" else _counts(self.result, self.dataset, self.at)
 
     @property
     def omega(self) -> FloatArray:
@@ -88,13 +106,20 @@ class RunView(View):
         return [replace(self, seed=seed) for seed in self.result.seeds] if self.seed == EACH else [self]
 
 
-def _own(found: RecoveredAt, n_workers: int) -> FloatArray:
+_counts = cached(worker_counts)
+
+
+def _own(result: TrainingResult, at: Epoch, dataset: CrowdDataset) -> FloatArray:
+    found = result.recovered_at(at)
     if found.worker_confusion is not None:
         return found.worker_confusion
-    if found.common_confusion is None:
+    if found.common_confusion is not None:
+        common = found.common_confusion[:, None]
+        return np.broadcast_to(common, (len(common), dataset.n_workers, *common.shape[2:]))
+    counts = None if result.q is None else _counts(result, dataset, at)
+    if counts is None:
         raise DataError("This run recovered no confusions", "Choose a run of a method that does, such as 'conal'.")
-    common = found.common_confusion[:, None]
-    return np.broadcast_to(common, (len(common), n_workers, *common.shape[2:]))
+    return np.stack([confusion_of_counts(one) for one in counts])
 
 
 def of_run(
@@ -163,13 +188,13 @@ def why_no_mean(view: RunView) -> str:
 def _not_comparable(view: RunView) -> str:
     if len(view.result.seeds) < 2 or not view.has_confusions:
         return ""
-    return _judged(view.result, view.at)
+    return _judged(view.result, view.at, view.dataset)
 
 
 @cached
-def _judged(result: TrainingResult, at: Epoch) -> str:
+def _judged(result: TrainingResult, at: Epoch, dataset: CrowdDataset) -> str:
     chosen = result.selected_epoch if at == "selected" else [1] * len(result.seeds)
-    own = _own(result.recovered_at(at), result.n_workers)
+    own = _own(result, at, dataset)
     return analysis.seeds_comparable(
         own, chosen, seeds=result.seeds, classes=result.classes, at_last=not result.validated_on
     ).reason
@@ -195,6 +220,8 @@ def epoch_in_words(view: RunView) -> str:
 def unmoved_in_words(view: RunView, who: int | None = None) -> str:
     """That matrices are still where the method starts, measured as distance; empty where they are not, or unknown.
 
+    Counted matrices have no start.
+
     Args:
         who: speak of this worker's matrix alone, -1 - g for a common one.
     """
@@ -207,6 +234,7 @@ def unmoved_in_words(view: RunView, who: int | None = None) -> str:
         None if (moved := result.moved(part, view.at)) is None else moved[rows].mean(0)
         for part in ("worker_confusion", "common_confusion")
     )
+    own = own if view.counts is None else None
     if who is not None:
         values = own if who >= 0 else common
         far = 1.0 if values is None else float(np.atleast_1d(values)[who if who >= 0 else -1 - who])
@@ -251,13 +279,16 @@ def recovered(view: RunView) -> RecoveredConfusion:
         view.result.group,
         seeds=view.result.seeds,
         seed=view.shown_seed,
-        effective=None if view.part == "own" else _effective(view),
+        effective=_explained(view),
+        counts=view.counts,
     )
 
 
-def _effective(view: RunView) -> FloatArray:
-    """(S, R, C, C) what all labels of each worker follow; workers without ω by their own confusion."""
+def _explained(view: RunView) -> FloatArray:
+    """(S, R, C, C) what each worker's labels follow by the method's matrices and its ω, if it has any."""
     now, own = view.recovered_at, view.own
+    if view.part == "own":
+        return own
     mixed = analysis.effective_confusion(view.dataset, own, now.common_confusion, now.omega, view.result.group)
     return np.where(np.isnan(mixed), own, mixed)
 
@@ -270,8 +301,9 @@ def observed(view: View) -> WorkerConfusion:
 @cached
 def skill_comparison(view: RunView) -> SkillComparison:
     """Learnt skills against those that the labels show."""
-    own = view.own if view.part == "own" else _effective(view)
-    return analysis.skill_comparison(observed(view), own, seeds=view.result.seeds, seed=view.shown_seed)
+    counts = view.counts
+    shown = _explained(view) if counts is None else np.stack([confusion_of_counts(one) for one in counts])
+    return analysis.skill_comparison(observed(view), shown, seeds=view.result.seeds, seed=view.shown_seed)
 
 
 @cached
@@ -279,8 +311,9 @@ def shares(view: RunView) -> RecoveredShares:
     """The largest confusions in the labels beside those of the seed that was chosen, else of every seed."""
     now, result = view.recovered_at, view.result
     seed = view.seed if view.seed in result.seeds else None
+    parts = view.own, now.common_confusion, now.omega, result.group
     return analysis.recovered_shares(
-        view.dataset, view.truth, view.own, now.common_confusion, now.omega, result.group, seeds=result.seeds, seed=seed
+        view.dataset, view.truth, *parts, seeds=result.seeds, seed=seed, counts=view.counts
     )
 
 
@@ -346,6 +379,25 @@ def contradicted_tasks(view: RunView) -> Exhibit:
         )
     title = f"Tasks on which {view.run_name} contradicts every label"
     return Exhibit("contradicted-tasks", title, None, table, tuple(notes), "", view.to_task)
+
+
+def posterior(view: RunView) -> FloatArray:
+    """(S, n_tasks, C) of the training tasks' classes, by the run's posterior or else its classifier; NaN elsewhere."""
+    result = view.result
+    rows = result.split == 0
+    of = result.probabilities["selected"][:, rows] if result.q is None else result.q
+    out = np.full((len(of), view.dataset.n_tasks, of.shape[2]), np.nan)
+    out[:, result.task[rows]] = of
+    return out
+
+
+@cached
+def shared(view: RunView) -> SharedPart | None:
+    """What the mistakes that workers share explain of the labels; None where the run keeps no counts of this epoch."""
+    counts = worker_counts(view.result, view.dataset, view.at)
+    if counts is None:
+        return None
+    return analysis.shared_part(view.dataset, counts, posterior(view), seeds=view.result.seeds, seed=view.shown_seed)
 
 
 def _probabilities(view: RunView) -> tuple[np.ndarray, FloatArray]:

@@ -20,9 +20,10 @@ Network = Callable[[int], nn.Module]
 
 Recovered = dict[str, Tensor]
 """Parts among ``common_confusion`` (C, C) or (G, C, C), ``worker_confusion`` (R, C, C), ``correction`` (R, C, C) the
-part of it that is a correction (rows sum to 0), ``worker_weight`` (R,), ``group`` (R,), ``difficulty`` (n_train,) and
-``q`` (n_train, C), the posterior of the training tasks; confusions have row = true class, column = given label, rows
-sum to 1."""
+part of it that is a correction (rows sum to 0), ``worker_weight`` (R,), ``group`` (R,), ``difficulty`` (n_train,),
+``q`` (n_train, C), the posterior of the training tasks, and ``worker_counts`` (R, C, C), each label counted against
+that posterior without it (of the other methods the trainer makes it by their classifier); confusions have row = true
+class, column = given label, rows sum to 1."""
 
 
 class EpochContext(NamedTuple):

@@ -294,7 +294,8 @@ def label_likelihood(
     matched = [p[:, linear_sum_assignment(p.T @ q.numpy(), maximize=True)[1].argsort()] for p in probabilities]
     each = [torch.from_numpy(np.log(np.maximum(p, _SMALLEST))) for p in matched]
     for _ in range(_ROUNDS):
-        evidence = annotations.log_evidence(q, annotations.counts(q), _SMOOTHING, _POOLING)
+        counts = annotations.counts(q)
+        evidence = annotations.log_evidence(q, counts, annotations.prior(counts, _SMOOTHING, _POOLING))
         powers = [_likeliest_power(log_p, evidence) for log_p in each]
         features = torch.stack([log_softmax(power * log_p) for power, log_p in zip(powers, each, strict=True)])
         q = softmax(features + evidence).mean(0)

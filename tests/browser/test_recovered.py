@@ -56,7 +56,8 @@ def test_from_a_cell_of_a_worker_to_the_tasks_behind_it(page: Page, runs: dict) 
     run, result = runs["conal"]
     demo = cc.load_dataset("demo")
     open_page(page, f"/confusions?dataset=demo&runs={run}&sort=skilled")
-    own = analysis.effective_confusion(demo, *result.recovered_at()).mean(0)
+    counts = result.worker_counts.astype(float)
+    own = np.mean([analysis.confusion_of_counts(one) for one in counts], 0)
     skill = np.trace(own, axis1=1, axis2=2) / demo.n_classes
     best = int(np.argsort(-skill, kind="stable")[0])
     n = demo.n_classes

@@ -40,8 +40,8 @@ def test_json_holds_the_results_numbers_and_the_tests_over_seeds(crowdcore, fold
         own, ds = row["recovered"], cc.read_dataset(folder)
         rows = slice(None) if own["seed"] is None else [result.seeds.index(own["seed"])]
         assert (own["seed"] is None) == (own["why"] == "")
-        mixed = cc.analysis.effective_confusion(ds, result.worker_confusion, result.common_confusion, result.omega)
-        skill = np.trace(mixed[rows], axis1=2, axis2=3).mean(0) / 3
+        counted = np.stack([cc.analysis.confusion_of_counts(c) for c in result.worker_counts.astype(float)])
+        skill = np.trace(counted[rows], axis1=2, axis2=3).mean(0) / 3
         assert list(own["worker_skill"].values()) == pytest.approx(skill.tolist())
         if row["method"] == "conal":
             assert np.array(own["common_confusion"]) == pytest.approx(result.common_confusion[rows].mean(0))

@@ -45,7 +45,7 @@ def odd_ones(crowd: CrowdDataset) -> dict[str, TrainingResult]:
     misled = np.broadcast_to(np.eye(4)[[1, 0, 2, 3]], other.shape)
     return {
         "another order": replace(trace, worker_confusion=other),
-        "misled": replace(trace, worker_confusion=0.9 * misled + 0.025),
+        "misled": replace(trace, worker_confusion=misled, worker_counts=20 * misled),
         "flat": replace(conal, omega=0.7 + 0.01 * conal.omega),
     }
 

@@ -12,6 +12,7 @@ import pytest
 from crowdcore import analysis, figures
 from crowdcore.core.types import FloatArray
 from crowdcore.exhibits import confusions, recovered as of_runs, view
+from crowdcore.learning.results.counts import worker_counts
 from crowdcore.learning.results.result import TrainingResult
 from tests.dashboard.app_page import open_page, words
 
@@ -22,10 +23,11 @@ def effective(found: SimpleNamespace, method: str = "conal", at: str | int = "se
 
 
 def recovered(found: SimpleNamespace, method: str = "conal", seed: int | None = None) -> analysis.RecoveredConfusion:
-    """What the pages show by default: what all labels of a worker follow."""
+    """What the pages show by default: what the run counts."""
     result: TrainingResult = found.results[method]
+    counts = worker_counts(result, found.crowd)
     return analysis.recovered_confusion(
-        found.crowd, *result.recovered_at(), seeds=result.seeds, seed=seed, effective=effective(found, method)
+        found.crowd, *result.recovered_at(), seeds=result.seeds, seed=seed, counts=counts
     )
 
 
@@ -89,7 +91,7 @@ def test_one_matrix_is_compared_with_what_is_beside_it(found: SimpleNamespace, b
     assert f"skill **{100 * expected.skill[3]:.1f} %**" in words(test)
     second = {
         "truth": true_confusion(found)[3],
-        "trace": found.results["trace"].worker_confusion.mean(0)[3],
+        "trace": recovered(found, "trace").matrices[3],
     }[beside]
     drawn = confusions.confusion_difference(seen(found), 3, seen(found, "trace") if beside == "trace" else None)
     assert drawn is not None
@@ -178,20 +180,22 @@ def test_matrices_of_any_kept_epoch(found: SimpleNamespace) -> None:
 
 def test_what_has_not_left_its_start_is_said_by_distance(found: SimpleNamespace) -> None:
     test = open_page("confusions", dataset="crowd", runs=found.ids["conal"])
-    banner, own = (warning.value.replace("\\", "") for warning in test.warning)
+    (banner, of_common) = (warning.value.replace("\\", "") for warning in test.warning)
     moved = found.results["conal"].moved("common_confusion").mean()
     assert f"has moved {100 * moved:.1f} %" in banner
-    assert "hardly moved" in own
+    assert "hardly moved" in of_common
     assert "largest confusions" not in words(test), "a start says nothing of the workers"
     far = open_page("confusions", dataset="crowd", runs=found.ids["conal"], worker="w003")
-    assert len(far.warning) == 1, "the worker's own matrix has moved"
+    assert len(far.warning) == 1, "what is counted has no start"
 
 
 def test_the_largest_confusions_are_told_with_their_tasks(found: SimpleNamespace) -> None:
     test = open_page("confusions", dataset="crowd", runs=found.ids["flat"])
     run = found.results["flat"]
     parts = run.worker_confusion, run.common_confusion, run.omega
-    expected = analysis.recovered_shares(found.crowd, "gold", *parts, seeds=run.seeds)
+    expected = analysis.recovered_shares(
+        found.crowd, "gold", *parts, seeds=run.seeds, counts=worker_counts(run, found.crowd)
+    )
     assert f"recovered {expected.within.sum()} in the mean over seeds" in words(test)
     true, given = expected.cells[0]
     n = len(analysis.mistake_cell(found.crowd, "gold", int(true), int(given)).tasks)

@@ -10,8 +10,9 @@ import pytest
 
 from crowdcore import analysis
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits import Exhibit, confusions, omega, view, worker_skills
+from crowdcore.exhibits import Exhibit, confusions, omega, shared, view, worker_skills
 from crowdcore.exhibits.recovered import RunView, contradicted_tasks, of_run, recovered, seeds
+from crowdcore.learning.results.counts import worker_counts
 from testkit.crowds import simulate_crowd
 from testkit.recorded_runs import invented
 
@@ -44,6 +45,8 @@ def everything(run: RunView) -> list[Exhibit]:
         omega.omega_spread(run, "class"),
         omega.omega_spread(run, "worker"),
         omega.omega_tasks(run),
+        shared.shared_part(run),
+        shared.omega_labels(run),
     ]
     return [exhibit for exhibit in found if exhibit is not None]
 
@@ -79,6 +82,32 @@ def test_without_truth_the_difference_is_to_the_labels(run: RunView) -> None:
     assert shown.click(1, 2) == {"true": run.classes[1], "given": run.classes[2]}
 
 
+def test_the_shared_part_stands_beside_the_common_confusion_with_an_interval(run: RunView) -> None:
+    shown = shared.shared_part(run)
+    assert shown is not None and shown.figure is not None
+    counts = worker_counts(run.result, run.dataset)
+    found = analysis.shared_part(run.dataset, counts, seeds=run.result.seeds)
+    table = shown.table
+    assert (table["low"] <= table["share"]).all() and (table["share"] <= table["high"]).all()
+    assert table["share"].tolist() == sorted(table["share"], reverse=True)
+    true, given = (table[column].map(run.classes.index) for column in ("true", "given"))
+    np.testing.assert_allclose(table["share"], found.share[true, given])
+    np.testing.assert_allclose(table["common"], run.result.common_confusion.mean(0)[true, given])
+    np.testing.assert_allclose(shown.figure.data[0].z[0, 1], found.share[0, 1])
+    trace = shared.shared_part(of_run(run, invented(run.dataset, "trace")))
+    assert trace is not None, "what is shared is determined for methods without a common confusion, too"
+    assert "observed share" in trace.table
+
+
+def test_it_is_said_where_a_high_omega_goes_with_right_labels(run: RunView) -> None:
+    right = run.dataset.label == run.dataset.gold[run.dataset.task]
+    omega_of_right = np.tile(0.2 + 0.6 * right, (len(run.result.seeds), 1))
+    misled = of_run(run, replace(run.result, omega=omega_of_right))
+    assert "A high ω goes with right labels" in shared.omega_labels(misled).notes[0]
+    assert "A high ω goes with right labels" in omega.numbers(misled).words
+    assert "A high ω goes with right labels" in omega.omega_ranking(misled).notes[0]
+
+
 def test_views_of_seeds(run: RunView) -> None:
     assert list(seeds(run)) == [None, "each", 0, 1, 2]
     assert [one.shown_seed for one in replace(run, seed="each").one_by_one()] == [0, 1, 2]
@@ -98,8 +127,9 @@ def test_skills_of_several_runs_are_told_run_by_run(run: RunView) -> None:
     assert set(shown.table["run"]) == {"conal", "trace"}
     assert len(shown.notes) == 2
     one = shown.table.query("run == 'trace'")
+    counted = [analysis.confusion_of_counts(one) for one in worker_counts(other.result, run.dataset)]
     expected = analysis.skill_comparison(
-        analysis.worker_confusion(run.dataset), other.result.worker_confusion, seeds=other.result.seeds
+        analysis.worker_confusion(run.dataset), np.stack(counted), seeds=other.result.seeds
     )
     np.testing.assert_allclose(one["learned_skill"], expected.learned)
 

@@ -98,7 +98,7 @@ def test_a_task_is_left_out_of_its_workers_confusions():
     label = rng.integers(3, size=24)
     annotations = Annotations(*map(torch.from_numpy, (task, worker, label)), 12, 2, 3)
     q = torch.from_numpy(rng.dirichlet(np.ones(3), 12))
-    found = annotations.log_evidence(q, annotations.counts(q), 0.1, 2.0)
+    found = annotations.log_evidence(q, annotations.counts(q), annotations.prior(annotations.counts(q), 0.1, 2.0))
     counts = np.zeros((2, 3, 3))
     for i, r, y in zip(task, worker, label, strict=True):
         counts[r, :, y] += q[i].numpy()

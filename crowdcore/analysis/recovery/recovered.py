@@ -11,6 +11,7 @@ import pandas as pd
 from crowdcore.analysis.recovery.seeds import FromSeeds, check_omega, over_seeds, seed_rows
 from crowdcore.analysis.statistics import correlation, divide, group_means, known_mean, ranks
 from crowdcore.analysis.workers.confusion import WorkerConfusion
+from crowdcore.analysis.workers.counted import confusion_of_counts, count_interval
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -25,7 +26,7 @@ class RecoveredConfusion(FromSeeds):
 
     Args:
         matrices, spread: (n_workers, C, C) mean and standard deviation over seeds, row = true class, column = given
-            label, rows sum to 1; the workers' own confusions, or the effective ones.
+            label, rows sum to 1; counted, or the workers' own confusions, or the effective ones.
         common, common_spread: (C, C), or (G, C, C) one per group of workers; None where the method has none, or where
             there are groups and several seeds (groups of different seeds are not the same groups).
         group: (n_workers,) group of each worker; None as above.
@@ -34,7 +35,8 @@ class RecoveredConfusion(FromSeeds):
             worker's group; None without a common confusion.
         common_share, common_share_spread: (n_workers,) mean of ω over the worker's annotations, NaN for workers
             without any; None where the method has no ω.
-        n_annotations: (n_workers,) annotations of each worker; matrices of workers without any hold a model's start.
+        n_annotations: (n_workers,) annotations of each worker; a model's own matrices of the others are its start.
+        counts: (n_workers, C, C) expected labels behind counted ``matrices``, mean over seeds; None for others.
         seeds: the seeds that were combined.
         worker_ids: (n_workers,) names.
     """
@@ -54,6 +56,11 @@ class RecoveredConfusion(FromSeeds):
     seeds: tuple[int, ...]
     worker_ids: pd.Index[str]
     classes: tuple[str, ...]
+    counts: FloatArray | None = None
+
+    def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray] | None:
+        """(n_workers, C, C) ends of the interval of every counted entry (`count_interval`); None for other matrices."""
+        return None if self.counts is None else count_interval(self.counts, level)
 
     def frame(self) -> pd.DataFrame:
         """One row per worker; columns that the method does not have are left out, spreads of one seed too."""
@@ -69,13 +76,16 @@ class RecoveredConfusion(FromSeeds):
         return pd.DataFrame(columns)
 
     def matrices_frame(self, workers: Sequence[int] | None = None) -> pd.DataFrame:
-        """One row per cell: who ("common" among them), true, given, share, share_std; of some workers or all."""
+        """A row per cell: who ("common" among them), true, given, share, share_std, low, high; some workers or all."""
         parts = []
         if self.common is not None and self.common_spread is not None:
             names = ["common"] if self.common.ndim == 2 else [f"common {g + 1}" for g in range(len(self.common))]
             parts.append(matrix_frame(names, self.common, self.common_spread, self.classes))
         rows = np.arange(len(self.matrices)) if workers is None else np.asarray(workers, np.int64)
-        parts.append(matrix_frame(self.worker_ids[rows], self.matrices[rows], self.spread[rows], self.classes))
+        cells = matrix_frame(self.worker_ids[rows], self.matrices[rows], self.spread[rows], self.classes)
+        if (ends := self.interval()) is not None:
+            cells = cells.assign(low=ends[0][rows].ravel(), high=ends[1][rows].ravel())
+        parts.append(cells)
         frame = pd.concat(parts, ignore_index=True)
         return frame if len(self.seeds) > 1 else frame.drop(columns="share_std")
 
@@ -108,8 +118,12 @@ def recovered_confusion(
     seeds: Sequence[int],
     seed: int | None = None,
     effective: FloatArray | None = None,
+    counts: FloatArray | None = None,
 ) -> RecoveredConfusion:
     """Summarise the confusions that a training run recovered; the arrays are those of a `TrainingResult`.
+
+    With ``counts`` a worker's confusion is what the run's posterior counts (`confusion_of_counts`), so that it does not
+    depend on how the method explains labels.
 
     Whether seeds may be averaged is another question: see `seeds_comparable`.
 
@@ -122,6 +136,7 @@ def recovered_confusion(
         seeds, seed: (S,) names of the replicas, and one of them, or None for the mean over all.
         effective: (S, n_workers, C, C) from `effective_confusion`, to summarise in place of ``worker_confusion``;
             distances from the common confusion stay those of ``worker_confusion``.
+        counts: (S, n_workers, C, C) labels of each worker by class, to count in place of both.
 
     Raises:
         SettingError: arrays of another dataset, or no such seed.
@@ -133,6 +148,8 @@ def recovered_confusion(
     kept = tuple(seeds)[rows]
     own = np.asarray(worker_confusion[rows], np.float64)
     shown = own if effective is None else np.asarray(effective[rows], np.float64)
+    if counts is not None:
+        shown = np.stack([confusion_of_counts(one) for one in np.asarray(counts[rows], np.float64)])
     matrices = over_seeds(shown)
     skill = over_seeds(known_mean(np.diagonal(shown, axis1=2, axis2=3)))
     common = distance = share = None
@@ -160,6 +177,7 @@ def recovered_confusion(
         seeds=kept,
         worker_ids=dataset.worker_ids,
         classes=dataset.classes,
+        counts=None if counts is None else np.asarray(counts[rows], np.float64).mean(0),
     )
 
 

@@ -12,6 +12,7 @@ import scipy.sparse
 from crowdcore.analysis.recovery.seeds import FromSeeds, check_omega, seed_rows
 from crowdcore.analysis.reference import ReferenceLike, as_judge, resolve_reference
 from crowdcore.analysis.statistics import divide, wilson_interval
+from crowdcore.analysis.workers.counted import confusion_of_counts
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -110,6 +111,7 @@ def recovered_shares(
     seeds: Sequence[int],
     seed: int | None = None,
     n: int = 5,
+    counts: FloatArray | None = None,
 ) -> RecoveredShares:
     """Compare the ``n`` largest confusions in the labels with those of a run; arrays as a `TrainingResult` has them.
 
@@ -126,6 +128,8 @@ def recovered_shares(
         group: (S, n_workers) group of each worker.
         seeds, seed: (S,) names of the replicas, and one of them, or None for all.
         n: how many confusions, at most; cells of 0 do not count.
+        counts: (S, n_workers, C, C) labels of each worker by class as the run counts them, to take its share of all
+            labels from.
 
     Raises:
         DataError: no usable reference.
@@ -168,6 +172,9 @@ def recovered_shares(
                 explained = divide(by_common, by_common + (1 - part) * np.nan_to_num(own[worker, true, given]))
                 commons.append(shared)
                 parts.append(label_shares(task, true, given, weight * np.nan_to_num(explained), c))
+        if counts is not None:
+            every = np.bincount(worker * c + true, weight, r * c).reshape(r, c)
+            total = np.einsum("ra,rab->ab", every, np.nan_to_num(confusion_of_counts(counts[s])))
         recovered.append(divide(total, np.bincount(true, weight, c)[:, None]))
     return RecoveredShares(
         cells,

@@ -169,6 +169,15 @@ def spread_of_workers(confusion: WorkerConfusion) -> FloatArray:
 _NEVER = 1e-6  # expected labels below which an interval begins at 0, or ends at 1 (Brown, Cai & DasGupta 2001)
 
 
+def beta_ends(counts: FloatArray, level: float, concentration: float, none: float) -> tuple[FloatArray, FloatArray]:
+    """Ends of the Beta posterior of each entry against its row's rest; 0 and 1 where fewer labels than ``none`` are."""
+    rest = counts.sum(-1, keepdims=True) - counts
+    tail = (1 - level) / 2
+    a, b = counts + concentration, np.maximum(rest, 0) + concentration
+    low = np.where(counts < none, 0.0, betaincinv(a, b, tail))
+    return low, np.where(rest < none, 1.0, betaincinv(a, b, 1 - tail))
+
+
 @dataclass(frozen=True, eq=False)
 class ConfusionIntervals:
     """Intervals of every entry of every worker's confusion; NaN where there is no evidence.
@@ -227,11 +236,7 @@ def credible_intervals(
         raise SettingError(
             "result", "hold expected counts", result.method, "Use an aggregator with confusions, e.g. 'dawid-skene'."
         )
-    a = result.counts + concentration
-    b = result.counts.sum(2, keepdims=True) - result.counts + concentration
-    tail = (1 - level) / 2
-    low = np.where(a - concentration < _NEVER, 0.0, betaincinv(a, b, tail))
-    high = np.where(b - concentration < _NEVER, 1.0, betaincinv(a, b, 1 - tail))
+    low, high = beta_ends(result.counts, level, concentration, _NEVER)
     low, high = (np.where(np.isnan(result.confusion), np.nan, end) for end in (low, high))
     how = "Dirichlet posterior of each entry against the rest of its row, given the true labels' posterior"
     return ConfusionIntervals(result.method, how, level, result.confusion, low, high)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.recovery.omega import omega_ranking
-from crowdcore.analysis.recovery.recovered import effective_confusion, recovered_confusion
+from crowdcore.analysis.recovery.recovered import recovered_confusion
 from crowdcore.analysis.recovery.seeds import Band, band
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
@@ -27,6 +27,7 @@ from crowdcore.learning.comparison.comparability import (
 )
 from crowdcore.learning.curve_metrics import ACCURACY, RMSE, SPAN_F1, SelectionScore
 from crowdcore.learning.ratings.result import RatingsResult
+from crowdcore.learning.results.counts import worker_counts
 from crowdcore.learning.results.predictions import span_scores
 from crowdcore.learning.results.result import At, TrainingResult
 from crowdcore.learning.training import metrics
@@ -196,16 +197,15 @@ def recovered(result: TrainingResult, dataset: CrowdDataset) -> dict[str, Any]:
     Returns:
         ``seed``: None for means over seeds, or the shown seed if seeds are not comparable, with ``why``;
         ``common_confusion`` (C, C), or None for several groups; ``worker_skill``, name -> mean diagonal of the
-        effective confusion; ``omega``, per true class (by gold, else majority vote) its mean ω̄ and its tasks in both
+        counted confusion; ``omega``, per true class (by gold, else majority vote) its mean ω̄ and its tasks in both
         halves of the ranking.
     """
     seed, why = shown_seed(result)
     parts: dict[str, Any] = {"seed": seed, "why": why, "common_confusion": None, "worker_skill": None, "omega": None}
     if (own := result.worker_confusion) is not None:
         shared = result.common_confusion, result.omega, result.group
-        mixed = effective_confusion(dataset, own, *shared)
-        effective = np.where(np.isnan(mixed), own, mixed)
-        recovered = recovered_confusion(dataset, own, *shared, seeds=result.seeds, seed=seed, effective=effective)
+        counts = worker_counts(result, dataset)
+        recovered = recovered_confusion(dataset, own, *shared, seeds=result.seeds, seed=seed, counts=counts)
         parts["worker_skill"] = dict(zip(dataset.worker_ids, recovered.skill.tolist(), strict=True))
         parts["common_confusion"] = recovered.common
     if result.omega is not None and not np.isnan(result.omega).all():

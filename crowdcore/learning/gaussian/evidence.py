@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from crowdcore.learning.networks.ops import expected_counts
+from crowdcore.learning.networks.ops import expected_counts, log_softmax, softmax
 
 _LIKELY = 16  # classes of a task that the expected agreement looks at
 _CELLS = 1 << 21  # cells of confusions that it holds at once
@@ -115,21 +115,60 @@ class Annotations:
         """
         return (1 / (1 + (self._others - without).clamp_min(0) * shared)).unsqueeze(1)
 
-    def log_evidence(self, q: Tensor, counts: Tensor, smoothing: float, pooling: float) -> Tensor:
+    def log_evidence(self, q: Tensor, counts: Tensor, prior: Tensor) -> Tensor:
         """``Σ_r log π^{r,-i}[c, y_i^r]``, (n, C), with the `counts` of q; the task's own q is left out of them."""
         evidence = torch.zeros_like(q)
-        for task, terms in self.log_terms(q, counts, smoothing, pooling):
+        for task, terms in self.log_terms(q, counts, prior):
             evidence.index_add_(0, task, terms)
         return evidence
 
-    def log_terms(self, q: Tensor, counts: Tensor, smoothing: float, pooling: float) -> Iterator[tuple[Tensor, Tensor]]:
-        """Task and ``log π^{r,-i}[c, y_i^r]``, (a,) and (a, C), of some annotations at a time."""
-        prior = self.prior(counts, smoothing, pooling)
-        given, all_given = (counts + prior).transpose(1, 2), counts.sum(2) + prior.sum(1)
+    def log_terms(self, q: Tensor, counts: Tensor, prior: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Task and ``log π^{r,-i}[c, y_i^r]``, (a,) and (a, C), of some annotations at a time.
+
+        Args:
+            q: (n, C).
+            counts: (R, C, C) of q.
+            prior: pseudo-counts, (C, C) for every worker or (R, C, C).
+        """
+        given, all_given = (counts + prior).transpose(1, 2), counts.sum(2) + prior.sum(-1)
         for task, worker, label in self._chunks():
             own = q[task]
             terms = (given[worker, label] - own).clamp_min(1e-6).log_()
             yield task, terms.sub_((all_given[worker] - own).clamp_min(1e-6).log_())
+
+    def without_each(
+        self, q: Tensor, features: Tensor, prior: Tensor, shared: float
+    ) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor, Tensor]]:
+        """Task, worker, label, terms as of `log_terms`, and the log posterior without the label, up to a constant.
+
+        That is ``f_i + w_i Σ_{s≠r} log π^{s,-i}[·, y_i^s]``, of some annotations at a time.
+
+        Args:
+            q: (n, C) posterior of all labels.
+            features: (n, C) f, what the features say.
+            prior: see `log_terms`.
+            shared: η of the weights w_i.
+        """
+        counts = self.counts(q)
+        evidence, weight = self.log_evidence(q, counts, prior), self.weight(shared, without=1)
+        chunks = zip(self._chunks(), self.log_terms(q, counts, prior), strict=True)
+        for (task, worker, label), (_, terms) in chunks:
+            yield task, worker, label, terms, features[task] + weight[task] * (evidence[task] - terms)
+
+    def left_out(self, q: Tensor, features: Tensor, prior: Tensor, shared: float) -> tuple[Tensor, float]:
+        """Every label counted against the posterior of its task without it; arguments of `without_each`.
+
+        A task's only label takes part in its own judgement: what features leave open would blur the confusions.
+
+        Returns:
+            (R, C, C) expected counts, and the mean log-likelihood of the labels, each left out.
+        """
+        only = (self._others == 0).to(q.dtype).unsqueeze(1)
+        counts, likelihood = q.new_zeros(self.n_workers, self.n_classes, self.n_classes), 0.0
+        for task, worker, label, terms, rest in self.without_each(q, features, prior, shared):
+            likelihood += float(torch.logsumexp(log_softmax(rest) + terms, 1).sum())
+            counts += expected_counts(softmax(rest + only[task] * terms), worker, label, self.n_workers)
+        return counts, likelihood / len(self.task)
 
     def _chunks(self) -> Iterator[tuple[Tensor, ...]]:
         """Task, worker and label of some annotations at a time."""

@@ -102,7 +102,7 @@ def fit_gaussians(
         # The first round has nothing to say of unlabelled tasks yet.
         blocks, soft = (labelled, q) if everything is None or p is None else (everything, torch.cat([q, p]))
         scores = blocks.out_of_fold(soft, settings.shrinkage, settings.folds, shuffle)
-        every = annotations.log_evidence(q, counts, *pseudo)
+        every = annotations.log_evidence(q, counts, annotations.prior(counts, *pseudo))
         evidence = annotations.weight(shared) * every
         agreed = _temperature(scores[:n], evidence)
         temperature = sharpening * agreed
@@ -206,17 +206,20 @@ def posterior_power(fit: GaussianFit, annotations: Annotations, settings: EmOpti
         annotations: of its tasks.
         settings: of its EM.
     """
-    q, own = fit.posterior, (settings.smoothing, settings.pooling)
-    counts = annotations.counts(q)
-    evidence = annotations.log_evidence(q, counts, *own)
-    features = q.clamp_min(_SMALLEST).log() - annotations.weight(fit.shared) * evidence
-    weight = annotations.weight(fit.shared, without=1)
+    q, prior, features = fit.posterior, *_backed_out(fit, annotations, settings)
     likelihood = q.new_zeros(len(_POWERS))
-    for task, terms in annotations.log_terms(q, counts, *own):
-        rest: Tensor = features[task] + weight[task] * (evidence[task] - terms)
+    for *_, terms, rest in annotations.without_each(q, features, prior, fit.shared):
         for k, power in enumerate(_POWERS):
             likelihood[k] += torch.logsumexp(log_softmax(power * rest) + terms, 1).sum()
     return _POWERS[int(likelihood.argmax())]
+
+
+def _backed_out(fit: GaussianFit, annotations: Annotations, settings: EmOptions) -> tuple[Tensor, Tensor]:
+    """Pseudo-counts of the fit's confusions, and (n, C) what the features alone say in its posterior."""
+    counts = annotations.counts(fit.posterior)
+    prior = annotations.prior(counts, settings.smoothing, settings.pooling)
+    evidence = annotations.weight(fit.shared) * annotations.log_evidence(fit.posterior, counts, prior)
+    return prior, fit.posterior.clamp_min(_SMALLEST).log() - evidence
 
 
 def gold_power(fit: GaussianFit, log_p: Tensor, annotations: Annotations, gold: Tensor) -> float:
@@ -253,6 +256,7 @@ class Chosen:
         fit: classes, posterior, confusions.
         power: β of the posterior q^β that is as sure as gold or labels that it has not seen allow.
         split: the workers' confusions as a common one and their own.
+        counts: (R, C, C) labels of each worker by class, each against the posterior without it.
         notes: what chose it, and which classes have other names than the votes give, one sentence each.
         network: what makes the features of the space from inputs; None: inputs are the features.
     """
@@ -261,6 +265,7 @@ class Chosen:
     fit: GaussianFit
     power: float
     split: Decomposition
+    counts: Tensor
     notes: tuple[str, ...]
     network: nn.Module | None = None
 
@@ -328,9 +333,12 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.M
         basis = "labels that it has not seen"
     if power < 1:
         notes.append(f"The posterior shown is q to the power of {power:g}, calibrated on {basis}.")
+    prior, features = _backed_out(best_fit, annotations, settings)
+    counts, _ = annotations.left_out(best_fit.posterior, features, prior, best_fit.shared)
     best_fit = _on_host(best_fit)
     split = _SPLITS.decompose(annotations.counts(best_fit.posterior.to(device)).cpu().numpy())
-    return Chosen(space.cpu(), best_fit, power, split, tuple(notes), None if network is None else network.cpu())
+    host = None if network is None else network.cpu()
+    return Chosen(space.cpu(), best_fit, power, split, counts.cpu(), tuple(notes), host)
 
 
 def _annotations(problem: Problem, tasks: slice) -> Annotations:

@@ -21,6 +21,7 @@ from crowdcore.learning.training.problem import Problem
 
 _SMALLEST = 1e-9  # probability, before both are mixed
 _EDGE = 1e-6  # ω stays as far from 0 and 1
+_RECOVERED = ("common_confusion", "worker_confusion", "q", "worker_counts")
 
 
 class WithGaussians(nn.Module):
@@ -83,6 +84,7 @@ class GaussianEm(CrowdMethod):
         self.register_buffer("common_confusion", torch.from_numpy(chosen.split.common[0]).float(), persistent=False)
         self.register_buffer("share", torch.from_numpy(chosen.split.omega).float(), persistent=False)
         self.register_buffer("q", chosen.posterior.float(), persistent=False)
+        self.register_buffer("worker_counts", chosen.counts.float(), persistent=False)
 
     @classmethod
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
@@ -123,8 +125,8 @@ class GaussianEm(CrowdMethod):
         return {"cross_entropy": cross_entropy(log_softmax(network(batch.features)), batch.target)}
 
     def recovered(self) -> Recovered:
-        """The workers' confusions that EM found, as a common one and their own; the posterior of training tasks."""
-        return {name: self.get_buffer(name) for name in ("common_confusion", "worker_confusion", "q")}
+        """Confusions, as a common one and the workers' own; the posterior of training tasks, and counts against it."""
+        return {name: self.get_buffer(name) for name in _RECOVERED}
 
     def omega(self, batch: Batch) -> Tensor:
         """(A,) ``Σ_c p_i(c | labels) ω_rc π^g[c, y] / (ω_rc π^g[c, y] + (1 - ω_rc) π^r[c, y])``."""

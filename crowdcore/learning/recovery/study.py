@@ -17,6 +17,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import Labelled
 from crowdcore.learning.comparison import summary as comparison
 from crowdcore.learning.recovery.plan import Candidate, Point, RecoveryPlan, plant
+from crowdcore.learning.results.counts import worker_counts
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training import metrics
 from crowdcore.learning.training.events import EpochEvent, Event
@@ -196,9 +197,9 @@ MEASURES = {
 NOTES = (
     "Errors: squared distance between a row of the learnt and of the true matrix, mean over rows and workers; "
     "0 = the same, 2 = the maximum.",
-    "Effective confusion: the labels that a worker really gives, the mixture of the common confusion and the worker's "
-    "own by ω; it can be compared between all methods. Skill: mean of its diagonal; no correlation is given where the "
-    "workers are equally skilled.",
+    "Effective confusion: the labels that a worker really gives, in truth the mixture of the common confusion and the "
+    "worker's own by ω, of a run what its posterior counts; it can be compared between all methods. Skill: mean of its "
+    "diagonal; no correlation is given where the workers are equally skilled.",
     "Moved: half the sum of the absolute changes of a row since training began, mean over rows; 0 = the matrices are "
     "those of the start, whatever their error.",
     "“identity”: error if every worker is assumed to be perfect. “counted with gold”: error of counting labels by "
@@ -214,7 +215,7 @@ class Learnt:
     Args:
         common: (S, C, C).
         own: (S, R, C, C).
-        effective: (S, R, C, C); NaN for workers without annotations.
+        effective: (S, R, C, C) counted by the run's posterior; NaN for workers without annotations.
     """
 
     common: FloatArray | None
@@ -223,17 +224,11 @@ class Learnt:
 
 
 def learnt_of(result: TrainingResult, dataset: CrowdDataset) -> Learnt:
-    """The matrices of a result; a method with one confusion for all gives it to every worker."""
+    """The matrices of a result; those of methods without confusions stay aside."""
     common, own = result.common_confusion, result.worker_confusion
     shared = common if common is not None and common.ndim == 3 else None  # several belong to groups of workers
-    if own is None and shared is not None:
-        effective: FloatArray | None = np.broadcast_to(
-            shared[:, None], (len(shared), dataset.n_workers, *shared.shape[1:])
-        )
-    elif own is None:
-        effective = None
-    else:
-        effective = analysis.effective_confusion(dataset, own, common, result.omega, result.group)
+    counts = None if own is None and shared is None else worker_counts(result, dataset)
+    effective = None if counts is None else np.stack([analysis.confusion_of_counts(one) for one in counts])
     return Learnt(shared, own, effective)
 
 

@@ -126,6 +126,7 @@ class TrainingResult(Result):
         valid_label: (n_valid,) what selection compared with, -1 = none.
         probabilities: "selected" and "last" -> (S, n, C) float32.
         worker_confusion: (S, R, C, C) float64 of the selected model, row = true class, column = given label.
+        worker_counts: (S, R, C, C) labels of each worker by class, each counted against a posterior that leaves it out.
         common_confusion: (S, C, C), or (S, G, C, C) for groups of workers.
         omega: (S, n_annotations) aligned with the dataset; NaN where the model has none.
         worker_weight: (S, R); NaN for workers who labelled no training task.
@@ -151,7 +152,7 @@ class TrainingResult(Result):
     ARRAYS: ClassVar[tuple[str, ...]] = (
         *Result.ARRAYS,
         *("valid_label", "sentence", "worker_confusion", "common_confusion", "omega", "worker_weight", "group"),
-        *("correction", "difficulty", "q", "kept_epochs"),
+        *("correction", "difficulty", "q", "kept_epochs", "worker_counts"),
     )
     TABLES: ClassVar[tuple[str, ...]] = ("probabilities", "last", "kept", "names", "start_loss")
 
@@ -164,6 +165,7 @@ class TrainingResult(Result):
     inputs: str = ""
     sentence: IntArray | None = None
     worker_confusion: FloatArray | None = None
+    worker_counts: FloatArray | None = None
     common_confusion: FloatArray | None = None
     omega: FloatArray | None = None
     worker_weight: FloatArray | None = None

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 import crowdcore
-from crowdcore.analysis.recovery.recovered import effective_confusion, names_at_risk
+from crowdcore.analysis.recovery.recovered import names_at_risk
+from crowdcore.analysis.workers.counted import confusion_of_counts
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray
@@ -22,6 +23,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import Labelled
 from crowdcore.learning import backbones
 from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.counted import counts_of_problem
 from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import TrainingResult
@@ -259,6 +261,14 @@ def conclude(
         return aligned
 
     recovered: dict[str, dict[str, Any]] = {at: align(parts) for at, parts in outcome.recovered.items()}
+    if "worker_counts" not in recovered["selected"]:
+        moved = outcome.selected_epoch != outcome.last_epoch
+        p = np.concatenate([outcome.predicted["selected"], outcome.predicted["last"][moved]])
+        counts = np.split(counts_of_problem(problem, p), [len(moved)])
+        recovered["selected"]["worker_counts"] = recovered["last"]["worker_counts"] = counts[0]
+        if moved.any():
+            recovered["last"]["worker_counts"] = counts[0].copy()
+            recovered["last"]["worker_counts"][moved] = counts[1]
     return TrainingResult(
         **shared_parts(problem, method, training, settings, trained, outcome, session),
         classes=dataset.classes,
@@ -353,11 +363,9 @@ def _choose_starts(
 
 def _name_notes(dataset: CrowdDataset, recovered: Mapping[str, AnyArray], training: TrainSettings) -> list[str]:
     """Note about classes whose names the labels alone cannot determine."""
-    own = recovered.get("worker_confusion")
-    if own is None or training.names != "as-trained":
+    if recovered.get("worker_confusion") is None or training.names != "as-trained":
         return []
-    shared = recovered.get("common_confusion"), recovered.get("omega"), recovered.get("group")
-    risks = names_at_risk(dataset, effective_confusion(dataset, own, *shared))
+    risks = names_at_risk(dataset, np.stack([confusion_of_counts(one) for one in recovered["worker_counts"]]))
     listed = ", ".join(f"{dataset.classes[a]!r} (most often {dataset.classes[b]!r})" for a, b in risks[:3])
     more = f" and {len(risks) - 3} more" if len(risks) > 3 else ""
     if not risks:

@@ -29,7 +29,7 @@ from crowdcore.learning.training.evaluation import omega_of, predict, recovered_
 from crowdcore.learning.training.loop import Replica, Stage, make_replicas, mean_loss, run_epochs
 from crowdcore.learning.training.metrics import match_names, reorder_classes
 
-_ROWS_ARE_CLASSES = ("worker_confusion", "common_confusion", "correction")
+_ROWS_ARE_CLASSES = ("worker_confusion", "worker_counts", "common_confusion", "correction")
 _STRENGTH = {"dawid-skene": 0.0, "trace": 0.01}  # λ of the trace
 _CLASSIFIER = "classifier."
 

@@ -40,7 +40,7 @@ def test_the_posterior_is_as_sure_as_labels_that_it_has_not_seen_allow(sureness,
     q /= q.sum(1, keepdim=True)
     given = annotations.counts(q)
     fit = GaussianFit(Classes(q, q), 1.0, q[0], q, annotations.confusion(given, 0.1, 2.0), shared, q[0])
-    every = annotations.log_evidence(q, given, 0.1, 2.0).numpy()
+    every = annotations.log_evidence(q, given, annotations.prior(given, 0.1, 2.0)).numpy()
     counts, prior = given.numpy(), annotations.prior(given, 0.1, 2.0).numpy()
     found = {}
     for power in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1):

@@ -1,0 +1,71 @@
+"""What workers' shared mistakes explain of a run's labels, by class, and whether ω tells which labels these are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdcore import analysis, figures
+from crowdcore.analysis import OmegaUse
+from crowdcore.core.drawable import escaped
+from crowdcore.exhibits.confusions import confusions
+from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.recovered import RunView, shared
+from crowdcore.exhibits.view import cached
+
+
+@cached
+def shared_part(view: RunView) -> Exhibit | None:
+    """The share of each class's labels that the shared mistake explains, beside the common confusion.
+
+    Of methods with a common confusion that is theirs, of others the one that their counts split into; None at epochs
+    whose predictions the run did not keep. A click chooses the cell.
+    """
+    found = shared(view)
+    if found is None:
+        return None
+    learnt = confusions(view, view).common
+    own = learnt[0] if learnt is not None and len(learnt) == 1 else None
+    off = ~np.eye(len(view.classes), dtype=bool)
+    share, beside = (np.where(off, m, np.nan) for m in (found.share, found.common if own is None else own))
+    figure = figures.confusion(
+        [share, beside],
+        [escaped(c) for c in view.classes],
+        names=["shared part ω̄ π<sup>g</sup>", "common confusion π<sup>g</sup>"],
+        spread=None if len(found.seeds) == 1 else [found.spread, np.full_like(share, np.nan)],
+        title="Shared mistakes",
+        subtitle=escaped(f"{view.run_name}, {found.combined}; right labels are left out"),
+    )
+    table = found.frame()
+    true, given = (table[column].map(view.classes.index).to_numpy() for column in ("true", "given"))
+    if own is not None:
+        table["common"] = own[true, given]
+    seen = confusions(view, "observed").common
+    if seen is not None:
+        table["observed share"] = seen[0][true, given]
+    notes = (
+        "Shared part: the share of the labels on a class that are this label because of the confusion that all workers "
+        "share, with a 95 % interval over seeds and labels. Labels determine this product; the common confusion alone "
+        "only as far as workers differ in how much of it they have.",
+    )
+    alt = "Shared part and common confusion: true classes downwards, given labels to the right"
+    return Exhibit("shared-part", "Shared mistakes", figure, table, notes, alt, view.clicked)
+
+
+@cached
+def omega_use(view: RunView) -> OmegaUse:
+    """How ω goes with labels that are right, wrong as others, and wrong alone."""
+    one, part = view.shown_seed, shared(view)
+    omega = view.omega.mean(0) if one is None else view.omega[view.result.seeds.index(one)]
+    return analysis.omega_use(view.dataset, omega, view.truth, None if part is None else part.mistake)
+
+
+def omega_labels(view: RunView) -> Exhibit:
+    """ω, and the probability of a shared mistake, of labels that are right, wrong as others, and wrong alone."""
+    found = omega_use(view)
+    notes = [found.sentence] if found.sentence else []
+    for what, r in (("ω", found.omega_correlation), ("The probability of a shared mistake", found.mistake_correlation)):
+        if r == r:
+            notes.append(f"{what} correlates with being wrong as another worker is by {r:z.2f}.")
+    if found.wrong_correlation == found.wrong_correlation:
+        notes.append(f"Among wrong labels, ω correlates with it by {found.wrong_correlation:z.2f}.")
+    return Exhibit("omega-labels", "ω of right and of wrong labels", None, found.frame(), tuple(notes))
