@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crowdcore import analysis
 from crowdcore.analysis.method_tests import SEEDS_AND_TASKS
 from crowdcore.data import simulate
 from crowdcore.exhibits import comparison as exhibits, differences
 from crowdcore.learning.comparison import significance, summary as comparison
 from crowdcore.learning.comparison.comparability import warnings
 from crowdcore.learning.comparison.variation import facts as facts_of
+from crowdcore.learning.results.counts import worker_counts
 from crowdcore.learning.results.predictions import GOLD, gold_of, labellings
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
@@ -206,7 +208,8 @@ def test_truth_beside_what_was_learnt_on_one_scale():
     assert list(common.table.columns) == ["true", "given", "truth", "conal"]
     assert common.table["truth"].to_numpy().reshape(6, 6) == pytest.approx(crowd.truth.common_confusion)
     own = exhibits.truth(results, crowd, 3)
-    assert own.table["trace"].to_numpy().reshape(6, 6) == pytest.approx(results["trace"].worker_confusion[:, 3].mean(0))
+    counted = [analysis.confusion_of_counts(one)[3] for one in worker_counts(results["trace"], crowd)]
+    np.testing.assert_allclose(own.table["trace"].to_numpy().reshape(6, 6), np.mean(counted, 0))
     assert [a.text for a in own.figure.layout.annotations] == ["<b>truth</b>", "<b>conal</b>", "<b>trace</b>"]
     assert exhibits.truth({"dl-mv": results["dl-mv"]}, crowd, 3) is None
     assert exhibits.truth(results, replace(crowd, truth=None), 3) is None

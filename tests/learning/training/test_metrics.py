@@ -140,7 +140,7 @@ def test_a_result_warns_where_labels_cannot_name_the_classes():
     assert not warned(train(moved, "crowd-layer", **run))
     risks = names_at_risk(crowd, told.worker_confusion)
     assert risks == [(0, 1), (1, 2), (2, 0)]
-    parts = {"worker_confusion": told.worker_confusion}
+    parts = {"worker_confusion": told.worker_confusion, "worker_counts": 20 * told.worker_confusion}
     [note] = _name_notes(crowd, parts, TrainSettings())
     assert f"{crowd.classes[0]!r} (most often {crowd.classes[1]!r})" in note
 
