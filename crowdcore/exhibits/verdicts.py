@@ -163,8 +163,8 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
     }
     for i in np.flatnonzero(found.verdict == "check"):
         columns["reason"][i] = (  # type: ignore[index]
-            f"{view.reference} says “{names[found.gold[i]]}”; the labels contradict it more than the workers' known "
-            f"mistakes explain. It is wrong with a chance of {100 * found.wrong_gold[i]:.0f} %: look at it."
+            f"{view.reference.capitalize()} says “{names[found.gold[i]]}”; the labels contradict it more than the "
+            f"workers' known mistakes explain. It is {100 * found.wrong_gold[i]:.0f} % likely to be wrong: look at it."
         )
     columns[view.reference] = names[view.truth.labels]
     table = with_context(view.dataset, with_words(view.dataset, pd.DataFrame(columns)))
@@ -293,7 +293,7 @@ def actions(
                     "name": listed["task"],
                     "action": listed["verdict"],
                     "reason": listed["reason"],
-                    "how sure": [f"wrong with {100 * p:.0f} %" for p in tasks.gain[listed.index]],
+                    "how sure": [f"{100 * p:.0f} % likely wrong" for p in tasks.gain[listed.index]],
                     "effect": "now " + listed[view.reference if view.truth.checked else "label"].astype(str),
                 }
             ),
@@ -341,10 +341,11 @@ def common_confusions(view: View) -> dict[int, SharedConfusion]:
     a, b = judged.confused.true[taught], judged.confused.given[taught]
     own[taught, a, b] = own[taught, b, a] = 0
     n_workers, names = int((view.dataset.labels_per_worker > 0).sum()), view.classes
-    common = {}
+    carriers = repeated(view).carriers.sum(0)
+    by, common = np.where(carriers > 0, carriers, every.workers), {}
     for r in np.flatnonzero(own.max((1, 2)) >= _AGAIN):
         a, b = np.unravel_index(own[r].argmax(), own[r].shape)
         of = float(found.counts[r, a].sum())
         times = float(own[r, a, b])
-        common[int(r)] = SharedConfusion(names[a], names[b], times, of, int(every.workers[a, b]), n_workers)
+        common[int(r)] = SharedConfusion(names[a], names[b], times, of, int(by[a, b]), n_workers)
     return common

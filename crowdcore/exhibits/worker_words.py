@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from crowdcore.core.types import AnyArray
 
 _SINGLE = 0.8  # share of one label from which it is worth saying
+_MANY = 3  # times the worker's labels, from which more labels are no way to decide
 _TO_DO = {
     "remove": "Leave the labels out, and ask what went wrong.",
     "together": "Let both work alone, and count equal labels once; labels do not show who copied.",
@@ -30,7 +31,7 @@ _TO_DO = {
 
 
 class SharedConfusion(NamedTuple):
-    """A worker's confusion of ``true`` with ``given``, ``times`` of ``of`` labels, that ``workers`` of all make."""
+    """A worker's confusion of ``true`` with ``given``, ``times`` of ``of`` labels, that ``workers`` of all repeat."""
 
     true: str
     given: str
@@ -44,7 +45,7 @@ class SharedConfusion(NamedTuple):
         """The confusion in a sentence."""
         return (
             f"Calls “{self.true}” “{self.given}” on {self.times:.0f} of {self.of:.0f} tasks, as {self.workers} of "
-            f"{self.n_workers} workers do at times: a matter of the guideline."
+            f"{self.n_workers} workers do: a matter of the guideline."
         )
 
 
@@ -128,6 +129,8 @@ def _too_few(found: WorkerVerdicts, r: int, knows: str) -> list[str]:
             "tell who is wrong: gold would, or a third worker."
         ]
     more = found.needed[r] - found.judged[r]
+    if more > _MANY * found.judged[r]:
+        return [f"Between weak and good, whose limit is {_percent(found.trust_above)}: {knows}."]
     enough = [f"About {plural(max(round(more), 1), 'more label')} would decide."] if np.isfinite(more) else []
     n = plural(int(found.n_annotations[r]), "label")
     return [f"Too few to decide, {n}{f': {knows}' if np.isfinite(found.low[r]) else ''}.", *enough]
