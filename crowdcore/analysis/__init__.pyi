@@ -199,6 +199,12 @@ from .workers.distance import (
     order_workers as order_workers,
     worker_distance as worker_distance,
 )
+from .workers.lean import (
+    Lean as Lean,
+    is_ordered as is_ordered,
+    without_lean as without_lean,
+    worker_lean as worker_lean,
+)
 from .workers.quality import (
     WhatIf as WhatIf,
     WithoutEach as WithoutEach,

@@ -25,7 +25,14 @@ from crowdcore.data.report import plural
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.tasks import tasks_judged, with_context, with_words
 from crowdcore.exhibits.view import View, cached, copy_evidence
-from crowdcore.exhibits.worker_words import SharedConfusion, changes_without, how_sure, in_crowds, reasons
+from crowdcore.exhibits.worker_words import (
+    SharedConfusion,
+    changes_without,
+    how_sure,
+    in_crowds,
+    leans_in_words,
+    reasons,
+)
 
 if TYPE_CHECKING:
     from crowdcore.analysis import SharedMistakes, WorkerVerdicts
@@ -119,7 +126,7 @@ def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, co
         {
             "worker": list(view.workers),
             "verdict": found.verdict,
-            "reason": reasons(view.renamed(found), common_confusions(view)),
+            "reason": reasons(view.renamed(found), common_confusions(view), leans_in_words(view.dataset)),
             "skill κ": found.skill,
             "κ low": found.low,
             "κ high": found.high,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crowdcore import analysis
 from crowdcore.analysis.reference import REVIEWED
 from crowdcore.analysis.verdicts import LEVEL
 from crowdcore.analysis.verdicts.workers import DRIFTING
 from crowdcore.data.report import plural
+from crowdcore.exhibits.exhibit import cached
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from crowdcore.analysis import WorkerVerdicts
     from crowdcore.analysis.coordinated.groups import Group
     from crowdcore.core.types import AnyArray
+    from crowdcore.data.dataset import CrowdDataset
 
 _SINGLE = 0.8  # share of one label from which it is worth saying
 _MANY = 3  # times the worker's labels, from which more labels are no way to decide
@@ -49,18 +53,39 @@ class SharedConfusion(NamedTuple):
         )
 
 
-def reasons(found: WorkerVerdicts, common: Mapping[int, SharedConfusion]) -> list[str]:
+def reasons(
+    found: WorkerVerdicts, common: Mapping[int, SharedConfusion], lean: Mapping[int, str] = MappingProxyType({})
+) -> list[str]:
     """(n_workers,) why each worker got the verdict, and what to do; workers go by ``worker_ids``.
 
     Args:
         found: the verdicts.
         common: worker -> the worker's part in a mistake of the guideline.
+        lean: worker -> that the worker is strict or lenient.
     """
     n = len(found.verdict)
     hidden = np.full(n, np.nan) if found.drift is None else found.drift.hidden(DRIFTING * LEVEL)
     words = [_reason(found, worker, hidden[worker]) for worker in range(n)]
-    told = [r in common and found.verdict[r] != "remove" for r in range(n)]
-    return [" ".join([*of, *([common[r].reason] if told[r] else [])]) for r, of in enumerate(words)]
+    for r, of in enumerate(words):
+        if found.verdict[r] != "remove":
+            words[r] = [*of, *([common[r].reason] if r in common else []), *([lean[r]] if r in lean else [])]
+    return [" ".join(of) for of in words]
+
+
+@cached
+def leans_in_words(dataset: CrowdDataset) -> dict[int, str]:
+    """Worker -> that the worker is strict or lenient in ordered classes, and by how much; it is nobody's fault."""
+    if dataset.sentences is not None or not analysis.is_ordered(dataset):
+        return {}
+    found, words = analysis.worker_lean(dataset), {}
+    for r in np.flatnonzero(found.leans):
+        how, sign = ("Strict", -1) if found.shift[r] < 0 else ("Lenient", 1)
+        ends = sorted(sign * np.array([found.low[r], found.high[r]]))
+        words[int(r)] = (
+            f"{how} by {sign * found.shift[r]:.1f} grades beside the others on the same tasks ({ends[0]:.1f} to "
+            f"{ends[1]:.1f}); labels can be corrected for it."
+        )
+    return words
 
 
 def _reason(found: WorkerVerdicts, r: int, hidden: float) -> list[str]:

@@ -256,6 +256,28 @@ def worker_pairs(view: View) -> Exhibit:
 
 
 @cached
+def corrected_labels(view: View) -> Exhibit:
+    """Labels of strict and lenient workers that change when their lean is taken out, where classes have an order."""
+    names, of = np.array(view.classes, object), view.dataset
+    if of.sentences is not None or not analysis.is_ordered(of):
+        none = pd.DataFrame({"corrected": ["none: the classes have no order"]})
+        words = "Only where three or more classes are numbers can a worker be strict or lenient."
+        return Exhibit("corrected-labels", "Labels without the workers' lean", None, none, (words,))
+    mended = analysis.without_lean(of)
+    rows = np.flatnonzero(mended.label != of.label)
+    table = pd.DataFrame(
+        {
+            "task": of.task_ids[of.task[rows]],
+            "worker": view.names_of(of.worker[rows]),
+            "label": names[of.label[rows]],
+            "corrected": names[mended.label[rows]],
+        }
+    )
+    words = f"Of {of.n_annotations:,} labels {len(rows):,} become another class when their worker's lean is taken out."
+    return Exhibit("corrected-labels", "Labels without the workers' lean", None, table, (words,))
+
+
+@cached
 def what_if(view: View, without: tuple[str, ...]) -> Exhibit:
     """What the majority vote would be without some workers, in numbers."""
     found = _what_if(view, without)
