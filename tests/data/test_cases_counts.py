@@ -116,3 +116,9 @@ def test_workers_who_guess_are_not_asked_about(seed):
     rng = np.random.default_rng(seed)
     for n_classes in (2, 5):
         assert from_frame(pd.DataFrame(rng.integers(0, n_classes, (40, 4)), columns=list("abcd"))).n_workers == 4
+
+
+def test_a_map_of_nothing_is_refused(write):
+    with pytest.raises(DataError) as caught:
+        examine(write('{"id": {"id": null}}', "map.json"), format="counts")
+    assert caught.value.code == "no-label"
