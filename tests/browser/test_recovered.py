@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 import crowdcore as cc
 from crowdcore import analysis
 from crowdcore.learning.learners import learners
+from crowdcore.learning.results.counts import worker_counts
 from crowdcore.learning.results.result import TrainingResult
 from testkit.crowds import simulate_crowd
 from testkit.recorded_runs import invented, record
@@ -56,8 +57,7 @@ def test_from_a_cell_of_a_worker_to_the_tasks_behind_it(page: Page, runs: dict) 
     run, result = runs["conal"]
     demo = cc.load_dataset("demo")
     open_page(page, f"/confusions?dataset=demo&runs={run}&sort=skilled")
-    counts = result.worker_counts.astype(float)
-    own = np.mean([analysis.confusion_of_counts(one) for one in counts], 0)
+    own = np.mean([analysis.confusion_of_counts(one) for one in worker_counts(result, demo)], 0)
     skill = np.trace(own, axis1=1, axis2=2) / demo.n_classes
     best = int(np.argsort(-skill, kind="stable")[0])
     n = demo.n_classes
