@@ -154,7 +154,7 @@ def _unsettled(roles: Roles, names: dict[str, list[str]], columns: tuple[str, ..
     lacking = [role for role in needed if role not in roles]
     if lacking:
         weak = [any(plain(c) in WEAK_ALIASES.get(role, ()) for c in columns) for role in lacking]
-        return all(weak) and settings.workers is None
+        return (all(weak) or lacking in (["task"], ["label"], ["task", "label"])) and settings.workers is None
     judged = len(columns) > len(roles) and plain(roles["label"]) in _MAY_BE_JUDGED
     return any(len(names[role]) > 1 or (judged and role == "label") for role in needed if not getattr(settings, role))
 
@@ -165,15 +165,14 @@ def need_roles(roles: dict[str, str], needed: Iterable[str], columns: tuple[str,
     Raises:
         MappingError: names the roles without a column and the columns there are.
     """
+    if isinstance(roles, Roles) and roles.doubt is not None:
+        refusal = MappingError(roles.doubt[0], columns, roles, file, "label")
+        refusal.code, refusal.remedies = "judged-text" if "label" in roles else "which-label", roles.doubt[1]
+        raise refusal
     lacking = [role for role in needed if role not in roles]
     if lacking:
-        raise MappingError(
-            f"No column was recognised as the {' or the '.join(lacking)}",
-            columns,
-            roles,
-            file,
-            *lacking,
-        )
+        what = f"No column was recognised as the {' or the '.join(lacking)}"
+        raise MappingError(what, columns, roles, file, *lacking)
 
 
 def alias_findings(roles: Mapping[str, str], columns: tuple[str, ...], settings: ReadSettings) -> list[Finding]:
@@ -239,10 +238,6 @@ def read_roles(
     for role in [r for r in roles if only_needed and r not in needed and not getattr(settings, r)]:
         del roles[role]
     need_roles(roles, needed, table.columns, table.path)
-    if roles.doubt is not None:
-        refusal = MappingError(roles.doubt[0], table.columns, roles, table.path, "label")
-        refusal.code, refusal.remedies = "judged-text", roles.doubt[1]
-        raise refusal
     if settings.time is not None and settings.time not in table.columns:
         raise MappingError(f"There is no column {settings.time!r}", table.columns, roles, table.path, "time")
     keep = tuple(c for c in table.columns if extra and c not in roles.values())
@@ -257,5 +252,6 @@ def read_roles(
         keep = tuple(c for c in keep if c == settings.time)
     likely = {} if listed is None or "task" not in roles else {roles["task"]: listed}
     codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), keep, likely)
-    table.refuse_nested(column for role, column in roles.items() if role not in MEDIA)
+    listed = [c for c in (roles.get("label", ""),) if re.match(r'\[("|-?\d)', table.nested.get(c, (0, ""))[1])]
+    table.refuse_nested(column for role, column in roles.items() if role not in MEDIA and column not in listed)
     return RoleColumns({**roles}, {role: codes[column] for role, column in roles.items()}, kept, findings)

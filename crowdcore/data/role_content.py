@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import Remedy
+from crowdcore.core.types import IntArray
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables.base import Table
@@ -21,22 +22,34 @@ if TYPE_CHECKING:
 _FEW = 20  # different values that answers may have
 _SHARED = 3  # tasks with several rows below which these say nothing
 _SURE_NAMES = ("label", "given_label", "worker_label")
-_IDS = {"id", "ids", "uuid", "index", "idx"}
+_NOT_JUDGED = {
+    *("id", "ids", "uuid", "index", "idx", "confidence", "certainty", "conf", "batch", "round", "session", "position"),
+    *("model", "system", "method", "condition", "lang", "language"),
+}
+
+
+class _Codes(dict[str, IntArray]):
+    """Column -> (n,) codes of its first cells, -1 = empty."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __missing__(self, name: str) -> IntArray:
+        head = self._table.head
+        try:
+            cells = head[self._table.columns.index(name)].to_pylist()
+        except UnicodeDecodeError:  # reading it will say so
+            cells = [None] * len(head)
+        texts = [None if v is None or v != v else str(v).strip() or None for v in cells]
+        self[name] = pd.factorize(np.array(texts, object))[0]
+        return self[name]
 
 
 class _Rows:
     """The first rows of a table as text, and what they say of two columns together."""
 
-    def __init__(self, table: Table, columns: Iterable[str]) -> None:
-        head, self.codes = table.head, {}
-        for name in dict.fromkeys(columns):
-            try:
-                cells = head[table.columns.index(name)].to_pylist()
-            except UnicodeDecodeError:  # reading it will say so
-                cells = [None] * len(head)
-            texts = [None if v is None or v != v else str(v).strip() or None for v in cells]
-            self.codes[name] = pd.factorize(np.array(texts, object))[0]
-        self.n = len(head)
+    def __init__(self, table: Table) -> None:
+        self.codes, self.n = _Codes(table), len(table.head)
 
     def distinct(self, name: str) -> int:
         return int(self.codes[name].max(initial=-1)) + 1
@@ -76,8 +89,7 @@ def settle(
     """
     if any(column in table.repeated for column in roles.values()):
         return
-    concerned = {*roles.values(), *(c for columns in (*names.values(), *weak.values()) for c in columns)}
-    rows = _Rows(table, concerned)
+    rows = _Rows(table)
     fixed = [role for role in ("task", "worker", "label") if getattr(settings, role)]
     for role in ("task", "worker", "label", "task"):
         if role in fixed or ("task" not in roles and role != "task"):
@@ -87,8 +99,10 @@ def settle(
         further = [c for c in weak.get(role, ()) if c not in (*taken, *fitting) and _may_be(role, c, rows, roles)]
         if role == "label" and roles.get("worker") and (fitting or further):
             _settle_label(table, rows, roles, fitting, further)
-        elif fitting or further:
+        elif (fitting or further) and (role not in roles or roles[role] in (*fitting, *further)):
             _settle(role, rows, roles, [*fitting, *further])
+        elif role not in roles and role != "worker" and "worker" in roles:
+            _by_content(role, table, rows, roles, weak.get(role, []), "task" in fixed)
 
 
 def _settle(role: str, rows: _Rows, roles: Roles, fitting: list[str]) -> None:
@@ -142,7 +156,7 @@ def _settle_label(table: Table, rows: _Rows, roles: Roles, fitting: list[str], f
     first = roles.get("label", (fitting or further)[0])
     others: list[str] = []
     if not good and fitting:
-        others = list(_judgements(table, roles))
+        others = list(_judgements(table, rows, roles))
         good = others if len(others) == 1 else []
     if len(others) > 1:
         what = f"Column {first!r} {reasons[first]}: it is judged, and no judgement. Several others may be the label"
@@ -172,13 +186,35 @@ def _no_judgement(column: str, task: str, worker: str, rows: _Rows) -> str:
     return ""
 
 
-def _judgements(table: Table, roles: Roles) -> Iterator[str]:
+def _by_content(role: str, table: Table, rows: _Rows, roles: Roles, weak: list[str], fixed: bool) -> None:
+    """Have the only column that may be the task, or the label, play that role; or ask which of several it is."""
+    worker, known = roles["worker"], {c for r, c in roles.items() if r not in MEDIA}
+    left = [c for c in table.columns if c not in known and c not in table.repeated]
+    if role == "task" or (rows.unique(roles["task"]) and not fixed):
+        found = [c for c in left if not rows.unique(c) and rows.unique(c, worker) and not rows.empty(c)]
+        named = [c for c in found if c in roles.values()] or found
+        if len(named) == 1:
+            if role == "label":
+                roles.reasons["task"] = roles["task"], "differs in every row"
+            roles["task"] = named[0]
+    if role == "task":
+        return
+    task = roles["task"]
+    found = [*_judgements(table, rows, roles)] or [c for c in weak if c in left and rows.distinct(c) >= 2]
+    if not rows.unique(task, worker):  # what tells the rows of a worker's task apart is a part of the task
+        found = [c for c in found if not rows.unique(task, worker, c)] or found
+    if len(found) == 1:
+        roles["label"] = found[0]
+    elif found:
+        roles.doubt = "Several columns may be the label", tuple(Remedy("label", column) for column in found)
+
+
+def _judgements(table: Table, rows: _Rows, roles: Roles) -> Iterator[str]:
     """Columns of few values that differ within tasks and within workers."""
     task, worker = roles["task"], roles["worker"]
     left = [c for c in table.columns if c not in roles.values() and c not in table.repeated]
-    rows = _Rows(table, [task, worker, *left])
     for column in left:
         few = 2 <= rows.distinct(column) <= min(_FEW, rows.n // 2) and rows.empty(column) <= 0.5
-        by_name = not (about_time(column) or _IDS & {*re.split(r"[\W_]+", column.lower())})
+        by_name = not (about_time(column) or _NOT_JUDGED & {*re.split(r"[\W_]+", column.lower())})
         if few and by_name and rows.varies(column, task) > 0.2 and rows.varies(column, worker) > 0.5:
             yield column

@@ -78,7 +78,7 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
     """
     if settings.format is not None:
         return readers.find(settings.format)()
-    if settings.turn and source.table is not None and not source.table.nests:
+    if settings.turn and source.table is not None and (source.table.delimiter or not source.table.nests):
         return readers["turned"]()
     if settings.workers is not None and source.table is not None and not (settings.worker or settings.label):
         return readers["wide"]()
@@ -103,7 +103,7 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
                 from crowdcore.data.readers.triples import proposed
 
                 error.remedies = (*proposed(source.table, settings), *error.remedies)
-            if source.table.header and source.table.delimiter and settings.header is None:
+            if source.table.header and source.table.delimiter and settings.header is None and not error.roles:
                 error.remedies += (Remedy("header", False, when="the first row is none of column names"),)
             raise
     if source.content is not None and source.content.kind == "folder":

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from crowdcore.data.columns import ALIASES, RATING_ALIASES, plain
 from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables.json_table import name_in
 
 _COUNTER = {"count", "counts", "counter", "votes", "tally", "dist", "distribution", "histogram", "freq", "frequency"}
 _ONE = ("worker", "label")
@@ -54,6 +55,9 @@ def entries(value: Any) -> list[Any]:
     columns = isinstance(value, Mapping) and all(isinstance(v, list) for v in value.values())
     if columns and len({len(v) for v in value.values()}) == 1:  # as Arrow and the Hub write lists of records
         value = [dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)]
+    one = isinstance(value, Mapping) and all(any(is_named(name, role) for name in value) for role in _ONE)
+    if one and not any(map(_is_nested, value.values())):  # the record of one annotation
+        value = [value]
     if not isinstance(value, list):
         return []
     return [_flat(entry) for entry in value]
@@ -82,6 +86,7 @@ def find_layout(records: Sequence[Record], settings: ReadSettings) -> Layout | N
     if found:
         return min(found, key=lambda layout: layout.kind != "records")
     maps = {n: v for n, v in nested.items() if n not in listed or not any(listed[n])}
+    maps = {n: v for n, v in maps.items() if any(isinstance(name_in(value), Mapping) for value in v)}
     for name, values in maps.items():
         plain_map = all(isinstance(m, Mapping) and not any(map(_is_nested, m.values())) for m in values)
         if plain_map and any(values) and (layout := _of_map(name, values, settings)):
@@ -117,6 +122,12 @@ def _of_records(name: str, parts: list[list[Record]], n_records: int, settings: 
 
     task = key(settings.task) or (next((k for k in keys if is_named(k, "task")), None) if n_records == 1 else None)
     worker = key(settings.worker) or next((k for k in keys if is_named(k, "worker") and k != task), None)
+    if worker is None and several and n_records > 1:
+        task = key(settings.task) or next((k for k in keys if is_named(k, "task")), None)
+        own = next((k for k in keys if is_named(k, "label") and k != task), None)
+        again = task is not None and _distinct(e.get(task) for e in every) < len(every)
+        if again and own is not None and once[str(task)]:
+            return Layout("records", name, None, own, task)
     if worker is None and several:
         likely = [k for k in keys if once[k] and k != task and _distinct(e.get(k) for e in every) < len(every)]
         likely = [k for k in likely if not is_named(k, "label")]

@@ -25,7 +25,7 @@ _TOLD_BY_NAME = {
         "classifier",
         "a consensus": "consensus majority mode vote votes final aggregate aggregated agreement agree kappa entropy",
         "a number": "n num nr count counts total sum mean avg average median std min max length words tokens "
-        "score confidence probability prob price cost",
+        "score confidence conf certainty sure difficulty sicherheit probability prob price cost",
         "text": "text notes note comment comments remark remarks title description sentence content reason rationale "
         "explanation url uri link file filename path source",
         "an id": "id ids uuid guid index idx row key hash unnamed",
@@ -119,10 +119,10 @@ def told_apart(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[st
             aside[column] = "beside columns of one name with numbers"
     cells = {c: cells_of(table, c) for c in columns if c not in aside}
     spread = Counter(word for filled in cells.values() for word in set(filled))
-    shapes = Counter(map(shape, columns))
+    shapes = Counter(shape(column) for column in columns if shape(column) != "#")
     for column, filled in cells.items():
         known = sum(spread[word] > 1 or (numbers and bool(_NUMBER.match(word))) for word in filled)
-        if len(filled) >= FEW and len(cells) > 2 and 4 * known < len(filled) and shapes[shape(column)] == 1:
+        if len(filled) >= FEW and len(cells) > 2 and 4 * known < len(filled) and shapes[shape(column)] < 2:
             aside[column] = "values that no other column holds"
     return aside
 
@@ -174,11 +174,11 @@ def alike(columns: tuple[str, ...]) -> bool:
     return len(shapes) == 1 and "#" in shapes.pop()
 
 
-def label_columns(table: Table) -> list[int]:
+def label_columns(table: Table, columns: tuple[str, ...]) -> list[int]:
     """Which of three columns may hold the labels of a long table: hardly two rows have the same of both others."""
-    if len(table.columns) != 3 or len(table.head) < FEW:
+    if len(columns) != 3 or len(table.head) < FEW:
         return []
-    cells = table.head.to_pandas()
+    cells = table.head.select([table.columns.index(c) for c in columns]).to_pandas()
     cells.columns = range(3)
     pairs = [cells.duplicated([i for i in range(3) if i != label]).mean() for label in range(3)]
     return [i for i, repeats in enumerate(pairs) if repeats < 0.02]

@@ -14,9 +14,10 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.columns import assign_roles, plain
-from crowdcore.data.dictionary import Codes, strings
+from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.encoder import encode
 from crowdcore.data.readers._counts import read_counts, repeat_labels
+from crowdcore.data.readers._stacked import Block, stack
 from crowdcore.data.readers._worker_columns import ABOUT_TASKS, names_tasks
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.readers.nested import Nested
@@ -28,15 +29,8 @@ from crowdcore.data.tables.base import Arrow
 COUNT = {"n", "count", "counts", "num", "votes", "freq", "frequency", "times"}  # words that name a count
 HOW_MANY = {
     *COUNT,
-    "total",
-    "sum",
-    "raters",
-    "annotators",
-    "annotations",
-    "workers",
-    "judgments",
-    "judgements",
-    "labels",
+    *("total", "sum", "raters", "annotators", "annotations", "workers", "judgments", "judgements", "labels"),
+    *("how", "many", "number", "of", "times", "people", "anzahl"),
 }
 _ROWS, _MANY = 10, 50  # tasks and columns of which numbers say whether they count
 CHANCE = -3.0  # decimal logarithm of how likely rows of independent workers have the sums that they have
@@ -50,7 +44,11 @@ class CountTable(Reader):
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
         """The numbers of each row have the same sum, or their columns' names say that they count."""
-        if source.table is None or settings.worker or settings.workers or settings.turn:
+        if source.table is None or settings.workers or settings.turn:
+            return 0.0
+        if _marked(source.table, settings):
+            return 0.5
+        if settings.worker:
             return 0.0
         if _count_column(source.table, settings):
             return 0.5
@@ -63,7 +61,7 @@ class CountTable(Reader):
             DataError: shares of an unknown number of labels, ranks, or no counts at all.
         """
         table = source.need_table()
-        if table.nests:
+        if table.nests and _find_columns(table, settings) is None:
             return Nested().read(source, settings)
         about: dict[str, Any] = {
             "columns": table.columns,
@@ -73,6 +71,8 @@ class CountTable(Reader):
             "escaped": table.escaped,
             "path": source.path,
         }
+        if columns := _marked(table, settings):
+            return _read_marks(self.name, table, settings, columns)
         if column := _count_column(table, settings):
             return _read_rows(self.name, table, settings, column, about)
         found = _find_columns(table, settings, sure=settings.format == self.name)
@@ -178,13 +178,44 @@ def _count_column(table: Table, settings: ReadSettings) -> str | None:
     if "task" not in roles or "label" not in roles or "worker" in roles:
         return None
     taken = set(roles.values())
-    named = [c for c in table.columns if plain(c) in COUNT | {"n_votes", "n_workers", "num_votes"} and c not in taken]
+    named = [c for c in table.columns if {*plain(c).split("_")} <= HOW_MANY and c not in taken]
     if len(named) != 1:
         return None
     numbers = _matrix(table.head, (named[0],))[:, 0]
     pairs = table.head.select([table.columns.index(roles[r]) for r in ("task", "label")]).to_pandas()
     whole = bool(len(numbers) and (numbers >= 0).all() and (numbers == np.round(numbers)).all())
     return named[0] if whole and not pairs.duplicated().any() else None
+
+
+def _marked(table: Table, settings: ReadSettings) -> tuple[str, ...]:
+    """The columns of classes of which each row marks one, beside those that name its task and worker."""
+    roles = assign_roles(table, settings)
+    if not {"task", "worker"} <= {*roles} or "label" in roles:
+        return ()
+    for columns in _groups(table, {*roles.values()}):
+        cells = _matrix(table.head, columns)
+        if len(cells) > 3 and np.isin(cells, (0, 1)).all() and (cells.sum(1) == 1).all():
+            return columns
+    return ()
+
+
+def _read_marks(name: str, table: Table, settings: ReadSettings, columns: tuple[str, ...]) -> Raw:
+    """Rows of task and worker with a mark in the column of the class; a row without one has no label."""
+    roles = {r: c for r, c in assign_roles(table, settings).items() if r in (*ABOUT_TASKS, "worker")}
+    codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), columns)
+    marks = _matrix(kept, columns) == 1
+    several = np.flatnonzero(marks.sum(1) > 1)
+    if len(several):
+        what = "This row marks several classes, each of which may be a question of its own"
+        remedies = (Remedy("label", columns),)
+        row = int(several[0]) if table.rows is None else int(table.rows[several[0]]) - 1
+        raise DataError(what, file=table.path, row=row + 1, code="several-marks", remedies=remedies)
+    chosen = np.where(marks.any(1), marks.argmax(1), -1).astype(np.int32)
+    label = compact(strings(_Counted(columns, "counts").classes), chosen)
+    part = {role: codes[column] for role, column in roles.items()}
+    roles |= {"label": f"the names of {len(columns)} columns"}
+    block = Block(part["task"], part.pop("worker"), label)
+    return stack(name, table, settings, [block], roles, RawTasks.of(part, False, table.escaped))
 
 
 def _read_rows(name: str, table: Table, settings: ReadSettings, column: str, about: dict[str, Any]) -> Raw:
@@ -230,7 +261,7 @@ def _numbers(column: Arrow) -> FloatArray:
         return np.asarray(column.cast(pa.float64()).fill_null(0).to_numpy(), float)
     codes = encode(column)
     words = codes.values.to_pandas().str.strip()
-    flags = words.str.lower().map({"true": 1.0, "false": 0.0, "": 0.0})
+    flags = words.str.lower().map({"true": 1.0, "false": 0.0, "": 0.0, "x": 1.0})
     numbers = pd.to_numeric(words.str.removesuffix("%"), errors="coerce").astype(float).fillna(flags)
     return np.append(numbers.to_numpy(float), 0.0)[codes.codes]
 
@@ -270,6 +301,8 @@ def _find_columns(table: Table, settings: ReadSettings, sure: bool = False) -> _
     classes = set() if gold is None else {str(v) for v in table.head[gold].to_pylist()}
     for columns in _groups(table, taken):
         cells = _matrix(table.head, columns)
+        if len(columns) > 2 and any((cells.sum(1) == 2 * cells[:, place]).all() for place in (0, -1)):
+            continue  # one of them holds the sum of the others
         named = all(COUNT & {*plain(name).split("_")} for name in columns) or len(classes & {*columns}) > 1
         found = _judge(cells, columns, named or sure)
         if found is not None and found.kind == "shares":

@@ -14,6 +14,8 @@ from crowdcore.data.readers import find_reader
 from crowdcore.data.readers._gold import with_gold
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.readers.conll import read_lines
+from crowdcore.data.readers.long import NEEDED
+from crowdcore.data.readers.triples import roles_by_content
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Content, Table, identify, looks_like_conll, open_table
@@ -53,7 +55,7 @@ class Files(Reader):
         contents = [identify(file, settings.encoding) for file in files]
         settings = settings.model_copy(update={"format": None})
         if len(contents) > 1 and all(c.path.suffix == ".conll" or looks_like_conll(c.sample) for c in contents):
-            raw = read_lines(pasted(_columns(contents), source), source, settings, self.name)
+            raw = read_lines(pasted(_columns(folder, contents), source), source, settings, self.name)
         elif len(contents) == 1:
             inner = Source.of(contents[0], settings)
             raw = _read(replace(inner, name=source.name), settings)
@@ -71,7 +73,7 @@ class _Part(NamedTuple):
 
     @classmethod
     def of(cls, folder: Path, content: Content, settings: ReadSettings) -> _Part:
-        return cls(open_table(content, settings), path_keys(folder, content.path), content.path.stem)
+        return cls(open_table(content, settings), path_keys(folder, content.path), _called(folder, content.path))
 
 
 def _files(source: Source) -> list[Path]:
@@ -87,14 +89,27 @@ def _files(source: Source) -> list[Path]:
     if len(found) > MOST_FILES:
         raise DataError(f"This folder holds more than {MOST_FILES:,} tables", "Write fewer.", file=folder)
     inside = [(file, file.relative_to(folder).parts) for file in sorted(found)]
-    return [
-        file
-        for file, parts in inside
-        if all("=" in part for part in parts[:-1])
-        and parts[-1][0] not in "._"
-        and not file.stem.lower().startswith(_ABOUT)
-        and file.is_file()
-    ]
+    inside = [(f, parts) for f, parts in inside if f.is_file() and not any(part[0] in "._" for part in parts)]
+    inside = [(f, parts) for f, parts in inside if not f.stem.lower().startswith(_ABOUT) and "__MACOSX" not in parts]
+    places = {tuple(part for part in parts[:-1] if "=" not in part) for _, parts in inside}
+    if len(places) == 1 or {*map(len, places)} == {1}:
+        return [file for file, _ in inside]
+    return [file for file, parts in inside if all("=" in part for part in parts[:-1])]
+
+
+def _has_tables(folder: Path) -> bool:
+    return folder.is_dir() and any(f.suffix.lower() in _SUFFIXES for f in folder.iterdir())
+
+
+def _called(folder: Path, file: Path) -> str:
+    """What names the worker: the folder where each has one of his own, else the file."""
+    parent = file.parent
+    own = (
+        parent != folder
+        and "=" not in parent.name
+        and any(_has_tables(p) for p in parent.parent.iterdir() if p != parent)
+    )
+    return parent.name if own else file.stem
 
 
 def _read(source: Source, settings: ReadSettings) -> Raw:
@@ -107,6 +122,9 @@ def _of_tables(parts: Sequence[_Part], source: Source, settings: ReadSettings) -
     Raises:
         DataError: tables that do not belong together.
     """
+    sizes = {len(part.table.columns) for part in parts if not part.table.header and part.table.delimiter}
+    if len(sizes) > 1:
+        return _answers_and_truth(parts, source, settings)
     shared = set(parts[0].table.columns).intersection(*(part.table.columns for part in parts))
     every = set(parts[0].table.columns).union(*(part.table.columns for part in parts))
     if len(shared) < 2 or 2 * len(shared) < len(every):
@@ -142,6 +160,9 @@ def _answers_and_truth(parts: Sequence[_Part], source: Source, settings: ReadSet
     crowd = max(parts, key=lambda part: len(part.table.columns)).table
     others = [part for part in parts if part.table is not crowd]
     truths = [(part, found) for part in others if (found := _truth(part.table, crowd, settings))]
+    if not truths and all(role in assign_roles(crowd, settings) for role in NEEDED):
+        raw = _read(Source(source.name, None, crowd), settings)
+        return replace(raw, findings=(*raw.findings, _not_read(others)))
     if len(truths) != 1:
         listed = ", ".join(part.table.path.name for part in parts[:5] if part.table.path)
         remedy = "Give one of its files, or a folder whose tables have the same columns."
@@ -151,11 +172,14 @@ def _answers_and_truth(parts: Sequence[_Part], source: Source, settings: ReadSet
     codes, _ = part.table.encode((truth.task, truth.gold))
     raw = with_gold(raw, codes[truth.task], codes[truth.gold], "answers")
     findings = (*raw.findings, *part.table.findings, *part.table.repeated_headers(per_row=0))
-    unused = [other.stem for other in others if other is not part]
-    if unused:
-        sentence = f"Other tables of the folder were not read: {', '.join(map(repr, unused[:5]))}"
-        findings = (*findings, Finding("other-tables", "warning", sentence, len(unused)))
+    unused = [other for other in others if other is not part]
+    findings = (*findings, *([_not_read(unused)] if unused else []))
     return replace(raw, roles={**raw.roles, "gold": f"{part.stem}: {truth.gold}"}, findings=findings)
+
+
+def _not_read(parts: Sequence[_Part]) -> Finding:
+    sentence = f"Other tables of the folder were not read: {', '.join(repr(part.stem) for part in parts[:5])}"
+    return Finding("other-tables", "warning", sentence, len(parts))
 
 
 class _Truth(NamedTuple):
@@ -177,11 +201,15 @@ def _truth(table: Table, crowd: Table, settings: ReadSettings) -> _Truth | None:
         return None
     a, b = likely[max(likely)]
     rest = [name for name in table.columns if name != a]
-    gold = settings.gold or next((n for n in rest if plain(n) in ALIASES["gold"]), rest[0] if len(rest) == 1 else None)
+    named = [n for n in rest if plain(n) in ALIASES["gold"]]
+    shared = [n for n in rest if max((_overlap(cells[n], answers[c]) for c in crowd.columns if c != b), default=0) > 0]
+    gold = settings.gold or next(iter(named), shared[0] if len(shared) == len(rest) == 1 else None)
     if gold not in rest:
         return None
-    found = assign_roles(crowd, settings.model_copy(update={"task": b, "gold": None}))
+    found: Mapping[str, str] = assign_roles(crowd, settings.model_copy(update={"task": b, "gold": None}))
     left = [name for name in crowd.columns if name != b]
+    if not crowd.header:
+        found = roles_by_content(crowd, settings.model_copy(update={"task": b, "gold": None})) or found
     label = found.get("label") or max(left, key=lambda name: _overlap(answers[name], cells[gold]))
     worker = found.get("worker") or next((name for name in left if name != label), None)
     roles: dict[str, str | None] = {"task": b, "label": label, "worker": worker, "gold": None}
@@ -201,13 +229,13 @@ def _overlap(one: list[str], other: list[str]) -> float:
     return len(a & b) / max(min(len(a), len(b)), 1)
 
 
-def _columns(contents: Sequence[Content]) -> dict[str, list[list[str]]]:
+def _columns(folder: Path, contents: Sequence[Content]) -> dict[str, list[list[str]]]:
     """Worker -> token and tag of each line, empty between sentences.
 
     Raises:
         DataError: a line with more or less.
     """
-    found = {}
+    found: dict[str, list[list[str]]] = {}
     for content in contents:
         text = content.path.read_text(content.encoding).removeprefix("\ufeff")
         lines = [line.split() for line in text.rstrip("\n").split("\n")]
@@ -217,7 +245,8 @@ def _columns(contents: Sequence[Content]) -> dict[str, list[list[str]]]:
             if len(line) not in (0, 2):
                 what = f"This line has {len(line)} columns, not a token and a tag"
                 raise DataError(what, file=content.path, row=number)
-        found[content.path.stem] = lines
+        before = found.setdefault(_called(folder, content.path), [])
+        before += [[]] * bool(before) + lines
     return found
 
 

@@ -45,7 +45,7 @@ class Nested(Reader):
         if _columns_of(source.table) is not None:
             return 0.65
         layout = find_layout(_head(source), settings)
-        return 0.0 if layout is None else 0.65
+        return 0.0 if layout is None else 0.35 if source.table.written_nested else 0.65
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read every entry of every record."""
@@ -65,6 +65,8 @@ class Nested(Reader):
             return self._counts(source, layout, settings)
         table = _Rows(source, layout)
         roles = table.roles(settings)
+        if ROW not in roles.values():
+            table.name_columns(name for name in table.columns if name != ROW)
         raw = read_annotations(table, settings.model_copy(update=roles), self.name)
         findings = (*raw.findings, *_about(table, layout, settings))
         return replace(raw, n_rows=raw.n_rows + table.n_empty, findings=findings, tasks=_without_dash(raw))
@@ -165,6 +167,8 @@ def _task_field(head: list[dict[str, Any]], settings: ReadSettings) -> str | tup
         return settings.task or KEY
     different = [n for n in flat if len({text_of(r.get(n)) for r in head} - {None}) == len(head)]
     named = [n for alias in ALIASES["task"] for n in different if plain(n) == alias]
+    again = [n for alias in ALIASES["task"] for n in flat if plain(n) == alias] if not different else []
+    named += again[:1]  # a record for each annotation
     ending = [n for n in different if n.lower().endswith(("id", "key"))]
     return next(iter([*named, *ending, *(different if len(different) == 1 else ())]), None)
 
@@ -212,6 +216,9 @@ class _Rows(Table):
         """Role -> column."""
         layout = self._layout
         task: Any = f"{layout.field}.{layout.task}" if layout.task else _task_field(self.first_records, settings) or ROW
+        if layout.kind == "records" and layout.worker is None:  # the record is a worker's
+            worker = next((n for n in self._fields if is_named(n, "worker")), KEY if KEY in self._fields else ROW)
+            return {"task": task, "worker": settings.worker or worker, "label": self._label}
         if layout.kind == "map" and settings.turn:
             return {"task": self._worker, "worker": task, "label": self._label}
         return {"task": task, "worker": self._worker, "label": self._label}

@@ -11,7 +11,7 @@ from crowdcore.data.readers._stacked import Block, number_rows, stack
 from crowdcore.data.readers._worker_columns import ABOUT_TASKS, names_tasks, shape
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.report import Finding, plural
-from crowdcore.data.settings import ReadSettings
+from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
 
 _WORKER = {*ALIASES["worker"], "by", "name", "who", "reviewer", "evaluator", "assessor"}
@@ -42,20 +42,30 @@ class Pairs(Reader):
             what = "No columns form pairs of a worker and a label, such as annotator_1 and label_1"
             raise DataError(what, file=source.path, code="columns", remedies=[Remedy("workers")])
         taken = {column for pair in pairs for column in pair}
-        roles = {r: c for r, c in assign_roles(table, settings).items() if r in ABOUT_TASKS and c not in taken}
+        every = {r: c for r, c in assign_roles(table, settings).items() if c not in taken}
+        roles = {r: c for r, c in every.items() if r in (*ABOUT_TASKS, "worker")}
         if "task" not in roles and names_tasks(table) and table.columns[0] not in taken:
             roles["task"] = table.columns[0]
         codes, _ = table.encode(tuple(dict.fromkeys([*roles.values(), *(c for pair in pairs for c in pair)])))
+        person = roles.pop("worker", None)
         n = len(codes[pairs[0][1]])
         if not n:
             raise DataError("There are columns, but no rows", file=source.path)
         about = {role: codes[column] for role, column in roles.items()}
         about.setdefault("task", number_rows(n))
-        blocks = [Block(about["task"], codes[worker], codes[label]) for worker, label in pairs]
-        sentence = f"{plural(len(pairs), 'pair')} of columns were read as a worker and the label, such as {pairs[0]}"
+        words = _words(shape(pairs[0][0]))
+        role = "task" if words & {*ALIASES["task"], *MEDIA} and not words & _WORKER else "worker"
+        if role == "task":  # items of a worker, beside one another
+            who = person or roles.get("task")
+            people, about = codes[who] if who else about["task"], {"task": about["task"]}
+            blocks = [Block(codes[item], people, codes[label]) for item, label in pairs]
+            roles = {"worker": who} if who else {}
+        else:
+            blocks = [Block(about["task"], codes[worker], codes[label]) for worker, label in pairs]
+        sentence = f"{plural(len(pairs), 'pair')} of columns were read as a {role} and the label, such as {pairs[0]}"
         remedies = (Remedy("workers", [label for _, label in pairs], when="the columns of labels are the workers"),)
         finding = Finding("pairs", "note", sentence, len(pairs), remedies=remedies)
-        roles |= {"worker": f"{pairs[0][0]} …", "label": f"{pairs[0][1]} …"}
+        roles |= {role: f"{pairs[0][0]} …", "label": f"{pairs[0][1]} …"}
         tasks = None if len(about) == 1 else RawTasks.of(about, True, table.escaped)
         return stack(self.name, table, settings, blocks, roles, tasks, findings=(finding,))
 

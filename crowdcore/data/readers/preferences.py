@@ -25,6 +25,7 @@ from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Table
 
 _SIDES = (("a", "b"), ("1", "2"), ("left", "right"), ("first", "second"))
+_ALONE = {"left", "right", "first", "second"}  # names of columns that may be nothing but the side
 _QUESTION = (
     *("question_id", "prompt_id", "instruction_id", "pair_id", "comparison_id", "question", "prompt", "instruction"),
     *("query", "input"),
@@ -100,7 +101,7 @@ def _pairs_of_sides(table: Table) -> tuple[list[tuple[str, str]], set[str]]:
     words = {c: re.split(r"[^a-z0-9]+|(?<=[a-z])(?=[0-9])", c.strip().lower()) for c in table.columns}
     kinds: dict[tuple[str, ...], dict[str, str]] = {}
     for column, parts in words.items():
-        for k in range(len(parts) if len(parts) > 1 else 0):
+        for k in range(len(parts) if len(parts) > 1 or parts[0] in _ALONE else 0):
             kinds.setdefault((str(k), *parts[:k], *parts[k + 1 :]), {})[parts[k]] = column
     found = [
         (columns[one], columns[other])
@@ -131,6 +132,8 @@ def _mirrors(values: Iterable[str]) -> dict[str, str]:
     """Verdict -> the verdict on the same answers with sides swapped; itself, where it names no side."""
     names = {*values}
     same = {name: name for name in names}
+    if all(re.fullmatch("[<>=~]+", name) for name in names):
+        return {name: name[::-1].translate(str.maketrans("<>", "><")) for name in names}
     if all(re.fullmatch(r"[-+]?\d+(\.\d+)?", name) for name in names):
         if any(float(name) < 0 for name in names):
             numbers = {float(name): name for name in names}

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from crowdcore.core.errors import DataError, Remedy, SettingError
+from crowdcore.data.columns import ALIASES, plain
 from crowdcore.data.readers._stacked import Block, constant, number_rows, stack
 from crowdcore.data.readers._worker_columns import WorkerColumns, cells_of, columns_left_out, find_workers, share_labels
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
@@ -167,7 +168,7 @@ def _field(table: Table, found: WorkerColumns) -> _Layout | None:
     if 3 * cells.duplicated().sum() < len(cells):
         return None
     for name in head.column_names:
-        if name in (*found.workers, *found.roles.values()):
+        if name in (*found.workers, *found.roles.values()) or plain(name) in ALIASES["worker"]:
             continue
         words = cells_of(table, name)
         if len(words) == len(head) and 2 <= len(set(words)) <= _MOST:

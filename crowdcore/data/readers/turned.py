@@ -23,15 +23,28 @@ from crowdcore.data.tables import Table
 _PEOPLE = {
     *("respondent", "respondents", "participant", "rater", "annotator", "coder", "judge", "worker", "workerid", "user"),
     *("username", "email", "e_mail", "mail", "reviewer", "evaluator", "labeler", "labeller", "responseid", "assessor"),
-    *("student", "observer", "record_id", "prolific_pid", "participantid", "userid", "respondentid"),
+    *("student", "observer", "record_id", "prolific_pid", "participantid", "userid", "respondentid", "antwort_id"),
 }
+_PERSONAL = {"id", "name", "first_name", "last_name", "vorname", "nachname", "nom", "prénom", "nombre", "custom_data_1"}
+_FIRST = 20  # columns among which addresses of people are looked for
 _ABOUT_RESPONSES = {  # columns of Qualtrics, Google Forms, LimeSurvey and REDCap about a response
     *("timestamp", "startdate", "enddate", "recordeddate", "status", "ipaddress", "progress", "finished", "score"),
     *("duration_(in_seconds)", "recipientlastname", "recipientfirstname", "recipientemail", "externalreference"),
     *("locationlatitude", "locationlongitude", "distributionchannel", "userlanguage", "responseid", "zeitstempel"),
     *("redcap_event_name", "redcap_survey_identifier", "submitdate", "lastpage", "startlanguage", "seed", "token"),
     *("start_time", "completion_time", "submitted_at", "date", "time", "date_submitted", "horodateur"),
+    *("collector_id", "date_created", "date_modified", "ip_address", "datum_abgeschickt", "letzte_seite"),
+    *("start_sprache", "zufallsstartwert", "last_page", "start_language", "marca_temporal", "отметка_времени"),
+    *(
+        "carimbo_de_data_hora",
+        "informazioni_cronologiche",
+        "时间戳记",
+        "タイムスタンプ",
+        "startzeit",
+        "fertigstellungszeit",
+    ),
 }
+_WEAK = {"score", "status", "date", "time"}  # which columns of other tables are called, too
 
 
 class TurnedTable(Reader):
@@ -50,8 +63,7 @@ class TurnedTable(Reader):
         if not table.header and table.delimiter is not None:
             return 0.0
         worker = _people(table, settings)
-        responses = any(plain(c) in _ABOUT_RESPONSES - {"score", "status", "date", "time"} for c in table.columns)
-        if worker is None and not responses:
+        if worker is None and not _is_form(table):
             return 0.0
         items, _ = _items(table, worker)
         strong = worker is not None or all("?" in c or " " in c or "#" in shape(c) for c in items)
@@ -99,16 +111,25 @@ def _people(table: Table, settings: ReadSettings) -> str | None:
     for column in table.columns:
         words = plain(column)
         named = words in _PEOPLE or any(words in (f"{word}_id", f"{word}_name", f"{word}_address") for word in _PEOPLE)
-        cells = cells_of(table, column) if named or column == table.columns[0] else []
+        cells = cells_of(table, column) if named or column in table.columns[:_FIRST] else []
         mails = bool(cells) and 2 * sum("@" in cell for cell in cells) > len(cells)
         if (named or mails) and len(cells) == len(table.head) == len(set(cells)) > 1:
             return column
-    return None
+    first = table.columns[0]
+    ids = cells_of(table, first) if plain(first) == "id" and _is_form(table) else []
+    return first if len(ids) == len(table.head) == len({*ids}) > 1 else None
+
+
+def _is_form(table: Table) -> bool:
+    """Whether a column is called like those about a whole response."""
+    return any(plain(c) in _ABOUT_RESPONSES - _WEAK for c in table.columns)
 
 
 def _items(table: Table, worker: str | None) -> tuple[list[str], dict[str, str]]:
     """The columns of tasks, and those that seem to hold something else; without those about a whole response."""
     about = {c for c in table.columns if plain(c) in _ABOUT_RESPONSES or plain(c).endswith("_complete")}
+    if _is_form(table):
+        about |= {c for c in table.columns[:_FIRST] if plain(c) in _PERSONAL | _PEOPLE or not cells_of(table, c)}
     left = tuple(c for c in table.columns if c not in about and c != worker)
     aside = told_apart(table, left, numbers=True)
     return [c for c in left if c not in aside], aside

@@ -17,6 +17,7 @@ from crowdcore.data.columns import ALIASES, RATING_ALIASES, alias_findings, plai
 from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.lookups import counted
+from crowdcore.data.readers._stacked import blank
 from crowdcore.data.readers._worker_columns import alike, find_workers, label_columns, share_labels
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.readers.counts import ask_whether_counts
@@ -26,7 +27,7 @@ from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
 
 MINUS_ONE = ("-1", "-1.0")
-_NUMBER = re.compile(r"-?[0-9]+([.,][0-9]+)?%?$")
+_NUMBER = re.compile(r"-?[0-9]*[.,]?[0-9]+%?$")
 _TOTALS = {
     *("total", "totals", "grand total", "sum", "mean", "average", "count", "n", "all", "subtotal", "avg", "median"),
     *("summe", "gesamt", "mittelwert", "insgesamt", "anzahl", "moyenne", "somme", "suma", "promedio", "media"),
@@ -60,7 +61,12 @@ class WideTable(Reader):
         cells = [head.column(columns.index(c)).to_pylist() for c in workers]
         filled = [[str(v).strip() for v in column if not _is_missing(v)] for column in cells]
         full = all(len(column) == len(head) for column in filled)
-        if not roles and len(source.table.columns) == 3 and full and (label_columns(source.table) or len(head) < 10):
+        if (
+            not roles
+            and len(source.table.columns) == 3
+            and full
+            and (label_columns(source.table, columns) or len(head) < 10)
+        ):
             return 0.0  # may as well be task, worker and label under names nobody knows
         given = [column for column in filled if column]
         rated = settings.kind == "ratings" and all(_are_ratings(c, settings.levels or ()) for c in given)
@@ -125,7 +131,7 @@ class WideTable(Reader):
             delimiter=table.delimiter,
             header=table.header,
             escaped=table.escaped,
-            tasks=RawTasks.of({**part, "task": ids}, True, table.escaped),
+            tasks=RawTasks.of({**part, "task": ids}, True, table.escaped).take(np.flatnonzero(~blank(ids))),
             findings=(
                 *(*table.findings, *findings, *found.findings, *repeated),
                 *(*_empty_cells(empty, cells), *told, *_empty_columns(workers, counts)),
@@ -141,12 +147,14 @@ def _empty_cells(n: int, cells: int) -> list[Finding]:
 def _total_row(label: Codes, task_row: IntArray, n: int, task: Codes | None, settings: ReadSettings) -> Finding | None:
     """The question about a last row whose cells no other row holds: numbers below words, or called a total."""
     last = task_row == n - 1
-    if settings.totals is False or n < 4 or last.sum() < 2:
+    if settings.totals is False or n < 4 or not last.any():
         return None
     words = {label.values[int(code)].as_py().strip() for code in np.unique(label.codes[last])}
     others = label.values.take(pa.array(np.unique(label.codes[~last]))).to_pylist()
     name = "" if task is None or task.codes[-1] < 0 else task.values[int(task.codes[-1])].as_py()
     numbers = all(_NUMBER.match(word) for word in words) and not any(_NUMBER.match(word) for word in others)
+    if last.sum() < 2 and not numbers:
+        return None
     apart = not words & {word.strip() for word in others}
     if settings.totals is None and not (apart and (numbers or name.strip().strip(":").casefold() in _TOTALS)):
         return None

@@ -40,8 +40,10 @@ _LABELS, _TASKS, _FEW = 40, 10, 10  # below which agreement says nothing; classe
 _SOME = 100_000  # annotations
 _LOOKED_AT, _WORDS = 1000, 3  # names; blanks in a name that is a sentence
 _GOLD = r"gold(en)?([ _-]?(standard|label|truth))?|ground[ _-]?truth|truth|experts?|adjudicat(or|ed|ion)|consensus"
-_GOLD += r"|majority([ _-]?vote)?|gold[ _-]?annotator"
-_NOBODY = r"n/?a|n\.a\.|nan|null|none|nil|unknown|anonymous|missing|[-–—?.]+|#n/a"
+_GOLD += r"|majority([ _-]?vote)?|gold[ _-]?annotator|gs|gt|oracle|reference|answer[ _-]?key|curat(or|ed|ion)"
+_GOLD += r"|musterlösung|referenz|référence|referencia|эталон|标准答案|正解"
+_NOBODY = r"n/?a|n\.a\.|nan|null|none|nil|unknown|anonym(ous|e|o)?|missing|[-–—?.]+|#n/a|\(?blank\)?|k\.a\.|guest"
+_NOBODY += r"|not[ _-]logged[ _-]in|unbekannt|inconnu|desconocido|неизвестн(о|ый)|аноним|未知|匿名|不明"
 _MODEL = (
     r"(chat)?gpt.*|(claude|gemini|gemma|(meta-)?llama|mistral|mixtral|qwen|deepseek|phi|bert|roberta)([ _.-]?\d.*|-.*)?"
 )

@@ -26,6 +26,8 @@ from crowdcore.data.tables.base import Arrow
 FEW_NUMBERS, MANY_NUMBERS = 12, 20  # distinct numbers that are codes of classes; more than the latter may be ratings
 LOOKS_MISSING = (
     *("-1", "na", "n/a", "n.a.", "#n/a", "nan", "null", "nil", "none", "missing", "?", "??", ".", "-", "--", "–", "—"),
+    *("n.d.", "k.a.", "n.v.", "dk", "skip", "skipped", "blank", "(blank)", "no label", "no answer", "unlabeled"),
+    *("unlabelled", "unanswered", "not answered", "keine angabe", "无", "нет ответа"),
 )
 _CODES = (99, 999, 9999, 98, 998, 88, -9, -99, -999, -9999, -8, -98, -88)  # far from the other small whole numbers
 _OUTSIDE = -2  # number of a label that is in no class
@@ -158,8 +160,11 @@ class Classes:
 
 
 def _far_codes(names: list[str]) -> list[str]:
-    """Those of some whole numbers that are known codes of a missing answer, and far from the others."""
-    if len(names) < 3 or not all(re.fullmatch(r"-?[0-9]{1,4}", name) for name in names):
+    """Known codes of a missing answer among words, or among whole numbers far from them."""
+    whole = [name for name in names if re.fullmatch(r"-?[0-9]{1,4}", name)]
+    if whole and len(names) - len(whole) > 1:
+        return whole if all(int(name) in _CODES for name in whole) else []
+    if len(names) < 3 or len(whole) < len(names):
         return []
     codes = [name for name in names if int(name) in _CODES]
     others = [int(name) for name in names if name not in codes]

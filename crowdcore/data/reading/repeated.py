@@ -48,7 +48,7 @@ def doubt_repeats(raw: Raw, given: Annotations, repeats: Repeats) -> list[Findin
     places = np.concatenate([repeats.rows[: len(pairs)], np.arange(min(_LOOKED_AT, len(given.task)))])
     rows = pa.array(places if given.rows is None else given.rows[places])
     for name, column in _columns(raw):
-        if about_time(name) or _AGAIN & {*plain(name).split("_")}:
+        if about_time(name) or _AGAIN & {*plain(name).split("_")} or name in raw.roles["task"].split(" / "):
             continue
         values = encode(column.take(rows))
         code = np.asarray(values.codes)

@@ -24,7 +24,8 @@ from crowdcore.data.tables.base import Arrow
 
 _SETTING: dict[Role, str] = {"label": "merge_classes", "worker": "merge_workers"}
 _NOUN: dict[Role, str] = {"label": "classes", "worker": "workers"}
-_SEPARATORS = "|;,"
+_SEPARATORS = "|;,+/&"
+_WEAK = "+/&"  # which join what are classes of their own
 _YES_NO = {  # folded -> one of two answers
     **dict.fromkeys(("yes", "y", "true", "t", "1", "1.0"), "yes"),
     **dict.fromkeys(("no", "n", "false", "f", "0", "0.0"), "no"),
@@ -219,7 +220,9 @@ def find_multi_selects(names: list[str]) -> set[str]:
     return {
         name
         for name, parts in folded.items()
-        if name.startswith("[") or parts <= known or (parts & known and "," not in name)
+        if name.startswith("[")
+        or parts <= (alone if _separator(name) in _WEAK else known)
+        or (parts & known and _separator(name) in "|;")
     }
 
 
@@ -231,9 +234,13 @@ def name_parts(name: str) -> list[str]:
         except (ValueError, RecursionError):
             return []
         return [str(part) for part in listed if not isinstance(part, (list, dict))]
-    separator = next((s for s in _SEPARATORS if s in name), None)
+    separator = _separator(name)
     parts = [part.strip() for part in name.split(separator)] if separator else []
     return parts if all(parts) else []
+
+
+def _separator(name: str) -> str:
+    return next((s for s in _SEPARATORS if s in name), "")
 
 
 def multi_selects(classes: Classes, label: Codes, raw: Raw, settings: ReadSettings) -> tuple[Classes, list[Finding]]:

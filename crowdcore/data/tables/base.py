@@ -50,6 +50,7 @@ class Table(ABC):
         fill: columns whose empty cells stand for the cell above.
         headers_again: (k,) rows of it, from 0, that say the names again and were passed over.
         nests: whether some columns hold lists or records.
+        written_nested: column whose cells are lists or records as text -> what joins their entries, nothing for JSON.
         nested: column -> row and value of the first list or record in it, as far as read.
         categorical: the columns whose type lists their values, used or not.
     """
@@ -68,6 +69,7 @@ class Table(ABC):
     fill: tuple[str, ...] = ()
     headers_again: IntArray = np.empty(0, np.int64)
     nests: bool = False
+    written_nested: Mapping[str, str] = MappingProxyType({})
     nested: Mapping[str, tuple[int, str]] = MappingProxyType({})
     categorical: frozenset[str] = frozenset()
 

@@ -116,8 +116,11 @@ def _refuse_foreign(path: Path, start: bytes) -> None:
 
 def is_spreadsheet(path: Path, start: bytes) -> bool:
     """Whether a ZIP archive that begins so is an Excel or OpenDocument workbook."""
-    excel = path.suffix.lower() in (".xlsx", ".xlsm", ".xlsb") or b"xl/workbook" in start
-    return excel or b"[Content_Types].xml" in start[:400] or b"opendocument.spreadsheet" in start[:400]
+    first = start[30 : 30 + int.from_bytes(start[26:28], "little")]  # the name of the first member
+    excel = path.suffix.lower() in (".xlsx", ".xlsm", ".xlsb") or first.startswith(
+        (b"[Content_Types", b"_rels/", b"xl/")
+    )
+    return excel or (first == b"mimetype" and b"opendocument.spreadsheet" in start[:400])
 
 
 def _text_kind(sample: str, path: Path) -> Kind:

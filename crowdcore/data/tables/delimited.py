@@ -23,7 +23,8 @@ from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 from crowdcore.data.tables.content import Content
-from crowdcore.data.tables.header import NUMBER, Header, find_header
+from crowdcore.data.tables.header import NUMBER, RESPONSES, Header, find_header
+from crowdcore.data.tables.nested_text import nested_columns
 
 CELL_LIMIT = 8 << 20  # characters of one cell
 CHUNK = 1 << 18
@@ -210,6 +211,8 @@ class DelimitedTable(Table):
             sentence = f"The rows have no cells for the columns {' and '.join(map(repr, _UNFILLED))}"
             self.findings += (Finding("unfilled-columns", "note", sentence, len(_UNFILLED)),)
         self.name_columns(unescape(strings(names)).to_pylist())
+        self.written_nested = nested_columns(rows[head.skip + self._named :], self.columns)
+        self.nests = bool(self.written_nested)
         self._commas = _decimal_commas(rows[head.skip + self._named :], self.columns) if self.delimiter != "," else ()
         if self._commas:
             listed = ", ".join(map(repr, self._commas[:5]))
@@ -308,7 +311,9 @@ def _is_plain(rows: list[list[str]]) -> bool:
     first, *below = rows
     if len(set(first)) < len(first) or any(not cell.strip() or NUMBER.match(cell) for cell in first):
         return False
-    if any(len(row) > len(first) for row in below[:10]) or any('"ImportId"' in row[0] for row in below[:3] if row):
+    if any(len(row) > len(first) for row in below[:10]) or any(
+        '"ImportId"' in row[0] or row[-1] in RESPONSES for row in below[:3] if row
+    ):
         return False
     return not any(row != first and any(a == b for a, b in zip(row, first, strict=False)) for row in below)
 

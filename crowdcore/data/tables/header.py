@@ -11,6 +11,7 @@ from crowdcore.data.report import Finding, plural
 
 NUMBER = re.compile(r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*$")
 _TITLES = 10  # rows above the column names, at most
+RESPONSES = {"Response", "Open-Ended Response"}
 _EXPLAINS = re.compile(r'^\s*\{\s*"ImportId"\s*:')  # Qualtrics' third row
 
 
@@ -66,6 +67,8 @@ def find_header(rows: list[list[str]], known: set[str], header: bool | None, ext
 
 def _explains(row: list[str]) -> bool:
     filled = [cell for cell in row if cell.strip()]
+    if len(filled) > 2 and not row[0].strip() and {*filled} <= RESPONSES:
+        return True  # SurveyMonkey's second row
     return bool(filled) and 2 * sum(bool(_EXPLAINS.match(cell)) for cell in filled) >= len(filled)
 
 
@@ -75,7 +78,10 @@ def _filled(row: list[str]) -> int:
 
 def _title_rows(rows: list[list[str]], known: set[str]) -> int:
     """How many rows stand above the names: begun at the left, not half as full as the rows below, and unlike them."""
-    width = Counter(map(len, rows)).most_common(1)[0][0]
+    widths = [*map(len, rows)]
+    width = Counter(widths).most_common(1)[0][0]
+    if len(rows) > 3 and set(widths[1:]) == {width} != {widths[0]} and all(map(NUMBER.match, rows[0])):
+        return 1  # sizes, as in GLAD's files
     skip = 0
     while skip < min(_TITLES, len(rows) - 2) and _filled(rows[skip]) <= width // 2 and _begins(rows[skip]):
         skip += 1

@@ -23,6 +23,7 @@ BATCH = 1 << 16
 KEY, VALUE = "key", "value"
 """What a record of a document of records by name is called, and what it holds."""
 RECORDS = 'Save a list of records, [{"task": …, "worker": …, "label": …}, …]; in pandas: df.to_json(orient="records").'
+_NAMES = ("id", "_id", "value", "username", "name", "label", "text", "title")  # of a thing, the most telling first
 
 
 class JsonTable(Table):
@@ -64,8 +65,8 @@ class JsonTable(Table):
     @cached_property
     def is_keyed(self) -> bool:
         """Whether the document holds several records by name: ``{"photo1": {…}, "photo2": {…}}``."""
-        values = self.document.values() if not self._lines and isinstance(self.document, dict) else ()
-        return len(values) > 1 and all(isinstance(value, dict) for value in values)
+        values = [*self.document.values()] if not self._lines and isinstance(self.document, dict) else []
+        return len(values) > 1 and (all(isinstance(value, dict) for value in values) or _alike(values))
 
     @property
     def is_one_record(self) -> bool:
@@ -117,7 +118,7 @@ class JsonTable(Table):
             row += len(batch)
 
     def _column(self, batch: list[dict[str, Any]], name: str, row: int) -> Arrow:
-        values = [record.get(name) for record in batch]
+        values = [name_in(record.get(name)) for record in batch]
         if name not in self.nested:
             for number, value in enumerate(values, row):
                 if isinstance(value, (dict, list)):
@@ -142,8 +143,29 @@ class JsonTable(Table):
             raise DataError("This JSON document is one record of lists or records", RECORDS, file=self.path)
 
 
-def _keyed(name: str, record: dict[str, Any]) -> dict[str, Any]:
+def _alike(values: list[Any]) -> bool:
+    """Whether a document's values are lists of records with the same names, or of the same few plain values."""
+    if len(values) < 3 or not all(isinstance(value, list) and value for value in values):
+        return False
+    entries = [entry for value in values for entry in value]
+    if all(isinstance(entry, dict) for entry in entries):
+        return len({frozenset(entry) for entry in entries}) == 1
+    words = {str(entry) for entry in entries} if not any(isinstance(e, (dict, list)) for e in entries) else set()
+    return 1 < len(words) <= len(entries) // 3
+
+
+def name_in(value: Any) -> Any:
+    """The name or value that a small record is about, such as ``{"id": 3, "email": …}``; anything else as it is."""
+    if isinstance(value, dict) and value.keys() <= {*_NAMES, "url", "email"}:
+        plainly = not any(isinstance(part, (dict, list)) for part in value.values())
+        return next((value[key] for key in _NAMES if key in value and plainly), value)
+    return value
+
+
+def _keyed(name: str, record: Any) -> dict[str, Any]:
     """A record with its name; one of plain values, which may be a map of workers to labels, as it is."""
+    if isinstance(record, list):
+        return {KEY: name, VALUE: record}
     nests = any(isinstance(value, (dict, list)) for value in record.values())
     return {KEY: name, **record} if nests else {KEY: name, VALUE: record}
 
