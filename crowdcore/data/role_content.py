@@ -24,7 +24,7 @@ _SHARED = 3  # tasks with several rows below which these say nothing
 _SURE_NAMES = ("label", "given_label", "worker_label")
 _NOT_JUDGED = {
     *("id", "ids", "uuid", "index", "idx", "confidence", "certainty", "conf", "batch", "round", "session", "position"),
-    *("model", "system", "method", "condition", "lang", "language"),
+    *("model", "system", "method", "condition", "lang", "language", "version", "difficulty"),
 }
 
 
@@ -192,6 +192,7 @@ def _by_content(role: str, table: Table, rows: _Rows, roles: Roles, weak: list[s
     left = [c for c in table.columns if c not in known and c not in table.repeated]
     if role == "task" or (rows.unique(roles["task"]) and not fixed):
         found = [c for c in left if not rows.unique(c) and rows.unique(c, worker) and not rows.empty(c)]
+        found = [c for c in found if 3 * rows.distinct(c) <= 2 * rows.n] or found
         named = [c for c in found if c in roles.values()] or found
         if len(named) == 1:
             if role == "label":

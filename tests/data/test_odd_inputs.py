@@ -150,6 +150,25 @@ SAME_CROWD: dict[str, Any] = {
     },
     "headerless-with-gold.csv": table([(*row, GOLD[row[0]]) for row in ROWS]),
     "footer.csv": table([*NAMED, [""] * 5, ["kappa", ".41", "", "", ""]], "item", *WORKERS),
+    "letters-of-workers.csv": table(
+        [
+            (t, *(cell for pair in zip(v, w, strict=True) for cell in pair), *[""] * (8 - 2 * len(v)))
+            for t, w, v in PAIRS
+        ],
+        *("item", *(f"{name} {letter}" for letter in "ABCD" for name in ("rating", "by"))),
+    ),
+    "people-in-a-document.json": {
+        "annotators": [
+            {"name": w, "annotations": [{"item": t, "label": v} for t, v in given]} for w, given in BY_WORKER.items()
+        ]
+    },
+    "trials.csv": table(
+        [(w, TASKS.index(t), v, 300 + 7 * k) for k, (t, w, v) in enumerate(ROWS)],
+        "participant",
+        "trial",
+        "choice",
+        "rt",
+    ),
     # what must stay as it is
     "boxes-beside-workers.csv": table(
         [(t, '[{"x": 1, "label": "box"}, {"x": 3, "label": "ball"}]', *row) for t, *row in NAMED],
@@ -197,6 +216,7 @@ def test_numbers_without_names_beside_a_time_or_the_truth(tmp_path: Path) -> Non
 
 
 ROWS_OF_COUNTS = [(t, c, v.count(c)) for t, _, v in PAIRS for c in CLASSES if c in v]
+SHARES = [(t, f"{v.count('cat') / len(v):.1%}", f"{1 - v.count('cat') / len(v):.1%}", len(v)) for t, _, v in PAIRS]
 MAPS = [(t, json.dumps({c: v.count(c) for c in CLASSES})) for t, _, v in PAIRS]
 COUNTS: dict[str, Any] = {
     "rows-of-counts.csv": table(ROWS_OF_COUNTS, "image", "class", "n_annotators"),
@@ -299,3 +319,40 @@ def test_workbooks_in_an_archive_are_no_workbook(tmp_path: Path) -> None:
         archive.writestr("ann.xlsx", b"PK\x03\x04[Content_Types].xml xl/workbook.xml")
         archive.writestr("labels.csv", table(ROWS, "task", "worker", "label"))
     assert examine(path).dataset().n_annotations == len(ROWS)
+
+
+def test_a_number_of_labels_is_no_class(tmp_path: Path) -> None:
+    found = examine(written(tmp_path, "shares.csv", table(SHARES, "item", "cat", "not cat", "n")))
+    assert (found.report.n_annotations, {*found.dataset().classes}) == (len(ROWS), {"cat", "not cat"})
+
+
+@pytest.mark.parametrize(
+    ("content", "remedy"),
+    [
+        (
+            table([(*row, "ab"[TASKS.index(row[0]) % 2]) for row in ROWS], "stim", "subject", "rating", "condition"),
+            {"task": "stim", "worker": "subject", "label": "rating"},
+        ),
+        (
+            table(
+                [(t, *(f"{(7 * k + 3 * w) % 97 / 10}" for w in range(4))) for k, t in enumerate(TASKS)],
+                "film",
+                *WORKERS,
+            ),
+            {"kind": "ratings"},
+        ),
+    ],
+)
+def test_a_refusal_proposes_what_the_content_says(content: str, remedy: dict[str, str], tmp_path: Path) -> None:
+    path = written(tmp_path, "columns.csv", content)
+    with pytest.raises(DataError) as refusal:
+        examine(path)
+    assert refusal.value.remedies[0].choices == (remedy,)
+    ratings = {"low": 0, "high": 10} if "kind" in remedy else {}
+    assert examine(path, **remedy, **ratings).report.n_rows in (len(ROWS), 96)
+
+
+def test_the_same_pair_in_both_orders_is_no_question(tmp_path: Path) -> None:
+    rows = [(f"q{k}", *sides, w, "ab"[k % 2]) for k in range(12) for sides in ("xy", "yx") for w in WORKERS]
+    path = written(tmp_path, "orders.csv", table(rows, "question_id", "model_a", "model_b", "judge", "winner"))
+    assert not examine(path).report.questions

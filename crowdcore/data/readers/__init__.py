@@ -99,10 +99,8 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
             need_roles(assign_roles(source.table, settings), ("task", "worker", "label"), columns, source.path)
             raise MappingError("The columns do not fit any format", columns, {}, source.path, "task", "worker", "label")
         except MappingError as error:
-            if source.table.header and not error.roles:
-                from crowdcore.data.readers.triples import proposed
-
-                error.remedies = (*proposed(source.table, settings), *error.remedies)
+            if error.code == "columns":
+                error.remedies = (*_proposed(source, settings), *error.remedies)
             if source.table.header and source.table.delimiter and settings.header is None and not error.roles:
                 error.remedies += (Remedy("header", False, when="the first row is none of column names"),)
             raise
@@ -114,6 +112,16 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
         raise DataError("This folder holds no dataset", remedy, file=source.path)
     what = f"No format fits. Known: {', '.join(readers)}"
     raise DataError(what, file=source.path, remedies=(Remedy("format"),))
+
+
+def _proposed(source: Source, settings: ReadSettings) -> tuple[Remedy, ...]:
+    """How columns of unknown names may be read, by their content."""
+    from crowdcore.data.readers.triples import proposed
+
+    table, rated = source.need_table(), settings.model_copy(update={"kind": "ratings"})
+    if settings.kind is None and readers["wide"]().fits(source, rated):
+        return (Remedy.read_as("ratings", when="columns are workers, who rate"),)
+    return proposed(table, settings) if table.header else ()
 
 
 def _may_fit(name: str, source: Source) -> bool:

@@ -158,7 +158,8 @@ class _Counted:
         shortest = min(map(len, names)) - 1
         begin = next((i for i in range(shortest) if len({tuple(n[: i + 1]) for n in names}) > 1), shortest)
         begin -= begin % 2
-        end = next((i for i in range(shortest - begin) if len({tuple(n[len(n) - i - 1 :]) for n in names}) > 1), 0)
+        most = shortest - begin
+        end = next((i for i in range(most) if len({tuple(n[len(n) - i - 1 :]) for n in names}) > 1), most)
         end -= end % 2
         cut = tuple("".join(n[begin : len(n) - end]) for n in names)
         return cut if all(cut) and len(set(cut)) == len(cut) else self.columns
@@ -303,6 +304,8 @@ def _find_columns(table: Table, settings: ReadSettings, sure: bool = False) -> _
         cells = _matrix(table.head, columns)
         if len(columns) > 2 and any((cells.sum(1) == 2 * cells[:, place]).all() for place in (0, -1)):
             continue  # one of them holds the sum of the others
+        if len(columns) > 2 and any({*plain(columns[place]).split("_")} <= HOW_MANY for place in (0, -1)):
+            continue
         named = all(COUNT & {*plain(name).split("_")} for name in columns) or len(classes & {*columns}) > 1
         found = _judge(cells, columns, named or sure)
         if found is not None and found.kind == "shares":

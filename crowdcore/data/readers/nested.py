@@ -217,7 +217,8 @@ class _Rows(Table):
         layout = self._layout
         task: Any = f"{layout.field}.{layout.task}" if layout.task else _task_field(self.first_records, settings) or ROW
         if layout.kind == "records" and layout.worker is None:  # the record is a worker's
-            worker = next((n for n in self._fields if is_named(n, "worker")), KEY if KEY in self._fields else ROW)
+            named = next((n for n in self._fields if is_named(n, "worker")), None)
+            worker = named or _task_field(self.first_records, settings.model_copy(update={"task": None})) or ROW
             return {"task": task, "worker": settings.worker or worker, "label": self._label}
         if layout.kind == "map" and settings.turn:
             return {"task": self._worker, "worker": task, "label": self._label}

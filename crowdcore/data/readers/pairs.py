@@ -15,6 +15,7 @@ from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
 
 _WORKER = {*ALIASES["worker"], "by", "name", "who", "reviewer", "evaluator", "assessor"}
+_LETTER = re.compile(r"(?<=[ _.-])[A-Ha-h]$")  # in place of a number
 _LABEL = {*ALIASES["label"], "score", "verdict", "judgement", "tag", "grade"}
 
 
@@ -74,9 +75,10 @@ def _pairs(table: Table) -> list[tuple[str, str]]:
     """(worker's column, label's column), by number."""
     kinds: dict[str, dict[str, str]] = {}
     for name in table.columns:
-        if shape(name).count("#") == 1:
-            number = re.sub("[^0-9]+", "", name)
-            kinds.setdefault(shape(name), {})[number] = name
+        numbered = _LETTER.sub(lambda found: str(ord(found[0].lower())), name)
+        if shape(numbered).count("#") == 1:
+            number = re.sub("[^0-9]+", "", numbered)
+            kinds.setdefault(shape(numbered), {})[number] = name
     kinds = {kind: columns for kind, columns in kinds.items() if len(columns) > 1}
     if len(kinds) < 2:
         return []
