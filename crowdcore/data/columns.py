@@ -252,6 +252,5 @@ def read_roles(
         keep = tuple(c for c in keep if c == settings.time)
     likely = {} if listed is None or "task" not in roles else {roles["task"]: listed}
     codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), keep, likely)
-    listed = [c for c in (roles.get("label", ""),) if re.match(r'\[("|-?\d)', table.nested.get(c, (0, ""))[1])]
-    table.refuse_nested(column for role, column in roles.items() if role not in MEDIA and column not in listed)
+    table.refuse_nested(column for role, column in roles.items() if role not in MEDIA)
     return RoleColumns({**roles}, {role: codes[column] for role, column in roles.items()}, kept, findings)

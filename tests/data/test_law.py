@@ -37,7 +37,7 @@ def test_rows_of_a_long_table(rows, form, repeats, classes, missing):
             frame.to_json(path, orient="records", lines=form == "jsonl")
         else:
             frame.to_csv(path, index=False, sep="\t" if form == "tsv" else ",")
-        found = examine(path, repeats=repeats, classes=classes, missing=missing)
+        found = examine(path, repeats=repeats, classes=classes, missing=missing, fill=())
     report, dataset = found.report, found.dataset(accept=True)
     listed = classes or {label.strip() for _, _, label in [first, *rows]}
     good = [

@@ -356,3 +356,22 @@ def test_the_same_pair_in_both_orders_is_no_question(tmp_path: Path) -> None:
     rows = [(f"q{k}", *sides, w, "ab"[k % 2]) for k in range(12) for sides in ("xy", "yx") for w in WORKERS]
     path = written(tmp_path, "orders.csv", table(rows, "question_id", "model_a", "model_b", "judge", "winner"))
     assert not examine(path).report.questions
+
+
+def test_parts_of_a_document_are_splits(tmp_path: Path) -> None:
+    rows = [{"item": t, "rater": w, "label": v} for t, w, v in ROWS]
+    dataset = examine(written(tmp_path, "parts.json", {"train": rows[:60], "test": rows[60:]})).dataset(accept=True)
+    assert (dataset.n_tasks, dataset.n_annotations) == (24, len(ROWS))
+
+
+@pytest.mark.parametrize("column", ["timestamp", "submitted_at", "token"])
+def test_raters_beside_a_column_of_forms_are_workers(column: str, tmp_path: Path) -> None:
+    rows = [(k, "2024-05-01", *row) for k, (_, *row) in enumerate(NAMED)]
+    names = [f"rater {k}" for k in range(1, 5)]
+    dataset = examine(written(tmp_path, "raters.csv", table(rows, "id", column, *names))).dataset(accept=True)
+    assert (dataset.n_tasks, dataset.n_workers) == (24, 4)
+
+
+def test_gold_where_no_row_has_a_task(tmp_path: Path) -> None:
+    with pytest.raises(DataError):
+        examine(written(tmp_path, "void.csv", "task,worker,label,gold\n,a,,\n,b,,0\n")).dataset(accept=True)

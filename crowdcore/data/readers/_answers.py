@@ -19,7 +19,6 @@ from crowdcore.data.readers.base import Raw, RawTasks, Source
 from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import JsonTable
-from crowdcore.data.tables.nested_text import decoded
 from crowdcore.data.times import iso_time
 
 # Code of a finding -> what is left out and, after the number of them, why. Those in _BESIDE are no annotations.
@@ -128,8 +127,7 @@ def records(source: Source) -> Iterator[dict[str, Any]]:
         yield from table.records()
         return
     for chunk in table.stream(table.columns):
-        rows = chunk.to_pylist()
-        yield from (decoded(row, table.written_nested) for row in rows) if table.written_nested else rows
+        yield from chunk.to_pylist()
 
 
 @dataclass

@@ -160,7 +160,7 @@ def _answers_and_truth(parts: Sequence[_Part], source: Source, settings: ReadSet
     crowd = max(parts, key=lambda part: len(part.table.columns)).table
     others = [part for part in parts if part.table is not crowd]
     truths = [(part, found) for part in others if (found := _truth(part.table, crowd, settings))]
-    if not truths and all(role in assign_roles(crowd, settings) for role in NEEDED):
+    if not truths and all(_is_about(part.table, crowd, settings) for part in others):
         raw = _read(Source(source.name, None, crowd), settings)
         return replace(raw, findings=(*raw.findings, _not_read(others)))
     if len(truths) != 1:
@@ -175,6 +175,15 @@ def _answers_and_truth(parts: Sequence[_Part], source: Source, settings: ReadSet
     unused = [other for other in others if other is not part]
     findings = (*findings, *([_not_read(unused)] if unused else []))
     return replace(raw, roles={**raw.roles, "gold": f"{part.stem}: {truth.gold}"}, findings=findings)
+
+
+def _is_about(table: Table, crowd: Table, settings: ReadSettings) -> bool:
+    """Whether a table beside the annotations holds none, but is about their tasks or workers."""
+    roles, cells = assign_roles(crowd, settings), _cells(crowd)
+    if not {*NEEDED} <= {*roles} or {*NEEDED} <= {*assign_roles(table, settings)}:
+        return False
+    known = cells[roles["task"]], cells[roles["worker"]]
+    return any(_overlap(values, ids) >= _LIKELY for values in _cells(table).values() for ids in known)
 
 
 def _not_read(parts: Sequence[_Part]) -> Finding:

@@ -25,8 +25,10 @@ from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import ArrowTable, JsonTable, Table
 from crowdcore.data.tables.base import HEAD_ROWS, Arrow
 from crowdcore.data.tables.json_table import KEY, text_of_json
+from crowdcore.data.tables.nested_text import decoded
 
 _SHOWN, _DASH = 8, "-"
+_SPLITS = {"train", "valid", "validation", "dev", "test"}
 BATCH = 1 << 14  # records that become rows at once
 ROW = "record"
 """Column of a record's number, the task where no field names it."""
@@ -128,7 +130,8 @@ def _records(source: Source) -> Iterator[dict[str, Any]]:
         lists = [v for v in table.document.values() if isinstance(v, list) and len(v) > 1 and isinstance(v[0], dict)]
         if len(lists) == 1 and any(isinstance(v, list | dict) for v in lists[0][0].values()):
             return (record for record in lists[0] if isinstance(record, dict))
-    return records(source)
+    written = table.written_nested if table is not None else {}
+    return (decoded(record, written) for record in records(source)) if written else records(source)
 
 
 def _columns_of(table: Table) -> ArrowTable | None:
@@ -144,6 +147,10 @@ def _columns_of(table: Table) -> ArrowTable | None:
         columns = {
             name: [row.get(name) for row in document.values()] for name in dict.fromkeys(chain(*document.values()))
         }
+    elif document and all(isinstance(v, list) and all(map(_is_row, v)) for v in document.values()):
+        name = "split" if document.keys() <= _SPLITS else KEY
+        every = [{name: part, **row} for part, listed in document.items() for row in listed]
+        columns = {column: [row.get(column) for row in every] for column in dict.fromkeys(chain(*every))}
     columns = {n: dict(enumerate(v)) if isinstance(v, list) else v for n, v in columns.items()}
     if not _has_roles(columns) or not all(isinstance(column, dict) for column in columns.values()):
         return None
@@ -152,6 +159,11 @@ def _columns_of(table: Table) -> ArrowTable | None:
         return None
     cells = {name: strings(map(text_of_json, column.values())) for name, column in columns.items()}
     return ArrowTable(pa.table(cells), table.path, table.findings)
+
+
+def _is_row(entry: Any) -> bool:
+    """Whether a record names a task, a worker and a label."""
+    return isinstance(entry, dict) and _has_roles(entry) and any(is_named(name, "task") for name in entry)
 
 
 def _has_roles(names: Iterable[str]) -> bool:

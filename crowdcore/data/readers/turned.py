@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from crowdcore.core.errors import DataError, Remedy
-from crowdcore.data.columns import MappingError, plain
+from crowdcore.data.columns import ALIASES, MappingError, plain
 from crowdcore.data.readers._stacked import Block, constant, number_rows, stack
 from crowdcore.data.readers._worker_columns import (
     cells_of,
@@ -66,6 +66,9 @@ class TurnedTable(Reader):
         if worker is None and not _is_form(table):
             return 0.0
         items, _ = _items(table, worker)
+        of_people = _PEOPLE | {*ALIASES["worker"]}
+        if all(of_people & {*plain(c).split("_"), shape(plain(c)).strip("#")} for c in items):
+            return 0.0
         strong = worker is not None or all("?" in c or " " in c or "#" in shape(c) for c in items)
         return 0.5 if strong and len(items) > 1 and share_labels([cells_of(table, c) for c in items]) else 0.0
 

@@ -113,6 +113,8 @@ class WideTable(Reader):
             task_row, worker, label, n = task_row[kept], worker[kept], label.take(kept), n - 1
             part, told = {role: codes.take(np.arange(n)) for role, codes in part.items()}, [*told, total]
         ids = part.get("task") or Codes(strings(str(i + 1) for i in range(n)), np.arange(n, dtype=np.int32))
+        named = np.flatnonzero(~blank(ids))  # a blank row is no task
+        listed = named if len(named) else np.arange(n)
         counts = counted(worker, len(workers))
         told = [*told, *_orientation(n, len(workers), settings)]
         if settings.workers is None and settings.kind != "ratings":
@@ -131,7 +133,7 @@ class WideTable(Reader):
             delimiter=table.delimiter,
             header=table.header,
             escaped=table.escaped,
-            tasks=RawTasks.of({**part, "task": ids}, True, table.escaped).take(np.flatnonzero(~blank(ids))),
+            tasks=RawTasks.of({**part, "task": ids}, True, table.escaped).take(listed),
             findings=(
                 *(*table.findings, *findings, *found.findings, *repeated),
                 *(*_empty_cells(empty, cells), *told, *_empty_columns(workers, counts)),

@@ -103,7 +103,7 @@ def per_task(tasks: TaskList, values: AnyArray, known: BoolArray) -> tuple[AnyAr
     told = first < len(values)
     result = np.zeros(len(tasks.ids), values.dtype)
     result[told] = values[first[told]]
-    for at in range(0, len(values), BLOCK):
+    for at in range(0, len(values) if len(result) else 0, BLOCK):
         block = slice(at, at + BLOCK)
         known[block] &= values[block] != result[tasks.listed[block]]
     return result, told, np.flatnonzero(known)

@@ -118,7 +118,9 @@ class JsonTable(Table):
             row += len(batch)
 
     def _column(self, batch: list[dict[str, Any]], name: str, row: int) -> Arrow:
-        values = [name_in(record.get(name)) for record in batch]
+        values = [record.get(name) for record in batch]
+        if all(value is None or isinstance(value, dict) for value in values):
+            values = [*map(name_in, values)]
         if name not in self.nested:
             for number, value in enumerate(values, row):
                 if isinstance(value, (dict, list)):
@@ -145,7 +147,7 @@ class JsonTable(Table):
 
 def _alike(values: list[Any]) -> bool:
     """Whether a document's values are lists of records with the same names, or of the same few plain values."""
-    if len(values) < 3 or not all(isinstance(value, list) and value for value in values):
+    if not all(isinstance(value, list) and value for value in values):
         return False
     entries = [entry for value in values for entry in value]
     if all(isinstance(entry, dict) for entry in entries):

@@ -116,7 +116,8 @@ def test_a_typed_parquet_matrix(tmp_path):
 
 def test_a_long_table_with_odd_names_is_not_taken_for_a_wide_one(tmp_path):
     with pytest.raises(MappingError):
-        read(tmp_path, "hit,turker,verdict\nt1,w1,a\nt1,w2,b\nt2,w1,b\n")
+        read(tmp_path, "hit,person,verdict\nt1,w1,a\nt1,w2,b\nt2,w1,b\n")
+    assert read(tmp_path, "hit,turker,verdict\nt1,w1,a\nt1,w2,b\nt2,w1,b\n").n_annotations == 3
 
 
 def test_the_same_task_twice_is_refused(tmp_path):
