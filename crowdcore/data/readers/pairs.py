@@ -75,7 +75,8 @@ def _pairs(table: Table) -> list[tuple[str, str]]:
     """(worker's column, label's column), by number."""
     kinds: dict[str, dict[str, str]] = {}
     for name in table.columns:
-        numbered = _LETTER.sub(lambda found: str(ord(found[0].lower())), name)
+        told = _words(_LETTER.sub("", name)) & (_WORKER | _LABEL)
+        numbered = _LETTER.sub(lambda found: str(ord(found[0].lower())), name) if told else name
         if shape(numbered).count("#") == 1:
             number = re.sub("[^0-9]+", "", numbered)
             kinds.setdefault(shape(numbered), {})[number] = name
