@@ -4,9 +4,9 @@ The sentences come from the exhibits that pages, commands and the report show: t
 pairs, groups, and who gets no tasks next. Kinds of crowds are in `testkit.known_truth`; each is judged with gold, and
 without by `auto` and by votes.
 
-``python -m benchmarks.conclusions [--crowds N] [--first SEED] [--kind WORDS] [--reference NAME …] [--jobs N]`` prints
-three tables: what is said of honest workers, what is said of planted ones, and how sure labels are. It ends with 1 if a
-bound is missed by more than two standard errors.
+``python -m benchmarks.conclusions [--crowds N] [--first SEED] [--kind WORDS] [--reference NAME …] [--jobs N] [--out
+FILE]`` prints three tables, or writes them as Markdown: what is said of honest workers, what is said of planted ones,
+and how sure labels are. It ends with 1 if a bound is missed: if so many crowds beyond it had less than 2.5 % chance.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
+from scipy.stats import binom
 
 from crowdcore import exhibits
 from crowdcore.exhibits import coordinated, verdicts, workers
-from testkit.known_truth import ADVERSARY, CONFUSED, COPIES, FALLS, HONEST, PLANTED, SPAMMER, Known
+from testkit.known_truth import ADVERSARY, CONFUSED, COPIES, FALLS, HONEST, PARTLY, PLANTED, SPAMMER, Known
 
 REFERENCES = ("gold", "auto", "majority-vote")
 GREAT = 20.0  # points of effect from which praise of a planted worker is a fault
 CONFUSION = 0.2  # share of a class from which pages say that a worker confuses it
-MOST = {
-    "accused": 0.05,
-    "praised": 0.05,
-    "trained falsely": 0.10,
-    "carriers blamed": 0.05,
-    "trusted though p < .05": 0.0,
-}
+MAY_FALL = "may be falling"
+UNLIKELY = 0.025  # chance from which a count is beyond its bound
+MOST = {"accused": 0.05, "wrong cells": 0.05, "praised": 0.05, "carriers blamed": 0.05, "trusted though p < .05": 0.0}
+MOST_FALSE = {"train": 0.10, "guideline": 0.10}
+"""Shares of crowds, and of sentences, at most; the guideline's sentences where it has a mistake, cells where not."""
 LEAST = {"P ≥ .99 right": 0.95}
 POWER = {
     ("tickets", COPIES): 0.95,
     ("spams, 2 classes", SPAMMER): 0.85,
     ("guesses in the last fifth, 4 classes", FALLS): 0.75,
-    ("tickets", FALLS): 0.85,
+    ("tickets", MAY_FALL): 0.85,
 }
-"""What has to be found at least; a decline counts as found where it is said to be possible."""
+"""Shares of crowds in which this has to be found at least."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,9 @@ class Score:
         accused: whether any page accuses an honest worker of guessing, acting with others or falling.
         trained_all, trained_false: sentences "train", and those that the true classes contradict.
         carriers_blamed: whether a carrier of the guideline's mistake is accused or told to train on it; NaN without.
-        cell_found, cells_false: whether the guideline's mistake is on the list, and other mistakes that are.
-        named: what was planted -> whether all its workers are named for it.
+        cell_found: whether the guideline's mistake is on the list; NaN without.
+        cells_all, cells_false: mistakes on the list, and those that are not the guideline's.
+        named: what was planted -> whether all its workers are named for it; an adversary may be told to train.
         praised: whether a planted worker of great effect is trusted; NaN without.
         suspect_trusted: whether anybody is trusted whose fall has p < .05, uncorrected.
         sure_all, sure_right: labels said with P ≥ .99, and those of them that are true.
@@ -73,6 +74,7 @@ class Score:
     trained_false: int
     carriers_blamed: float
     cell_found: float
+    cells_all: int
     cells_false: int
     named: dict[str, bool]
     praised: float
@@ -116,11 +118,13 @@ def score(known: Known, reference: str) -> Score:
     suspect = found.drift is not None and bool(((found.verdict == "trust") & (found.drift.p_value < 0.05)).any())
     named_for = {
         SPAMMER: removed,
-        ADVERSARY: removed | weak | together,
+        ADVERSARY: removed | weak | together | trained,
         COPIES: together,
         CONFUSED: trained & (cells.true == 0) & (cells.given == 1),
         FALLS: falls,
+        MAY_FALL: falls | ((found.verdict == "watch") & found.may_fall),
     }
+    roles = dict(known.planted) | ({MAY_FALL: known.planted[FALLS]} if FALLS in known.planted else {})
     planted = [r for members in known.planted.values() for r in members]
     tasks = verdicts.task_verdicts(view).table
     sure = tasks[tasks["probability"] >= 0.99]
@@ -140,8 +144,9 @@ def score(known: Known, reference: str) -> Score:
         int((trained & false).sum()),
         blamed,
         float("nan") if known.shared is None else float(known.shared in listed),
+        len(listed),
         len(listed - {known.shared}),
-        {what: bool(named_for[what][list(members)].all()) for what, members in known.planted.items()},
+        {what: bool(named_for[what][list(members)].all()) for what, members in roles.items()},
         float(found.verdict[planted].tolist().count("trust") > 0)
         if planted and known.effect >= GREAT
         else float("nan"),
@@ -189,6 +194,7 @@ def main() -> int:
     ask.add_argument("--kind", default="")
     ask.add_argument("--reference", action="append")
     ask.add_argument("--jobs", type=int, default=2)
+    ask.add_argument("--out", type=Path)
     asked = ask.parse_args()
     seeds = range(asked.first, asked.first + asked.crowds)
     kinds = [kind for kind in (*HONEST, *PLANTED) if asked.kind in kind]
@@ -196,93 +202,107 @@ def main() -> int:
     with ProcessPoolExecutor(asked.jobs) as pool:
         for kind in kinds:
             for reference in asked.reference or REFERENCES:
-                rows[kind, reference] = [*pool.map(partial(run, kind, reference), seeds)]
-                print(".", end="", file=sys.stderr, flush=True)
-    print(f"\n{asked.crowds} crowds a kind, seeds from {asked.first}.\n")
-    missed = [*honest_table(rows), *planted_table(rows), *sure_table(rows)]
-    print("\nBounds missed: " + ("; ".join(missed) or "none"))
-    return int(bool(missed))
-
-
-Rows = dict[tuple[str, str], list[Score]]
-
-
-def _over(share: float, bound: float, n: float) -> bool:
-    return share > bound + 2 * np.sqrt(max(bound * (1 - bound), 0) / max(n, 1))
-
-
-def honest_table(rows: Rows) -> list[str]:
-    """What is said of honest workers, as shares of crowds; "train" as a share of its sentences."""
-    print(
-        "| crowds | reference | accused | removed | together | falls | weak | train, false | wrong cells | carriers |"
+                if reference == "gold" or kind not in PARTLY:
+                    rows[kind, reference] = [*pool.map(partial(run, kind, reference), seeds)]
+                    print(".", end="", file=sys.stderr, flush=True)
+    parts, missed = zip(*(table(rows) for table in (honest_table, planted_table, sure_table)), strict=True)
+    every = [one for some in missed for one in some]
+    text = "\n\n".join(
+        [
+            TITLE,
+            f"`python -m benchmarks.conclusions --crowds {asked.crowds} --first {asked.first}`: seeds {seeds[0]} to "
+            f"{seeds[-1]} of each kind.",
+            *("\n".join(lines) for lines in parts),
+            "Bounds missed: " + ("; ".join(every) or "none") + ".",
+        ]
     )
-    print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
-    missed = []
+    if asked.out is None:
+        print(text)
+    else:
+        asked.out.write_text(text + "\n", encoding="utf-8")
+    return int(bool(every))
+
+
+TITLE = """# Are the conclusions true?
+
+Crowds whose truth is known go in; what the action list, pairs and groups say of them is scored. *Honest*: of workers
+who were not planted, the share of crowds in which one is removed, said to act with others or to fall (together:
+accused), or to be weak. *Train*: sentences that the true classes contradict. *Wrong cells*: crowds in which a mistake
+is called the guideline's that is not. *Praised*: crowds in which a planted worker whose plan spoils 20 % of the labels
+or more is trusted. A bound counts as missed if so many crowds beyond it had less than 2.5 % chance."""
+Rows = dict[tuple[str, str], list[Score]]
+Found = tuple[list[str], list[str]]
+
+
+def _over(count: float, bound: float, n: float) -> bool:
+    return bool(binom.sf(count - 1, n, bound) < UNLIKELY)
+
+
+def honest_table(rows: Rows) -> Found:
+    """What is said of honest workers, as shares of crowds; "train" and the guideline as shares of sentences."""
+    head = "accused | removed | together | falls | weak | train, false | guideline, false | wrong cells | carriers"
+    lines, missed = [f"| crowds | reference | {head} |", "|---|---|" + "--:|" * 9], []
     for (kind, reference), scores in rows.items():
-        n, all_, false = len(scores), sum(s.trained_all for s in scores), sum(s.trained_false for s in scores)
+        n, where = len(scores), f"{kind}, {reference}"
         shares = [
             np.mean([getattr(s, what) for s in scores]) for what in ("accused", "removed", "together", "falls", "weak")
         ]
-        train = f"{false} of {all_}" if all_ else "–"
-        mistakes, carriers = np.mean([s.cells_false > 0 for s in scores]), [s.carriers_blamed for s in scores]
-        print(
-            f"| {kind} | {reference} | "
-            + " | ".join(f"{share:.2f}" for share in shares)
-            + f" | {train} | {mistakes:.2f} | {_mean(carriers)} |"
-        )
-        where = f"{kind}, {reference}"
-        if _over(shares[0], MOST["accused"], n):
-            missed.append(f"accused {shares[0]:.2f} ({where})")
-        if all_ and _over(false / all_, MOST["trained falsely"], all_):
-            missed.append(f"train {false} of {all_} false ({where})")
-        if not np.isnan(carriers).all() and _over(float(np.nanmean(carriers)), MOST["carriers blamed"], n):
-            missed.append(f"carriers blamed {np.nanmean(carriers):.2f} ({where})")
-    return missed
+        said = {
+            "train": (sum(s.trained_false for s in scores), sum(s.trained_all for s in scores)),
+            "guideline": (sum(s.cells_false for s in scores), sum(s.cells_all for s in scores)),
+        }
+        cells = [f"{false} of {every}" if every else "–" for false, every in said.values()]
+        wrong, carriers = np.mean([s.cells_false > 0 for s in scores]), [s.carriers_blamed for s in scores]
+        numbers = " | ".join([*(f"{share:.2f}" for share in shares), *cells, f"{wrong:.2f}"])
+        lines.append(f"| {kind} | {reference} | {numbers} | {_mean(carriers)} |")
+        guided = not np.isnan(carriers).all()
+        crowds = {
+            "accused": shares[0],
+            **({"carriers blamed": np.nanmean(carriers)} if guided else {"wrong cells": wrong}),
+        }
+        missed += [f"{w} {share:.2f} ({where})" for w, share in crowds.items() if _over(share * n, MOST[w], n)]
+        for what, (false, every) in said.items():
+            if (what == "train" or guided) and _over(false, MOST_FALSE[what], every):
+                missed.append(f"{what} {false} of {every} false ({where})")
+    return lines, missed
 
 
-def planted_table(rows: Rows) -> list[str]:
+def planted_table(rows: Rows) -> Found:
     """What is said of planted workers, as shares of crowds."""
-    print("\n| planted | reference | named for it | guideline found | praised | trusted though p < .05 |")
-    print("|---|---|---|--:|--:|--:|")
-    missed = []
+    head = "named for it | guideline found | praised | trusted though p < .05"
+    lines, missed = [f"| planted | reference | {head} |", "|---|---|---|--:|--:|--:|"], []
     for (kind, reference), scores in rows.items():
         if kind not in PLANTED:
             continue
-        named = {what: float(np.mean([s.named[what] for s in scores])) for what in scores[0].named}
-        praised = [s.praised for s in scores]
-        suspect = float(np.mean([s.suspect_trusted for s in scores]))
-        cells = ", ".join(f"{what} {share:.2f}" for what, share in named.items())
+        n, where = len(scores), f"{kind}, {reference}"
+        named = {what: sum(s.named[what] for s in scores) for what in scores[0].named}
+        praised, suspect = [s.praised for s in scores], sum(s.suspect_trusted for s in scores)
+        cells = ", ".join(f"{what} {count / n:.2f}" for what, count in named.items())
         found = _mean([s.cell_found for s in scores])
-        print(f"| {kind} | {reference} | {cells} | {found} | {_mean(praised)} | {suspect:.2f} |")
-        where = f"{kind}, {reference}"
+        lines.append(f"| {kind} | {reference} | {cells} | {found} | {_mean(praised)} | {suspect / n:.2f} |")
         for (of, what), least in POWER.items():
-            if (
-                of == kind
-                and not _over(-named[what], -least, 1e9)
-                and named[what] < least - 2 * np.sqrt(least * (1 - least) / len(scores))
-            ):
-                missed.append(f"{what} named {named[what]:.2f} ({where})")
-        if not np.isnan(praised).all() and _over(float(np.nanmean(praised)), MOST["praised"], len(scores)):
+            if of == kind and binom.cdf(named[what], n, least) < UNLIKELY:
+                missed.append(f"{what} named {named[what] / n:.2f} ({where})")
+        if not np.isnan(praised).all() and _over(float(np.nansum(praised)), MOST["praised"], n):
             missed.append(f"praised {np.nanmean(praised):.2f} ({where})")
-        if suspect > MOST["trusted though p < .05"]:
-            missed.append(f"trusted though p < .05 {suspect:.2f} ({where})")
-    return missed
+        if suspect:
+            missed.append(f"trusted though p < .05 {suspect / n:.2f} ({where})")
+    return lines, missed
 
 
-def sure_table(rows: Rows) -> list[str]:
+def sure_table(rows: Rows) -> Found:
     """Labels said with P ≥ .99, and wrong labels among the first to relabel."""
-    print("\n| crowds | reference | P ≥ .99, right | wrong labels | of these among the first to relabel | by auto |")
-    print("|---|---|--:|--:|--:|--:|")
-    missed = []
+    head = "P ≥ .99, right | wrong labels | of these among the first to relabel | by auto"
+    lines, missed = [f"| crowds | reference | {head} |", "|---|---|--:|--:|--:|--:|"], []
     for (kind, reference), scores in rows.items():
         sure, right = sum(s.sure_all for s in scores), sum(s.sure_right for s in scores)
         wrong, ours, auto = (sum(getattr(s, what) for s in scores) for what in ("wrong", "relabel", "by_auto"))
         share = right / sure if sure else float("nan")
         relabel = f"{wrong:,} | {ours:,} | {auto:,}" if reference == "auto" else "– | – | –"
-        print(f"| {kind} | {reference} | {share:.3f} | {relabel} |")
+        lines.append(f"| {kind} | {reference} | {share:.3f} | {relabel} |")
         if share < LEAST["P ≥ .99 right"]:
             missed.append(f"P ≥ .99 right in {share:.3f} ({kind}, {reference})")
-    return missed
+    return lines, missed
 
 
 if __name__ == "__main__":

@@ -62,13 +62,14 @@ def make(
     time: AnyArray,
     *,
     gold: IntArray | None = None,
+    name: str = "class {}",
     **known: Any,
 ) -> Known:
-    """A crowd of annotations in any order."""
+    """A crowd of annotations in any order; ``name`` is that of each class."""
     order = np.argsort(task, kind="stable")
     dataset = CrowdDataset(
         "known",
-        tuple(f"class {c}" for c in range(n_classes)),
+        tuple(name.format(c) for c in range(n_classes)),
         pd.Index([f"t{i}" for i in range(len(true))]),
         pd.Index([f"w{r:02d}" for r in range(n_workers)]),
         np.asarray(task)[order].astype(np.int32),
@@ -153,7 +154,7 @@ def graders(rng: np.random.Generator, *, n_tasks: int = 300, n_workers: int = 20
     task, worker = drawn(n_tasks, n_workers, per_task, rng, False)
     lean, noise = rng.normal(0, 0.6, n_workers), 0.6 * rng.uniform(0.5, 1.5, n_workers)
     label = np.searchsorted(limits, z[task] + lean[worker] + noise[worker] * rng.normal(size=len(task)))
-    return make(task, worker, label, np.searchsorted(limits, z), n_workers, 5, rng.permutation(len(task)))
+    return make(task, worker, label, np.searchsorted(limits, z), n_workers, 5, rng.permutation(len(task)), name="{}")
 
 
 def two_skills(rng: np.random.Generator, *, n_tasks: int = 300, per_task: int = 10, n_classes: int = 4) -> Known:
@@ -179,6 +180,13 @@ def panel(rng: np.random.Generator, *, n_judges: int = 6, n_tasks: int = 350, co
     label = np.where(wrong, 1 - true[:, None], true[:, None])
     task, worker = np.repeat(np.arange(n_tasks), n_judges), np.tile(np.arange(n_judges), n_tasks)
     return make(task, worker, label.ravel(), true, n_judges, 2, rng.permutation(len(task)))
+
+
+def partly(rng: np.random.Generator, crowd: Callable[[np.random.Generator], Known], share: float = 0.2) -> Known:
+    """A crowd of which only a share of the tasks has gold."""
+    known = crowd(rng)
+    there = rng.random(known.dataset.n_tasks) < share
+    return replace(known, dataset=replace(known.dataset, gold=np.where(there, known.dataset.gold, -1)))
 
 
 def planted(rng: np.random.Generator, what: str, *, n_classes: int = 4, n_tasks: int = 400) -> Known:
@@ -307,6 +315,7 @@ HONEST: Mapping[str, Kind] = {
     "strict and lenient, dense": partial(graders, n_tasks=200, per_task=20),
     "skill of two dimensions": two_skills,
     "skill of two dimensions, dense": partial(two_skills, n_tasks=200, per_task=20),
+    "plain, a fifth of gold": partial(partly, crowd=honest),
     "2 % wrong gold": partial(honest, n_tasks=400, per_task=10, wrong_gold=0.02),
     "2 % wrong gold of one class": partial(honest, n_tasks=400, per_task=10, wrong_gold=0.02, wrong_class=0),
     "guideline": guideline,
@@ -323,6 +332,9 @@ _PLANS = (
 PLANTED: Mapping[str, Kind] = {
     "tickets": tickets,
     "tickets, 4 classes": partial(tickets, n_classes=4),
+    "tickets, a fifth of gold": partial(partly, crowd=tickets),
     **{f"{plan}, {n} classes": partial(planted, what=plan, n_classes=n) for plan in _PLANS for n in (2, 4)},
 }
 """Kinds of crowds in which somebody is to be named, and nobody else."""
+PARTLY = {"plain, a fifth of gold", "tickets, a fifth of gold"}
+"""Kinds that differ from others by their gold alone."""
