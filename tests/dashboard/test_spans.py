@@ -68,6 +68,6 @@ def test_a_column_of_tags_is_not_taken_for_rounds(crowd, tmp_path):
     assert not test.exception and not test.error
     test = open_page("rounds", dataset="typed", by="typed")
     assert not test.exception and not test.error
-    assert "Choose the second round." in words(test)
+    assert "Which labels are of the second round?" in words(test)
     [values] = [box.options for box in test.selectbox if box.label == "Value of typed"]
     assert set(values) <= set(crowd.classes) and len(values) > 2
