@@ -14,12 +14,14 @@ from streamlit.testing.v1 import AppTest
 
 import crowdcore as cc
 from crowdcore import analysis, runs
+from crowdcore.analysis.workers.counted import confusion_of_counts
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.spelling import read_values, spell_settings
 from crowdcore.data import simulate
 from crowdcore.data.writers import write_folder
 from crowdcore.learning.recovery.plan import preset
 from crowdcore.learning.recovery.study import judge, true_effective
+from crowdcore.learning.results.counts import worker_counts
 from dashboard.services import sandbox
 from dashboard.services.sandbox import read_crowd, read_tasks, read_vary, spell_crowd, spell_tasks
 from testkit.crowds import simulate_crowd
@@ -167,8 +169,9 @@ def test_the_planted_matrix_stands_beside_the_learnt_ones(workspace: Path) -> No
     assert field(test, "Worker").value == "w3"
     shown = sandbox.matrices(name, "effective", "w3")
     assert shown.table["planted"].tolist() == pytest.approx(true_effective(crowd)[2].ravel().tolist())
-    own = results[name, "crowd-layer"].worker_confusion[:, 2]
-    assert shown.table["crowd-layer"].tolist() == pytest.approx(own.mean(0).ravel().tolist())
+    of_seeds = worker_counts(results[name, "crowd-layer"], crowd)
+    own = np.mean([confusion_of_counts(counts)[2] for counts in of_seeds], 0)
+    assert shown.table["crowd-layer"].tolist() == pytest.approx(own.ravel().tolist())
 
 
 def test_a_planted_crowd_leaves_as_files_with_its_truth(workspace: Path) -> None:
