@@ -329,7 +329,9 @@ def describe_pairs(view: View, table: pd.DataFrame, worker: str = "") -> str:
         return _OF_TOKENS
     named = table[table["named"]]
     if not len(named):
-        return f"Nobody who acts with {worker} was found." if worker else "No workers who act together were found."
+        most = plural(int(table["both_labelled"].max()) if len(table) else 0, view.dataset.task_noun)
+        who = f"Nobody who acts with {worker} was found" if worker else "No workers who act together were found"
+        return f"{who}: pairs have up to {most} in common."
     pairs = [f"{a} with {b}" for a, b in named.iloc[:, :2].to_numpy(object)]
     who = f"{worker} with {listed(sorted(named['other']), 4)}" if worker else listed(pairs, 4)
     return f"These seem to act together: {who}. They may copy, have shared a teacher, or be one person."

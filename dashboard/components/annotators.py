@@ -165,7 +165,7 @@ def pairs() -> None:
     elif found.table["named"].any():
         st.warning(said, icon=":material/group:")
     else:
-        st.success(said, icon=":material/check_circle:")
+        st.info(said, icon=":material/group:")
     show(replace(found, notes=found.notes[1:]), "pairs", noun="pair", rows=14)
 
 
@@ -237,7 +237,7 @@ def coordinated() -> None:
         found = exhibits.coordinated.coordinated_workers(view)
     groups = len(found.table)
     if not groups:
-        st.success(as_text(found.notes[0]), icon=":material/check_circle:")
+        st.info(as_text(found.notes[0]), icon=":material/group:")
         for note in found.notes[1:]:
             st.caption(as_text(note))
         return
