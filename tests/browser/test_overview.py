@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from testkit.steps import click_cell, main, open_page, settled
+from testkit.steps import click_cell, main, open_page, settled, stand_still
 
 
 def test_a_verdict_is_read_on_a_phone_and_one_click_leads_to_its_evidence(page: Page) -> None:
@@ -47,7 +47,9 @@ def test_a_dot_and_a_cell_above_the_fold_lead_to_their_evidence(page: Page) -> N
     expect(page).to_have_url(re.compile(r"/shared-mistakes\?.*true=zero&given=three"))
     page.go_back()
     settled(page)
-    place = main(page).locator(".js-plotly-plot").first.locator(".points path").last.bounding_box()
+    dot = main(page).locator(".st-key-figure-ranking .points path").last
+    stand_still(dot)
+    place = dot.bounding_box()
     assert place is not None
     page.mouse.click(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
     expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))
