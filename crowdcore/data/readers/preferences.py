@@ -20,7 +20,7 @@ from crowdcore.data.encoder import encode
 from crowdcore.data.readers._stacked import Block, constant, stack
 from crowdcore.data.readers._worker_columns import ABOUT_TASKS, cells_of
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
-from crowdcore.data.report import Finding, plural
+from crowdcore.data.report import Finding, Level, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Table
 
@@ -30,7 +30,8 @@ _QUESTION = (
     *("question_id", "prompt_id", "instruction_id", "pair_id", "comparison_id", "question", "prompt", "instruction"),
     *("query", "input"),
 )
-_VERDICT = {*ALIASES["label"], *WEAK_ALIASES["label"], "winner", "preference", "preferred", "chosen", "better", "best"}
+_WINNER = {"winner", "preference", "preferred", "chosen", "better", "best"}
+_VERDICT = {*ALIASES["label"], *WEAK_ALIASES["label"], *_WINNER}
 _NUMBERS = {"0", "1", "1.0", "1.5", "2", "2.0", "3"}  # 1 and 2 are the sides, and no grades from 1 to 5
 _MOST_TIES = 3
 _MOST_VERDICTS = 12
@@ -81,8 +82,7 @@ def _find(table: Table, settings: ReadSettings) -> _Layout | None:
         verdicts = [c for c in likely if _is_verdict(table, c, sides)]
         worker = roles.get("worker")
         if worker is not None:
-            named = [c for c in verdicts if plain(c) in _VERDICT]
-            verdicts = named[:1] or verdicts[:1]
+            verdicts = sorted(verdicts, key=lambda column: plain(column) not in _VERDICT)[:1]
         if not verdicts or (worker is None and len(verdicts) < 2):
             continue
         by_name = {plain(c): c for c in rest if c not in verdicts}
@@ -120,12 +120,10 @@ def _is_verdict(table: Table, column: str, sides: tuple[str, str]) -> bool:
     rows = [tuple("" if v is None else str(v).strip() for v in row) for row in zip(a, b, verdict, strict=True)]
     given = [row for row in rows if row[2]]
     values = {verdict for _, _, verdict in given}
-    if len(values) < 2:
-        return False
-    if any(_mirrors(values)[v] != v for v in values):
+    if len(values) > 1 and any(_mirrors(values)[v] != v for v in values):
         return len(values) <= _MOST_VERDICTS
     ties = [verdict for one, other, verdict in given if verdict not in (one, other)]
-    return len({*ties}) <= _MOST_TIES and 2 * len(ties) < len(given)
+    return len(values) > 1 and len({*ties}) <= _MOST_TIES and 2 * len(ties) < len(given)
 
 
 def _mirrors(values: Iterable[str]) -> dict[str, str]:
@@ -141,9 +139,8 @@ def _mirrors(values: Iterable[str]) -> dict[str, str]:
         if not names <= _NUMBERS or len(names) > _MOST_TIES:
             return same
     for sides in _SIDES:
-        swap = dict(zip(sides, reversed(sides), strict=True))
-        swap |= {one.upper(): other.upper() for one, other in swap.items()}
-        swap |= {one.capitalize(): other.capitalize() for one, other in swap.items()}
+        both = (sides, sides[::-1])
+        swap = {form(one): form(other) for one, other in both for form in (str, str.upper, str.capitalize)}
         mirrors = {n: "".join(swap.get(part, part) for part in re.split(r"([A-Za-z]+|\d+)", n)) for n in names}
         pairs = {name for name, mirror in mirrors.items() if mirror != name and mirror in names}
         if len(pairs) > 1 and len(names - pairs) <= _MOST_TIES + len(pairs) // 2:
@@ -159,14 +156,12 @@ def _long(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
     columns = {named["task"]: raw.task} | {c: encode(extra[c]) for c in (*found.sides, *found.question) if c in extra}
     task, swapped = _tasks([columns[c] for c in found.question], *(columns[c] for c in found.sides))
     sides = columns[found.sides[0]], columns[found.sides[1]]
-    about = raw.tasks
-    if about is not None:
-        gold = about.gold and _turned(about.gold, swapped, sides, found.sides)
-        about = replace(about, task=task, gold=gold)
+    gold = raw.tasks and raw.tasks.gold and _turned(raw.tasks.gold, swapped, sides, found.sides)
+    about = raw.tasks and replace(raw.tasks, task=task, gold=gold)
     roles = {**raw.roles, "task": " / ".join((*found.question, *found.sides))}
     label = _turned(raw.label, swapped, sides, found.sides)
-    quiet = tuple(f for f in raw.findings if f.code != "alias-rival" and f.column not in (named["task"],))
-    findings = (*quiet, _finding(swapped, found, 1))
+    quiet = [f for f in raw.findings if f.code != "alias-rival" and f.column != named["task"]]
+    findings = (*quiet, _finding(swapped, found, _texts(raw.label), settings))
     return replace(raw, task=task, label=label, tasks=about, roles=roles, findings=findings)
 
 
@@ -186,7 +181,7 @@ def _wide(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
         about["gold"] = _turned(about["gold"], swapped, sides, found.sides)
     tasks = None if len(about) == 1 else RawTasks.of(about, False, table.escaped)
     roles |= {"task": " / ".join((*found.question, *found.sides)), "worker": plural(len(blocks), "column")}
-    finding = _finding(swapped, found, len(blocks))
+    finding = _finding(swapped, found, {v for column in found.verdicts for v in _texts(codes[column])}, settings)
     return stack("preferences", table, settings, blocks, roles, tasks, findings=(finding,))
 
 
@@ -196,14 +191,14 @@ def _tasks(question: list[Codes], a: Codes, b: Codes) -> tuple[Codes, BoolArray]
     number = {name: k for k, name in enumerate(names)}
     one, other = (np.array([*map(number.__getitem__, _texts(c)), -1])[c.codes] for c in (a, b))
     parts: list[IntArray] = [*(c.codes for c in question), np.minimum(one, other), np.maximum(one, other)]
-    key = np.column_stack(parts)
-    pairs, row = np.unique(key, axis=0, return_inverse=True)
-    words = [*map(_texts, question), [*map(_short, names)], [*map(_short, names)]]
+    pairs, row = np.unique(np.column_stack(parts), axis=0, return_inverse=True)
+    asked, short = [_texts(codes) for codes in question], [*map(_short, names)]
+
+    def between(first: int, second: int) -> str:
+        return f"{short[first]} | {short[second]}"
+
     texts = [
-        None
-        if min(pair) < 0
-        else " / ".join([*(w[k] for w, k in zip(words[:-2], pair, strict=False)), "%s | %s"])
-        % (words[-2][pair[-2]], words[-1][pair[-1]])
+        None if min(pair) < 0 else " / ".join([*(w[k] for w, k in zip(asked, pair, strict=False)), between(*pair[-2:])])
         for pair in pairs.tolist()
     ]
     return distinct(pa.array(texts, pa.large_string()), row.astype(np.int32).ravel()), one > other
@@ -236,12 +231,29 @@ def _turned(label: Codes, swapped: BoolArray, sides: tuple[Codes, Codes], column
     return compact(strings(every), codes.astype(np.int32))
 
 
-def _finding(swapped: BoolArray, found: _Layout, n_verdicts: int) -> Finding:
+def _finding(swapped: BoolArray, found: _Layout, values: Iterable[str], settings: ReadSettings) -> Finding:
+    """What became of the sides; a question where numbers or letters may as well be classes of something else."""
     one, other = found.sides
     sentence = (
         f"Each task is {'a question with ' if found.question else ''}two answers in alphabetical order. "
-        f"{plural(int(swapped.sum()) * n_verdicts, 'verdict')} on answers shown the other way round were turned: "
-        f"{one!r} means the first answer, {other!r} the second"
+        f"{plural(int(swapped.sum()) * len(found.verdicts), 'verdict')} on answers shown the other way round were "
+        f"turned: {one!r} means the first answer, {other!r} the second"
     )
-    remedies = (Remedy("format", "long" if found.worker else "wide", when="the sides are to stay as they were shown"),)
-    return Finding("sides", "note", sentence, int(swapped.sum()), remedies=remedies)
+    plainly = settings.format is not None or _name_sides(found, {*values})
+    remedies = (
+        *(() if plainly else (Remedy("format", "preferences", when="so"),)),
+        Remedy("format", "long" if found.worker else "wide", when="the labels are about something else"),
+    )
+    level: Level = "note" if plainly else "question"
+    return Finding("sides", level, sentence, int(swapped.sum()), remedies=remedies)
+
+
+def _name_sides(found: _Layout, values: set[str]) -> bool:
+    """Whether verdicts surely name sides: by the name of their column, as answers' names, by ``>``, or side words."""
+    if any(plain(column) in _WINNER for column in found.verdicts) or any(set("<>") & {*value} for value in values):
+        return True
+    if all(mirror == value for value, mirror in _mirrors(values).items()):
+        return True
+    one, other = ({*re.split("[^a-z0-9]+", column.strip().lower())} for column in found.sides)
+    words = {word for value in values for word in re.split("[^a-z0-9]+", value.lower())}
+    return bool(one - other | other - one) and one ^ other <= words and not any(w.isdigit() for w in one ^ other)

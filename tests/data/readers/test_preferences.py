@@ -136,3 +136,23 @@ def test_grades_from_1_to_5_are_not_turned():
     frame["winner"] = np.random.default_rng(0).choice(["1", "2", "3", "4", "5"], len(frame))
     with pytest.raises(DataError):
         from_frame(frame, format="preferences")
+
+
+def test_a_question_may_hold_any_letters():
+    frame = verdicts(("A", "B", "tie"))
+    frame["question_id"] = "What is 50% of " + frame.question_id.astype(str) + " %s {x}?"
+    assert from_frame(frame).n_tasks == 18
+
+
+@pytest.mark.parametrize("labels", [("-1", "1"), ("1", "2", "3"), ("A", "B")])
+def test_labels_beside_two_numbered_columns_are_asked_about(labels):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame([(t, w) for t in range(20) for w in ("ann", "ben", "cem")], columns=["pair", "annotator"])
+    frame["x1"], frame["x2"] = 10 + frame.pair, 50 - frame.pair
+    frame["label"] = rng.choice(labels, len(frame))
+    with pytest.raises(DataError) as caught:
+        from_frame(frame)
+    assert [r.value for r in caught.value.remedies][:2] == ["preferences", "long"]
+    assert from_frame(frame, format="preferences").n_annotations == 60
+    dataset = from_frame(frame, task="pair", format="long")
+    assert (dataset.n_tasks, set(dataset.classes)) == (20, {*labels})
