@@ -20,7 +20,7 @@ from crowdcore.data.encoder import encode
 from crowdcore.data.readers._stacked import Block, constant, stack
 from crowdcore.data.readers._worker_columns import ABOUT_TASKS, cells_of
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
-from crowdcore.data.report import Finding, Level, plural
+from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Table
 
@@ -156,13 +156,14 @@ def _long(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
     columns = {named["task"]: raw.task} | {c: encode(extra[c]) for c in (*found.sides, *found.question) if c in extra}
     task, swapped = _tasks([columns[c] for c in found.question], *(columns[c] for c in found.sides))
     sides = columns[found.sides[0]], columns[found.sides[1]]
-    gold = raw.tasks and raw.tasks.gold and _turned(raw.tasks.gold, swapped, sides, found.sides)
-    about = raw.tasks and replace(raw.tasks, task=task, gold=gold)
-    roles = {**raw.roles, "task": " / ".join((*found.question, *found.sides))}
-    label = _turned(raw.label, swapped, sides, found.sides)
+    if (about := raw.tasks) is not None:
+        gold = about.gold and _turned(about.gold, swapped, sides, found.sides)
+        about = replace(about, task=task, gold=gold)
+    roles, label = {**raw.roles}, _turned(raw.label, swapped, sides, found.sides)
+    roles["task"] = " / ".join((*found.question, *found.sides))
     quiet = [f for f in raw.findings if f.code != "alias-rival" and f.column != named["task"]]
-    findings = (*quiet, _finding(swapped, found, _texts(raw.label), settings))
-    return replace(raw, task=task, label=label, tasks=about, roles=roles, findings=findings)
+    quiet.append(_finding(swapped, found, _texts(raw.label), settings))
+    return replace(raw, task=task, label=label, tasks=about, roles=roles, findings=tuple(quiet))
 
 
 def _wide(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
@@ -244,8 +245,7 @@ def _finding(swapped: BoolArray, found: _Layout, values: Iterable[str], settings
         *(() if plainly else (Remedy("format", "preferences", when="so"),)),
         Remedy("format", "long" if found.worker else "wide", when="the labels are about something else"),
     )
-    level: Level = "note" if plainly else "question"
-    return Finding("sides", level, sentence, int(swapped.sum()), remedies=remedies)
+    return Finding("sides", "note" if plainly else "question", sentence, int(swapped.sum()), remedies=remedies)
 
 
 def _name_sides(found: _Layout, values: set[str]) -> bool:
