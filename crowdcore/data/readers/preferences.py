@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import ClassVar, NamedTuple
@@ -155,15 +155,13 @@ def _long(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
     extra = {} if raw.extra is None else {c: raw.extra[c] for c in raw.extra.column_names}
     columns = {named["task"]: raw.task} | {c: encode(extra[c]) for c in (*found.sides, *found.question) if c in extra}
     task, swapped = _tasks([columns[c] for c in found.question], *(columns[c] for c in found.sides))
-    sides = columns[found.sides[0]], columns[found.sides[1]]
+    how = swapped, (columns[found.sides[0]], columns[found.sides[1]]), found.sides
     if (about := raw.tasks) is not None:
-        gold = about.gold and _turned(about.gold, swapped, sides, found.sides)
-        about = replace(about, task=task, gold=gold)
-    roles, label = {**raw.roles}, _turned(raw.label, swapped, sides, found.sides)
-    roles["task"] = " / ".join((*found.question, *found.sides))
+        about = replace(about, task=task, gold=about.gold and _turned(about.gold, *how))
+    roles = {**raw.roles, "task": " / ".join((*found.question, *found.sides))}
     quiet = [f for f in raw.findings if f.code != "alias-rival" and f.column != named["task"]]
-    quiet.append(_finding(swapped, found, _texts(raw.label), settings))
-    return replace(raw, task=task, label=label, tasks=about, roles=roles, findings=tuple(quiet))
+    findings = (*quiet, _finding(swapped, found, _texts(raw.label), settings))
+    return replace(raw, task=task, label=_turned(raw.label, *how), tasks=about, roles=roles, findings=findings)
 
 
 def _wide(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
@@ -188,12 +186,11 @@ def _wide(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
 
 def _tasks(question: list[Codes], a: Codes, b: Codes) -> tuple[Codes, BoolArray]:
     """(n,) the question with both answers in alphabetical order, and whether they are shown in the other order."""
-    names = sorted({*_texts(a), *_texts(b)})
-    number = {name: k for k, name in enumerate(names)}
-    one, other = (np.array([*map(number.__getitem__, _texts(c)), -1])[c.codes] for c in (a, b))
+    number = {name: k for k, name in enumerate(sorted({*_texts(a), *_texts(b)}))}
+    one, other = (_numbers_of(codes, number) for codes in (a, b))
     parts: list[IntArray] = [*(c.codes for c in question), np.minimum(one, other), np.maximum(one, other)]
     pairs, row = np.unique(np.column_stack(parts), axis=0, return_inverse=True)
-    asked, short = [_texts(codes) for codes in question], [*map(_short, names)]
+    asked, short = [_texts(codes) for codes in question], [*map(_short, number)]
 
     def between(first: int, second: int) -> str:
         return f"{short[first]} | {short[second]}"
@@ -209,6 +206,11 @@ def _texts(codes: Codes) -> list[str]:
     return [value.strip() for value in codes.values.to_pylist()]
 
 
+def _numbers_of(codes: Codes, number: Mapping[str, int]) -> IntArray:
+    """(n,) the number of each cell's text, -1 where there is none."""
+    return np.array([*(number[text] for text in _texts(codes)), -1])[codes.codes]
+
+
 def _short(text: str) -> str:
     """A text that fits into a task's name, and is still different from others."""
     flat = " ".join(text.split())
@@ -217,17 +219,15 @@ def _short(text: str) -> str:
 
 def _turned(label: Codes, swapped: BoolArray, sides: tuple[Codes, Codes], columns: tuple[str, str]) -> Codes:
     """(n,) the verdicts as if the answers were in alphabetical order; a name of an answer becomes that of its side."""
-    values = _texts(label)
-    mirrors = _mirrors(values)
-    every = [*dict.fromkeys([*columns, *values, *mirrors.values()])]
+    mirrors = _mirrors(_texts(label))
+    every = [*dict.fromkeys([*columns, *mirrors, *mirrors.values()])]
     place = {value: k for k, value in enumerate(every)}
-    straight = np.array([*(place[v] for v in values), -1])
-    turned = np.array([*(place[mirrors[v]] for v in values), -1])
-    codes = np.where(swapped, turned[label.codes], straight[label.codes])
-    if all(mirrors[v] == v for v in values):
-        shared = {text: k for k, text in enumerate({*values, *_texts(sides[0]), *_texts(sides[1])})}
-        chosen, *of_side = (np.array([*map(shared.__getitem__, _texts(c)), -1])[c.codes] for c in (label, *sides))
-        for k, held in enumerate(of_side):
+    turned = {value: place[mirror] for value, mirror in mirrors.items()}
+    codes = np.where(swapped, _numbers_of(label, turned), _numbers_of(label, place))
+    if all(mirror == value for value, mirror in mirrors.items()):
+        shared = {text: k for k, text in enumerate({*mirrors, *_texts(sides[0]), *_texts(sides[1])})}
+        chosen = _numbers_of(label, shared)
+        for k, held in enumerate(_numbers_of(side, shared) for side in sides):
             codes = np.where((chosen == held) & (chosen >= 0), np.where(swapped, 1 - k, k), codes)
     return compact(strings(every), codes.astype(np.int32))
 
