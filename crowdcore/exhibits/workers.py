@@ -235,8 +235,8 @@ def worker_pairs(view: View) -> Exhibit:
         key, tested = found.worker_a * n + found.worker_b, of.worker_a * n + of.worker_b
         there = np.isin(tested, key)
         place = np.searchsorted(key, tested[there])
-        for name, values in zip(list(columns)[2:6], (of.both, of.agreed, of.expected, of.adjusted), strict=True):
-            columns[name][place] = values[there]
+        columns["both_labelled"][place], columns["agreed"][place] = of.both[there], of.agreed[there]
+        columns["expected_agreed"][place], columns["adjusted p"][place] = of.expected[there], of.adjusted[there]
     named = in_one_group(found, workers_judged(view).groups) & (not tags)
     often = np.isin(np.arange(len(named)), np.argsort(-columns["both_labelled"], kind="stable")[:_MOST])
     some = np.flatnonzero(named | often | (found.wrong_alike >= 2))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from crowdcore.analysis.verdicts import VERDICT_WORDS
+from crowdcore.analysis.verdicts import verdict_word
 from dashboard import state
 from dashboard.components.text import as_text, percent
 from dashboard.pages import ICONS, TITLES
@@ -64,7 +64,7 @@ def badge(verdict: str) -> None:
     """The verdict as a coloured word, as wide as the longest, so that what follows is aligned."""
     with st.container(width=112):
         color, icon = COLORS.get(verdict, "gray"), VERDICT_ICONS.get(verdict)
-        st.badge(VERDICT_WORDS.get(verdict, verdict), color=color, icon=icon)  # type: ignore[arg-type]
+        st.badge(verdict_word(verdict), color=color, icon=icon)  # type: ignore[arg-type]
 
 
 def worker_link(row: pd.Series[Any]) -> None:

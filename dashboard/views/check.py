@@ -8,7 +8,7 @@ import streamlit as st
 from crowdcore.analysis import Check, check_page, junit_xml
 from crowdcore.analysis.checks.check import Outcome
 from crowdcore.analysis.checks.rules import rules_of, rules_yaml
-from crowdcore.analysis.verdicts import VERDICT_WORDS
+from crowdcore.analysis.verdicts import verdict_word
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits.overview import checked
 from dashboard import state
@@ -48,7 +48,7 @@ def board() -> None:
     with st.spinner("Checking the rules …", show_time=True):
         found = checked(view, rules)
     verdicts: list[str] = [outcome.verdict for outcome in found.outcomes]
-    numbers((VERDICT_WORDS.get(k, k).capitalize(), str(verdicts.count(k)), meaning) for k, meaning in VERDICTS.items())
+    numbers((verdict_word(k).capitalize(), str(verdicts.count(k)), meaning) for k, meaning in VERDICTS.items())
     named = rules.model_copy(update={"reference": view.reference})  # so that the command line takes the same
     for verdict in VERDICTS:
         for outcome in found.outcomes:

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from crowdcore import exhibits
-from crowdcore.analysis.verdicts import VERDICT_WORDS
+from crowdcore.analysis.verdicts import verdict_word
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits import View, verdicts
 from dashboard import state
@@ -136,7 +136,7 @@ def no_fault(unknown: int, workers: int) -> None:
 def how_many(table: pd.DataFrame, of: str) -> None:
     """How many workers, or tasks, got which verdict."""
     rows = table[table["of"] == of].to_dict("records")
-    named = [VERDICT_WORDS.get(r["verdict"], r["verdict"]).capitalize() for r in rows]
+    named = [verdict_word(r["verdict"]).capitalize() for r in rows]
     numbers(((name, f"{r['number']:,}", as_text(r["meaning"])) for name, r in zip(named, rows, strict=True)), 120)
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 from crowdcore.analysis.checks.rules import Measured, Measures, Rules, read_rules, recommended, rules_of, truth_of
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
-from crowdcore.analysis.verdicts import VERDICT_WORDS
+from crowdcore.analysis.verdicts import verdict_word
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -203,7 +203,7 @@ def check_page(result: Check, strict: bool = False) -> str:
     """
     order = ("fail", "underpowered", "pass")
     rows = "".join(_row(result, o) for o in sorted(result.outcomes, key=lambda o: order.index(o.verdict)))
-    counts = ", ".join(f"{sum(o.verdict == v for o in result.outcomes)} {VERDICT_WORDS.get(v, v)}" for v in order)
+    counts = ", ".join(f"{sum(o.verdict == v for o in result.outcomes)} {verdict_word(v)}" for v in order)
     verdict = "fail" if result.failed(strict) else "pass"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -223,7 +223,7 @@ def _row(result: Check, outcome: Outcome) -> str:
     workers = f"<br>Workers: {escape(named)}" if named else ""
     rule, verdict = outcome.rule.replace("_", "_<wbr>"), outcome.verdict
     return (
-        f'<tr><td><code>{rule}</code></td><td class="{verdict}">{VERDICT_WORDS.get(verdict, verdict)}</td>'
+        f'<tr><td><code>{rule}</code></td><td class="{verdict}">{verdict_word(verdict)}</td>'
         f"<td>{escape(outcome.sentence)}{workers}</td></tr>\n"
     )
 

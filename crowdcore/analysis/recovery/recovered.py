@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.recovery.seeds import FromSeeds, check_omega, over_seeds, seed_rows
+from crowdcore.analysis.recovery.seeds import FromSeeds, check_by_worker, check_omega, over_seeds, seed_rows
 from crowdcore.analysis.statistics import correlation, divide, group_means, known_mean, ranks
 from crowdcore.analysis.workers.confusion import WorkerConfusion
 from crowdcore.analysis.workers.counted import confusion_of_counts, count_interval
@@ -141,12 +141,9 @@ def recovered_confusion(
     Raises:
         SettingError: arrays of another dataset, or no such seed.
     """
-    shape = (len(seeds), dataset.n_workers, dataset.n_classes, dataset.n_classes)
-    if np.shape(worker_confusion) != shape:
-        raise SettingError("worker_confusion", f"have the shape {shape}", np.shape(worker_confusion))
     rows = seed_rows(seeds, seed)
     kept = tuple(seeds)[rows]
-    own = np.asarray(worker_confusion[rows], np.float64)
+    own = check_by_worker(dataset, "worker_confusion", worker_confusion, len(seeds), rows)
     shown = own if effective is None else np.asarray(effective[rows], np.float64)
     if counts is not None:
         shown = np.stack([confusion_of_counts(one) for one in np.asarray(counts[rows], np.float64)])

@@ -54,6 +54,20 @@ def check_omega(dataset: CrowdDataset, omega: FloatArray, n_seeds: int, rows: sl
     return np.asarray(omega[rows], np.float64)
 
 
+def check_by_worker(
+    dataset: CrowdDataset, name: str, matrices: FloatArray, n_seeds: int, rows: slice = slice(None)
+) -> FloatArray:
+    """(n_rows, n_workers, C, C) float64 matrices of some seeds of a run on this dataset.
+
+    Raises:
+        SettingError: ``name``: matrices of another shape.
+    """
+    shape = (n_seeds, dataset.n_workers, dataset.n_classes, dataset.n_classes)
+    if np.shape(matrices) != shape:
+        raise SettingError(name, f"have the shape {shape}", np.shape(matrices))
+    return np.asarray(matrices[rows], np.float64)
+
+
 class FromSeeds:
     """Mixin of results that combine ``seeds``."""
 

@@ -10,10 +10,9 @@ import pandas as pd
 
 from crowdcore.aggregation._decomposition import Decomposition, common_share, first_split, improve
 from crowdcore.aggregation.conal_em import ConalEM
-from crowdcore.analysis.recovery.seeds import FromSeeds, over_seeds, seed_rows
+from crowdcore.analysis.recovery.seeds import FromSeeds, check_by_worker, over_seeds, seed_rows
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import correlation, divide
-from crowdcore.core.errors import SettingError
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -78,10 +77,7 @@ def shared_part(
         SettingError: arrays of another dataset, or no such seed.
     """
     rows = seed_rows(seeds, seed)
-    shape = (len(seeds), dataset.n_workers, dataset.n_classes, dataset.n_classes)
-    if np.shape(counts) != shape:
-        raise SettingError("counts", f"have the shape {shape}", np.shape(counts))
-    of_seeds = np.asarray(counts[rows], np.float64)
+    of_seeds = check_by_worker(dataset, "counts", counts, len(seeds), rows)
     splits = [_split(one) for one in of_seeds]
     labels = of_seeds.sum((1, 3))  # (S, C)
     of_common = np.stack([(one.sum(2) * d.omega).sum(0) for one, d in zip(of_seeds, splits, strict=True)])

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from crowdcore.analysis.recovery.seeds import FromSeeds, check_omega, seed_rows
+from crowdcore.analysis.recovery.seeds import FromSeeds, check_by_worker, check_omega, seed_rows
 from crowdcore.analysis.reference import ReferenceLike, as_judge, resolve_reference
 from crowdcore.analysis.statistics import divide, wilson_interval
 from crowdcore.analysis.workers.counted import confusion_of_counts
-from crowdcore.core.errors import SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -135,9 +134,8 @@ def recovered_shares(
         DataError: no usable reference.
         SettingError: arrays of another dataset, or no such seed.
     """
-    shape = (len(seeds), dataset.n_workers, dataset.n_classes, dataset.n_classes)
-    if np.shape(worker_confusion) != shape:
-        raise SettingError("worker_confusion", f"have the shape {shape}", np.shape(worker_confusion))
+    rows, c, r = seed_rows(seeds, seed), dataset.n_classes, dataset.n_workers
+    confusions = check_by_worker(dataset, "worker_confusion", worker_confusion, len(seeds), rows)
     truth = as_judge(dataset, resolve_reference(dataset, reference))
     if truth.posterior is None:
         entry = np.flatnonzero(truth.known[dataset.task])
@@ -148,7 +146,6 @@ def recovered_shares(
         entry, true = np.nonzero(belief > _LEAST_BELIEF)
         weight = belief[entry, true]
     task, worker, given = dataset.task[entry], dataset.worker[entry], dataset.label[entry]
-    rows, c, r = seed_rows(seeds, seed), dataset.n_classes, dataset.n_workers
     labels = label_shares(task, true, given, weight, c)
     off = np.where(np.eye(c, dtype=bool), 0.0, np.nan_to_num(labels.share))
     order = np.argsort(-off, axis=None, kind="stable")[:n]
@@ -157,24 +154,23 @@ def recovered_shares(
     mixed = common_confusion is not None and omega is not None
     each = check_omega(dataset, omega, len(seeds), rows) if omega is not None else None
     for k, s in enumerate(range(len(seeds))[rows]):
-        own = np.asarray(worker_confusion[s], np.float64)
+        own = confusions[k]
         part = np.nan_to_num(each[k][entry]) if each is not None and mixed else np.zeros(len(entry))
-        lone = np.bincount(worker * c + true, weight * (1 - part), r * c).reshape(r, c)
-        total = np.einsum("ra,rab->ab", lone, np.nan_to_num(own))
+        alone, taken = (weight * (1 - part), own) if counts is None else (weight, confusion_of_counts(counts[s]))
+        by_worker = np.bincount(worker * c + true, alone, r * c).reshape(r, c)
+        total = np.einsum("ra,rab->ab", by_worker, np.nan_to_num(taken))
         if common_confusion is not None and mixed:
             shared = np.asarray(common_confusion[s], np.float64)
-            of = np.zeros(r, np.int64) if shared.ndim == 2 or group is None else np.asarray(group[s], np.int64)
-            several = shared.reshape(-1, c, c)
-            both = np.bincount(of[worker] * c + true, weight * part, len(several) * c).reshape(-1, c)
-            total += np.einsum("ga,gab->ab", both, several)
+            if counts is None:
+                of = np.zeros(r, np.int64) if shared.ndim == 2 or group is None else np.asarray(group[s], np.int64)
+                several = shared.reshape(-1, c, c)
+                both = np.bincount(of[worker] * c + true, weight * part, len(several) * c).reshape(-1, c)
+                total += np.einsum("ga,gab->ab", both, several)
             if shared.ndim == 2:
                 by_common = part * shared[true, given]
                 explained = divide(by_common, by_common + (1 - part) * np.nan_to_num(own[worker, true, given]))
                 commons.append(shared)
                 parts.append(label_shares(task, true, given, weight * np.nan_to_num(explained), c))
-        if counts is not None:
-            every = np.bincount(worker * c + true, weight, r * c).reshape(r, c)
-            total = np.einsum("ra,rab->ab", every, np.nan_to_num(confusion_of_counts(counts[s])))
         recovered.append(divide(total, np.bincount(true, weight, c)[:, None]))
     return RecoveredShares(
         cells,

@@ -5,4 +5,9 @@ from __future__ import annotations
 REMOVE, TRUST, CONFUSED, SURE, LEVEL = 2 / 3, 1 / 2, 0.2, 0.9, 0.05
 """Default thresholds and level of `worker_verdicts`, `task_verdicts`, pages, commands and checks, all alike."""
 VERDICT_WORDS = {"underpowered": "undecided"}
-"""Verdicts, of workers and of rules, by the words that pages, commands and reports show."""
+"""Verdicts, of workers and of rules, that pages, commands and reports call by another word."""
+
+
+def verdict_word(verdict: str) -> str:
+    """What people read for a verdict."""
+    return VERDICT_WORDS.get(verdict, verdict)
