@@ -30,7 +30,7 @@ _QUESTION = (
     *("question_id", "prompt_id", "instruction_id", "pair_id", "comparison_id", "question", "prompt", "instruction"),
     *("query", "input"),
 )
-_WINNER = {"winner", "preference", "preferred", "chosen", "better", "best"}
+_WINNER = {"winner", "preference", "preferred", "chosen", "choice", "better", "best"}
 _VERDICT = {*ALIASES["label"], *WEAK_ALIASES["label"], *_WINNER}
 _NUMBERS = {"0", "1", "1.0", "1.5", "2", "2.0", "3"}  # 1 and 2 are the sides, and no grades from 1 to 5
 _MOST_TIES = 3
