@@ -23,10 +23,7 @@ def _limits(begin: str) -> tuple[str, ...]:
 
 SHARED = ("dataset", "reference", "names")
 PAGES: Mapping[str, tuple[str, ...]] = {
-    "overview": (
-        *("remove", "trust", "confused", "sure", "worker", "task", "true", "given"),
-        *(*_limits("w"), *_limits("t")),
-    ),
+    "overview": ("remove", "trust", "confused", "sure", *_limits("w"), *_limits("t")),
     "data": ("view", "file"),
     "sandbox": (
         "crowd",
@@ -44,7 +41,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "mistakes": ("true", "given", "layer", "beside", "marks", "behind"),
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without", "together", *_limits("")),
-    "rounds": ("second", "by", "at", "worker", "true", "given"),
+    "rounds": ("second", "by", "at"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "other", "number", "sort", *_limits("")),
     "review": ("by", "show", "true", "given", "workers", "against", "task", "worker"),
@@ -175,15 +172,6 @@ def put(**values: str | list[str] | None) -> None:
         else:
             _drawer(key).pop(key, None)
     st.session_state["touched"] = True
-
-
-def take(*keys: str) -> dict[str, str]:
-    """The values of this page's fields, which are forgotten: what leads to another page is chosen there."""
-    found = {key: get(key) for key in keys}
-    for key in keys:
-        _drawer(key).pop(key, None)
-    st.session_state.pop("touched", None)  # the address of the other page counts
-    return found
 
 
 def rename(called: Callable[[], Mapping[str, str]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,7 @@ def show(
     rows: int = 8,
     notes: bool = True,
     limits: str | None = None,
+    leads: bool = False,
 ) -> None:
     """Draw an exhibit.
 
@@ -78,15 +79,10 @@ def show(
         rows: rows of such a table before it scrolls.
         notes: write the notes below.
         limits: begin of the address's fields that limit a column of numbers of a table; None: no such filter.
+        leads: a click leads to another page instead (`follow`).
     """
     name = file or f"{state.get('dataset')}-{exhibit.name}-{state.get('reference')}"
-    select = exhibit.click
-
-    def clicked(*place: int) -> None:
-        assert select is not None
-        state.put(**select(*place))
-
-    on_click = clicked if select is not None else None
+    on_click = None if exhibit.click is None else clicks(exhibit.click, leads)
     if exhibit.figure is None:
         table(exhibit.table, key, name=name, noun=noun, rows=rows, on_row=on_click, limits=limits)
     else:
@@ -104,6 +100,27 @@ def show(
         )
     for note in exhibit.notes if notes else ():
         st.caption(as_text(note))
+
+
+def clicks(select: Callable[..., Mapping[str, str]], leads: bool = False) -> Callable[..., None]:
+    """What a click does: show what it selects on this page, or have `follow` open the page that has it."""
+
+    def clicked(*place: int) -> None:
+        if leads:
+            st.session_state["followed"] = select(*place)
+        else:
+            state.put(**select(*place))
+
+    return clicked
+
+
+def follow() -> None:
+    """Open the page about a worker, a task or a mistake that was clicked; it stands in no address to come back to."""
+    chosen: Mapping[str, str] = st.session_state.pop("followed", {})
+    for key, page in (("worker", "annotators"), ("task", "tasks"), ("true", "mistakes")):
+        if key in chosen:
+            there = {"view": "One worker", **chosen} if key == "worker" else chosen
+            st.switch_page(f"views/{page}.py", query_params=state.address(page, **there))
 
 
 _HTML = """

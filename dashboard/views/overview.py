@@ -11,7 +11,7 @@ from crowdcore.analysis.verdicts import verdict_word
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits import View, verdicts
 from dashboard import state
-from dashboard.components.exhibit import looked_at, show
+from dashboard.components.exhibit import follow, looked_at, show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
 from dashboard.components.link import link, task_link, worker_link
@@ -70,7 +70,7 @@ def board() -> None:
         worker_link(row)
     if len(urgent) > FEW:
         st.caption(f"{count(len(urgent) - FEW, 'more worker')} in the table.")
-    show(workers, "workers", noun="worker", rows=8, notes=False, limits="w")
+    show(workers, "workers", noun="worker", rows=8, notes=False, limits="w", leads=True)
     st.caption(as_text(control))
     st.header("Mistakes that workers share")
     mistakes(view)
@@ -83,20 +83,7 @@ def board() -> None:
         for verdict, words in REVIEWS.items():
             if (tasks.table["verdict"] == verdict).any():
                 link("review", words, by="task", show=verdict)
-    show(tasks, "tasks", noun="task", rows=8, notes=False, limits="t")
-
-
-def follow() -> None:
-    """A chosen row, dot or cell opens its evidence on the page that has it."""
-    chosen = state.take("worker", "task", "true", "given")
-    if worker := chosen["worker"]:
-        there = state.address("annotators", view="One worker", worker=worker)
-        st.switch_page("views/annotators.py", query_params=there)
-    if task := chosen["task"]:
-        st.switch_page("views/tasks.py", query_params=state.address("tasks", task=task))
-    if chosen["true"] and chosen["given"]:
-        there = state.address("mistakes", true=chosen["true"], given=chosen["given"])
-        st.switch_page("views/mistakes.py", query_params=there)
+    show(tasks, "tasks", noun="task", rows=8, notes=False, limits="t", leads=True)
 
 
 def pictures(view: View) -> None:
@@ -107,7 +94,7 @@ def pictures(view: View) -> None:
     layer: Literal["percent", "annotations"] = "percent" if len(view.classes) > 2 else "annotations"  # everybody errs
     for exhibit, key in (drawn, (exhibits.mistakes.shared_mistakes(view, layer), "mistakes")):
         with grid.cell():
-            show(exhibit, key, notes=False)
+            show(exhibit, key, notes=False, leads=True)
 
 
 def thresholds() -> dict[str, float]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 
-from crowdcore.exhibits import Exhibit, View, two_rounds
+from crowdcore.exhibits import View, two_rounds
 from dashboard import state
-from dashboard.components.exhibit import looked_at, show
+from dashboard.components.exhibit import clicks, follow, looked_at, show
 from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import fragment
 from dashboard.components.table import table
@@ -42,35 +40,14 @@ def board() -> None:
     for note in measures.notes[1:]:
         st.caption(as_text(note))
     st.header("Mistakes that appeared or disappeared")
-    show(mistakes, "mistakes", noun="mistake")
+    show(mistakes, "mistakes", noun="mistake", leads=True)
     if workers.figure is None:
         st.caption("No worker is in both rounds.")
         return
-    show(workers, "workers")
-    table(workers.table, "each", name=f"{state.get('dataset')}-round-workers", noun="worker", on_row=chosen(workers))
-
-
-def chosen(workers: Exhibit) -> Callable[[int], None]:
-    """What a click on a row of the table does: the same as one on the worker's dot."""
-
-    def put(number: int) -> None:
-        assert workers.click is not None
-        state.put(**workers.click(number))
-
-    return put
-
-
-def follow() -> None:
-    """A chosen worker opens the worker's page, a chosen mistake that of mistakes."""
-    worker, true, given = (state.get(key) for key in ("worker", "true", "given"))
-    if not (worker or true):
-        return
-    state.put(worker=None, true=None, given=None)
-    if worker:
-        st.switch_page(
-            "views/annotators.py", query_params=state.address("annotators", view="One worker", worker=worker)
-        )
-    st.switch_page("views/mistakes.py", query_params=state.address("mistakes", true=true, given=given))
+    show(workers, "workers", leads=True)
+    assert workers.click is not None
+    on_row = clicks(workers.click, leads=True)
+    table(workers.table, "each", name=f"{state.get('dataset')}-round-workers", noun="worker", on_row=on_row)
 
 
 def rounds() -> tuple[View | None, str, str]:

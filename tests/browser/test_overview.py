@@ -35,6 +35,8 @@ def test_a_verdict_is_read_on_a_phone_and_one_click_leads_to_its_evidence(page: 
     canvas.click(position={"x": 12, "y": 52}, force=True)  # a scroll area lies above it
     expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))
     expect(main(page).get_by_role("heading", name="Message to the worker")).to_be_visible()
+    page.go_back()  # and not forward again
+    expect(main(page).get_by_role("heading", name="Overview")).to_be_visible()
 
 
 def test_a_dot_and_a_cell_above_the_fold_lead_to_their_evidence(page: Page) -> None:
@@ -46,6 +48,7 @@ def test_a_dot_and_a_cell_above_the_fold_lead_to_their_evidence(page: Page) -> N
     click_cell(page, 0, 3, 10)
     expect(page).to_have_url(re.compile(r"/shared-mistakes\?.*true=zero&given=three"))
     page.go_back()
+    expect(main(page).get_by_role("heading", name="Overview")).to_be_visible()
     settled(page)
     dot = main(page).locator(".st-key-figure-ranking .points path").last
     stand_still(dot)
