@@ -180,7 +180,8 @@ def _trained_tables(
 
 def _what_to_bear_in_mind(results: Sequence[TrainingResult]) -> tuple[str, ...]:
     """What selected the epochs and named the classes, and what makes the results incomparable."""
-    from crowdcore.learning.comparison.comparability import NAMES, WAYS, names_by, selected_by, warnings
+    from crowdcore.learning.comparison.comparability import NAMES, names_by, warnings
+    from crowdcore.learning.validation import WAYS, selected_by
 
     ways = ", ".join(dict.fromkeys(WAYS[selected_by(r.validated_on)] for r in results))
     names = ", ".join(dict.fromkeys(NAMES.get(names_by(r), names_by(r)) for r in results))

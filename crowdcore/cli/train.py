@@ -220,8 +220,9 @@ def accuracy_table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFr
         rows: from `comparison.summary.row`.
         kinds: with columns for what selected the epochs and named the classes.
     """
-    from crowdcore.learning.comparison.comparability import NAMES, SEEN, WAYS
+    from crowdcore.learning.comparison.comparability import NAMES, SEEN
     from crowdcore.learning.comparison.summary import ensemble_name
+    from crowdcore.learning.validation import WAYS
 
     def spread(entry: dict[str, Any], at: str) -> str:
         mean, std = 100 * entry[f"{at}_mean"], 100 * entry[f"{at}_std"]

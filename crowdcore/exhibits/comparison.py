@@ -34,7 +34,6 @@ from crowdcore.learning.comparison.comparability import (
     NAMES,
     SEEN,
     TEST,
-    WAYS,
     Kept,
     explain_missing_gold,
     shown_seed,
@@ -46,6 +45,7 @@ from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.recovery.study import learnt_of, true_effective
 from crowdcore.learning.results.predictions import span_scores as judged
 from crowdcore.learning.results.result import At, TrainingResult
+from crowdcore.learning.validation import WAYS
 
 AnyResult: TypeAlias = TrainingResult | RatingsResult
 RatingResults: TypeAlias = Mapping[str, RatingsResult]

@@ -19,12 +19,13 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.aggregation import difference_table
 from crowdcore.exhibits.exhibit import Exhibit, none_of
 from crowdcore.learning.comparison import significance
-from crowdcore.learning.comparison.comparability import WAYS, Kept, explain_missing_gold
+from crowdcore.learning.comparison.comparability import Kept, explain_missing_gold
 from crowdcore.learning.comparison.significance import RankChanges, rank_changes as changes_of
 from crowdcore.learning.comparison.summary import deviation
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results import predictions
 from crowdcore.learning.results.result import At, TrainingResult
+from crowdcore.learning.validation import WAYS
 
 Results: TypeAlias = Mapping[str, TrainingResult]
 _TASK_COLUMNS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -91,8 +91,8 @@ class CrowdMethod(nn.Module):
         return None
 
     @classmethod
-    def notes(cls, problem: Problem, settings: Any) -> tuple[str, ...]:
-        """What should be known of how it was fitted, one sentence each."""
+    def notes(cls, problem: Problem, settings: Any, seeds: Sequence[int]) -> tuple[str, ...]:
+        """What should be known of how replicas with these seeds were fitted, one sentence each."""
         return ()
 
     @classmethod

@@ -32,6 +32,7 @@ from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.events import EpochEvent, Event, Listener, NoteEvent, Pace
 from crowdcore.learning.training.metrics import match_names, match_names_without_task
 from crowdcore.learning.training.problem import Problem
+from crowdcore.learning.validation import by_gold
 
 FOLDS, REPLICAS = 4, 2
 """Folds of the tasks, and seeds of each trial."""
@@ -40,6 +41,7 @@ _ENOUGH, _ENOUGH_GOLD = 500, 100  # training tasks, and those with gold if any, 
 _SURE = 3.0  # standard errors of the gain in accuracy that lets gold rename classes
 _LEAST = 1e-3  # probability of a true class: one task with gold shall not decide alone
 _TRAIN, _VALID = range(2)
+_ONCE = "how far their results differ says nothing of how sure the choice is; runs with other seeds do"
 
 Fit = Callable[..., TrainingResult]
 """`train` with the run's device and worker features."""
@@ -57,6 +59,7 @@ class Trials:
         should_stop: called between trials, and after every epoch.
         checkpoint: folder and epochs between writes, or None; finished trials are read from it.
         share: share of the whole run's time.
+        seeds: of each trial; the first one draws the folds.
     """
 
     problem: Problem
@@ -66,6 +69,7 @@ class Trials:
     should_stop: Callable[[], bool]
     checkpoint: tuple[Path, int] | None
     share: float
+    seeds: tuple[int, ...] = (0, 1)
     notes: list[str] = field(default_factory=list)
     left: list[dict[str, Any]] = field(default_factory=list)
     naming: dict[str, str] = field(default_factory=dict)
@@ -73,12 +77,12 @@ class Trials:
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        problem, rng = self.problem, np.random.default_rng(0)
+        problem, rng = self.problem, np.random.default_rng(self.seeds[0])
         train, valid = problem.order[problem.splits["train"]], problem.order[problem.splits["valid"]]
         known = valid[problem.valid_label >= 0]
         self.train: IntArray = np.sort(rng.permutation(train)[:_MOST])
-        by_gold = "gold" in problem.validated_on and len(known) >= 2 * FOLDS
-        self.judged: IntArray = known if by_gold else known[:0]
+        judging = by_gold(problem.validated_on) and len(known) >= 2 * FOLDS
+        self.judged: IntArray = known if judging else known[:0]
         self.fold: IntArray = np.full(problem.dataset.n_tasks, -1, np.int64)
         for tasks in (self.train, self.judged):
             self.fold[tasks] = rng.permutation(len(tasks)) % FOLDS
@@ -154,7 +158,7 @@ class Trials:
         return self.fit(
             self._without(fold),
             name,
-            seeds=REPLICAS,
+            seeds=self.seeds,
             on_event=self.listener(self.share * done, self.share * part, is_trial=True),
             should_stop=self.should_stop,
             checkpoint=None if folder is None else folder / "trials" / f"{candidate.replace('/', '-')} {fold}",
@@ -184,7 +188,7 @@ class Trials:
     def _select_on(self) -> str:
         """What selects epochs of trials: the same labels as in the run."""
         by = self.problem.validated_on
-        return "none" if not by else "gold" if "gold" in by else "consensus"
+        return "none" if not by else "gold" if by_gold(by) else "consensus"
 
     def _without(self, fold: int) -> CrowdDataset:
         """The dataset without a fold's labels, without a test split, and with gold of the validation tasks only."""
@@ -194,7 +198,7 @@ class Trials:
         split[self.train] = _TRAIN
         split[order[splits["valid"]]] = _VALID
         split[self.fold == fold] = NO_SPLIT
-        seen = (split == _VALID) & ("gold" in problem.validated_on or "names" in self.given)
+        seen = (split == _VALID) & (by_gold(problem.validated_on) or "names" in self.given)
         part = replace(dataset, split=split, gold=np.where(seen, dataset.gold, -1), truth=None)
         return part.where(((split == _TRAIN) | (split == _VALID))[dataset.task])
 
@@ -270,7 +274,8 @@ def train_chosen(
     own: Any = method.Settings(**{k: v for k, v in given.items() if k not in shared})
     candidates = [_line(name, own) for name in method.candidates]
     trained = 0.75 * REPLICAS * FOLDS * len(candidates)
-    trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, trained / (trained + len(seeds)))
+    first = (*seeds, max(seeds) + 1)[:REPLICAS]
+    trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, trained / (trained + len(seeds)), first)
     choice: Choice | None = None
     notes: tuple[str, ...] = ()
     parts = spelling.read_mean(own.chosen or candidates[0])
@@ -286,6 +291,8 @@ def train_chosen(
         else:
             parts = spelling.read_mean(spelling.spell_mean(choice.parts))  # with rounded weights
             notes = tuple(filter(None, (choice.verdict, choice.doubt, choice.evidence)))
+            if len(seeds) > 1:
+                notes += (f"Trials of seeds {first[0]} and {first[1]} chose once for all {len(seeds)}: {_ONCE}.",)
     for note in notes:
         listen(NoteEvent(note))
     parts = [part._replace(line=_line(part.line, own)) for part in parts]

@@ -94,13 +94,13 @@ def test_tables_fit_a_terminal_notes_come_once_and_all_goes_to_files(run, monkey
     said = " ".join((done.out + done.err).split())
     assert said.count("With 3 seeds") == 1
     assert said.count("seeds vary only") == 1
-    assert "gold of validation" in said and "as trained" in said
+    assert "gold of the valid split" in said and "as trained" in said
     assert said.count("+ ensemble") == 2
     assert said.count("Epochs are selected on") == 1
     assert "caveat" not in said
     learning = pd.read_csv(tmp_path / "learning.csv")
     assert list(learning["method"]) == [f"{m}{kind}" for m in METHODS[1::2] for kind in ("", ", ensemble")]
-    assert set(learning["selected by"]) == {"gold of validation"}
+    assert set(learning["selected by"]) == {"gold of the valid split"}
     assert {"dataset", "annotations/s", "seeds"} <= set(learning.columns)
     assert "With 3 seeds" in pd.read_csv(tmp_path / "paired-tests.csv")["caveat"][0]
     assert pd.read_csv(tmp_path / "task-tests.csv")["tasks"][0] == (featured_crowd(120).split == 2).sum()

@@ -36,7 +36,7 @@ def test_the_accuracy_table_holds_the_numbers_of_compare_on_the_command_line(rec
             assert frame.loc[name, f"{head} ±"] == pytest.approx(100 * row[f"{at}_std"])
             if at != "best":
                 assert frame.loc[f"{name}, ensemble", f"{head} %"] == pytest.approx(100 * row[f"ensemble_{at}"])
-    assert set(frame["selected by"]) == {"gold of validation"}
+    assert set(frame["selected by"]) == {"gold of the valid split"}
     assert set(frame["names"]) == {"as trained"}
     assert "optimistic" in words(test)
     cost = table(test, "annotations/s")

@@ -33,7 +33,7 @@ def test_the_ways_of_selecting_stand_side_by_side(recorded: Recorded) -> None:
         for column, at in (("from %", "selected"), ("to %", "last")):
             reached = 100 * recorded.results[method].accuracy("test", at=at).mean()
             assert frame.loc[method, column] == pytest.approx(reached)
-    assert "“gold of validation”" in words(test)
+    assert "“gold of the valid split”" in words(test)
 
 
 def test_one_run_of_one_seed_shows_no_deviation_and_no_empty_test(recorded: Recorded) -> None:

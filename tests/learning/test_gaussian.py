@@ -19,8 +19,11 @@ from crowdcore.learning.gaussian.classes import Blocks, fit_classes
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.gaussian.fit import fit_alternating, fit_gaussians
 from crowdcore.learning.gaussian.space import Space, fit_space
-from crowdcore.learning.method_settings import EmOptions
-from crowdcore.learning.methods.gaussian_em import WithGaussians
+from crowdcore.learning.method_settings import EmOptions, GaussianEmSettings
+from crowdcore.learning.methods.gaussian_em import GaussianEm, WithGaussians
+from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.training.loop import Replica, make_replicas
+from crowdcore.learning.training.problem import make_problem
 from tests.learning.helpers import featured_crowd
 
 
@@ -149,6 +152,8 @@ def test_it_says_what_chose_its_settings_and_predicts_anew():
     crowd = featured_crowd(n_tasks=120, n_workers=6, per_task=3)
     result = train(crowd, "gaussian-em", seeds=1, epochs=2, select_on="gold", batch_size=32)
     assert any(note.startswith("Balance ") and "validation accuracy" in note for note in result.notes)
+    several = train(crowd, "gaussian-em", seeds=3, epochs=1, select_on="gold", batch_size=32).notes
+    assert len([note for note in several if "were chosen among" in note]) == 1, "one sentence for all seeds"
     blind = train(crowd, "gaussian-em", seeds=1, epochs=2, select_on="none", batch_size=32)
     said = next(n for n in blind.notes if "sharpening 1 were chosen among 3 fits by the labels' likelihood" in n)
     assert said.startswith(("Balance 0.15 ", "Balance 0.3 ", "Balance 0.5 ")), "labels alone cannot say that 0 is right"
@@ -206,10 +211,35 @@ def test_labels_that_share_mistakes_are_outvoted_by_features():
 def test_points_of_a_sweep_share_the_fit_unless_its_networks_differ(monkeypatch, alternate, fits):
     asked = []
 
-    def counted(problem, settings):
+    def counted(problem, settings, seed):
         asked.append(problem.training.lr)
-        return fit_alternating(problem, settings)
+        return fit_alternating(problem, settings, seed)
 
     monkeypatch.setattr("crowdcore.learning.methods.gaussian_em.fit_alternating", counted)
     sweep(featured_crowd(60), "gaussian-em", {"lr": [0.001, 0.01]}, seeds=1, epochs=1, alternate=alternate)
     assert asked == [0.001, 0.01][:fits]
+
+
+def test_every_seed_starts_an_em_of_its_own_and_repeats_it_alone_or_beside_others():
+    crowd = featured_crowd(n_tasks=80, n_workers=6, per_task=2, accuracy=0.6)
+    given = {"epochs": 2, "select_on": "none", "rounds": 4}
+    both, alone = (train(crowd, "gaussian-em", seeds=seeds, **given) for seeds in ([3, 4], [4]))
+    parts = ("q", "worker_counts", "worker_confusion", "common_confusion")
+    for name in parts:
+        one, other = getattr(both, name)
+        assert np.abs(one - other).max() > 1e-3, f"seeds share the EM behind {name}"
+        np.testing.assert_allclose(other, getattr(alone, name)[0], atol=1e-6)
+    np.testing.assert_allclose(both.probabilities["selected"][1], alone.probabilities["selected"][0], atol=1e-4)
+
+
+def test_networks_learn_the_targets_of_their_own_seed():
+    crowd = featured_crowd(n_tasks=60, n_workers=6, per_task=2)
+    problem = make_problem(crowd, TrainSettings(select_on="none"))
+    modules = make_replicas(
+        problem, GaussianEm, [Replica(GaussianEmSettings(rounds=3), s) for s in (5, 6)], problem.training
+    )
+    for module, seed in zip(modules, (5, 6), strict=True):
+        q = fit_alternating(problem, GaussianEmSettings(rounds=3), seed).fit.posterior
+        spread = GaussianEmSettings().label_smoothing
+        torch.testing.assert_close(module.get_buffer("target"), ((1 - spread) * q + spread / 3).float())
+    assert not torch.equal(*(module.get_buffer("target") for module in modules))

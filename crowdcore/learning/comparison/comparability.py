@@ -14,6 +14,7 @@ from crowdcore.core import spelling
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import TrainingResult
+from crowdcore.learning.validation import WAYS, selected_by
 
 NAMES = {"as-trained": "as trained", "validation-gold": "matched on validation gold"}
 """How latent classes were named, in words."""
@@ -121,29 +122,6 @@ def explain_incomparable(results: Iterable[TrainingResult]) -> str:
         f"These runs saw different features without labels ({words}), so they cannot be tested against each other. "
         "Compare runs of one kind."
     )
-
-
-Way = Literal["gold", "crowd", "none"]
-WAYS: Mapping[Way, str] = {
-    "gold": "gold of validation",
-    "crowd": "crowd labels held out",
-    "none": "none (last)",
-}
-"""The ways to select an epoch, in words."""
-
-
-def selected_by(validated_on: str) -> Way:
-    """How the epoch of a result was selected.
-
-    Args:
-        validated_on: `TrainingResult.validated_on`; "" without selection.
-
-    >>> WAYS[selected_by("majority vote of the valid split")]
-    'crowd labels held out'
-    """
-    if not validated_on:
-        return "none"
-    return "gold" if validated_on.startswith("gold labels") else "crowd"
 
 
 TEST = 2

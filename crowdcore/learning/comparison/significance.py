@@ -21,17 +21,15 @@ from crowdcore.analysis.statistics import holm
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.learning.comparison import variation
 from crowdcore.learning.comparison.comparability import (
-    WAYS,
     Kept,
-    Way,
     explain_incomparable,
     explain_missing_gold,
     gold_on_test,
     judge_tasks,
-    selected_by,
 )
 from crowdcore.learning.comparison.summary import same_seeds
 from crowdcore.learning.results.result import At, TrainingResult
+from crowdcore.learning.validation import WAYS, Way, selected_by
 
 _ALONE = "Choose at least two runs to test whether they differ."
 _NO_TASK = "These runs share no test task, so they cannot be compared task by task."

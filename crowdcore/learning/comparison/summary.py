@@ -22,7 +22,6 @@ from crowdcore.learning.comparison.comparability import (
     ensemble,
     features_seen,
     names_by,
-    selected_by,
     shown_seed,
 )
 from crowdcore.learning.curve_metrics import ACCURACY, RMSE, SPAN_F1, SelectionScore
@@ -31,6 +30,7 @@ from crowdcore.learning.results.counts import worker_counts
 from crowdcore.learning.results.predictions import span_scores
 from crowdcore.learning.results.result import At, TrainingResult
 from crowdcore.learning.training import metrics
+from crowdcore.learning.validation import selected_by
 
 AT_WORDS: Mapping[At, str] = {
     "selected": "Selected on validation",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
@@ -29,6 +31,7 @@ from crowdcore.learning.training.inputs import refuse_not_finite
 from crowdcore.learning.training.loop import Replica, Stage
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.trainer import train_stack
+from crowdcore.learning.validation import by_gold
 
 _POWERS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 _SMALLEST = 1e-300
@@ -257,7 +260,11 @@ class Chosen:
         power: β of the posterior q^β that is as sure as gold or labels that it has not seen allow.
         split: the workers' confusions as a common one and their own.
         counts: (R, C, C) labels of each worker by class, each against the posterior without it.
-        notes: what chose it, and which classes have other names than the votes give, one sentence each.
+        balance, sharpening: of the fit.
+        n_fits: how many were tried.
+        score: accuracy on labels that validate, NaN without such; and mean log-likelihood of the crowd's labels.
+        basis: what says how sure the posterior may be, in words.
+        renamed: which classes have other names than the votes give, one sentence, or "".
         network: what makes the features of the space from inputs; None: inputs are the features.
     """
 
@@ -266,7 +273,12 @@ class Chosen:
     power: float
     split: Decomposition
     counts: Tensor
-    notes: tuple[str, ...]
+    balance: float
+    sharpening: float
+    n_fits: int
+    score: tuple[float, float]
+    basis: str
+    renamed: str = ""
     network: nn.Module | None = None
 
     @property
@@ -275,8 +287,38 @@ class Chosen:
         return softmax(self.power * self.fit.posterior.clamp_min(1e-300).log())
 
 
+def notes_on(found: Sequence[Chosen]) -> tuple[str, ...]:
+    """What chose the fits of some seeds, and which classes have other names than the votes give, one sentence each."""
+    first, (right, likelihood) = found[0], np.transpose([one.score for one in found])
+    by = f"the labels' likelihood ({_span(likelihood, '.3f')})"
+    if not np.isnan(right).any():
+        by = f"validation accuracy ({_span(100 * right, '.1f')} %)"
+    counted = Counter((one.balance, one.sharpening) for one in found).most_common()
+    chosen = " or ".join(
+        f"balance {balance:g} and sharpening {sharpening:g}" + (f" for {n} of {len(found)} seeds" * (len(counted) > 1))
+        for (balance, sharpening), n in counted
+    )
+    were = f"{chosen[0].upper()}{chosen[1:]} were chosen among {first.n_fits} fits by {by}."
+    shared = _span([one.fit.shared for one in found], ".2f")
+    notes = [f"{were} A share of {shared} of the pairs of labels of one task agree in mistakes (η)."]
+    renamed = Counter(one.renamed for one in found if one.renamed)
+    notes += [said if n == len(found) else f"{said} So in {n} of {len(found)} seeds." for said, n in renamed.items()]
+    if (least := min(one.power for one in found)) < 1:
+        powers = _span([one.power for one in found], "g")
+        basis = next(one.basis for one in found if one.power == least)
+        notes.append(f"The posterior shown is q to the power of {powers}, calibrated on {basis}.")
+    return tuple(notes)
+
+
+def _span(values: AnyArray | Sequence[float], digits: str) -> str:
+    """The least and the largest value, or one number where both read alike."""
+    return " to ".join(dict.fromkeys(f"{end:{digits}}" for end in (min(values), max(values))))
+
+
 @torch.no_grad()
-def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.Module | None = None) -> Chosen:
+def choose_gaussians(
+    problem: Problem, settings: GaussianSettings, seed: int = 0, network: nn.Module | None = None
+) -> Chosen:
     """Fit every combination of balance and sharpening that the settings leave open.
 
     Labels that validate choose the one with the highest accuracy, and ties go to the one under which the crowd's
@@ -287,6 +329,7 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.M
     Args:
         problem: what is learnt from.
         settings: of space and EM.
+        seed: of landmarks, blocks and folds.
         network: makes features from prepared inputs.
 
     Raises:
@@ -294,22 +337,22 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.M
     """
     n, device = problem.n_train, problem.device
     network = None if network is None else network.to(device)
-    space = _space(problem, settings, network)
+    space = _space(problem, settings, seed, network)
     valid, judged = problem.splits["valid"], bool(problem.validated_on) and bool((problem.valid_label >= 0).any())
     seen = {"no": n, "validation": valid.stop, "all": len(problem.order)}[settings.unlabelled]
     x = _coordinates(space, problem, network, max(seen, valid.stop if judged else 0))
     annotations = _annotations(problem, problem.splits["train"])
-    labelled, everything = Blocks(x[:n]), Blocks(x[:seen]) if seen > n else None
+    labelled, everything = Blocks(x[:n], seed), Blocks(x[:seen], seed) if seen > n else None
     checked = torch.from_numpy(problem.valid_label).to(device)
     balances = (_BALANCES if judged else _UNJUDGED) if settings.balance is None else (settings.balance,)
     sharpenings = (_SHARPENINGS if judged else (1.0,)) if settings.sharpening is None else (settings.sharpening,)
     best: tuple[float, float] = (-np.inf, -np.inf)
     for balance, sharpening in itertools.product(balances, sharpenings):
-        fit = fit_gaussians(labelled, annotations, settings, balance, sharpening, 0, everything)
+        fit = fit_gaussians(labelled, annotations, settings, balance, sharpening, seed, everything)
         name, fits = _names(annotations, fit, settings), {"votes": fit}
         if name is not None:
             q = fit.posterior[:, torch.from_numpy(np.argsort(name)).to(device)]
-            renamed = fit_gaussians(labelled, annotations, settings, balance, sharpening, 0, everything, q)
+            renamed = fit_gaussians(labelled, annotations, settings, balance, sharpening, seed, everything, q)
             fits = {**fits, "evidence": renamed} if judged else {"evidence": renamed}
         for named_by, fit in fits.items():
             right = _accuracy(fit.log_probs(x[valid]), checked) if judged else 0.0
@@ -317,28 +360,31 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.M
             if score > best:
                 best, best_fit, chosen = score, fit, (balance, sharpening)
                 moved = name if named_by == "evidence" else None
-    by = f"validation accuracy ({100 * best[0]:.1f} %)" if judged else f"the labels' likelihood ({best[1]:.3f})"
-    n_fits = len(balances) * len(sharpenings)
-    shared = f"A share of {best_fit.shared:.2f} of the pairs of labels of one task agree in mistakes (η)."
-    notes = [f"Balance {chosen[0]:g} and sharpening {chosen[1]:g} were chosen among {n_fits} fits by {by}. {shared}"]
-    if moved is not None:
-        notes.append(new_names(problem.dataset.classes, moved))
     held_out = _annotations(problem, valid)
     both = torch.where(torch.bincount(held_out.task, minlength=held_out.n_tasks) > 0, checked, -1)
-    if "gold" in problem.validated_on and (n_gold := int((both >= 0).sum())) >= _CALIBRATING:
+    if by_gold(problem.validated_on) and (n_gold := int((both >= 0).sum())) >= _CALIBRATING:
         power = gold_power(best_fit, best_fit.log_probs(x[valid]), held_out, both)
         basis = f"the gold of {n_gold:,} annotated validation tasks"
     else:
         power = held_out_power(best_fit, labelled, annotations, settings, *chosen, everything)
         basis = "labels that it has not seen"
-    if power < 1:
-        notes.append(f"The posterior shown is q to the power of {power:g}, calibrated on {basis}.")
     prior, features = _backed_out(best_fit, annotations, settings)
     counts, _ = annotations.left_out(best_fit.posterior, features, prior, best_fit.shared)
     best_fit = _on_host(best_fit)
     split = _SPLITS.decompose(annotations.counts(best_fit.posterior.to(device)).cpu().numpy())
-    host = None if network is None else network.cpu()
-    return Chosen(space.cpu(), best_fit, power, split, counts.cpu(), tuple(notes), host)
+    return Chosen(
+        space.cpu(),
+        best_fit,
+        power,
+        split,
+        counts.cpu(),
+        *chosen,
+        len(balances) * len(sharpenings),
+        best if judged else (np.nan, best[1]),
+        basis,
+        "" if moved is None else new_names(problem.dataset.classes, moved),
+        None if network is None else network.cpu(),
+    )
 
 
 def _annotations(problem: Problem, tasks: slice) -> Annotations:
@@ -357,17 +403,18 @@ def _names(annotations: Annotations, fit: GaussianFit, settings: EmOptions) -> I
     return name if (name != np.arange(len(name))).any() else None
 
 
-def _space(problem: Problem, settings: GaussianSettings, network: nn.Module | None) -> Space:
-    """The space of the training tasks, estimated from a sample if there are many."""
+def _space(problem: Problem, settings: GaussianSettings, seed: int, network: nn.Module | None) -> Space:
+    """The space of the training tasks, estimated from a sample if there are many: the same one for all seeds, since
+    whether ranks replace features decides about shapes, which replicas share."""
     enough = max(_LEAST, min(_ENOUGH, _NUMBERS // math.prod(problem.rows.shape[1:])))
     some = np.sort(np.random.default_rng(0).permutation(problem.n_train)[:enough])
     x = torch.cat([_features(problem, network, part) for part in np.split(some, range(_CHUNK, len(some), _CHUNK))])
     if network is not None:
-        return fit_space(x, settings.gamma, settings.dimensions, 0)
+        return fit_space(x, settings.gamma, settings.dimensions, seed)
     prepared = problem.preparation
     shape = (-1, 1, 1) if prepared.image else (-1,)
     mean, scale = (torch.tensor(part, dtype=torch.float32).reshape(shape) for part in (prepared.mean, prepared.scale))
-    return fit_space(x, settings.gamma, settings.dimensions, 0, mean, scale)
+    return fit_space(x, settings.gamma, settings.dimensions, seed, mean, scale)
 
 
 def _coordinates(space: Space, problem: Problem, network: nn.Module | None, n: int) -> Tensor:
@@ -433,16 +480,16 @@ def without_last_layer(network: nn.Module) -> nn.Module:
     return network
 
 
-def fit_alternating(problem: Problem, settings: GaussianSettings) -> Chosen:
+def fit_alternating(problem: Problem, settings: GaussianSettings, seed: int) -> Chosen:
     """Gaussian classes of the inputs; then, ``alternate`` times, a network on their posterior and Gaussian classes of
-    its last layer. The networks are trained as the problem's settings say, with seed 0."""
-    chosen = choose_gaussians(problem, settings)
+    its last layer. The networks are trained as the problem's settings say, with the same seed."""
+    chosen = choose_gaussians(problem, settings, seed)
     for _ in range(settings.alternate):
         targets = chosen.fit.posterior.numpy().astype(np.float32)
         data = Data(problem, torch.device(problem.device), targets=targets)
-        outcome = train_stack(Stage(data, [Replica(Settings(), 0)], problem.training), _OnTargets)
+        outcome = train_stack(Stage(data, [Replica(Settings(), seed)], problem.training), _OnTargets)
         network = make_network(problem.training, problem.input_shape)(problem.n_classes)
         state = {name.removeprefix("classifier."): torch.tensor(v[0]) for name, v in outcome.model.items()}
         network.load_state_dict(state)
-        chosen = choose_gaussians(problem, settings, without_last_layer(network).eval())
+        chosen = choose_gaussians(problem, settings, seed, without_last_layer(network).eval())
     return chosen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -253,7 +253,7 @@ class Crowdlab(PosteriorTrained):
         self.register_buffer("worker_weight", torch.ones(self.n_workers))
 
     @classmethod
-    def notes(cls, problem: Problem, settings: Any) -> tuple[str, ...]:
+    def notes(cls, problem: Problem, settings: Any, seeds: Sequence[int]) -> tuple[str, ...]:
         """That nothing tells good workers from bad ones, where it is so."""
         if np.bincount(problem.task[: problem.n_train_annotations]).max() > 1:
             return ()

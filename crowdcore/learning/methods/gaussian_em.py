@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
-from crowdcore.core.types import AnyArray
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
-from crowdcore.learning.gaussian.fit import Chosen, fit_alternating, without_last_layer
+from crowdcore.learning.gaussian.fit import Chosen, fit_alternating, notes_on, without_last_layer
 from crowdcore.learning.gaussian.space import Space
 from crowdcore.learning.method_settings import GaussianEmSettings, GaussianSettings
 from crowdcore.learning.networks.ops import cross_entropy, log_softmax, softmax
@@ -61,7 +61,7 @@ class GaussianEm(CrowdMethod):
     Classes are Gaussians with one covariance in a space of kernel principal components; scores of a task are by
     classes fitted without its fold, and its workers' confusions leave the task out. Predictions are the mean of the
     network's and the Gaussians' probabilities. The counts of EM's end are split into a common confusion, the workers'
-    own and ω as `ConalEM` does.
+    own and ω as `ConalEM` does. Every replica has an EM of its own, whose folds its seed draws.
     """
 
     name: ClassVar[str] = "gaussian-em"
@@ -74,8 +74,8 @@ class GaussianEm(CrowdMethod):
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
         refuse_words(problem.dataset, self.name)
-        chosen = _chosen(problem, settings)
-        fit = chosen.fit
+        chosen = _chosen(problem, settings, torch.initial_seed())
+        fit, spread = chosen.fit, settings.label_smoothing
         weights, offsets = fit.temperature * fit.classes.weights, fit.temperature * fit.classes.offsets - fit.bias
         if chosen.network is not None:
             self.classifier.features = chosen.network
@@ -84,6 +84,8 @@ class GaussianEm(CrowdMethod):
         self.register_buffer("common_confusion", torch.from_numpy(chosen.split.common[0]).float(), persistent=False)
         self.register_buffer("share", torch.from_numpy(chosen.split.omega).float(), persistent=False)
         self.register_buffer("q", chosen.posterior.float(), persistent=False)
+        target = (1 - spread) * fit.posterior + spread / problem.n_classes
+        self.register_buffer("target", target.float(), persistent=False)
         self.register_buffer("worker_counts", chosen.counts.float(), persistent=False)
 
     @classmethod
@@ -93,22 +95,15 @@ class GaussianEm(CrowdMethod):
         return WithGaussians(network(n_classes), features, settings.label_smoothing)
 
     @classmethod
-    def targets(cls, problem: Problem, settings: Any) -> AnyArray:
-        """The posterior q, smoothed."""
-        q = _chosen(problem, settings).fit.posterior.numpy()
-        spread = settings.label_smoothing
-        return np.asarray((1 - spread) * q + spread / problem.n_classes, np.float32)
-
-    @classmethod
-    def notes(cls, problem: Problem, settings: Any) -> tuple[str, ...]:
-        """What chose the fit, and how often features decided against every vote."""
-        chosen = _chosen(problem, settings)
-        votes = problem.votes()
-        against = votes[np.arange(len(votes)), chosen.fit.posterior.argmax(1).numpy()] == 0
+    def notes(cls, problem: Problem, settings: Any, seeds: Sequence[int]) -> tuple[str, ...]:
+        """What chose the fits, and how often features decided against every vote."""
+        found, votes = [_chosen(problem, settings, seed) for seed in seeds], problem.votes()
+        against = [votes[np.arange(len(votes)), one.fit.posterior.argmax(1).numpy()] == 0 for one in found]
         decided = (
-            f"On {against.sum():,} of {len(votes):,} training tasks the features chose a label that no worker gave."
+            f"On {np.mean([few.sum() for few in against]):,.0f} of {len(votes):,} training tasks the features chose a "
+            f"label that no worker gave{', on average over seeds' if len(found) > 1 else ''}."
         )
-        return (*chosen.notes, decided)
+        return (*notes_on(found), decided)
 
     def fixed(self, features: Tensor) -> Tensor:
         """The Gaussians' probabilities."""
@@ -120,9 +115,9 @@ class GaussianEm(CrowdMethod):
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy with the targets."""
-        assert batch.target is not None
         network: Any = self.classifier.network
-        return {"cross_entropy": cross_entropy(log_softmax(network(batch.features)), batch.target)}
+        target = self.get_buffer("target").index_select(0, batch.task)
+        return {"cross_entropy": cross_entropy(log_softmax(network(batch.features)), target)}
 
     def recovered(self) -> Recovered:
         """Confusions, as a common one and the workers' own; the posterior of training tasks, and counts against it."""
@@ -139,9 +134,9 @@ class GaussianEm(CrowdMethod):
         return (p[batch.row] * from_common / given).sum(1).clamp(_EDGE, 1 - _EDGE)
 
 
-def _chosen(problem: Problem, settings: GaussianSettings) -> Chosen:
-    """Fitted once for all replicas of a problem."""
-    key = f"gaussian {settings.model_dump_json(include=set(GaussianSettings.model_fields))}"
+def _chosen(problem: Problem, settings: GaussianSettings, seed: int) -> Chosen:
+    """Fitted once for all replicas of a problem with this seed."""
+    key = f"gaussian {seed} {settings.model_dump_json(include=set(GaussianSettings.model_fields))}"
     if settings.alternate:
         key += problem.training.model_dump_json()  # its networks are trained as these say
-    return problem.once(key, lambda: fit_alternating(problem, settings))
+    return problem.once(key, lambda: fit_alternating(problem, settings, seed))

@@ -13,6 +13,7 @@ from crowdcore.data.ratings import RatingDataset
 from crowdcore.learning.settings import TrainSettings, execution
 from crowdcore.learning.training.inputs import prepare_on
 from crowdcore.learning.training.problem import TEST, TRAIN, VALID, Problem, arrange
+from crowdcore.learning.validation import SPLIT, held_out
 
 UNUSED = 3
 
@@ -114,7 +115,7 @@ def _roles(dataset: RatingDataset, training: TrainSettings) -> tuple[IntArray, s
     for split in (VALID, TEST):
         role[dataset.split == split] = split
     role[~dataset.features.present] = -1
-    choice, where = training.select_on, "the valid split"
+    choice, where = training.select_on, SPLIT
     if choice == "none":
         return role, ""
     if choice == "holdout" or not (role == VALID).any():
@@ -123,9 +124,9 @@ def _roles(dataset: RatingDataset, training: TrainSettings) -> tuple[IntArray, s
         role[role == VALID] = UNUSED
         train = np.flatnonzero(role == TRAIN)
         seed = execution().holdout_seed
-        held_out = np.random.default_rng(seed).permutation(train)[: round(training.holdout * len(train))]
-        role[held_out] = VALID
-        where = f"{len(held_out)} training tasks held out (seed {seed})"
+        some = np.random.default_rng(seed).permutation(train)[: round(training.holdout * len(train))]
+        role[some] = VALID
+        where = held_out(len(some), seed)
     valid = role == VALID
     known, rated = ~np.isnan(dataset.gold[valid]), dataset.annotated[valid]
     if choice in ("crowd", "consensus") or (choice != "gold" and not known.any()):

@@ -206,6 +206,9 @@ class Checkpoint:
                 str(self.folder),
                 "Choose another folder, or delete it to start anew.",
             )
+        if not state.tensors().keys() <= saved.keys():
+            self.note("The checkpoint is of another version of crowdcore: training begins again.")
+            return 0
         with torch.no_grad():
             for name, value in state.tensors().items():
                 value.copy_(saved[name])

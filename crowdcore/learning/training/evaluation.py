@@ -18,6 +18,7 @@ from crowdcore.learning.ratings.result import rating_scores
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.metrics import match_names
 from crowdcore.learning.training.steps import Replicas
+from crowdcore.learning.validation import selected_by
 
 _CHUNK, _CACHED = 4096, 64  # tasks at once; images whose layers stay in a processor's cache
 _FOLLOWED = 10_000  # training tasks up to which their accuracy is worth the time of another pass
@@ -234,7 +235,7 @@ class RatingEvaluation:
         assert isinstance(data.problem, RatingProblem)
         self.replicas, self.data, self.problem = replicas, data, data.problem
         gold = self.problem.gold
-        validate = self.problem.consensus if "mean ratings" in self.problem.validated_on else gold
+        validate = self.problem.consensus if selected_by(self.problem.validated_on) == "crowd" else gold
         self._truth = {"train": gold, "valid": validate, "test": gold}
 
     def __call__(self) -> dict[str, Tensor]:

@@ -18,6 +18,7 @@ from crowdcore.data.ratings import Labelled
 from crowdcore.data.rows import Rows
 from crowdcore.learning.settings import TrainSettings, execution
 from crowdcore.learning.training.inputs import Preparation, input_rows, prepare_on
+from crowdcore.learning.validation import SPLIT, by_gold, held_out, selected_by
 
 TRAIN, VALID, TEST = range(3)
 _LOOKED_AT = 100  # training tasks among which two mostly differ, if any do
@@ -171,7 +172,7 @@ def make_problem(
         needed = "be 'tagger', which reads sentences" if words else "be another one: these tasks are no words"
         raise SettingError("backbone", needed, training.backbone)
     role, validated_on = _roles(dataset, rows.present, training)
-    if training.names == "validation-gold" and "gold" not in validated_on:
+    if training.names == "validation-gold" and not by_gold(validated_on):
         raise SettingError(
             "names",
             f"be 'as-trained', since {dataset.name} is validated on {validated_on or 'nothing'}, not on gold labels",
@@ -188,7 +189,7 @@ def make_problem(
             "There must be at least one task per class.",
         )
     valid = order[splits["valid"]]
-    by_vote = "majority vote" in validated_on
+    by_vote = selected_by(validated_on) == "crowd"
     label = aggregation.get("majority-vote").fit(dataset).labels if by_vote else dataset.gold
     return Problem(
         dataset,
@@ -244,14 +245,14 @@ def _roles(dataset: CrowdDataset, present: BoolArray, training: TrainSettings) -
                 "Add gold to tasks of the split 'valid'.",
                 remedies=[Remedy("select_on", ("consensus", "holdout", "none"), of="method")],
             )
-        return role, "gold labels of the valid split"
+        return role, f"gold labels of {SPLIT}"
     if choice == "consensus" or (choice == "auto" and labelled):
         if not labelled:
             raise DataError(
                 f"The validation split of {dataset.name} has no annotations",
                 remedies=[Remedy("select_on", ("holdout", "none"), of="method")],
             )
-        return role, "majority vote of the valid split"
+        return role, f"majority vote of {SPLIT}"
     if choice == "auto" and valid.any():
         raise DataError(
             f"The validation split of {dataset.name} has neither gold labels nor annotations",
@@ -261,11 +262,11 @@ def _roles(dataset: CrowdDataset, present: BoolArray, training: TrainSettings) -
             ],
         )
     role[valid] = 3
-    held_out = _held_out(dataset, np.flatnonzero(role == TRAIN), training)
-    role[held_out] = VALID
-    known = choice != "crowd" and bool(len(held_out)) and bool((dataset.gold[held_out] >= 0).all())
+    some = _held_out(dataset, np.flatnonzero(role == TRAIN), training)
+    role[some] = VALID
+    known = choice != "crowd" and bool(len(some)) and bool((dataset.gold[some] >= 0).all())
     what = "gold labels" if known else "majority vote"
-    return role, f"{what} of {len(held_out)} training tasks held out (seed {execution().holdout_seed})"
+    return role, f"{what} of {held_out(len(some), execution().holdout_seed)}"
 
 
 def _held_out(dataset: CrowdDataset, train: IntArray, training: TrainSettings) -> IntArray:

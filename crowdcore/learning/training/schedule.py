@@ -290,7 +290,7 @@ def conclude(
         start_loss=start_loss,
         notes=(
             *problem.notes,
-            *method.notes(problem, settings),
+            *method.notes(problem, settings, seeds),
             *session.notes,
             *_start_notes([r for r, _ in best], start_loss),
             *_name_notes(dataset, recovered["selected"], training),

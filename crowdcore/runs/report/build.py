@@ -40,6 +40,7 @@ from crowdcore.exhibits.workers import worker_distances, worker_ranking
 from crowdcore.figures.heatmap import MAX_CELLS
 from crowdcore.learning.comparison import variation
 from crowdcore.learning.comparison.comparability import explain_missing_gold, shown_seed
+from crowdcore.learning.validation import selected_by
 
 if TYPE_CHECKING:
     from crowdcore.learning.api import Learnt
@@ -410,6 +411,7 @@ def _facts(name: str, run: Trained) -> dict[str, Any]:
         "training": r.training,
         "seeds": list(r.seeds),
         "validated_on": r.validated_on,
+        "selected_by": selected_by(r.validated_on),
         "selected_epoch": r.selected_epoch.tolist(),
         "seconds": r.seconds,
         "device": r.device,

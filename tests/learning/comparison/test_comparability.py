@@ -10,11 +10,16 @@ import pytest
 from crowdcore.cli.train import accuracy_table as table
 from crowdcore.exhibits import comparison as exhibits, differences
 from crowdcore.learning.comparison import summary
-from crowdcore.learning.comparison.comparability import WAYS, features_seen, selected_by, warnings
+from crowdcore.learning.comparison.comparability import features_seen, warnings
+from crowdcore.learning.ratings.problem import rating_problem
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.problem import make_problem
+from crowdcore.learning.validation import WAYS, selected_by
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
+from tests.learning.ratings.crowd import rated_crowd
+
+RATED, _ = rated_crowd()
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +67,7 @@ def test_a_table_of_one_kind_tells_it_too(crowd):
     [
         ("auto", "gold"),
         ("gold", "gold"),
-        ("holdout", "gold"),
+        ("holdout", "training-gold"),
         ("consensus", "crowd"),
         ("crowd", "crowd"),
         ("none", "none"),
@@ -80,5 +85,17 @@ def test_tasks_held_out_without_gold_are_judged_by_the_crowd() -> None:
     assert selected_by(make_problem(hidden, TrainSettings(select_on="holdout")).validated_on) == "crowd"
 
 
+def test_ratings_whose_epoch_gold_selects_are_not_said_to_be_selected_by_the_crowd() -> None:
+    words = {s: rating_problem(RATED, TrainSettings(select_on=s)).validated_on for s in ("holdout", "crowd", "none")}
+    assert {s: selected_by(said) for s, said in words.items()} == {
+        "holdout": "training-gold", "crowd": "crowd", "none": "none",
+    }  # fmt: skip
+    split = np.where(np.arange(RATED.n_tasks) % 5 == 0, 1, 0)
+    valid = rating_problem(replace(RATED, split=split), TrainSettings(select_on="gold"))
+    assert selected_by(valid.validated_on) == "gold"
+
+
 def test_the_ways_in_words() -> None:
-    assert list(WAYS.values()) == ["gold of validation", "crowd labels held out", "none (last)"]
+    assert list(WAYS.values()) == [
+        "gold of the valid split", "gold of training tasks held out", "crowd labels held out", "none (last)",
+    ]  # fmt: skip

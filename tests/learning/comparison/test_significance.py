@@ -75,7 +75,7 @@ def test_every_two_ways_are_an_exhibit_and_crossing_ranks_cross(results):
     assert [t.name for t in lines] == list(found.runs)
     assert [[d[1] for d in t.customdata] for t in lines] == found.rank.tolist()
     assert (np.diff([t.y[0] for t in lines])[0] > 0) == (found.rank[1, 0] > found.rank[0, 0])
-    assert shown[1].table["from"].unique().tolist() == ["gold of validation"]
+    assert shown[1].table["from"].unique().tolist() == ["gold of the valid split"]
     [alone] = differences.rank_changes({"trace": results["trace"]})
     assert alone.figure is None
     assert len(alone.table) == 1

@@ -86,7 +86,9 @@ def test_what_differs_between_the_runs_is_said(crowd, results):
         inputs="e" * 32,
     )
     said = " ".join(warnings({"conal": results["conal"], "trace": other}))
-    selection = "what selected their epoch: gold of validation: conal; none (last): trace. Compare them at their last"
+    selection = (
+        "what selected their epoch: gold of the valid split: conal; none (last): trace. Compare them at their last"
+    )
     assert selection in said
     assert "the network: mlp: conal; linear: trace" in said
     assert "crowdcore's version: 0.1.0: conal; 9: trace" in said
