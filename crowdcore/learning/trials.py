@@ -41,7 +41,7 @@ _ENOUGH, _ENOUGH_GOLD = 500, 100  # training tasks, and those with gold if any, 
 _SURE = 3.0  # standard errors of the gain in accuracy that lets gold rename classes
 _LEAST = 1e-3  # probability of a true class: one task with gold shall not decide alone
 _TRAIN, _VALID = range(2)
-_ONCE = "how far their results differ says nothing of how sure the choice is; runs with other seeds do"
+_ONCE = "The trials chose once for all seeds: how far these differ does not say how sure the choice is."
 
 Fit = Callable[..., TrainingResult]
 """`train` with the run's device and worker features."""
@@ -291,8 +291,7 @@ def train_chosen(
         else:
             parts = spelling.read_mean(spelling.spell_mean(choice.parts))  # with rounded weights
             notes = tuple(filter(None, (choice.verdict, choice.doubt, choice.evidence)))
-            if len(seeds) > 1:
-                notes += (f"Trials of seeds {first[0]} and {first[1]} chose once for all {len(seeds)}: {_ONCE}.",)
+            notes += (_ONCE,) if len(seeds) > 1 else ()
     for note in notes:
         listen(NoteEvent(note))
     parts = [part._replace(line=_line(part.line, own)) for part in parts]

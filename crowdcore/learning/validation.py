@@ -23,10 +23,7 @@ def held_out(n: int, seed: int) -> str:
 
 
 def selected_by(validated_on: str) -> Way:
-    """How the epoch of a result was selected.
-
-    Args:
-        validated_on: `TrainingResult.validated_on`, as ``gold labels of the valid split``; "" without selection.
+    """How the epoch of a result was selected, by its ``validated_on``; "" without selection.
 
     >>> WAYS[selected_by("majority vote of the valid split")]
     'crowd labels held out'

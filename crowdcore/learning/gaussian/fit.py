@@ -289,16 +289,13 @@ class Chosen:
 
 def notes_on(found: Sequence[Chosen]) -> tuple[str, ...]:
     """What chose the fits of some seeds, and which classes have other names than the votes give, one sentence each."""
-    first, (right, likelihood) = found[0], np.transpose([one.score for one in found])
+    right, likelihood = np.transpose([one.score for one in found])
     by = f"the labels' likelihood ({_span(likelihood, '.3f')})"
-    if not np.isnan(right).any():
-        by = f"validation accuracy ({_span(100 * right, '.1f')} %)"
-    counted = Counter((one.balance, one.sharpening) for one in found).most_common()
-    chosen = " or ".join(
-        f"balance {balance:g} and sharpening {sharpening:g}" + (f" for {n} of {len(found)} seeds" * (len(counted) > 1))
-        for (balance, sharpening), n in counted
-    )
-    were = f"{chosen[0].upper()}{chosen[1:]} were chosen among {first.n_fits} fits by {by}."
+    by = by if np.isnan(right).any() else f"validation accuracy ({_span(100 * right, '.1f')} %)"
+    counted = Counter(f"alance {one.balance:g} and sharpening {one.sharpening:g}" for one in found).most_common()
+    of_seeds = f" of {len(found)} seeds" if len(counted) > 1 else ""
+    chosen = " or b".join(f"{what} for {n}{of_seeds}" if of_seeds else what for what, n in counted)
+    were = f"B{chosen} were chosen among {found[0].n_fits} fits by {by}."
     shared = _span([one.fit.shared for one in found], ".2f")
     notes = [f"{were} A share of {shared} of the pairs of labels of one task agree in mistakes (η)."]
     renamed = Counter(one.renamed for one in found if one.renamed)
@@ -372,19 +369,11 @@ def choose_gaussians(
     counts, _ = annotations.left_out(best_fit.posterior, features, prior, best_fit.shared)
     best_fit = _on_host(best_fit)
     split = _SPLITS.decompose(annotations.counts(best_fit.posterior.to(device)).cpu().numpy())
-    return Chosen(
-        space.cpu(),
-        best_fit,
-        power,
-        split,
-        counts.cpu(),
-        *chosen,
-        len(balances) * len(sharpenings),
-        best if judged else (np.nan, best[1]),
-        basis,
-        "" if moved is None else new_names(problem.dataset.classes, moved),
-        None if network is None else network.cpu(),
-    )
+    score, n_fits = (best if judged else (np.nan, best[1])), len(balances) * len(sharpenings)
+    renamed = "" if moved is None else new_names(problem.dataset.classes, moved)
+    host = None if network is None else network.cpu()
+    counts = counts.cpu()
+    return Chosen(space.cpu(), best_fit, power, split, counts, *chosen, n_fits, score, basis, renamed, host)
 
 
 def _annotations(problem: Problem, tasks: slice) -> Annotations:
@@ -404,8 +393,7 @@ def _names(annotations: Annotations, fit: GaussianFit, settings: EmOptions) -> I
 
 
 def _space(problem: Problem, settings: GaussianSettings, seed: int, network: nn.Module | None) -> Space:
-    """The space of the training tasks, estimated from a sample if there are many: the same one for all seeds, since
-    whether ranks replace features decides about shapes, which replicas share."""
+    """The space of the training tasks, of many from a sample: its shapes must not depend on the seed."""
     enough = max(_LEAST, min(_ENOUGH, _NUMBERS // math.prod(problem.rows.shape[1:])))
     some = np.sort(np.random.default_rng(0).permutation(problem.n_train)[:enough])
     x = torch.cat([_features(problem, network, part) for part in np.split(some, range(_CHUNK, len(some), _CHUNK))])

@@ -98,11 +98,9 @@ class GaussianEm(CrowdMethod):
     def notes(cls, problem: Problem, settings: Any, seeds: Sequence[int]) -> tuple[str, ...]:
         """What chose the fits, and how often features decided against every vote."""
         found, votes = [_chosen(problem, settings, seed) for seed in seeds], problem.votes()
-        against = [votes[np.arange(len(votes)), one.fit.posterior.argmax(1).numpy()] == 0 for one in found]
-        decided = (
-            f"On {np.mean([few.sum() for few in against]):,.0f} of {len(votes):,} training tasks the features chose a "
-            f"label that no worker gave{', on average over seeds' if len(found) > 1 else ''}."
-        )
+        q = np.mean([one.fit.posterior.numpy() for one in found], 0)
+        n = (votes[np.arange(len(votes)), q.argmax(1)] == 0).sum()
+        decided = f"On {n:,} of {len(votes):,} training tasks the features chose a label that no worker gave."
         return (*notes_on(found), decided)
 
     def fixed(self, features: Tensor) -> Tensor:

@@ -432,21 +432,14 @@ def _how(names: Sequence[str], runs: Sequence[Trained]) -> list[Exhibit]:
         **{name: [_in_words(one.get(key, "–")) for key in rows] for name, one in zip(names, known, strict=True)},
     }
     packages = dict.fromkeys(p for run in runs for p in run.result.versions)
-    versions = {
-        "what": ["seeds", "device", *packages],
-        **{
-            name: [
-                ", ".join(map(str, run.result.seeds)),
-                run.result.device,
-                *(run.result.versions.get(p, "–") for p in packages),
-            ]
-            for name, run in zip(names, runs, strict=True)
-        },
-    }
+    versions = {"what": ["seeds", "epochs selected on", "device", *packages]}
+    for name, r in zip(names, (run.result for run in runs), strict=True):
+        own = [", ".join(map(str, r.seeds)), r.validated_on or "nothing (last)", r.device]
+        versions[name] = [*own, *(r.versions.get(p, "–") for p in packages)]
     commands = pd.DataFrame({"run": names, "id": [r.id for r in runs], "command": [r.command for r in runs]})
     return [
         Exhibit("settings", "Settings of every run", None, pd.DataFrame(settings)),
-        Exhibit("versions", "Seeds, devices and versions", None, pd.DataFrame(versions)),
+        Exhibit("versions", "Seeds, what selected epochs, devices and versions", None, pd.DataFrame(versions)),
         Exhibit("commands", "The command lines that compute the runs again", None, commands),
     ]
 
