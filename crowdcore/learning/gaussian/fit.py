@@ -370,10 +370,10 @@ def choose_gaussians(
     best_fit = _on_host(best_fit)
     split = _SPLITS.decompose(annotations.counts(best_fit.posterior.to(device)).cpu().numpy())
     score, n_fits = (best if judged else (np.nan, best[1])), len(balances) * len(sharpenings)
-    renamed = "" if moved is None else new_names(problem.dataset.classes, moved)
+    named = "" if moved is None else new_names(problem.dataset.classes, moved)
     host = None if network is None else network.cpu()
     counts = counts.cpu()
-    return Chosen(space.cpu(), best_fit, power, split, counts, *chosen, n_fits, score, basis, renamed, host)
+    return Chosen(space.cpu(), best_fit, power, split, counts, *chosen, n_fits, score, basis, named, host)
 
 
 def _annotations(problem: Problem, tasks: slice) -> Annotations:
