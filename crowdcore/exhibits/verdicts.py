@@ -21,6 +21,7 @@ from crowdcore.analysis.verdicts import (
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
 from crowdcore.analysis.verdicts.workers import WORKER_VERDICTS
+from crowdcore.analysis.workers.lean import places
 from crowdcore.data.report import plural
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.tasks import tasks_judged, with_context, with_words
@@ -336,7 +337,7 @@ def guideline_cells(view: View) -> BoolArray:
 @cached
 def repeated(view: View) -> GuidelineMistakes:
     """Which mistakes several workers make again and again, as the verdicts on workers have it."""
-    return guideline_mistakes(view.of(peer_beliefs), level=LEVEL)
+    return guideline_mistakes(view.of(peer_beliefs), places(view.dataset), checked=view.truth.checked, level=LEVEL)
 
 
 @cached

@@ -251,7 +251,7 @@ def common_labels(
 def _crowd(labels: Labels, peers: Peers) -> Crowd:
     """What judges labels, for `fill_chances`."""
     _, task, worker, label, _, _ = labels
-    counts = peers.counted[0]
+    counts = peers.count(peers.judge)[0]
     n_tasks, n = peers.crowd.shape
     judge, votes = np.nan_to_num(peers.judge), vote_counts(task, label, n_tasks, n)
     pooled = row_shares(counts.sum(0) + _FLOOR)

@@ -16,6 +16,8 @@ CARRIERS = 3
 _FLOOR = 0.05  # rate of a mistake that needs no explanation
 _SHARE, _TIMES = 0.2, 2.5  # share of a class, and labels, from which a mistake is one of a worker's
 
+_NEAR = 0.25  # median class's share of mistakes with its neighbours, beyond chance, from which classes are grades
+
 
 @dataclass(frozen=True, eq=False)
 class GuidelineMistakes:
@@ -24,13 +26,17 @@ class GuidelineMistakes:
     Attributes:
         cells: (C, C) bool, whether a mistake (true, given) is the guideline's.
         carriers: (n_workers, C, C) bool, who surely makes it.
+        graded: whether classes are grades, so that mistakes mostly go to the neighbours.
     """
 
     cells: BoolArray
     carriers: BoolArray
+    graded: bool = False
 
 
-def guideline_mistakes(peers: Peers, *, level: float = 0.05) -> GuidelineMistakes:
+def guideline_mistakes(
+    peers: Peers, places: FloatArray | None = None, *, checked: bool, level: float = 0.05
+) -> GuidelineMistakes:
     """Find the mistakes that `CARRIERS` workers or more surely make: nobody's own fault.
 
     A worker carries (a, b) if so many labels b on tasks of class a are improbable at the larger one of three rates: the
@@ -38,8 +44,17 @@ def guideline_mistakes(peers: Peers, *, level: float = 0.05) -> GuidelineMistake
     any one other mistake, so that a weak worker carries none; and 0.05. Binomial tails, Benjamini–Hochberg over all
     cells of all workers at ``level``.
 
+    Of ordered classes the second rate is the largest one at which the worker errs in that direction on another class:
+    a strict or lenient worker takes neighbours for each other all along the scale, which is a lean (`worker_lean`).
+
     Labels cannot distinguish workers who agreed on a mistake from a guideline that asks for it: what this says is that
     it is one mistake of many people, so that to accuse or train one of them is wrong.
+
+    Args:
+        peers: what judges each label.
+        places: (C,) place of each class in their order; None if they have none.
+        checked: whether gold or marks judge; without, most of those who judge the carriers must be no carriers.
+        level: share of false carriers.
     """
     n = peers.judge.shape[1]
     counts, _ = peers.counted
@@ -52,7 +67,19 @@ def guideline_mistakes(peers: Peers, *, level: float = 0.05) -> GuidelineMistake
     wrong = counts * ~np.eye(n, dtype=bool)
     elsewhere = wrong.sum((1, 2), keepdims=True) - wrong
     room = (rows.sum(1, keepdims=True) - rows) * (n - 1) + rows * max(n - 2, 0)
-    habit = divide(elsewhere, np.maximum(room, 1e-9))
+    habit, graded = divide(elsewhere, np.maximum(room, 1e-9)), False
+    if places is not None:
+        step = places - places[:, None]
+        near = np.abs(step) == 1
+        by_class, chance = wrong.sum(0), near.sum(1) / (n - 1)
+        beyond = divide((by_class * near).sum(1), by_class.sum(1)) - chance
+        beyond = divide(beyond, 1 - chance)
+        graded = float(np.median(beyond[~np.isnan(beyond)] if by_class.any() else 0)) > _NEAR
+        for towards in (step > 0, step < 0):
+            lean = ((wrong * towards).sum(2) + _FLOOR) / (rows[:, :, 0] + 1)
+            most = np.sort(lean, 1)[:, -2:]
+            other = np.where(lean == most[:, 1:], most[:, :1], most[:, 1:])
+            habit = np.where(towards, np.maximum(habit, other[:, :, None]), habit)
     usual = np.maximum(np.where(np.isfinite(typical), typical, 1.0), _FLOOR)
     rate = np.clip(np.maximum(usual, habit), 0, 1 - 1e-9)
     tested = ~np.eye(n, dtype=bool) & (rate**rows <= level) & (rows > 0)
@@ -63,15 +90,25 @@ def guideline_mistakes(peers: Peers, *, level: float = 0.05) -> GuidelineMistake
     sure: FloatArray = np.nan_to_num(benjamini_hochberg(p_value), nan=1.0)
     carriers = (sure <= level) & (counts >= _SHARE * rows) & (counts >= _TIMES)
     cells = carriers.sum(0) >= CARRIERS
-    return GuidelineMistakes(cells, carriers & cells)
+    for a, b in np.argwhere(cells & (not checked)):
+        cells[a, b] = _among_carriers(peers, carriers[:, a, b]) <= 0.5
+    return GuidelineMistakes(cells, carriers & cells, graded)
+
+
+def _among_carriers(peers: Peers, carriers: BoolArray) -> float:
+    """Share of carriers among those who label a task beside a carrier: teams judge themselves."""
+    n = len(peers.crowd)
+    of, every = np.bincount(peers.task, carriers[peers.worker], n), np.bincount(peers.task, minlength=n)
+    return float((of * (of - 1)).sum() / max((of * (every - 1)).sum(), 1))
 
 
 def guideline_cells(shared_p: FloatArray, own: GuidelineMistakes, *, checked: bool, level: float) -> BoolArray:
     """(C, C) mistakes of the guideline: repeated by several workers, or made by more workers than chance explains.
 
-    As somebody is to act on them, the second test bounds the chance of any false one (Holm). Where no gold judges,
-    tasks on which most workers make a repeated mistake (a, b) count as b: those who are right then seem to share
-    (b, a), which is not counted.
+    As somebody is to act on them, the second test bounds the chance of any false one (Holm). It takes all wrong classes
+    for equally likely, so it says nothing of grades, where neighbours are mistaken most. Where no gold judges, tasks on
+    which most workers make a repeated mistake (a, b) count as b: those who are right then seem to share (b, a), which
+    is not counted.
 
     Args:
         shared_p: (C, C) p-values of `SharedMistakes` against the most probable classes, NaN where not tested.
@@ -81,4 +118,6 @@ def guideline_cells(shared_p: FloatArray, own: GuidelineMistakes, *, checked: bo
     """
     mirrored = own.cells.T & (not checked)
     adjusted = holm(shared_p.ravel()).reshape(shared_p.shape)
+    if own.graded:
+        return own.cells
     return np.asarray(own.cells | ((np.nan_to_num(adjusted, nan=1.0) <= level) & ~mirrored))

@@ -25,6 +25,7 @@ BY_PEERS = (
 )
 _SHRINKAGE = 4.0  # pseudo-labels by which a row of a worker's confusion is pulled to the crowd's
 _FLOOR = 0.5  # pseudo-labels of each cell of the crowd's own confusion
+_SHARE_ROUNDS = 10  # of fitting the class shares of each worker's tasks
 _LEAST = 1e-4  # share of a task in a class that is taken out of its counts; less than that would move beliefs as little
 
 
@@ -55,11 +56,37 @@ class Peers:
     sentence: str
 
     @cached_property
+    def by_own_shares(self) -> FloatArray:
+        """``judge`` (P, C), where each worker's tasks have class shares of their own; gold stays as it is.
+
+        ``judge_j(c) ρ_r(c) / ρ(c)`` for the worker r of label j, with ρ_r its mean over the worker's labels, by EM. In
+        a block of tasks where a class is rare, most of those that a few labels say to be of that class are not: else
+        all who label the block seem to make one mistake.
+        """
+        judge, worker, n = np.nan_to_num(self.judge), self.worker, len(self.log_confusion)
+        shares = judge.sum(0) + 1e-9
+        own = belief = judge
+        by_worker = coo_array((np.ones(len(worker)), (worker, np.arange(len(worker)))), (n, len(worker))).tocsr()
+        for _ in range(_SHARE_ROUNDS):
+            own = by_worker @ belief + _SHRINKAGE * shares / shares.sum()
+            belief = judge * (own / shares)[worker]
+            belief /= np.maximum(belief.sum(1, keepdims=True), 1e-300)
+        return np.where(np.isnan(self.judge), np.nan, belief)
+
+    @cached_property
     def counted(self) -> tuple[FloatArray, FloatArray]:
-        """(n_workers, C, C) labels b on tasks of class a by the judges, and the share of b in others' labels there."""
-        votes = vote_counts(self.task, self.label, len(self.crowd), self.judge.shape[1])
+        """`count` by ``by_own_shares``."""
+        return self.count(self.by_own_shares)
+
+    def count(self, judge: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(n_workers, C, C) labels b on tasks of class a by these beliefs, and the share of b in others' labels there.
+
+        Args:
+            judge: (P, C) belief in the class of each label's task.
+        """
+        votes = vote_counts(self.task, self.label, len(self.crowd), judge.shape[1])
         task, worker, label = (numbers.astype(np.int64) for numbers in (self.task, self.worker, self.label))
-        return expected_labels(task, worker, label, self.judge, votes, len(self.log_confusion))
+        return expected_labels(task, worker, label, judge, votes, len(self.log_confusion))
 
 
 def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | None = None) -> Peers:

@@ -27,6 +27,7 @@ from crowdcore.analysis.verdicts.skill import (
     no_knowledge,
     skill_evidence,
 )
+from crowdcore.analysis.workers.lean import is_ordered, places
 from crowdcore.analysis.workers.quality import WithoutEach, without_each
 from crowdcore.analysis.workers.speed import WorkerSpeed, worker_speed
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
@@ -125,17 +126,9 @@ class WorkerEvidence:
     """Evidence of verdicts on workers, independent of the thresholds.
 
     Attributes:
-        dataset: the annotations.
-        truth: what confusions are counted against.
-        peers: what judges each label.
-        only_peer: as in `WorkerVerdicts`.
-        skill: evidence of each worker's skill.
-        pairs: evidence of copying of every two workers.
-        groups: workers who copy (`coordinated_workers`).
-        guideline: mistakes that are nobody's own.
-        drift: changes over time; None without times.
-        speed: seconds per answer; None without them.
-        without: what changes without each worker.
+        dataset, truth, peers: the annotations, what confusions are counted against, and what judges each label.
+        skill, pairs: evidence of each worker's skill, and of copying of every two workers.
+        only_peer, groups, guideline, drift, speed, without: as in `WorkerVerdicts`.
         level: chance that any honest worker is named.
     """
 
@@ -167,7 +160,7 @@ class WorkerEvidence:
         tested = evidence.below(remove * evidence.usual()) if remove_below > 0 else np.full(n, np.nan)
         p_remove = holm(np.where(able, tested, np.nan))
         removed = ~alone & (p_remove <= GUESSING * level)
-        ordered = all(name.lstrip("-").replace(".", "", 1).isdigit() for name in dataset.classes)
+        ordered = is_ordered(dataset)
         for r in np.flatnonzero(removed):
             removed[r] = no_knowledge(self.peers, int(r), ordered=ordered) > _SIGN
         cells = confused_cells(self.peers, n, confused, level, self.guideline.cells)
@@ -258,7 +251,7 @@ def worker_evidence(
         skill_evidence(peers, dataset.n_workers),
         pairs,
         groups,
-        guideline_mistakes(peers, level=level),
+        guideline_mistakes(peers, places(dataset), checked=truth.checked, level=level),
         drift(dataset, peers),
         worker_speed(dataset),
         without_each(dataset, truth),

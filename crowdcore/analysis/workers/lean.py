@@ -56,6 +56,13 @@ def is_ordered(dataset: CrowdDataset) -> bool:
     return len(names) > 2 and all(name.lstrip("-").replace(".", "", 1).isdigit() for name in names)
 
 
+def places(dataset: CrowdDataset) -> FloatArray | None:
+    """(C,) place of each class in the order of the numbers; None if they have no order."""
+    if not is_ordered(dataset):
+        return None
+    return np.argsort(np.argsort([float(name) for name in dataset.classes])).astype(np.float64)
+
+
 def worker_lean(dataset: CrowdDataset) -> Lean:
     """Fit ``y_ir = task_i + lean_r`` in turns to the places of the labels among the ordered classes.
 
@@ -76,9 +83,10 @@ def worker_lean(dataset: CrowdDataset) -> Lean:
         >>> worker_lean(grades).shift.round(2).tolist()
         [0.67, -0.33, -0.33]
     """
-    if not is_ordered(dataset):
+    place = places(dataset)
+    if place is None:
         raise DataError(f"The classes of {dataset.name} are not three or more numbers, so nobody can be strict")
-    y = _places(dataset)[dataset.label]
+    y = place[dataset.label]
     task, worker, n_workers = dataset.task, dataset.worker, dataset.n_workers
     others = np.bincount(task, minlength=dataset.n_tasks)[task] - 1
     told = others > 0
@@ -112,12 +120,8 @@ def without_lean(dataset: CrowdDataset, found: Lean | None = None) -> CrowdDatas
         DataError: the classes have no order.
     """
     found = worker_lean(dataset) if found is None else found
-    place = _places(dataset)
+    place = places(dataset)
+    assert place is not None
     moved = place[dataset.label] - np.where(found.leans, np.nan_to_num(found.shift), 0.0)[dataset.worker]
     rank = np.clip(np.rint(moved), 0, len(place) - 1).astype(np.int64)
     return replace(dataset, label=np.argsort(place)[rank].astype(np.int32), truth=None)
-
-
-def _places(dataset: CrowdDataset) -> FloatArray:
-    """(C,) place of each class in the order of the numbers."""
-    return np.argsort(np.argsort([float(name) for name in dataset.classes])).astype(np.float64)
