@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import pandas as pd
 
 from crowdcore.aggregation._against_votes import NO_SIDE, collapsed
 from crowdcore.aggregation._statistics import guard
@@ -63,6 +64,8 @@ class AggregationResult:
         notes: warnings in words.
         seconds: wall time of the fit; the first in a process also loads the compiled loops that it needs, and the first
             after an installation compiles them, which takes seconds.
+        task_ids: names of the tasks.
+        classes: names of the classes.
     """
 
     method: str
@@ -85,6 +88,29 @@ class AggregationResult:
     collapsed: bool = False
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    task_ids: pd.Index[str] | None = None
+    classes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Method, size and what was noticed: one line, not the arrays."""
+        n_tasks, n_classes = self.posterior.shape
+        known = f"{(self.labels >= 0).sum():,} of {n_tasks:,} tasks"
+        return f"AggregationResult({self.method!r}: {known} labelled, {n_classes:,} classes, {len(self.notes)} notes)"
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each task: task, label (its name) and probability, both missing where nothing is known.
+
+        Examples:
+            >>> import crowdcore as cc
+            >>> frame = cc.aggregation.get("majority-vote").fit(cc.load_dataset("demo")).frame()
+            >>> list(frame.columns), int(frame["label"].isna().sum())
+            (['task', 'label', 'probability'], 600)
+        """
+        n_tasks, n_classes = self.posterior.shape
+        names = np.array([*(self.classes or map(str, range(n_classes))), None], object)
+        tasks = pd.RangeIndex(n_tasks) if self.task_ids is None else self.task_ids
+        sure = np.take_along_axis(self.posterior, np.maximum(self.labels, 0)[:, None], 1)[:, 0]
+        return pd.DataFrame({"task": tasks, "label": names[self.labels], "probability": sure})
 
 
 class Aggregator(Settings):
@@ -155,7 +181,12 @@ class Aggregator(Settings):
             notes += (f"{changed:,} invalid tags I- became B- in the labels.",)
         if large:
             release_memory()
-        return replace(result, labels=labels, collapsed=no_side, notes=notes, seconds=time.perf_counter() - began)
+        result = replace(result, labels=labels, collapsed=no_side, notes=notes, seconds=time.perf_counter() - began)
+        return replace(result, task_ids=dataset.task_ids, classes=dataset.classes)
+
+    def fit_predict(self, dataset: CrowdDataset) -> pd.Series[str]:
+        """(n_tasks,) name of each task's label, indexed by task; missing where nothing is known. See `fit`."""
+        return self.fit(dataset).frame().set_index("task")["label"]
 
     @abstractmethod
     def _fit(

@@ -9,12 +9,13 @@ import os
 import sys
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-import crowdcore.core.garbage  # noqa: F401
+import crowdcore
+import crowdcore.core.garbage
 from crowdcore.core.errors import CrowdError, need_posix
 
 __all__ = ["app", "main"]
@@ -78,8 +79,24 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.callback()(lambda: None)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(crowdcore.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None: ...
+
+
 _commands = cache(typer.main.get_command)
 
 

@@ -60,6 +60,10 @@ def sound(result: AggregationResult, dataset: CrowdDataset, known=None) -> None:
     np.testing.assert_allclose(result.posterior[evident].sum(1), 1, atol=1e-9)
     assert (result.posterior[evident] >= 0).all()
     assert (result.labels[~evident] == -1).all()
+    named = result.frame()
+    assert list(named["task"]) == list(dataset.task_ids)
+    np.testing.assert_array_equal(named["label"].isna(), ~evident)
+    assert list(named["label"][evident]) == [dataset.classes[c] for c in result.labels[evident]]
     np.testing.assert_array_equal(result.labels[evident], result.posterior[evident].argmax(1))
     assert np.isfinite(result.log_likelihood).all()
     if result.confusion is not None:

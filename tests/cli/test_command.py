@@ -6,6 +6,7 @@ import inspect
 
 import pandas as pd
 
+import crowdcore as cc
 from crowdcore.cli._command import Drawn, Shown, command
 from crowdcore.cli._output import Printed
 from crowdcore.data import CrowdDataset
@@ -42,3 +43,8 @@ def test_what_is_opened_is_given_and_what_is_shown_is_printed_and_written(tmp_pa
     assert "Count" in printed and "3594" in printed
     run(**given, json=True, out=None)
     assert '"tasks": 3594' in capsys.readouterr().out
+
+
+def test_version_and_short_help(run) -> None:
+    assert run("--version").out.strip() == cc.__version__
+    assert run("aggregate", "-h").out == run("aggregate", "--help").out

@@ -81,6 +81,14 @@ class TaskVerdicts:
     reference: str
     truth: str
 
+    def frame(self) -> pd.DataFrame:
+        """A row for each task with verdict, reason, label, second label and gold by name, and probability."""
+        names = np.array([*self.classes, None], object)
+        named = {key: names[getattr(self, key)] for key in ("label", "second", "gold")}
+        reason = np.array(REASONS, object)[self.reason]
+        table = {"task": self.task_ids, "verdict": self.verdict, "reason": reason, **named}
+        return pd.DataFrame({**table, "probability": self.sure, "n_annotations": self.n_annotations})
+
     @property
     def gain(self) -> FloatArray:
         """(n_tasks,) chance that the label is wrong: where gold is known that gold is, else ``1 - sure``."""

@@ -110,6 +110,11 @@ class WorkerVerdicts:
     truth: str
     control: str
 
+    def frame(self) -> pd.DataFrame:
+        """A row for each worker: worker, verdict, skill with its 95 % interval (low, high) and n_annotations."""
+        columns = ("verdict", "skill", "low", "high", "n_annotations")
+        return pd.DataFrame({"worker": self.worker_ids, **{key: getattr(self, key) for key in columns}})
+
     @property
     def together(self) -> BoolArray:
         """(n_workers,) whether the worker is in a group who copy."""

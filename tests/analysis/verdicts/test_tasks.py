@@ -30,6 +30,9 @@ def test_agreement_is_fine_one_label_is_not_and_none_is_unlabelled() -> None:
     assert set(found.verdict[:60]) == {"fine"}
     assert found.verdict[60:].tolist() == ["relabel", "unlabelled"]
     assert REASONS[found.reason[60]] == "only one label"
+    named = found.frame()
+    assert named["label"].isna().tolist() == [False] * 61 + [True]
+    assert named.loc[0, ["label", "verdict"]].tolist() == [found.classes[found.label[0]], "fine"]
 
 
 def test_faultless_workers_who_split_make_a_task_ambiguous() -> None:
