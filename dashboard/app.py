@@ -12,7 +12,7 @@ if "dashboard" not in sys.modules:  # this folder, also where the user's own has
 
 from dashboard.components.frame import admitted  # noqa: E402
 from dashboard.components.guard import make_live  # noqa: E402
-from dashboard.pages import PATHS, SECTIONS  # noqa: E402
+from dashboard.pages import PATHS, TITLES  # noqa: E402
 
 st.set_page_config(page_title="crowdcore", page_icon=(HERE / "icon.svg").read_text(), layout="wide")
 st.logo((HERE / "logo.svg").read_text(), icon_image=(HERE / "icon.svg").read_text(), size="large")
@@ -25,19 +25,6 @@ if "page" not in st.session_state:  # never seen: the browser fetches its chart 
     # While another session imports pandas or NumPy, Plotly sees half of it.
     with warm.container(key="warm"), contextlib.suppress(AttributeError):
         st.plotly_chart([{"type": "scatter"}])
-st.navigation(
-    {
-        section: [
-            st.Page(
-                f"views/{name}.py",
-                title=title,
-                icon=f":material/{icon}:",
-                url_path=PATHS.get(name, name),
-                default=name == "data",
-            )
-            for name, (title, icon) in pages.items()
-        ]
-        for section, pages in SECTIONS.items()
-    },
-    expanded=True,
-).run()
+pages = [st.Page("views/overview.py", title=TITLES["overview"], url_path="home", default=True)]
+pages += [st.Page(f"views/{page}.py", title=title, url_path=PATHS.get(page, page)) for page, title in TITLES.items()]
+st.navigation(pages, position="hidden").run()

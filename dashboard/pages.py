@@ -1,43 +1,127 @@
-"""The pages: their sections in the menu, titles and icons."""
+"""The menu: eight places, each with its modes, and the addresses of the pages behind them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
-    "Data": {
-        "overview": ("Overview", "fact_check"),
-        "data": ("Data", "database"),
-        "spans": ("Spans", "format_ink_highlighter"),
-        "ratings": ("Ratings", "star_half"),
-    },
-    "Crowd": {
-        "mistakes": ("Shared mistakes", "grid_on"),
-        "annotators": ("Annotators", "groups"),
-        "rounds": ("Two rounds", "compare_arrows"),
-        "check": ("Check", "rule"),
-    },
-    "Truth": {
-        "aggregate": ("Aggregate", "how_to_vote"),
-        "tasks": ("Tasks", "list_alt"),
-        "review": ("Review", "rate_review"),
-        "next": ("Next labels", "forward"),
-    },
-    "Learning": {
-        "train": ("Train", "model_training"),
-        "runs": ("Runs", "table_rows"),
-        "compare": ("Compare", "leaderboard"),
-        "confusions": ("Confusions", "apps"),
-        "omega": ("Noise source ω", "scatter_plot"),
-    },
-    "Report": {
-        "report": ("Report", "summarize"),
-        "reproduction": ("Reproduction", "replay"),
-        "sandbox": ("Sandbox", "potted_plant"),
-        "glossary": ("Glossary", "menu_book"),
-    },
-}
-PATHS = {"mistakes": "shared-mistakes"}
+
+class Mode(NamedTuple):
+    """One way to look at a place.
+
+    Args:
+        label: what its link says.
+        page: the page's file in ``views``, without its ending.
+        view: of that page; empty where it has but one.
+        of: kinds of labels that it is for: classes, tags, ratings; simulated: whose truth is known; all.
+    """
+
+    label: str
+    page: str
+    view: str = ""
+    of: str = "classes"
+
+
+class Place(NamedTuple):
+    """An entry of the menu, which opens its first mode that fits the dataset."""
+
+    title: str
+    icon: str
+    modes: tuple[Mode, ...]
+
+
+MENU = (
+    Place(
+        "Home",
+        "home",
+        (
+            Mode("Overview", "overview", "Overview", "all"),
+            Mode("Numbers", "overview", "Numbers"),
+            Mode("Open a file", "overview", "Open a file", "all"),
+            Mode("Report", "report", of="all"),
+        ),
+    ),
+    Place(
+        "Mistakes",
+        "grid_on",
+        (
+            Mode("Spans", "spans", of="tags"),
+            Mode("Shared mistakes", "mistakes"),
+            Mode("Shared bias", "ratings", "shared", "ratings"),
+        ),
+    ),
+    Place(
+        "Workers",
+        "groups",
+        (
+            *(Mode(name, "annotators", name) for name in ("Ranking", "One worker", "Together", "Distances")),
+            Mode("Bias", "ratings", "bias", "ratings"),
+            Mode("Who errs alike", "ratings", "pairs", "ratings"),
+        ),
+    ),
+    Place(
+        "Items",
+        "list_alt",
+        (Mode("Look", "tasks", of="all"), Mode("Review", "review"), Mode("Next labels", "next")),
+    ),
+    Place("Labels", "how_to_vote", (Mode("Labels", "aggregate"), Mode("True ratings", "ratings", "truth", "ratings"))),
+    Place("Runs", "model_training", (Mode("Train", "train", of="all"), Mode("All runs", "runs", of="all"))),
+    Place(
+        "Compare",
+        "leaderboard",
+        (
+            Mode("Accuracy", "compare", "Accuracy"),
+            Mode("Significance", "compare", "Significance"),
+            Mode("Confusions", "confusions"),
+            Mode("Noise source ω", "omega"),
+            Mode("Differences", "compare", "Differences"),
+            Mode("Errors", "compare", "Errors", "ratings"),
+            Mode("Curves", "compare", "Curves", "all"),
+            Mode("Calibration", "compare", "Calibration"),
+            Mode("Selection", "compare", "Selection"),
+            Mode("Sweeps", "compare", "Sweeps", "all"),
+            Mode("Recovery", "compare", "Recovery", "simulated"),
+            Mode("Biases", "compare", "Biases", "ratings"),
+        ),
+    ),
+    Place(
+        "More",
+        "more_horiz",
+        (
+            Mode("Check", "check"),
+            Mode("Two rounds", "rounds"),
+            Mode("Sandbox", "sandbox", of="all"),
+            Mode("Reproduction", "reproduction", of="all"),
+            Mode("Glossary", "glossary", of="all"),
+        ),
+    ),
+)
+PATHS: Mapping[str, str] = {"mistakes": "shared-mistakes"}
 """Addresses that are not the page's name."""
-ICONS = {name: icon for section in SECTIONS.values() for name, (_, icon) in section.items()}
-TITLES = {name: title for section in SECTIONS.values() for name, (title, _) in section.items()}
+FOUND: Mapping[str, str] = {"home": "", "data": "", "mistakes": "shared-mistakes"} | {
+    "workers": "annotators",
+    "items": "tasks",
+    "labels": "aggregate",
+    "noise-source": "omega",
+    "next-labels": "next",
+    "two-rounds": "rounds",
+}
+"""What somebody may take for an address -> where it is."""
+
+
+def place_of(page: str, view: str = "") -> Place:
+    """Where in the menu a page, or one of its views, is."""
+    here = [place for place in MENU if any(mode.page == page for mode in place.modes)]
+    return next((place for place in here if any(mode[1:3] == (page, view) for mode in place.modes)), here[0])
+
+
+_MODES = {mode.page: mode for place in reversed(MENU) for mode in reversed(place.modes)}
+TITLES: Mapping[str, str] = {page: mode.label for page, mode in _MODES.items()} | {
+    "overview": "Home",
+    "mistakes": "Mistakes",
+    "annotators": "Workers",
+    "ratings": "Ratings",
+    "tasks": "Items",
+    "compare": "Compare",
+}
+ICONS: Mapping[str, str] = {page: place_of(page).icon for page in _MODES}

@@ -29,7 +29,7 @@ from crowdcore.core import confined  # noqa: E402
 from crowdcore.core.spelling import log_visibly  # noqa: E402
 from crowdcore.data.tour import DEMO  # noqa: E402
 from dashboard.access import AccessError, sign_in_settings  # noqa: E402
-from dashboard.pages import PATHS, TITLES  # noqa: E402
+from dashboard.pages import FOUND  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -88,14 +88,9 @@ def _base() -> str:
     return "".join(f"/{part}" for part in str(config.get_option("server.baseUrlPath")).split("/") if part)
 
 
-_TITLED = {title.lower().replace(" ", "-"): PATHS.get(name, name) for name, title in TITLES.items() if title.isascii()}
-_MOVED = {other: there for other, there in {**_TITLED, **PATHS}.items() if other != there} | {"data": ""}
-"""What somebody may take for a page's address, its title or name -> where it is."""
-
-
 def _moved(request: Request) -> Response:
     """From a page's title or name to its address, where that is another."""
-    there = _MOVED[request.url.path.rpartition("/")[2]]
+    there = FOUND[request.url.path.rpartition("/")[2]]
     return RedirectResponse(f"./{there}?{request.url.query}")
 
 
@@ -118,7 +113,7 @@ app = st.App(
     HERE / "app.py",
     routes=[
         Route("/{base:path}sans.woff", _font),
-        *(Route(f"{_base()}/{name}", _moved) for name in _MOVED),
+        *(Route(f"{_base()}/{name}", _moved) for name in FOUND),
     ],
     middleware=[Middleware(Headers)],
     lifespan=_running,

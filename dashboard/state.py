@@ -7,6 +7,7 @@ marks it before the script runs) or else the address (a link, the back button, a
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -22,9 +23,9 @@ def _limits(begin: str) -> tuple[str, ...]:
 
 
 SHARED = ("dataset", "reference", "names")
+CARRIED = ("runs",)  # of every page that has them: what is ticked on one is what others show
 PAGES: Mapping[str, tuple[str, ...]] = {
-    "overview": ("remove", "trust", "confused", "sure", *_limits("w"), *_limits("t")),
-    "data": ("view", "file"),
+    "overview": ("view", "file", "remove", "trust", "confused", "sure", *_limits("w"), *_limits("t")),
     "sandbox": (
         "crowd",
         "vary",
@@ -83,7 +84,7 @@ def _memory() -> dict[str, dict[str, str]]:
 
 
 def _drawer(key: str) -> dict[str, str]:
-    return _memory()["shared" if key in SHARED else st.session_state["page"]]
+    return _memory()["shared" if key in (*SHARED, *CARRIED) else st.session_state["page"]]
 
 
 def _written() -> dict[str, str]:
@@ -108,16 +109,20 @@ def enter(page: str) -> None:
                 memory[page].pop(key, None)
         else:
             memory[page] = {}
+            for key in set(CARRIED) & set(PAGES[page]):
+                memory["shared"].pop(key, None)
         if here.get("dataset") not in {None, memory["shared"].get("dataset")}:
             _forget_pages()
         for key, value in here.items():
-            memory["shared" if key in SHARED else page][key] = value
+            _drawer(key)[key] = value
 
 
 def _forget_pages() -> None:
     """Another dataset: what was chosen on the pages means nothing there."""
     for page in PAGES:
         _memory()[page] = {}
+    for key in CARRIED:
+        _memory()["shared"].pop(key, None)
 
 
 def page() -> str:
@@ -128,6 +133,11 @@ def page() -> str:
 def get(key: str, default: str = "") -> str:
     """The value of ``key`` on this page as chosen, else as settled, else ``default``."""
     return _drawer(key).get(key) or st.session_state.get("settled", {}).get(key, default)
+
+
+def kept() -> dict[str, str]:
+    """What was chosen on this page, but for its view and what a menu's link forgets."""
+    return {key: text for key, text in _memory()[page()].items() if key not in ("view", *_FLEETING)}
 
 
 def chosen(key: str) -> str:
@@ -188,7 +198,12 @@ def settle(**values: str) -> None:
 
 
 def bind(
-    key: str, value: object, *, say: tuple[str, str] = ("yes", ""), among: Sequence[str] | None = None
+    key: str,
+    value: object,
+    *,
+    say: tuple[str, str] = ("yes", ""),
+    among: Sequence[str] | None = None,
+    of: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Arguments that tie a widget to ``key``: it shows ``value`` now, and its change is remembered as text.
 
@@ -197,8 +212,11 @@ def bind(
         value: what the widget shows, of the widget's own type.
         say: the words for True and False.
         among: the only values to remember; a browser may still send the title that an option had before.
+        of: options that a browser knows by their place: with others, the widget is another one, or the place that
+            the browser remembers would mean another value.
     """
     widget = f"{st.session_state['page']}-{key}"
+    widget += "" if of is None else f"-{zlib.crc32(_SEPARATOR.join(of).encode()):08x}"
     show(widget, value)
     return {"key": widget, "on_change": _take, "args": (widget, key, say, among)}
 
@@ -239,7 +257,8 @@ def address(page: str, **values: str | list[str] | None) -> dict[str, str | list
     None leaves a value to the page.
     """
     texts = {key: _SEPARATOR.join(value) if isinstance(value, list) else value for key, value in values.items()}
-    shared = {key: get(key) for key in SHARED if get(key) and values.get(key, "") is not None}
+    common = (*SHARED, *(key for key in CARRIED if key in PAGES[page] and "dataset" not in values))
+    shared = {key: get(key) for key in common if get(key) and values.get(key, "") is not None}
     own = {key: text for key, text in texts.items() if text and key in (*SHARED, *PAGES[page])}
     return _unpacked({**shared, **own})
 

@@ -70,13 +70,13 @@ def addresses(dataset: str, runs: list[str]) -> list[tuple[str, dict[str, str | 
     cell = {"true": "class 0", "given": "class 1"}
     asked: list[tuple[str, dict[str, str | list[str]]]] = [
         ("overview", {}),
-        ("data", {}),
+        ("overview", {"view": "Numbers"}),
         ("mistakes", {**cell, "behind": "workers"}),
         ("mistakes", {**cell, "behind": "tasks", "beside": "majority-vote"}),
         ("annotators", {"view": "Distances", **who, **other}),
         ("annotators", {"view": "Ranking", "without": [f"{NAME}01", f"{NAME}02"]}),
         ("annotators", {"view": "One worker", **who, **other}),
-        ("annotators", {"view": "Pairs"}),
+        ("annotators", {"view": "Together"}),
         ("aggregate", {"methods": ["majority-vote", "dawid-skene"], "result": "dawid-skene", **who}),
         ("next", {"available": [f"{NAME}01", f"{NAME}02"]}),
         ("tasks", {**who}),

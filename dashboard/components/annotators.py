@@ -1,4 +1,4 @@
-"""The tabs of the page *Annotators*: ranking, one worker, pairs, distances, coordinated workers."""
+"""The views of the page on workers: ranking, one worker, pairs, distances, coordinated workers."""
 
 from __future__ import annotations
 
@@ -149,6 +149,13 @@ def behind(view: View, name: str, told: pd.Series[Any]) -> None:
     )
     st.header("Message to the worker")
     st.code(told["message"], language=None, wrap_lines=True)
+
+
+def together() -> None:
+    """Groups of workers who act together, then pairs."""
+    coordinated()
+    st.header("Pairs")
+    pairs()
 
 
 def pairs() -> None:

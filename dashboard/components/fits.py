@@ -29,10 +29,20 @@ _ICONS = {
 }
 
 
+MANY = 100_000  # labels from which only the first of the usual aggregators begins at once
+
+
+def wanted() -> list[str]:
+    """The fits that the address names, else the usual ones."""
+    dataset = opening.dataset(state.get("dataset"))
+    usual = SUGGESTED if dataset.sentences is None else OF_TAGS
+    return state.get_many("methods") or list(usual if dataset.n_annotations < MANY else usual[:1])
+
+
 def asked() -> tuple[str, ...]:
-    """The fits that the address names, each spelled in its one way, with the gold shown to them."""
+    """The fits to show, each spelled in its one way, with the gold shown to them."""
     gold, fits = percent(), []
-    for name in state.get_many("methods"):
+    for name in wanted():
         try:
             fits.append(canonical(f"{name} gold={gold}%"))
         except CrowdError:
@@ -60,10 +70,10 @@ def titled(fit: str) -> str:
 @fragment
 def chooser() -> None:
     """Which aggregators to run, with which settings."""
-    shown = list(dict.fromkeys(state.get_many("methods")))
+    shown = list(dict.fromkeys(wanted()))
     dataset = opening.dataset(state.get("dataset"))
     if "draft" not in st.session_state or st.session_state.get("drafted") != (dataset.name, shown):
-        st.session_state["draft"] = shown or list(SUGGESTED if dataset.sentences is None else OF_TAGS)
+        st.session_state["draft"] = shown
         st.session_state["drafted"] = (dataset.name, shown)
     fitting = aggregation.fitting(dataset)
     options = list(dict.fromkeys([*fitting, *st.session_state["draft"]]))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from crowdcore.core.errors import CrowdError
 from crowdcore.data import CrowdDataset
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.tour import DEMO, TOUR
@@ -17,7 +18,7 @@ from dashboard.access import AccessError, may_enter, sign_in_settings
 from dashboard.components.guard import refusals, spare
 from dashboard.components.link import link
 from dashboard.components.text import as_text, count
-from dashboard.pages import TITLES
+from dashboard.pages import MENU, TITLES, Mode, place_of
 from dashboard.services import datasets, opening
 from dashboard.services.runs import forget
 
@@ -26,15 +27,19 @@ _OF_RUNS = {
     "confusions": ["confusions"],
     "omega": ["omega"],
 }
-_PRINTED = {"data": ["overview"], "mistakes": ["mistakes"], "annotators": ["agreement", "annotators"], **_OF_RUNS}
-"""Page -> the parts of a report that hold its exhibits; Overview has a link of its own."""
+_PRINTED = {
+    "overview": ["verdicts", "overview"],
+    "mistakes": ["mistakes"],
+    "annotators": ["agreement", "annotators"],
+    **_OF_RUNS,
+}
+"""Page -> the parts of a report that hold its exhibits."""
 _INSTEAD: Mapping[str, tuple[str, str, dict[str, str]]] = {
-    "overview": ("The number of ratings, their errors and their agreement", "data", {}),
     "spans": ("What each worker said about a task", "tasks", {}),
     "mistakes": ("Where in its range the whole crowd overrates or underrates", "ratings", {"view": "shared"}),
     "annotators": ("Who rates too high or too low, and who errs alike", "ratings", {"view": "bias"}),
     "rounds": ("Who rates too high or too low", "ratings", {"view": "bias"}),
-    "check": ("The number of ratings, and what was left out of the file", "data", {}),
+    "check": ("The number of ratings, and what was left out of the file", "overview", {}),
     "aggregate": ("The true ratings by each aggregator", "ratings", {"view": "truth"}),
     "review": ("Which ratings are surprising, and what each worker said", "tasks", {"sort": "surprise"}),
     "next": ("On which tasks workers differ most", "tasks", {"sort": "spread"}),
@@ -43,6 +48,7 @@ _INSTEAD: Mapping[str, tuple[str, str, dict[str, str]]] = {
 }
 """Page about classes -> what of it applies to ratings, and where that is."""
 _OTHERWISE: tuple[str, str, dict[str, str]] = ("Each worker's bias", "ratings", {})
+IN_FRONT = 6  # modes of a place that have links of their own; others are behind a button
 
 
 def page(
@@ -65,8 +71,18 @@ def page(
         forget()
     state.enter(name)
     above = st.container()  # the page itself
+    with st.sidebar:
+        pickers, menu, below = st.container(), st.container(key="menu", gap=None), st.container()
     with refusals():
-        if _sidebar(above):
+        try:
+            with pickers:
+                found = _pickers(above)
+            with below:
+                _about(found)
+        finally:
+            with menu:
+                _menu()
+        if found:
             about_numbers = opening.kind(state.get("dataset")) == "ratings"
             (ratings or _of_classes if about_numbers else draw)()
             with above:
@@ -74,15 +90,68 @@ def page(
         elif without is not None:
             without()
         else:
-            st.info("There is no dataset yet. Open a file on the Data page.", icon=":material/upload_file:")
+            st.info("There is no dataset yet. Open a file on Home.", icon=":material/upload_file:")
     state.publish()
+
+
+def _kinds() -> set[str]:
+    """Which modes fit the dataset: classes, tags, ratings, simulated, all."""
+    try:
+        opened = opening.labelled(state.get("dataset"))
+    except CrowdError:
+        return {"all", "classes"}
+    if not isinstance(opened, CrowdDataset):
+        return {"all", "ratings"}
+    tags, simulated = {"tags"} if opened.sentences is not None else set(), {"simulated"} if opened.truth else set()
+    return {"all", "classes", *tags, *simulated}
+
+
+def _menu() -> None:
+    """The places that have something to show, each with a link to its first mode."""
+    kinds = _kinds() if state.get("dataset") else {"all"}
+    here = place_of(state.page(), state.get("view"))
+    for place in MENU:
+        if first := next((mode for mode in place.modes if mode.of in kinds), None):
+            with st.container(key=f"{'here' if place is here else 'place'}-{place.title}"):
+                shown = {"view": first.view} if first is not _first_of(first.page) else {}
+                link(first.page, place.title, icon=place.icon, **shown)
+
+
+def _first_of(page: str) -> Mode:
+    """The mode that a page shows if nothing is said."""
+    return next(mode for place in MENU for mode in place.modes if mode.page == page)
+
+
+def heading(title: str = "") -> None:
+    """The page's title, and links to the modes of its place in the menu, which keep what was chosen."""
+    page, kinds = state.page(), _kinds()
+    place = place_of(page, state.get("view"))
+    st.title(title or (TITLES[page] if place is MENU[-1] else place.title))
+    modes = [mode for mode in place.modes if mode.of in kinds]
+    if len(modes) < 2:
+        return
+    now = next((m for m in modes if (m.page, m.view) == (page, state.get("view"))), None)
+    now = now or next((m for m in modes if m.page == page), None)
+    with st.container(horizontal=True, gap="xxsmall", key="modes"):
+        for mode in modes[:IN_FRONT]:
+            _mode(mode, mode is now)
+        if modes[IN_FRONT:]:
+            with st.popover(now.label if now in modes[IN_FRONT:] else "More", type="tertiary"):
+                for mode in modes[IN_FRONT:]:
+                    _mode(mode, mode is now)
+
+
+def _mode(mode: Mode, on: bool) -> None:
+    kept = state.kept() if mode.page == state.page() else {}
+    with st.container(key=f"{'on' if on else 'mode'}-{mode.label}", width="content"):
+        link(mode.page, mode.label, icon=None, **kept | {"view": mode.view})
 
 
 def _of_classes() -> None:
     """What applies where the labels are numbers and the page is about classes."""
     dataset, page = state.get("dataset"), state.page()
     opened = opening.rated(dataset)
-    st.title(TITLES[page])
+    heading(TITLES[page])
     what, where, shown = _INSTEAD.get(page, _OTHERWISE)
     st.info(
         f"The labels of {as_text(dataset_title(dataset))} are numbers from {opened.low:g} to {opened.high:g}, and "
@@ -112,45 +181,52 @@ def _left_out() -> None:
         st.warning(as_text(f"{dataset} has no {what} {name!r}, so that part of the address is left out."))
 
 
-def _sidebar(above: DeltaGenerator) -> bool:
+def _pickers(above: DeltaGenerator) -> bool:
     """Draw the pickers; False while there is no dataset to show. What takes time is told ``above``."""
-    with st.sidebar:
-        names = datasets.names()
-        dataset = state.chosen("dataset") or datasets.default_dataset()
-        if not dataset:
-            st.caption("No dataset was found. CROWDCORE_DATA can name a folder of datasets.")
-            return False
-        state.settle(dataset=dataset)
-        # First stands what is shown: a browser that missed the value begins with the first option, and would switch.
-        options = [dataset, *(name for name in names if name != dataset)]
-        st.selectbox("Dataset", options, format_func=dataset_title, **state.bind("dataset", dataset, among=options))
-        with above, st.spinner(as_text(f"Opening {dataset_title(dataset)} …"), show_time=True):
-            opened = opening.labelled(dataset)
-        references = datasets.references(dataset, state.chosen("reference"))
-        reference = state.chosen("reference") or references[0]
-        if reference not in references:
-            st.warning(as_text(f"{dataset_title(dataset)} has no reference {reference!r}; showing {references[0]!r}."))
-            state.put(reference=None)
-            reference = references[0]
-        state.settle(dataset=dataset, reference=reference)
-        st.selectbox(
-            "Reference",
-            references,
-            help="What counts as the truth: gold labels, or the labels that an aggregator infers.",
-            **state.bind("reference", reference),
-        )
-        st.toggle(
-            "Hide worker names",
-            help="Show stable pseudonyms instead of worker ids, in tables, figures, links, downloads and reports.",
-            **state.bind("names", hidden_names(), say=("hidden", "shown")),
-        )
-        st.caption(f"{_tasks(opened)} · {count(opened.n_workers, 'worker')} · {_labels(opened)}")
-        for note in opened.notes if opened.kind.numeric else ():  # what was left out is told everywhere
-            st.caption(as_text(note))
-        if not opened.kind.numeric or state.page() == "data":
-            _print_link(state.page())
+    names = datasets.names()
+    dataset = state.chosen("dataset") or datasets.default_dataset()
+    if not dataset:
+        st.caption("No dataset was found. CROWDCORE_DATA can name a folder of datasets.")
+        return False
+    state.settle(dataset=dataset)
+    # First stands what is shown: a browser that missed the value begins with the first option, and would switch.
+    options = [dataset, *(name for name in names if name != dataset)]
+    st.selectbox("Dataset", options, format_func=dataset_title, **state.bind("dataset", dataset, among=options))
+    with above, st.spinner(as_text(f"Opening {dataset_title(dataset)} …"), show_time=True):
+        opening.labelled(dataset)
+    references = datasets.references(dataset, state.chosen("reference"))
+    reference = state.chosen("reference") or references[0]
+    if reference not in references:
+        st.warning(as_text(f"{dataset_title(dataset)} has no reference {reference!r}; showing {references[0]!r}."))
+        state.put(reference=None)
+        reference = references[0]
+    state.settle(dataset=dataset, reference=reference)
+    st.selectbox(
+        "Reference",
+        references,
+        help="What counts as the truth: gold labels, or the labels that an aggregator infers.",
+        **state.bind("reference", reference),
+    )
+    link("overview", "Open a file", icon="upload_file", view="Open a file")
     state.rename(lambda: datasets.other_names(dataset, hidden_names()))
     return True
+
+
+def _about(found: bool) -> None:
+    """How much there is, whose names are shown, and the page to print."""
+    if not found:
+        return
+    st.toggle(
+        "Hide worker names",
+        help="Show stable pseudonyms instead of worker ids, in tables, figures, links, downloads and reports.",
+        **state.bind("names", hidden_names(), say=("hidden", "shown")),
+    )
+    opened = opening.labelled(state.get("dataset"))
+    st.caption(f"{_tasks(opened)} · {count(opened.n_workers, 'worker')} · {_labels(opened)}")
+    for note in opened.notes if opened.kind.numeric else ():  # what was left out is told everywhere
+        st.caption(as_text(note))
+    if not opened.kind.numeric or state.page() == "overview":
+        _print_link(state.page())
 
 
 def _print_link(name: str) -> None:

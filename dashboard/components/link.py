@@ -69,16 +69,18 @@ def badge(verdict: str) -> None:
 
 def worker_link(row: pd.Series[Any]) -> None:
     """A worker's verdict; the name leads to the worker's page."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"verdict-worker-{row.name}"):
-        badge(row["verdict"])
-        link("annotators", as_text(row["worker"]), icon=None, view="One worker", worker=row["worker"])
-        st.markdown(as_text(row["reason"]), width="stretch")
+    with st.container(gap=None, key=f"verdict-worker-{row.name}"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            badge(row["verdict"])
+            link("annotators", as_text(row["worker"]), icon=None, view="One worker", worker=row["worker"])
+        st.caption(as_text(row["reason"]))
 
 
 def task_link(row: pd.Series[Any]) -> None:
     """A task's verdict; its name leads to its page."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"verdict-task-{row.name}"):
-        badge(row["verdict"])
-        link("tasks", as_text(row["task"]), icon=None, task=row["task"])
-        said = f"{row['label']}, {percent(row['probability'], 0)} sure: {row['reason']}"
-        st.markdown(as_text(f"{said} · {row['context']}" if "context" in row else said), width="stretch")
+    said = f"{row['label']}, {percent(row['probability'], 0)} sure: {row['reason']}"
+    with st.container(gap=None, key=f"verdict-task-{row.name}"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            badge(row["verdict"])
+            link("tasks", as_text(row["task"]), icon=None, task=row["task"])
+        st.caption(as_text(f"{said} · {row['context']}" if "context" in row else said))

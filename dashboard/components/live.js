@@ -1,5 +1,4 @@
-// Containers named live-… are status regions, which screen readers read when their content changes. Sections of the
-// menu are lists with a name: Streamlit puts them, with their headings, into one list, where only items may stand.
+// Containers named live-… are status regions, which screen readers read when their content changes.
 // Tabs keep the focus: Streamlit disables them for a moment when a page is drawn anew, which takes it from them;
 // arrows that are pressed meanwhile count once they have it again.
 // An act of the user is one step of the browser's history: what a page adds to its own address without one, as when a
@@ -15,12 +14,11 @@ history.pushState = (state, title, address) => {
 export default function () {
   const mark = () => {
     for (const region of document.querySelectorAll("[class*=st-key-live-]:not([role])")) region.setAttribute("role", "status");
-    for (const heading of document.querySelectorAll(":not([role]) > [data-testid=stNavSectionHeader]")) {
-      const section = heading.parentElement;
-      section.setAttribute("role", "list");
-      section.setAttribute("aria-label", heading.querySelector("p").textContent);
-      section.parentElement.setAttribute("role", "none");
-    }
+    for (const [place, name] of [["menu", "Menu"], ["modes", "Views"]])
+      for (const links of document.querySelectorAll(`.st-key-${place}:not([role])`)) {
+        links.setAttribute("role", "navigation");
+        links.setAttribute("aria-label", name);
+      }
   };
   const giveBack = ({ target, relatedTarget }) => queueMicrotask(() => {
     if (relatedTarget || !target.matches("[role=tab][aria-disabled=true]")) return;

@@ -1,4 +1,4 @@
-"""The tabs of the page *Noise source ω*: by task, by class and worker, against the truth."""
+"""The parts of the page *Noise source ω*: by class with its items, by task and worker, against the truth."""
 
 from __future__ import annotations
 
@@ -14,25 +14,52 @@ from dashboard.components.exhibit import show
 from dashboard.components.link import link
 from dashboard.components.media import cards
 from dashboard.components.pickers import named, optional
-from dashboard.components.recovered import Choice
+from dashboard.components.recovered import Choice, told
 from dashboard.components.table import numbers, table
 from dashboard.components.text import as_text, count, number
 
+ENDS = 4  # items of each end that are shown beside the ranking
+
+
+def ranking(choice: Choice) -> None:
+    """How ω̄ spreads in each class, a figure for each seed shown; the items at the two ends."""
+    view, task = choice.view, _marked(choice)
+    media = has_media(view.dataset)
+    true = state.index_of("true", view.classes)
+    left, right = st.columns([3, 2], gap="medium") if media else (st.container(), st.container())
+    with left:
+        for one_seed in view.one_by_one():
+            exhibit = exhibits.omega.omega_ranking(one_seed, task)
+            which = f"-seed-{one_seed.seed}" if view.seed == "each" else ""
+            show(exhibit, f"ranking{which}", file=f"{choice.file(exhibit)}{which}", notes=False)
+    with right:
+        for half, words in (("bottom", "Lowest ω̄: least like what all share"), ("top", "Highest ω̄")) if media else ():
+            found = exhibits.omega.omega_tasks(view, half, true).table.head(ENDS)
+            of = f" of {view.classes[true]}" if true is not None else ""
+            st.markdown(as_text(f"{words}{of}"))
+            shown = zip(found["mean ω"], found[view.reference], strict=True)
+            captions = [f"ω̄ {omega_bar:.3f} · {label}" for omega_bar, label in shown]
+            cards(state.get("dataset"), found.index.tolist(), captions, f"end-{half}")
+    if judged := exhibits.omega.numbers(view).words:
+        st.warning(as_text(judged), icon=":material/bar_chart_off:")
+    one(choice)
+
+
+def notes(choice: Choice) -> None:
+    """What ω means, and of which epoch and seeds it is."""
+    st.caption(exhibits.omega.MEANING)
+    told(choice)
+
 
 def tasks(choice: Choice) -> None:
-    """How ω̄ spreads, and the halves of the ranking, a row for each seed shown; then the list."""
+    """What sums ω up, the halves of the ranking, a figure for each seed shown; then the list."""
     summary(choice)
-    task = _marked(choice)
     grid = st.grid(2, min_column_width=400, gap="small")
     for view in choice.view.one_by_one():
         which = f"-seed-{view.seed}" if choice.view.seed == "each" else ""
-        for exhibit, key in (
-            (exhibits.omega.omega_ranking(view, task), "ranking"),
-            (exhibits.omega.omega_halves(view), "halves"),
-        ):
-            with grid.cell():
-                show(exhibit, f"{key}{which}", file=f"{choice.file(exhibit)}{which}", notes=False)
-    one(choice)
+        exhibit = exhibits.omega.omega_halves(view)
+        with grid.cell():
+            show(exhibit, f"halves{which}", file=f"{choice.file(exhibit)}{which}", notes=False)
     listing(choice)
 
 
@@ -56,8 +83,6 @@ def summary(choice: Choice) -> None:
         ),
     )
     numbers(cells, 160)
-    if of.words:
-        st.warning(as_text(of.words), icon=":material/bar_chart_off:")
 
 
 def one(choice: Choice) -> None:
@@ -65,7 +90,7 @@ def one(choice: Choice) -> None:
     found = exhibits.omega.ranked(choice.view)
     at = (found.task == _marked(choice)).nonzero()[0]
     if not len(at):
-        st.caption("Click a bar to list its tasks, and a row of the list to mark its task.")
+        st.caption("Click a bar to choose its class and its tasks.")
         return
     k, name = int(at[0]), state.get("task")
     known = found.classes[found.label[k]] if found.label[k] >= 0 else "unknown"

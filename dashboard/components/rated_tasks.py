@@ -8,7 +8,7 @@ from crowdcore.exhibits.ratings import RatingView, rating_view
 from crowdcore.exhibits.tasks import task_number
 from dashboard import state
 from dashboard.components.exhibit import show
-from dashboard.components.frame import hidden_names
+from dashboard.components.frame import heading, hidden_names
 from dashboard.components.guard import fragment, live
 from dashboard.components.link import link
 from dashboard.components.media import LARGE, media
@@ -34,7 +34,7 @@ def listing() -> None:
     """Filters and table; a row of the table opens the page of its task."""
     if state.get("task"):
         st.rerun()
-    st.title("Tasks")
+    heading()
     seen = looked_at()
     with st.container(horizontal=True):
         order = named("Order", "sort", ratings.SORTS, width=330)
@@ -62,7 +62,7 @@ def one() -> None:
     """One task: the item, its rating by the reference and by an aggregator, and what each worker said."""
     dataset, seen, name = state.get("dataset"), looked_at(), state.get("task")
     links(seen, name)
-    st.title(as_text(name))
+    heading(as_text(name))
     found = ratings.rated_task(seen, name)
     grid = st.grid(2, min_column_width=380, gap="medium")
     with grid.cell():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import streamlit as st
@@ -14,7 +15,7 @@ from dashboard.components.frame import hidden_names
 from dashboard.components.link import link
 from dashboard.components.media import cards
 from dashboard.components.pickers import named, picker
-from dashboard.components.run_choice import pick_runs, run_labels, run_names
+from dashboard.components.run_choice import pick_run, run_labels, run_names
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, number, percent
 from dashboard.services import datasets
@@ -50,68 +51,81 @@ class Choice(NamedTuple):
         return f"{state.get('dataset')}-{exhibit.name}-{self.run[:8]}"
 
 
-def choose() -> Choice | None:
-    """The pickers of the page on confusions; None where there is nothing to show, which has been said."""
-    dataset = state.get("dataset")
-    parts = ("worker_confusion", "common_confusion")
-    names = ", ".join(_recovering("worker_confusion"))
-    bar = _bar(parts)
-    run = _run(bar, parts, f"No finished run has recovered confusions. Methods that do: {as_text(names)}.")
+def choose(part: str, without: str) -> Choice | None:
+    """The pickers of what recovers a part; None where there is nothing to show, which has been said.
+
+    Args:
+        part: of a run, `omega` or `worker_confusion`.
+        without: what to say where runs recover nothing of it, before the names of methods that do.
+    """
+    parts = (part, "common_confusion") if part == "worker_confusion" else (part,)
+    able = {run.id: run for run in _runs(parts)}
+    bar = st.container(horizontal=bool(able), vertical_alignment="bottom")
+    asked = state.get_many("runs")
+    with bar:
+        run = pick_run(
+            only=lambda run: run.id in asked or run.id in able,
+            rather=lambda run: run.id in able and (bool(asked) or run.spec.method in _recovering(parts[-1])),
+            without=f"{without} Methods that do: {as_text(', '.join(_recovering(part)))}.",
+        )
     if run is None:
         return None
     view = _view(run)
-    if not view.has_confusions:
-        _lacks(run, "worker_confusion")
+    if not (view.has_confusions if part == "worker_confusion" else view.result.omega is not None):
+        _lacks(run, part)
         return None
-    others = {other.id: other for other in _runs(parts) if other.id != run.id}
-    labels = run_labels(runs_of(dataset))
-    options = {"": "Nothing", **{other: labels[other] for other in others}}
-    second = next((name for name in state.get_many("runs")[1:] if name in options), "")
-    if second:  # a link that names two runs
-        state.put(runs=run.id, beside=state.get("beside") or second)
-    with bar:
-        beside = named("Compare with", "beside", options) if len(options) > 1 else ""
+    beside = _beside(bar, run, able) if part == "worker_confusion" else None
+    with bar, st.popover("Seeds, epoch", icon=":material/tune:"):
         seed = _seed(view)
-        part: Literal["", "own"] = ""
-        if view.result.omega is not None:
-            part = named("A worker's matrix", "part", PARTS, width=220)
-    shown = [run, *([others[beside]] if beside else [])]
-    called = run_names(shown)
-    return Choice(run.id, *(_view(one, seed, part, called[one.id]) for one in shown))
+        shown: Literal["", "own"] = ""
+        if part == "worker_confusion" and view.result.omega is not None:
+            shown = named("A worker's matrix", "part", PARTS)
+        options = {str(key): words for key, words in exhibits.recovered.epochs(view.result).items()}
+        if len(options) > 1:
+            bound = state.bind("epoch", str(view.at), of=[run.id, *options])
+            st.select_slider("Epoch", list(options), format_func=options.__getitem__, **bound)
+    of = [run, *([beside] if beside else [])]
+    called = run_names(of)
+    return Choice(run.id, *(_view(one, seed, shown, called[one.id]) for one in of))
 
 
-def choose_omega() -> Choice | None:
-    """The pickers of the page on ω; None where there is nothing to show, which has been said."""
-    names = ", ".join(_recovering("omega"))
-    bar = _bar(("omega",))
-    run = _run(
-        bar, ("omega",), f"No finished run separates common from individual noise. Methods that do: {as_text(names)}."
-    )
-    if run is None:
+def _beside(bar: DeltaGenerator, run: Run, able: Mapping[str, Run]) -> Run | None:
+    """Another run: the one chosen, else the second of those that are ticked."""
+    labels = run_labels(runs_of(state.get("dataset")))
+    options = {"none": "Nothing"} | {other: labels[other] for other in able if other != run.id}
+    if len(options) == 1:
         return None
-    view = _view(run)
-    if view.result.omega is None:
-        _lacks(run, "omega")
-        return None
+    ticked = next((name for name in state.get_many("runs") if name in options), "none")
+    shown = state.one_of("beside", list(options)) or ticked
     with bar:
-        seed = _seed(view)
-    return Choice(run.id, _view(run, seed))
+        bound = state.bind("beside", shown)
+        st.selectbox("Compare with", list(options), format_func=options.__getitem__, **bound)
+    return able.get(shown)
 
 
-def epochs(choice: Choice) -> None:
-    """The slider over the epochs that were kept, and what to know of those on screen."""
+def told(choice: Choice) -> None:
+    """What to know of what is on screen: its epoch and seeds, and what has not left its start."""
     view = choice.view
-    options = {str(key): words for key, words in exhibits.recovered.epochs(view.result).items()}
-    if len(options) > 1:
-        st.select_slider("Epoch", list(options), format_func=options.__getitem__, **state.bind("epoch", str(view.at)))
     st.caption(as_text(f"{exhibits.recovered.epoch_in_words(view)} {exhibits.recovered.why_no_mean(view)}"))
     for of in filter(None, (view, choice.beside)):
         still = exhibits.recovered.unmoved_in_words(of)
         which = f"{of.run_name}: " if choice.beside else ""
         if still:
             st.warning(as_text(which + still), icon=":material/hourglass_empty:")
+    common = exhibits.recovered.unmoved_in_words(view, -1) if exhibits.confusions.commons(view) else ""
+    if common:
+        st.warning(as_text(common), icon=":material/hourglass_empty:")
     for note in view.result.notes:
         st.caption(as_text(note))
+
+
+def folded(name: str, draw: Callable[[], None], *, open: bool = False) -> None:
+    """A part below the first screen, drawn once it is opened: by a click, or by the address whose view it is."""
+    begins = open or state.get("view") == name
+    shown = st.expander(name, expanded=begins, key=f"fold-{state.page()}-{name}-{begins}", on_change="rerun")
+    if shown.open:
+        with shown:
+            draw()
 
 
 def _view(run: Run, seed: Seed = None, part: Literal["", "own"] = "", called: str = "") -> RunView:
@@ -132,25 +146,6 @@ def _runs(parts: tuple[str, ...]) -> list[Run]:
     """Runs that can be shown: those whose method recovers some of the parts."""
     dataset = state.get("dataset")
     return [run for run in runs_of(dataset) if _able(run, parts) and readable(run, dataset)]
-
-
-def _bar(parts: tuple[str, ...]) -> DeltaGenerator:
-    """Where the pickers go: side by side, if there is something to pick."""
-    return st.container(horizontal=bool(_runs(parts)), vertical_alignment="bottom")
-
-
-def _run(bar: DeltaGenerator, parts: tuple[str, ...], without: str) -> Run | None:
-    """One of the runs that recovered some of the parts, or one that the address names."""
-    asked = state.get_many("runs")
-
-    def able(run: Run) -> bool:
-        return _able(run, parts)
-
-    with bar:
-        runs = pick_runs(
-            several=False, label="Run", only=lambda run: run.id in asked or able(run), rather=able, without=without
-        )
-    return runs[0] if runs else None
 
 
 def _recovering(part: str) -> list[str]:
@@ -174,12 +169,45 @@ WIDE = 12  # classes from which small matrices take the page's whole width
 
 
 def matrices(choice: Choice) -> None:
-    """The small matrices, then the chosen one."""
-    one(choice, small(choice))
+    """What all share, what one worker does, and what the labels show, in one row; and the truth, if it is known."""
+    view = choice.view
+    who, workers = _worker(view)
+    name, cell = view.workers[who], _marked(view)
+    made, common = exhibits.confusions.recovered_confusion, bool(exhibits.confusions.commons(view))
+    drawn = [made(view, -1) if common else None, made(view, who), exhibits.workers.worker_confusion(view)]
+    if common and exhibits.confusions.has_truth(view):
+        drawn.append(made(view, -1, "truth"))
+    if choice.beside is not None:
+        drawn += [made(view, one, choice.beside, choice.beside) for one in ((-1, who) if common else (who,))]
+    there = [exhibit for exhibit in drawn if exhibit is not None]
+    board = st.grid(min(len(there), 3), min_column_width=290, gap="small")
+    for place, exhibit in enumerate(there):
+        with board.cell():
+            show(exhibit, f"first-{place}", file=f"{choice.file(exhibit)}-{place}", cell=cell)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.container(width=260):
+            picker("Worker, least like the crowd first", "worker", workers, workers.index(name))
+        st.markdown(_in_numbers(view, who))
+    tasks(view, -1, name, cell)
+    if cell is not None:
+        tasks(view, who, name, cell)
 
 
-def small(choice: Choice) -> Scale:
-    """The common confusion and a page of workers, on one colour scale, which it returns; a click chooses a cell."""
+def _worker(view: RunView) -> tuple[int, list[str]]:
+    """Number of the worker to show, by default the one least like the crowd, and all names in that order."""
+    order = exhibits.confusions.order(view, "far" if "far" in exhibits.confusions.sorts(view) else "annotations")
+    workers = [view.workers[number] for number in order]
+    return view.worker_number(workers[state.index_of("worker", workers) or 0]), workers
+
+
+def _marked(view: RunView) -> tuple[int, int] | None:
+    """Row and column of the cell that is chosen."""
+    true, given = state.index_of("true", view.classes), state.index_of("given", view.classes)
+    return None if true is None or given is None else (true, given)
+
+
+def small(choice: Choice) -> None:
+    """The common confusion and a page of workers, on one colour scale; a click chooses a cell."""
     view, beside = choice.view, choice.beside
     n_common = len(exhibits.confusions.commons(view))
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -220,7 +248,6 @@ def small(choice: Choice) -> Scale:
         words.append("The common confusion is compared with that of all workers' labels.")
     words.append("Grey rows: no labels.")
     st.caption(as_text(" ".join(words)))
-    return scale
 
 
 def _turn(page: int, n_pages: int) -> None:
@@ -234,43 +261,27 @@ def _turn(page: int, n_pages: int) -> None:
     st.pagination(n_pages, key=key, on_change=turned, max_visible_pages=5)
 
 
-def one(choice: Choice, scale: Scale) -> None:
-    """The chosen matrix with its numbers from every source, and the difference of the first two that compare."""
-    view, classes = choice.view, choice.view.classes
-    names = exhibits.confusions.who_names(view)
-    numbers = list(names)
-    chosen = state.index_of("worker", list(names.values())) or 0
-    who = numbers[chosen]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        picker("Matrix", "worker", list(names.values()), chosen)
-        if who >= 0:
-            st.markdown(_in_numbers(view, who))
-    still = exhibits.recovered.unmoved_in_words(view, who)
-    if still:
-        st.warning(as_text(still), icon=":material/hourglass_empty:")
-    cell = state.index_of("true", classes), state.index_of("given", classes)
-    marked = None if cell[0] is None or cell[1] is None else (cell[0], cell[1])
-    board = st.grid(3, min_column_width=min(150 + 28 * len(classes), 700), gap="small")
-    for source in exhibits.confusions.side_by_side(view, choice.beside):
-        drawn = exhibits.confusions.recovered_confusion(view, who, source, choice.beside, scale)
-        if drawn is None:
-            continue
-        key = "beside" if source == choice.beside else source if isinstance(source, str) else _learnt(source)
-        with board.cell():
-            show(drawn, f"one-{key}", file=f"{choice.file(drawn)}-{key}", cell=marked)
-    if view.seed != exhibits.recovered.EACH:
-        dark = st.context.theme.type == "dark"
-        minus = exhibits.confusions.confusion_difference(view, who, choice.beside, dark=dark)
-        correction = exhibits.recovered.confusion_correction(view, who, dark=dark) if who >= 0 else None
-        for key, drawn in (("difference", minus), ("correction", correction)):
+def sources(choice: Choice) -> None:
+    """The worker's matrix and the common ones from every source, the differences and the run's correction."""
+    view, cell = choice.view, _marked(choice.view)
+    for who in (_worker(view)[0], *(-1 - group for group in range(len(exhibits.confusions.commons(view))))):
+        still = exhibits.recovered.unmoved_in_words(view, who) if who >= 0 else ""
+        if still:
+            st.warning(as_text(still), icon=":material/hourglass_empty:")
+        key, board = f"one{who}", st.grid(3, min_column_width=min(150 + 28 * len(view.classes), 700), gap="small")
+        for place, source in enumerate(exhibits.confusions.side_by_side(view, choice.beside)):
+            drawn = exhibits.confusions.recovered_confusion(view, who, source, choice.beside)
             if drawn is not None:
                 with board.cell():
-                    show(drawn, key, file=choice.file(drawn), cell=marked)
-    tasks(view, who, names[who], marked)
-
-
-def _learnt(source: RunView) -> str:
-    return f"learnt{'' if source.seed is None else source.seed}"
+                    show(drawn, f"{key}-{place}", file=f"{choice.file(drawn)}-{place}", cell=cell)
+        if view.seed != exhibits.recovered.EACH:
+            dark = st.context.theme.type == "dark"
+            minus = exhibits.confusions.confusion_difference(view, who, choice.beside, dark=dark)
+            correction = exhibits.recovered.confusion_correction(view, who, dark=dark) if who >= 0 else None
+            for name, drawn in (("difference", minus), ("correction", correction)):
+                if drawn is not None:
+                    with board.cell():
+                        show(drawn, f"{key}-{name}", file=choice.file(drawn), cell=cell)
 
 
 def tasks(view: RunView, who: int, name: str, marked: tuple[int, int] | None) -> None:
@@ -306,7 +317,7 @@ def ranking(choice: Choice) -> None:
     found = exhibits.worker_skills.recovered_workers(view, sort, beside)
 
     def opened(worker: int) -> None:
-        state.put(worker=view.workers[worker], view="Matrices")
+        state.put(worker=view.workers[worker])
 
     table(found.table, "workers", name=choice.file(found), noun="worker", rows=14, on_row=opened)
     st.caption(as_text(f"{found.notes[0]} Click a row to see the worker's matrix."))
@@ -327,19 +338,30 @@ def contradicted(choice: Choice) -> None:
     table(found.table, "contradicted", name=choice.file(found), noun="task", rows=14)
 
 
+def sentence(choice: Choice) -> None:
+    """What is recovered, in one line."""
+    found = _largest(choice.view)
+    if found is not None:
+        st.markdown(as_text(found.notes[0]))
+
+
+def _largest(view: RunView) -> Exhibit | None:
+    """The largest shared confusions; None at a start, whose largest cells say nothing about the workers."""
+    if view.at == 0 or exhibits.recovered.unmoved_in_words(view, -1 if exhibits.confusions.commons(view) else None):
+        return None
+    found = exhibits.confusions.largest_confusions(view)
+    return found if len(found.table) else None
+
+
 def sentences(choice: Choice) -> None:
     """Names in doubt, then the largest shared confusions, each a link to its tasks."""
-    view = choice.view
-    at_risk = exhibits.recovered.at_risk_in_words(view)
+    at_risk = exhibits.recovered.at_risk_in_words(choice.view)
     if at_risk:
         st.warning(as_text(at_risk), icon=":material/warning:")
-    if view.at == 0 or exhibits.recovered.unmoved_in_words(view, -1 if exhibits.confusions.commons(view) else None):
-        return  # the largest cells of a start say nothing about the workers
-    found = exhibits.confusions.largest_confusions(view)
-    if not len(found.table):
+    found = _largest(choice.view)
+    if found is None:
         return
     with st.container(border=True, gap="xsmall"):
-        st.markdown(as_text(found.notes[0]))
         for row in found.table.to_dict("records"):
             _line(row)
         st.caption(as_text(found.notes[1]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -188,69 +188,88 @@ def _tag(run_ids: Sequence[str], on: bool) -> None:
 SUGGESTED = 6  # runs that are shown while nobody has chosen
 
 
-def pick_runs(
-    key: str = "runs",
-    several: bool = True,
-    *,
-    label: str = "Runs",
-    only: Callable[[Run], bool] = lambda run: True,
-    rather: Callable[[Run], bool] = lambda run: True,
-    without: str = "",
-    optional: bool = False,
-) -> list[Run]:
-    """Draw the picker, or say what to do where there is nothing to pick.
+def pick_runs(optional: bool = False) -> list[Run]:
+    """Draw the picker of the runs that are ticked, or say what to do where there is nothing to pick.
 
     Args:
-        key: the name in the address bar.
-        several: any number of runs, or just one.
-        label: what the widget is called.
-        only: which of the finished runs can be picked.
-        rather: which run of several in the address to show where one is shown.
-        without: what to say where there are finished runs, but none that ``only`` lets through.
         optional: say nothing where there is nothing to pick.
 
     Returns:
         The runs to show, in the order chosen; while nobody has chosen, the newest one of each method.
         Empty only where there is nothing to pick.
     """
+    offered = _offered(lambda run: True, "", optional)
+    if not offered:
+        return []
+    names, chosen = _labelled(offered), _ticked(offered)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        bound = state.bind("runs", chosen)
+        shown = "Choose finished runs"
+        st.multiselect("Runs", list(names), format_func=names.__getitem__, placeholder=shown, wrap=True, **bound)
+        table_link(state.get("dataset"), chosen)
+    for name in chosen:
+        _unfinished(offered[name], names[name])
+    return [offered[name] for name in chosen]
+
+
+def pick_run(only: Callable[[Run], bool], rather: Callable[[Run], bool], without: str) -> Run | None:
+    """Draw the picker of one run, which then stands first among those that are ticked.
+
+    Args:
+        only: which of the finished runs can be picked.
+        rather: which of several that are ticked is shown.
+        without: what to say where there are finished runs, but none that ``only`` lets through.
+    """
+    offered = _offered(only, without)
+    if not offered:
+        return None
+    names, ticked = _labelled(offered), _ticked(offered)
+    shown = next((name for name in ticked if rather(offered[name])), ticked[0])
+    widget = f"{state.page()}-runs"
+
+    def picked() -> None:
+        name = st.session_state[widget]
+        state.put(runs=[name, *(other for other in ticked if other not in (name, shown))])
+
+    state.show(widget, shown)
+    st.selectbox("Run", list(names), format_func=names.__getitem__, key=widget, on_change=picked)
+    _unfinished(offered[shown], names[shown])
+    return offered[shown]
+
+
+def _offered(only: Callable[[Run], bool], without: str, optional: bool = False) -> dict[str, Run]:
+    """Runs that can be picked, by id, newest first; what to do where there are none is said unless optional."""
     dataset = state.get("dataset")
     finished = [run for run in runs_of(dataset) if readable(run, dataset)]
     offered = {run.id: run for run in finished if only(run)}
-    if not offered:
-        if not optional:
-            title = as_text(dataset_title(dataset))
-            untrained = f"Nothing has been trained on {title} yet. Start a run, and come back when it has finished."
-            nothing((finished and without) or untrained)
-        return []
-    asked = state.get_many(key)
+    if not offered and not optional:
+        title = as_text(dataset_title(dataset))
+        untrained = f"Nothing has been trained on {title} yet. Start a run, and come back when it has finished."
+        nothing((finished and without) or untrained)
+    return offered
+
+
+def _labelled(offered: Mapping[str, Run]) -> dict[str, str]:
+    labels = run_labels(runs_of(state.get("dataset")))
+    return {name: labels[name] for name in offered}
+
+
+def _ticked(offered: Mapping[str, Run]) -> list[str]:
+    """The runs that are ticked, as far as they are offered; the newest of each method while none is."""
+    asked = state.get_many("runs")
     chosen = [name for name in asked if name in offered]
     if len(chosen) < len(asked):
         gone = len(asked) - len(chosen)
-        st.caption(f"{count(gone, 'run')} in this link cannot be shown: unfinished, deleted, or on other data.")
-    labels = run_labels(runs_of(dataset))
-    names = {name: labels[name] for name in offered}
+        st.caption(f"{count(gone, 'chosen run')} cannot be shown here: unfinished, deleted, or on other data.")
     if not chosen:
-        newest = {run.spec.method: run.id for run in reversed(offered.values()) if run.state == "finished"}
+        newest = {run.spec.method: run.id for run in reversed(list(offered.values())) if run.state == "finished"}
         chosen = [name for name in offered if name in newest.values()][:SUGGESTED] or list(offered)[:1]
-    if several:
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.multiselect(
-                label,
-                list(names),
-                format_func=names.__getitem__,
-                placeholder="Choose finished runs",
-                wrap=True,
-                **state.bind(key, chosen),
-            )
-            table_link(dataset, chosen)
-    else:
-        chosen = [next((name for name in chosen if rather(offered[name])), chosen[0])]
-        st.selectbox(label, list(names), format_func=names.__getitem__, **state.bind(key, chosen[0]))
-    for name in chosen:
-        run = offered[name]
-        if run.state != "finished":
-            st.caption(as_text(f"{names[name]}: {run.state} at {run.at}; values so far."))
-    return [offered[name] for name in chosen]
+    return chosen
+
+
+def _unfinished(run: Run, name: str) -> None:
+    if run.state != "finished":
+        st.caption(as_text(f"{name}: {run.state} at {run.at}; values so far."))
 
 
 def table_link(dataset: str, shown: list[str]) -> None:

@@ -30,7 +30,7 @@ def _row(upload: Upload) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"upload-{key}"):
         if upload.dataset:
             address = {"dataset": upload.dataset}
-            st.page_link("views/data.py", label=as_text(upload.name), icon=":material/table:", query_params=address)
+            st.page_link("views/overview.py", label=as_text(upload.name), icon=":material/table:", query_params=address)
         else:
             st.markdown(as_text(upload.name))
         about = [when(upload.when), *([size(upload.size)] if upload.size else [])]

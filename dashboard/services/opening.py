@@ -101,7 +101,7 @@ def _looked_up(name: str) -> Labelled:
     if folder is None:
         raise CrowdError(
             f"There is no dataset {name!r}. {did_you_mean(name, dataset_folders())}Choose another in the sidebar, or "
-            "open a file on the Data page."
+            "open a file on Home."
         )
     stamp = max((f.stat().st_mtime_ns for f in folder.iterdir()), default=0)
     return _opened(folder, stamp)

@@ -1,11 +1,11 @@
-"""Aggregate: infer the true labels in several ways, see where they differ, and take one along."""
+"""Labels: infer the true labels in several ways, see where they differ, and take one along."""
 
 import streamlit as st
 
 from dashboard import state
 from dashboard.components import comparison
 from dashboard.components.fits import asked, chooser, follow, refused
-from dashboard.components.frame import page
+from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment, live
 from dashboard.services.fits import start_fits, wait_for
 
@@ -14,31 +14,19 @@ PATIENCE = 1.0  # seconds in which quick fits end before anything is said of the
 
 def draw() -> None:
     """The page."""
-    st.title("Aggregate")
+    heading()
     chooser()
     fits = start_fits(state.get("dataset"), asked())
     with live("fits"):  # never seen
         wait_for(fits.values(), PATIENCE)
         ended = sum(fit.ended.is_set() for fit in fits.values())
         st.markdown(f"{ended} of {len(fits)} aggregators have ended")
-    if not fits:
-        nothing()
-        return
     with st.container():  # there even when empty, so that what is below keeps its place and is not drawn anew
         if ended < len(fits):
             follow(fits)
     with st.container():
         refused(fits)
     board()
-
-
-def nothing() -> None:
-    """Nothing has been run yet."""
-    st.info(
-        "Choose aggregators and press **Run**. You will see how accurate and how sure each is, where their labels "
-        "differ, and what they say of the workers; each result can be the reference of every other page.",
-        icon=":material/how_to_vote:",
-    )
 
 
 @fragment

@@ -1,32 +1,22 @@
-"""Annotators: how alike they are, how good, what each confuses, who is wrong with whom, and who acts together."""
+"""Workers: how alike they are, how good, what each confuses, who is wrong with whom, and who acts together."""
 
 from __future__ import annotations
 
-import streamlit as st
-
 from dashboard import state
-from dashboard.components.annotators import alike, coordinated, pairs, ranking, worker
-from dashboard.components.frame import page
+from dashboard.components.annotators import alike, ranking, together, worker
+from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
 
-TABS = {"Distances": alike, "Ranking": ranking, "One worker": worker, "Pairs": pairs, "Coordinated": coordinated}
-
-
-def draw() -> None:
-    """The page."""
-    st.title("Annotators")
-    board()
+VIEWS = {"Ranking": ranking, "One worker": worker, "Together": together, "Distances": alike}
 
 
 @fragment
-def board() -> None:
-    """The open tab only."""
-    names = list(TABS)
-    shown = state.one_of("view", names) or names[0]
-    for tab, name in zip(st.tabs(names, **state.bind("view", shown)), names, strict=True):
-        if tab.open:
-            with tab:
-                TABS[name]()
+def draw() -> None:
+    """The page."""
+    if state.get("view") in ("Pairs", "Coordinated"):  # of an older address
+        state.put(view="Together")
+    heading()
+    VIEWS.get(state.get("view"), ranking)()
 
 
 page("annotators", draw)

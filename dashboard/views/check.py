@@ -13,7 +13,7 @@ from crowdcore.data.dictionary import csv_bytes
 from crowdcore.exhibits.overview import checked
 from dashboard import state
 from dashboard.components.exhibit import looked_at
-from dashboard.components.frame import hidden_names, page
+from dashboard.components.frame import heading, hidden_names, page
 from dashboard.components.guard import fragment, refused_before
 from dashboard.components.link import badge, link
 from dashboard.components.rules_form import rules_form
@@ -31,7 +31,7 @@ FEW = 8  # workers of a rule who are named
 
 def draw() -> None:
     """The page."""
-    st.title("Check")
+    heading()
     st.caption("Limits that this crowd must meet, for accepting a delivery of labels or for continuous integration.")
     board()
 
@@ -74,7 +74,7 @@ def board() -> None:
 
 def told(found: Check, outcome: Outcome) -> None:
     """A rule's verdict in a sentence, with links to the workers whom it names."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"verdict-{outcome.rule}"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"rule-{outcome.rule}"):
         badge(outcome.verdict)
         st.markdown(f"**{as_text(outcome.rule)}**: {as_text(outcome.sentence)}", width="stretch")
     named = found.workers_of(outcome)

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import streamlit as st
+from functools import partial
 
-from dashboard import state
-from dashboard.components.frame import page
+from dashboard.components import recovered
+from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
-from dashboard.components.recovered import choose, contradicted, epochs, matrices, ranking, sentences
 
-TABS = {"Matrices": matrices, "Workers": ranking, "Contradicted tasks": contradicted}
-
-
-def draw() -> None:
-    """The page."""
-    st.title("Confusions")
-    board()
+FOLDED = {
+    "Every source": recovered.sources,
+    "All workers": recovered.small,
+    "Workers": recovered.ranking,
+    "Contradicted tasks": recovered.contradicted,
+}
 
 
 @fragment
-def board() -> None:
-    """The pickers, what was recovered in words, then the open tab only."""
-    choice = choose()
+def draw() -> None:
+    """The pickers and what was recovered in one line and one row of matrices; the rest is folded."""
+    heading()
+    choice = recovered.choose("worker_confusion", "No finished run has recovered confusions.")
     if choice is None:
         return
-    epochs(choice)
-    sentences(choice)
-    names = list(TABS)
-    shown = state.one_of("view", names) or names[0]
-    for tab, name in zip(st.tabs(names, **state.bind("view", shown)), names, strict=True):
-        if tab.open:
-            with tab:
-                TABS[name](choice)
+    recovered.sentence(choice)
+    recovered.matrices(choice)
+    recovered.told(choice)
+    recovered.sentences(choice)
+    for name, part in FOLDED.items():
+        recovered.folded(name, partial(part, choice))
 
 
 page("confusions", draw)

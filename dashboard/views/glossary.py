@@ -6,12 +6,12 @@ import streamlit as st
 
 from crowdcore.exhibits.glossary import glossary
 from dashboard.components.exhibit import show
-from dashboard.components.frame import page
+from dashboard.components.frame import heading, page
 
 
 def draw() -> None:
     """The page."""
-    st.title("Glossary")
+    heading()
     st.caption("Hover over a column's name to see the same sentence.")
     show(glossary(), "glossary", file="glossary", noun="column", rows=24)
 

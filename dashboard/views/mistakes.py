@@ -7,7 +7,7 @@ from crowdcore.exhibits import View
 from dashboard import state
 from dashboard.components.cell import behind
 from dashboard.components.exhibit import looked_at, show
-from dashboard.components.frame import page
+from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
 from dashboard.components.pickers import named
 from dashboard.components.table import table
@@ -17,7 +17,7 @@ from dashboard.services import datasets
 
 def draw() -> None:
     """The page."""
-    st.title("Shared mistakes")
+    heading()
     board()
     everything()
 
@@ -30,7 +30,7 @@ def board() -> None:
     if not tested:
         st.info(
             "With two classes every mistake on a class is the same one, so sharing it proves nothing. Who agrees too "
-            "much is tested under **Annotators**, view **Pairs**.",
+            "much is tested under **Workers**, **Together**.",
             icon=":material/group:",
         )
     top = exhibits.mistakes.most_shared(view)

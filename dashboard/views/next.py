@@ -7,14 +7,14 @@ import streamlit as st
 from crowdcore.exhibits import review
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
-from dashboard.components.frame import page
+from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
 from dashboard.components.text import as_text
 
 
 def draw() -> None:
     """The page."""
-    st.title("Next labels")
+    heading()
     board()
 
 
@@ -35,7 +35,7 @@ def board() -> None:
         workers = st.multiselect("Available workers", view.listed, placeholder="All", **state.bind("available", chosen))
         flagged = st.toggle(
             "Ask flagged workers, too",
-            help="Workers whom Overview flags as guessing, copying or acting with others, or worse than before.",
+            help="Workers whom Home flags as guessing, copying or acting with others, or worse than before.",
             **state.bind("flagged", state.get("flagged") == "yes"),
         )
     asked = budget, capacity, 0.0, tuple(workers), flagged

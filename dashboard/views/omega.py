@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import streamlit as st
+from functools import partial
 
-from crowdcore import exhibits
+from crowdcore.exhibits.omega import has_true_omega
 from dashboard import state
 from dashboard.components import omega
-from dashboard.components.frame import page
+from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
-from dashboard.components.recovered import choose_omega, epochs
+from dashboard.components.recovered import choose, folded
 
-TABS = {"Tasks": omega.tasks, "Classes": omega.classes, "Workers": omega.workers, "Truth": omega.truth}
-
-
-def draw() -> None:
-    """The page."""
-    st.title("Noise source (ω)")
-    board()
+FOLDED = {
+    "Tasks": omega.tasks,
+    "Classes": omega.classes,
+    "Workers": omega.workers,
+    "Truth": omega.truth,
+    "How to read ω": omega.notes,
+}
 
 
 @fragment
-def board() -> None:
-    """The pickers, then the open tab only; the truth where a simulation tells it."""
-    choice = choose_omega()
+def draw() -> None:
+    """The pickers and the ranking per class with the ends of one of them; the rest is folded."""
+    heading()
+    choice = choose("omega", "No finished run separates common from individual noise.")
     if choice is None:
         return
-    st.caption(exhibits.omega.MEANING)
-    epochs(choice)
-    names = [n for n in TABS if n != "Truth" or exhibits.omega.has_true_omega(choice.view)]
-    shown = state.one_of("view", names) or names[0]
-    for tab, name in zip(st.tabs(names, **state.bind("view", shown)), names, strict=True):
-        if tab.open:
-            with tab:
-                TABS[name](choice)
+    omega.ranking(choice)
+    for name, part in FOLDED.items():
+        if name != "Truth" or has_true_omega(choice.view):
+            folded(name, partial(part, choice), open=name == "Tasks" and bool(state.get("half") or state.get("true")))
 
 
 page("omega", draw)

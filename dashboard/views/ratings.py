@@ -9,33 +9,19 @@ from crowdcore.exhibits import Exhibit, ratings
 from crowdcore.exhibits.ratings import RatingView
 from dashboard import state
 from dashboard.components.exhibit import show
-from dashboard.components.frame import hidden_names, page
+from dashboard.components.frame import heading, hidden_names, page
 from dashboard.components.guard import fragment, live
 from dashboard.components.link import link
 from dashboard.components.text import as_text
 from dashboard.services import datasets, opening
 
-VIEWS = {"bias": "Workers", "shared": "Shared bias", "pairs": "Who errs alike", "truth": "True ratings"}
-
-
-def draw() -> None:
-    """The page."""
-    st.title("Ratings")
-    st.caption("For crowds whose labels are numbers. Train, Runs, Compare and Report are for them, too.")
-    board()
-
 
 @fragment
-def board() -> None:
+def draw() -> None:
     """What the ratings show, compared with the reference."""
-    dataset = opening.rated(state.get("dataset"))
+    heading()
+    dataset, which = opening.rated(state.get("dataset")), state.get("view")
     view = ratings.rating_view(dataset, state.get("reference"), hidden=hidden_names())
-    with st.container(horizontal=True):
-        link("tasks", "Tasks: what each worker said")
-        if dataset.features is not None:
-            link("train")
-    which = state.one_of("view", list(VIEWS)) or "bias"
-    st.segmented_control("View", list(VIEWS), format_func=VIEWS.__getitem__, **state.bind("view", which))
     if which == "shared":
         draw_one(ratings.shared_bias(view), "shared", "Click a dot to see the tasks behind it.", part_of(view))
     elif which == "pairs":
@@ -94,15 +80,15 @@ def of_classes() -> None:
     st.title("Ratings")
     opened = opening.dataset(state.get("dataset"))
     tags = opened.sentences is not None
-    here = f"{'Spans' if tags else 'Annotators'} shows who errs how here"
+    here = f"{'Spans' if tags else 'Workers'} shows who errs how here"
     st.info(
         f"The labels of {as_text(state.get('dataset'))} are {'tags' if tags else 'classes'}, and this page is about "
-        f"numbers: {here}. Or choose a dataset of ratings, or open a file of your own on the Data page.",
+        f"numbers: {here}. Or choose a dataset of ratings, or open a file of your own on Home.",
         icon=":material/star_half:",
     )
     with st.container(horizontal=True):
         link("spans" if tags else "annotators")
-        link("data")
+        link("overview", "Open a file", icon="upload_file", view="Open a file")
         for name in datasets.rating_datasets():
             link("ratings", as_text(dataset_title(name)), dataset=name, reference=None)
 

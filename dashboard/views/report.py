@@ -6,7 +6,7 @@ import streamlit as st
 
 from crowdcore.runs.report import drawing_fault, to_html
 from dashboard import state
-from dashboard.components.frame import hidden_names, page
+from dashboard.components.frame import heading, hidden_names, page
 from dashboard.components.guard import live, refusals
 from dashboard.components.run_choice import pick_runs
 from dashboard.components.table import download
@@ -18,14 +18,14 @@ EVERY = 0.5  # seconds between looks at what is being made
 
 def draw() -> None:
     """The page."""
-    st.title("Report")
+    heading()
     st.caption(
         "One HTML page that needs no network, with figures to zoom and point at, to print, or to save as PDF from the "
         "browser's print dialog; or a folder with that page, a CSV of "
         "every table and an SVG of every figure. Both say with which settings, seeds and versions everything was made."
     )
     dataset, reference = state.get("dataset"), state.get("reference")
-    runs = tuple(run.id for run in pick_runs("runs"))
+    runs = tuple(run.id for run in pick_runs())
     offered = report.parts(dataset, bool(runs))
     asked = [part for part in state.get_many("parts") if part in offered]
     chosen = asked or list(offered)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard.components.exhibit import show
-from dashboard.components.frame import page
+from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
 from dashboard.components.link import link
 from dashboard.components.pickers import named
@@ -24,7 +24,7 @@ SCALES: dict[Scale, str] = {"small": "Small: two cores", "paper": "As in the pap
 
 def draw() -> None:
     """The page."""
-    st.title("Reproduction")
+    heading()
     board()
 
 

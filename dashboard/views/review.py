@@ -11,7 +11,7 @@ from crowdcore.exhibits import Exhibit, View, review
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.fits import reference_button
-from dashboard.components.frame import page
+from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment, live, refused_before
 from dashboard.components.marking import at, marking, take_marks
 from dashboard.components.pickers import named, optional
@@ -22,7 +22,7 @@ from dashboard.services import datasets
 
 def draw() -> None:
     """The page."""
-    st.title("Review")
+    heading()
     board()
 
 

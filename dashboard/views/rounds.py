@@ -7,7 +7,7 @@ import streamlit as st
 from crowdcore.exhibits import View, two_rounds
 from dashboard import state
 from dashboard.components.exhibit import clicks, follow, looked_at, show
-from dashboard.components.frame import hidden_names, page
+from dashboard.components.frame import heading, hidden_names, page
 from dashboard.components.guard import fragment
 from dashboard.components.table import table
 from dashboard.components.text import as_text
@@ -20,7 +20,7 @@ FEW = 20  # values of a column that may tell rounds apart
 
 def draw() -> None:
     """The page."""
-    st.title("Two rounds")
+    heading()
     board()
 
 

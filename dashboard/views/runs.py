@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
-from dashboard.components.frame import page
+from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
 from dashboard.components.run_table import board
 
 
 def draw() -> None:
     """The page."""
-    st.title("Runs")
+    heading()
     fragment(board)()
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.components.frame import page
+from dashboard.components.frame import heading, page
 from dashboard.components.sandbox import planting, results, training
 
 
 def draw() -> None:
     """The page."""
-    st.title("Sandbox")
+    heading()
     st.caption(
         "Plant a crowd whose mistakes are known, and see which aggregators and trained methods find them again: on "
         "classes, tags of tokens and ratings."

@@ -6,19 +6,19 @@ import streamlit as st
 
 from crowdcore.exhibits import mistakes
 from dashboard.components.exhibit import looked_at, show
-from dashboard.components.frame import page
+from dashboard.components.frame import heading, page
 from dashboard.components.link import link
 from dashboard.components.text import as_text
 
 
 def draw() -> None:
     """The page."""
-    st.title("Spans")
+    heading()
     view = looked_at()
     if view.dataset.sentences is None:
         st.info(
             f"The labels of {as_text(view.dataset.name)} are classes of single tasks. This page is for crowds that "
-            "tag the tokens of sentences; Shared mistakes and Annotators show who errs how here.",
+            "tag the tokens of sentences; Mistakes and Workers show who errs how here.",
             icon=":material/format_ink_highlighter:",
         )
         with st.container(horizontal=True):

@@ -8,7 +8,7 @@ from crowdcore.exhibits import View
 from dashboard import state
 from dashboard.components import rated_tasks
 from dashboard.components.exhibit import choose_columns, looked_at, show
-from dashboard.components.frame import page
+from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment, live
 from dashboard.components.link import link
 from dashboard.components.media import LARGE, cards, media
@@ -29,7 +29,7 @@ def listing() -> None:
     """Filters, gallery and table; a row of the table opens the page of its task."""
     if state.get("task"):
         st.rerun()
-    st.title("Tasks")
+    heading()
     dataset, view = state.get("dataset"), looked_at()
     with st.container(horizontal=True):
         which = named("Show", "show", exhibits.tasks.SHOWS, width=300)
@@ -61,7 +61,7 @@ def one() -> None:
     """One task: the item, the labels it got, and who gave them."""
     dataset, view, name = state.get("dataset"), looked_at(), state.get("task")
     links(view)
-    st.title(as_text(exhibits.tasks.task_title(view.dataset, name)))
+    heading(as_text(exhibits.tasks.task_title(view.dataset, name)))
     number_of, found = exhibits.tasks.task_number(view.dataset, name), exhibits.tasks.task(view, name).table.iloc[0]
     if view.dataset.sentences is not None:
         sentence = exhibits.mistakes.sentence_tags(view, name)

@@ -5,7 +5,7 @@ import streamlit as st
 from crowdcore.learning.learners import embeddable, plantable, untrainable
 from dashboard import state
 from dashboard.components.embedding_form import embedding_form
-from dashboard.components.frame import page
+from dashboard.components.frame import heading, page
 from dashboard.components.link import link
 from dashboard.components.run_board import board, one_run, search_board
 from dashboard.components.run_curves import curves, onwards
@@ -18,7 +18,7 @@ from dashboard.services.runs import runs_of, training_fault
 
 def draw() -> None:
     """The page."""
-    st.title("Train")
+    heading()
     if fault := training_fault():
         st.info(as_text(fault), icon=":material/download:")
         return
@@ -67,7 +67,7 @@ def nothing_to_learn(why: str) -> None:
     """What would make this dataset one that can be trained on."""
     st.info(why, icon=":material/image_not_supported:")
     with st.container(horizontal=True):
-        st.page_link("views/data.py", label="Open a file", icon=":material/upload_file:")
+        link("overview", "Open a file", icon="upload_file", view="Open a file")
         if plantable(opening.labelled(state.get("dataset"))):
             link("sandbox", crowd="conal")  # which plants on the dataset's own tasks
         else:

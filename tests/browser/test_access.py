@@ -21,9 +21,9 @@ WIDTHS = (1440, 390)
 PAGES = {
     "overview": "/overview?",
     "reproduction": "/reproduction?",
-    "data": "/?",
+    "numbers": "/?view=Numbers&",
     "shared mistakes": "/shared-mistakes?",
-    "annotators": "/annotators?",
+    "annotators": "/annotators?view=Distances&",
     "ranking": "/annotators?view=Ranking&",
     "rounds": "/rounds?",
     "check": "/check?",
@@ -51,8 +51,8 @@ CONTROLS = {
     ),
     "runs": ("Dataset", "Method", "State", "Containing", "CSV", "Open", "Compare 2", "Tags", "Put on all"),
     "compare": ("Runs", "Choose in a table", "Accuracy", "Filter runs", "CSV"),
-    "confusions": ("Run", "Seeds", "Compare with", "Matrices", "Workers", "Diagonal", "Next page"),
-    "omega": ("Run", "Tasks", "CSV"),
+    "confusions": ("Run", "Compare with", "Seeds, epoch", "Worker, least like the crowd first", "Every source"),
+    "omega": ("Run", "Seeds, epoch", "CSV", "Tasks"),
     "report": ("Runs", "Hide worker names", "HTML page", "Folder (ZIP)"),
 }
 """Page -> what Tab leads to."""
@@ -109,7 +109,7 @@ def test_a_page_is_for_everybody(app: str, tab: Page, plain: set[str], runs: str
         tab.set_viewport_size({"width": width, "height": 900})
         settled(tab)
         assert main(tab).evaluate("e => e.scrollWidth <= e.clientWidth"), width
-        if width == 900 and view in {"data", "shared mistakes", "annotators", "aggregate"}:
+        if width == 900 and view in {"numbers", "shared mistakes", "annotators", "aggregate"}:
             box = charts(tab).first.bounding_box()
             assert box is not None
             assert box["width"] > 380

@@ -88,7 +88,7 @@ def test_other_settings_beside_the_present_ones_become_the_reference_of_every_pa
     page.get_by_role("button", name="Use as reference").click()
     expect(page).to_have_url(re.compile(r"reference=dawid-skene\+smoothing%3D2\.0"))
     expect(page.get_by_role("button", name="Reference of every page")).to_be_disabled()
-    page.get_by_role("link", name="Shared mistakes").click()
+    page.get_by_role("link", name="Mistakes", exact=True).click()
     expect(main(page).get_by_text(f"reference: {name}")).to_be_visible()
     expect(page).to_have_url(re.compile(r"shared-mistakes\?.*reference=dawid-skene"))  # written once all is drawn
     other = context.new_page()

@@ -81,8 +81,8 @@ def test_hostile_names_are_shown_as_text_everywhere(page: Page) -> None:
     for address in ("/?dataset=hostile", "/tasks?dataset=hostile", "/annotators?dataset=hostile"):
         open_page(page, address)
         harmless()
-    for tab in ("One worker", "Ranking", "Pairs"):
-        page.get_by_role("tab", name=tab).click()
+    for tab in ("One worker", "Ranking", "Together"):
+        page.get_by_role("link", name=tab, exact=True).click()
         expect(page).to_have_url(re.compile(f"view={tab.split()[0]}"))
         settled(page)
         harmless()

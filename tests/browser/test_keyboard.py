@@ -41,42 +41,8 @@ def missed(page: Page, *controls: str) -> set[str]:
     return missing
 
 
-def test_tabs_of_compare_are_changed_by_arrows_and_keep_the_focus(page: Page, two: str) -> None:
-    open_page(page, f"/compare?{two}")
-    assert not missed(page, "Accuracy")
-    for name in ("Significance", "Selection", "Curves"):
-        page.keyboard.press("ArrowRight")
-        expect(main(page).get_by_role("tab", name=name)).to_be_focused()
-        expect(page).to_have_url(re.compile(f"view={name}"))  # a press before the page is drawn may be lost
-        settled(page)
-    page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile("view=Curves"))
-    settled(page)
-    expect(charts(page).first).to_be_visible()
-    expect(main(page).get_by_role("tab", name="Curves")).to_have_attribute("aria-selected", "true")
-    # Streamlit disables tabs as long as a part of them is missing, under load for longer than between two presses.
-    expect(page.get_by_role("list", name="Crowd")).to_be_visible()  # live.js is there
-    tab = main(page).get_by_role("tab", name="Accuracy")
-    tab.focus()
-    tab.evaluate("e => { e.setAttribute('aria-disabled', 'true'); e.blur() }")
-    expect(tab).not_to_be_focused()
-    tab.evaluate("e => e.removeAttribute('aria-disabled')")
-    expect(tab).to_be_focused()
-    tab.evaluate("e => { e.setAttribute('aria-disabled', 'true'); e.blur() }")
-    expect(tab).not_to_be_focused()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
-    tab.evaluate("e => e.removeAttribute('aria-disabled')")
-    tab = main(page).get_by_role("tab", name="Selection")
-    expect(tab).to_be_focused()
-    expect(page).to_have_url(re.compile("view=Selection"))
-    settled(page)
-    tab.blur()
-    expect(tab).not_to_be_focused()
-
-
 def test_the_pager_keeps_the_focus_and_follows_the_address(page: Page, two: str) -> None:
-    open_page(page, f"/confusions?{two}")
+    open_page(page, f"/confusions?{two}&view=All+workers")
     current = main(page).locator("[aria-current=page], [aria-current=true]")
     following = main(page).get_by_role("button", name="Next page")
     following.focus()
@@ -90,7 +56,7 @@ def test_the_pager_keeps_the_focus_and_follows_the_address(page: Page, two: str)
 
 
 def test_a_tree_stands_beside_the_matrix_and_two_annotators_are_compared_without_a_mouse(page: Page) -> None:
-    open_page(page, "/annotators?dataset=demo")
+    open_page(page, "/annotators?dataset=demo&view=Distances")
     chart = charts(page).first
     expect(chart.locator(".hm")).to_be_visible()
     tree = chart.locator(".x2y .scatterlayer")

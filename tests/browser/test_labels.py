@@ -76,16 +76,16 @@ def seen(page: Page, address: str, text: str | re.Pattern[str]) -> None:
 
 
 def test_sentences_from_data_to_report(lab: Lab, tab: Page) -> None:
-    seen(tab, "/?dataset=tagged", "Agreement between workers")
+    seen(tab, "/?dataset=tagged&view=Numbers", "Agreement between workers")
     expect(tab.get_by_text("60 sentences")).to_be_visible()
-    seen(tab, "/overview?dataset=tagged", "Overview")
+    seen(tab, "/overview?dataset=tagged", "Guideline to fix")
     seen(tab, "/spans?dataset=tagged", "Boundary errors")
     trained(tab, "tagged", "test span F1")
     ids = {run.spec.method: run.id for run in runs.list_runs("tagged", workspace=lab.workspace)}
     chosen = "".join(f"&runs={run}" for run in ids.values())
     seen(tab, "/runs?datasets=tagged", "Runs")
     seen(tab, f"/compare?dataset=tagged{chosen}", "Spans of the test split")
-    seen(tab, f"/confusions?dataset=tagged&runs={ids['crowd-layer']}", "Confusions")
+    seen(tab, f"/confusions?dataset=tagged&runs={ids['crowd-layer']}", "Compare")
     seen(tab, f"/report?dataset=tagged{chosen}", "The same on the command line:")
     tab.get_by_text("Contents").click()
     expect(main(tab).get_by_text("Spans of the test split")).to_be_visible()
@@ -93,8 +93,8 @@ def test_sentences_from_data_to_report(lab: Lab, tab: Page) -> None:
 
 def walk_to_a_rating(page: Page) -> None:
     """From Ratings to its tasks, to one of them, to the next, and to all that one of its workers said."""
-    main(page).get_by_role("link", name="Tasks: what each worker said").click()
-    expect(main(page).get_by_role("heading", name="Tasks", exact=True)).to_be_visible()
+    page.get_by_role("link", name="Items", exact=True).click()
+    expect(main(page).get_by_role("heading", name="Items", exact=True)).to_be_visible()
     settled(page)
     row(page, 0)
     expect(main(page).get_by_role("heading", name=re.compile(r"^t\d+$"))).to_be_visible()
@@ -109,7 +109,7 @@ def walk_to_a_rating(page: Page) -> None:
     settled(page)
     row(page, 0)
     expect(page).to_have_url(re.compile(r"/tasks\?.*worker=w\d"))
-    expect(main(page).get_by_role("heading", name="Tasks", exact=True)).to_be_visible()
+    expect(main(page).get_by_role("heading", name="Items", exact=True)).to_be_visible()
     expect(main(page).get_by_role("combobox", name="Rated by")).to_have_value(re.compile(r"w\d"))
     settled(page)
 
@@ -127,9 +127,7 @@ def test_ratings_from_data_to_report(lab: Lab, tab: Page) -> None:
     seen(tab, "/shared-mistakes?dataset=rated", re.compile("rated.* are numbers"))
     seen(tab, "/data?dataset=rated", "Open a file")  # leads to the page's address
     seen(tab, "/next-labels?dataset=rated", "On which tasks workers differ most")  # as a page's title does
-    seen(tab, "/overview?dataset=rated", "that is on Data")
-    main(tab).get_by_role("link", name="Ratings", exact=True).click()
-    expect(main(tab).get_by_role("heading", name="Ratings")).to_be_visible()
+    seen(tab, "/ratings?dataset=rated", "Workers")
     settled(tab)
     picture(tab, "rated-ratings")
     walk_to_a_rating(tab)

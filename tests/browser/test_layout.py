@@ -6,11 +6,12 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from dashboard.pages import MENU
 from testkit.steps import charts, main, open_page
 
 
 def test_a_large_matrix_refines_when_zoomed(page: Page) -> None:
-    open_page(page, "/annotators?dataset=many")
+    open_page(page, "/annotators?dataset=many&view=Distances")
     chart = charts(page).first
     expect(chart.locator(".hm, .im").first).to_be_visible()
     cells = "e => { const h = e._fullData.find(t => t.type === 'heatmap'); return h ? h.dx : 0 }"
@@ -25,18 +26,24 @@ def test_a_large_matrix_refines_when_zoomed(page: Page) -> None:
     page.wait_for_function(fine)
 
 
-def test_the_menu_has_sections_with_names_and_leaves_room_for_what_is_chosen(page: Page) -> None:
+def test_the_menu_has_eight_places_and_leaves_room_for_what_is_chosen(page: Page) -> None:
     open_page(page, "/glossary?dataset=demo")
-    menu = page.get_by_test_id("stSidebarNav")
-    expect(menu.get_by_role("list")).to_have_count(5)
-    for section, pages in {"Crowd": ["Shared mistakes", "Annotators", "Two rounds"], "Truth": ["Aggregate"]}.items():
-        listed = menu.get_by_role("list", name=section)
-        for name in pages:
-            expect(listed.get_by_role("listitem").get_by_role("link", name=name)).to_be_visible()
+    menu = page.get_by_role("navigation", name="Menu")
+    places = [place.title for place in MENU]
+    assert menu.get_by_role("link").all_inner_texts() == places
+    assert len(places) == 8
     for picker in ("Dataset", "Reference"):
         expect(page.get_by_role("combobox", name=picker)).to_be_in_viewport(ratio=1)
-    menu.get_by_role("link", name="Shared mistakes").click()
+    for name in places:
+        expect(menu.get_by_role("link", name=name)).to_be_in_viewport(ratio=1)
+    menu.get_by_role("link", name="Mistakes").click()
     expect(page).to_have_url(re.compile(r"/shared-mistakes\?"))
     page.get_by_role("link", name="Print / PDF").click()
     expect(page).to_have_url(re.compile(r"/report\?.*parts=mistakes$"))
-    expect(main(page).get_by_role("heading", name="Report")).to_be_visible()
+    expect(main(page).get_by_text("The same on the command line")).to_be_visible()
+
+
+def test_a_former_address_leads_to_where_its_page_is_now(page: Page) -> None:
+    for address, seen in (("/overview?dataset=demo&trust=95", "Guideline to fix"), ("/data?dataset=demo", "demo")):
+        open_page(page, address)
+        expect(main(page).get_by_text(seen).first).to_be_visible()

@@ -25,19 +25,19 @@ def test_back_goes_back(page: Page) -> None:
 
 def test_an_act_is_one_step_back(page: Page) -> None:
     open_page(page, "/overview?dataset=demo&reference=gold")
-    expect(page.get_by_role("list", name="Crowd")).to_be_visible()  # live.js is there
-    page.get_by_role("link", name="Annotators").click()
+    expect(page.get_by_role("navigation", name="Menu")).to_be_visible()  # live.js is there
+    page.get_by_role("link", name="Workers", exact=True).click()
     expect(page).to_have_url(re.compile("annotators.*reference=gold"))  # which the page adds to what the menu opened
     settled(page)
-    main(page).get_by_text("Ranking", exact=True).click()
-    expect(page).to_have_url(re.compile("view=Ranking"))
+    main(page).get_by_role("link", name="Distances", exact=True).click()
+    expect(page).to_have_url(re.compile("view=Distances"))
     settled(page)
     page.go_back()
-    expect(page).not_to_have_url(re.compile("view=Ranking"))
+    expect(page).not_to_have_url(re.compile("view=Distances"))
     expect(page).to_have_url(re.compile("annotators"))
     settled(page)
     page.go_back()
-    expect(main(page).get_by_role("heading", name="Overview")).to_be_visible()
+    expect(main(page).get_by_role("heading", name="demo")).to_be_visible()
     expect(page).to_have_url(re.compile("/overview"))
 
 
@@ -65,7 +65,7 @@ def test_another_dataset_or_reference_redraws_every_page(page: Page) -> None:
     choose(page, "Reference", "majority-vote")
     expect(page).to_have_url(re.compile("reference=majority-vote"))
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Labels against majority-vote")).to_be_visible()
-    for name in ("Shared mistakes", "Annotators", "Data"):
-        page.get_by_role("link", name=name).click()
+    for name in ("Mistakes", "Workers", "Home"):
+        page.get_by_role("navigation", name="Menu").get_by_role("link", name=name).click()
         settled(page)
         expect(page).to_have_url(re.compile("dataset=demo&reference=majority-vote"))

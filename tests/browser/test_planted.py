@@ -22,7 +22,7 @@ def test_planted_workers_are_named_two_clicks_after_choosing_a_file(page: Page) 
     votes = crowd.annotations[["task", "worker", "label", "timestamp"]]
     offer(page, "planted.csv", votes.to_csv(index=False).encode())
     main(page).get_by_role("button", name="Open it").click()
-    expect(main(page).get_by_role("heading", name="Overview")).to_be_visible()
+    expect(main(page).get_by_role("heading", name="planted")).to_be_visible()
     settled(page)
     main(page).get_by_role("button", name="Show their names").click()
     ids = list(map(str, crowd.worker_ids))

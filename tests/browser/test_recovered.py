@@ -56,7 +56,7 @@ def click(page: Page, chart: str, x: float, y: float) -> None:
 def test_from_a_cell_of_a_worker_to_the_tasks_behind_it(page: Page, runs: dict) -> None:
     run, result = runs["conal"]
     demo = cc.load_dataset("demo")
-    open_page(page, f"/confusions?dataset=demo&runs={run}&sort=skilled")
+    open_page(page, f"/confusions?dataset=demo&runs={run}&sort=skilled&view=All+workers")
     own = np.mean([analysis.confusion_of_counts(one) for one in worker_counts(result, demo)], 0)
     skill = np.trace(own, axis1=1, axis2=2) / demo.n_classes
     best = int(np.argsort(-skill, kind="stable")[0])
@@ -66,7 +66,7 @@ def test_from_a_cell_of_a_worker_to_the_tasks_behind_it(page: Page, runs: dict) 
     expect(page).to_have_url(re.compile(f"worker={worker}&true={true}&given={given}"))
     expect(main(page).get_by_text(f"skill {100 * skill[best]:.1f} %")).to_be_visible()
     shown = own[best][own[best] >= 0.005]
-    labels = page.locator(".st-key-figure-one-learnt .heatmap-label")
+    labels = page.locator(".st-key-figure-first-1 .heatmap-label")
     expect(labels).to_have_count(len(shown))  # while it is drawn anew, the old ones are there too
     settled(page)
     numbers = labels.all_text_contents()
@@ -82,16 +82,17 @@ def test_two_runs_side_by_side_and_back_by_the_address(page: Page, runs: dict) -
     open_page(
         page, f"/confusions?dataset=demo&runs={runs['conal'][0]}&runs={runs['crowd-layer'][0]}&seed=1&worker={worker}"
     )
-    titles = page.locator(".st-key-figure-one-learnt1 .stMarkdown")
+    titles = page.locator(".st-key-figure-first-1 .stMarkdown")
     expect(titles.filter(has_text="conal, seed 1")).to_be_visible()
-    other = main(page).locator("[class*=st-key-figure-one-] .stMarkdown")
-    expect(other.filter(has_text="crowd-layer, seed 1")).to_be_visible()
+    other = main(page).locator("[class*=st-key-figure-first-] .stMarkdown")
+    expect(other.filter(has_text="crowd-layer, seed 1").first).to_be_visible()
     page.set_viewport_size({"width": 900, "height": 900})
     for picker in ("Run", "Compare with"):
         cut = page.get_by_role("combobox", name=picker).evaluate("e => e.scrollWidth - e.clientWidth")
         assert cut <= 0, picker
+    main(page).get_by_role("button", name="Seeds, epoch").click()
     choose(page, "Seeds", "Mean of 3 seeds")
-    mean = page.locator(".st-key-figure-one-learnt .stMarkdown")
+    mean = page.locator(".st-key-figure-first-1 .stMarkdown")
     expect(mean.filter(has_text="conal, mean of 3 seeds")).to_be_visible()
     settled(page)  # what is shown is in the address once the page is complete
     page.go_back()
@@ -99,7 +100,7 @@ def test_two_runs_side_by_side_and_back_by_the_address(page: Page, runs: dict) -
 
 
 def test_truth_learnt_and_observed_keep_their_labels_in_a_narrow_window(page: Page, runs: dict) -> None:
-    open_page(page, f"/confusions?dataset=demo&runs={runs['conal'][0]}")
+    open_page(page, f"/confusions?dataset=demo&runs={runs['conal'][0]}&view=All+workers")
     for width in (1440, 900, 390):
         page.set_viewport_size({"width": width, "height": 900})
         settled(page)
@@ -114,7 +115,7 @@ def test_truth_learnt_and_observed_keep_their_labels_in_a_narrow_window(page: Pa
         )
         assert cell >= 6, f"{cell} pixels a cell at a width of {width}"
         assert main(page).evaluate("e => e.scrollWidth <= e.clientWidth")
-    numbers = page.locator(".st-key-figure-one-learnt .heatmap-label")
+    numbers = page.locator(".st-key-figure-first-1 .heatmap-label")
     expect(numbers.first).to_be_attached()
     expect(numbers.first).to_be_hidden()  # cells below 28 pixels carry no numbers
 

@@ -240,9 +240,9 @@ def test_300_pictures_are_trained_on_after_five_clicks(lab: Lab, browser: Browse
             main(page).get_by_test_id("stFileUploader").locator("button").click()  # 1
         chooser.value.set_files(files=[archive])
         main(page).get_by_role("button", name="Open it").click()  # 2
-        expect(main(page).get_by_role("heading", name="Overview", exact=True)).to_be_visible(timeout=SOON)
+        expect(main(page).get_by_role("heading", name="photos", exact=True)).to_be_visible(timeout=SOON)
         settled(page)
-        page.get_by_role("link", name="Train", exact=True).click()  # 3
+        page.get_by_role("link", name="Runs", exact=True).click()  # 3
         main(page).get_by_role("button", name="Prepare 300 images").click()  # 4
         start = main(page).get_by_role("button", name="Start 1 run")
         expect(start).to_be_visible(timeout=SOON)

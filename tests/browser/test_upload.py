@@ -29,19 +29,19 @@ def test_a_good_file_opens_with_workers_hidden(page: Page) -> None:
     offer(page, "crowd.csv", crowd_csv())
     expect(main(page).get_by_text("Nothing would be dropped or merged.")).to_be_visible()
     main(page).get_by_role("button", name="Open it").click()
-    expect(main(page).get_by_role("heading", name="Overview")).to_be_visible()
-    expect(page).to_have_url(re.compile("/overview\\?dataset=crowd-[0-9a-f]{10}"))
+    expect(main(page).get_by_role("heading", name="crowd")).to_be_visible()
+    expect(page).to_have_url(re.compile("/\\?dataset=crowd-[0-9a-f]{10}"))
     settled(page)
-    page.get_by_role("link", name="Data", exact=True).click()
+    main(page).get_by_role("link", name="Numbers").click()
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("120")
-    page.get_by_role("link", name="Tasks").click()
+    page.get_by_role("link", name="Items").click()
     page.get_by_role("combobox", name="Worker").click()
     expect(page.get_by_role("option", name="worker 01")).to_be_visible()
     expect(page.get_by_role("option", name="w001")).to_have_count(0)
     expect(page).to_have_url(re.compile("tasks\\?dataset=crowd-"))
     # The link opens it again, in another session too.
     open_page(page, page.url)
-    expect(main(page).get_by_role("heading", name="Tasks")).to_be_visible()
+    expect(main(page).get_by_role("heading", name="Items")).to_be_visible()
 
 
 def test_a_file_with_faults_says_what_would_be_lost(page: Page) -> None:
@@ -50,9 +50,9 @@ def test_a_file_with_faults_says_what_would_be_lost(page: Page) -> None:
     offer(page, "faults.csv", frame.to_csv(index=False).encode())
     expect(main(page).get_by_text("1 row without a label would be left out (column 'label'; row 5).")).to_be_visible()
     main(page).get_by_role("button", name="Accept 1 change and open").click()
-    expect(page).to_have_url(re.compile("/overview\\?dataset=faults-[0-9a-f]{10}"))
+    expect(page).to_have_url(re.compile("/\\?dataset=faults-[0-9a-f]{10}"))
     settled(page)
-    page.get_by_role("link", name="Data", exact=True).click()
+    main(page).get_by_role("link", name="Numbers").click()
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("119")
 
 
@@ -63,9 +63,9 @@ def test_columns_that_say_nothing_are_asked_for(page: Page) -> None:
         choose(page, role, column)
     settled(page)  # only one column is left that can be the label
     main(page).get_by_role("button", name="Open it").click()
-    expect(page).to_have_url(re.compile("/overview\\?dataset=odd-[0-9a-f]{10}"))
+    expect(page).to_have_url(re.compile("/\\?dataset=odd-[0-9a-f]{10}"))
     settled(page)
-    page.get_by_role("link", name="Data", exact=True).click()
+    main(page).get_by_role("link", name="Numbers").click()
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("120")
 
 
@@ -78,11 +78,9 @@ def test_spellings_are_merged_and_the_upload_is_renamed_and_deleted(page: Page) 
     main(page).get_by_role("button", name="Leave 1 label out").click()
     expect(main(page).get_by_role("button", name="Merge 1 variant")).to_be_visible()
     main(page).get_by_role("button", name="Accept 1 change and open").click()
-    expect(main(page).get_by_role("heading", name="Overview")).to_be_visible()
+    expect(main(page).get_by_role("heading", name="pets")).to_be_visible()
     settled(page)
-    page.get_by_role("link", name="Data", exact=True).click()
-    expect(main(page).get_by_role("heading", name="pets", exact=True)).to_be_visible()
-    page.get_by_role("tab", name="Open a file").click()
+    main(page).get_by_role("link", name="Open a file").click()
     upload = main(page).locator("[class*=st-key-upload-pets]")
     upload.get_by_role("button", name="Manage").click()
     page.get_by_role("textbox", name="Name").fill("Cats & dogs")
@@ -109,11 +107,11 @@ def test_a_bomb_is_one_sentence_and_others_go_on(
     expect(alert).to_have_count(1)
     expect(alert).to_contain_text("999,000,000")
     assert "Traceback" not in main(page).inner_text()
-    other.get_by_role("link", name="Tasks").click()
-    expect(main(other).get_by_role("heading", name="Tasks")).to_be_visible()
+    other.get_by_role("link", name="Items").click()
+    expect(main(other).get_by_role("heading", name="Items")).to_be_visible()
     other.close()
-    page.get_by_role("link", name="Tasks").click()
-    expect(main(page).get_by_role("heading", name="Tasks")).to_be_visible()
+    page.get_by_role("link", name="Items").click()
+    expect(main(page).get_by_role("heading", name="Items")).to_be_visible()
     written = [path for path in (workspace / "uploads").rglob("*") if path.name == bomb.name]
     assert [stat.S_IMODE(path.stat().st_mode) for path in written] == [0o600]
 

@@ -15,7 +15,7 @@ STREET, INSIDECITY = 3, 1
 def test_from_labelme_to_one_task_and_back(page: Page, data_folder: Path) -> None:
     open_page(page, "/")
     choose(page, "Dataset", "labelme")
-    page.get_by_role("link", name="Shared mistakes").click()
+    page.get_by_role("link", name="Mistakes", exact=True).click()
     expect(heatmap(page).get_by_text("61.0", exact=True)).to_be_visible()
     click_cell(page, STREET, INSIDECITY, 8)
     expect(main(page).get_by_text("36 workers of 59 (61.0 %) gave insidecity")).to_be_visible()
@@ -44,4 +44,4 @@ def test_a_row_on_tasks_opens_its_task_and_the_back_button_the_list(page: Page) 
     name = page.url.split("task=")[1]
     expect(main(page).get_by_role("heading", name=name)).to_be_visible()
     page.go_back()
-    expect(main(page).get_by_role("heading", name="Tasks", exact=True)).to_be_visible()
+    expect(main(page).get_by_role("heading", name="Items", exact=True)).to_be_visible()

@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 def open_page(name: str, **address: str | list[str]) -> AppTest:
     """The page of ``dashboard/views`` at an address, in a session of its own."""
     test = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=120)
-    if name in {"data", "mistakes"}:  # Streamlit knows a page whose address is not its file's name after a first run
+    if name == "mistakes":  # Streamlit knows a page whose address is not its file's name after a first run
         test.run()
     test.switch_page(f"views/{name}.py")
     test.query_params.clear()

@@ -56,7 +56,7 @@ def test_the_epoch_is_chosen_for_what_rests_on_one(recorded: Recorded) -> None:
 def test_runs_on_other_data_cannot_be_chosen(recorded: Recorded) -> None:
     test = page(runs=recorded.of("conal", "gone", "conal 0.4"))
     assert table(test, "selected %")["run"].tolist() == ["conal", "conal, ensemble"]
-    assert "2 runs" in words(test)
+    assert "2 chosen runs" in words(test)
     others = 1 + sum(map(len, recorded.strengths.values()))  # on other gold, and on other crowds
     assert len(test.multiselect[0].options) == len(recorded.ids) - others
 

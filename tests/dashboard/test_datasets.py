@@ -45,7 +45,7 @@ def test_an_unknown_name_is_refused() -> None:
 
 
 def test_a_visitor_sees_no_path_of_the_server(stored: Path, workspace: Path) -> None:
-    shown = words(open_page("data", dataset=f"{stored}/x"))
+    shown = words(open_page("overview", dataset=f"{stored}/x"))
     assert "There is no dataset" in shown
     assert not any(str(folder) in shown for folder in (stored.parent, workspace, Path.home(), ROOT))
     told = without_server_paths(f"{stored}/crowd/tasks.csv is cut off; looked in {stored}, {workspace}.")

@@ -62,7 +62,7 @@ def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, t
 def test_an_import_with_a_faulty_image_does_not_say_that_nothing_is_lost(workspace: Path, tmp_path: Path) -> None:
     for damaged in (False, True):
         path = uploads.receive("photos.zip", io.BytesIO(photo_archive(tmp_path / "made", 3, damaged)))
-        test = open_page("data", dataset="demo", view="Open a file", file=digest_of(path))
+        test = open_page("overview", dataset="demo", view="Open a file", file=digest_of(path))
         assert ("p000.png" in words(test)) == damaged
         assert bool(test.success) != damaged
 

@@ -88,7 +88,7 @@ def test_no_page_download_or_log_tells_a_name(
 
 
 def test_the_crawler_sees_names_where_they_are_shown(named: list[str], sent: dict[str, bytes]) -> None:
-    open_page("data", dataset="named", names="shown")
+    open_page("overview", dataset="named", names="shown")
     assert f"{NAME}03" in names_in(sent["page"]), "in the notes"
     assert f"{NAME}07" in names_in(sent["CSV data-annotations-per-worker"])
 
@@ -112,7 +112,7 @@ def test_an_upload_hides_names_and_further_columns_until_told_otherwise(sent: di
     found = uploads.examine(uploads.receive("votes.csv", io.BytesIO(written())), ())
     assert not isinstance(found, tuple)
     name = uploads.accept(found)
-    for page, address in [one for one in addresses(name, []) if one[0] in {"data", "tasks"}]:
+    for page, address in [one for one in addresses(name, []) if one[0] in {"overview", "tasks"}]:
         sent.clear()
         open_page(page, **{key: value for key, value in address.items() if key != "names"})
         assert not leaks(sent)

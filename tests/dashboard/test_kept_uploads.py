@@ -52,13 +52,13 @@ def test_a_file_that_was_not_opened_yet_is_listed_and_read_again() -> None:
     (upload,) = uploads.list_uploads()
     assert (upload.name, upload.dataset) == ("later.csv", "")
     assert uploads.receive_again(upload.file) == path
-    page = open_page("data", dataset="demo", view="Open a file", file=upload.file)
+    page = open_page("overview", dataset="demo", view="Open a file", file=upload.file)
     assert "later: what was understood" in words(page)
     assert "drift and speed cannot be judged" in words(page)
     timed = uploads.receive("timed.csv", io.BytesIO(b"task,worker,label,timestamp\nt1,ann,cat,5\nt2,ann,dog,9\n"))
     (upload,) = [one for one in uploads.list_uploads() if one.name == "timed.csv"]
     assert uploads.receive_again(upload.file) == timed
-    page_of_timed = open_page("data", dataset="demo", view="Open a file", file=upload.file)
+    page_of_timed = open_page("overview", dataset="demo", view="Open a file", file=upload.file)
     assert "judged by 'timestamp'" in words(page_of_timed)
     assert "Merge 1 variant" in [button.label for button in page.button]
 

@@ -77,7 +77,7 @@ def test_the_truth_has_a_tab_where_it_is_known(found: SimpleNamespace) -> None:
     assert metrics["AUC"] == f"{expected.auc:.3f} of {expected.auc_limit:.3f}"
 
 
-@pytest.mark.parametrize(("tab", "panels"), [("Tasks", 6), ("Classes", 3), ("Workers", 3), ("Truth", 3)])
+@pytest.mark.parametrize(("tab", "panels"), [("Tasks", 6), ("Classes", 6), ("Workers", 6), ("Truth", 6)])
 def test_seeds_one_by_one_have_a_panel_each(found: SimpleNamespace, tab: str, panels: int) -> None:
     test = open_page("omega", dataset="crowd", view=tab, seed="each")
     assert not test.error

@@ -21,7 +21,7 @@ def test_planted_workers_and_shared_mistakes_are_told_with_links() -> None:
     assert not test.exception
     assert not test.error
     shown = words(test)
-    assert "w04 on " in shown
+    assert "w04 on " in table(test, "reason")["reason"].str.cat()
     assert "“one” “seven”" in shown
     metrics = {metric.label: metric.value for metric in test.metric}
     assert metrics["Remove"] == "2"

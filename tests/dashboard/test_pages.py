@@ -11,9 +11,9 @@ import pytest
 from crowdcore import analysis, load_dataset
 from crowdcore.data.writers import write_folder
 from testkit.crowds import simulate_crowd
-from tests.dashboard.app_page import open_page, words
+from tests.dashboard.app_page import open_page, table, words
 
-PAGES = ("overview", "data", "mistakes", "annotators", "tasks")
+PAGES = ("overview", "mistakes", "annotators", "tasks")
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_page_draws_without_a_fault(page: str, crowd_folder: Path) -> None:
         ("annotators", "reference=gold&view=One worker&worker=w02", "w02"),
         ("annotators", "reference=gold&view=Ranking&without=w02&without=w03", "by accuracy"),
         ("tasks", "reference=gold&show=misled&true=three", "likeliest wrong label first"),
-        ("data", "reference=gold&view=Open a file", "a row for each label"),
+        ("overview", "reference=gold&view=Open a file", "a row for each label"),
     ],
 )
 def test_an_address_reopens_its_view(page: str, address: str, shown: str) -> None:
@@ -54,9 +54,9 @@ def test_an_address_reopens_its_view(page: str, address: str, shown: str) -> Non
     assert shown in words(test)
 
 
-@pytest.mark.parametrize("view", ["Distances", "Ranking", "One worker", "Pairs", "Coordinated"])
+@pytest.mark.parametrize("view", ["Distances", "Ranking", "One worker", "Together"])
 @pytest.mark.parametrize("reference", ["gold", "majority-vote"])
-def test_the_tabs_on_annotators_draw(view: str, reference: str, crowd_folder: Path) -> None:
+def test_the_views_of_workers_draw(view: str, reference: str, crowd_folder: Path) -> None:
     test = open_page("annotators", dataset="crowd", view=view, reference=reference)
     assert not test.exception
     assert not test.error
@@ -101,8 +101,8 @@ def test_a_fault_is_logged_and_never_shown_as_a_traceback(
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_the_data_page_shows_the_library_s_numbers(data_folder: Path) -> None:
-    test = open_page("data", dataset="labelme")
+def test_home_shows_the_library_s_numbers(data_folder: Path) -> None:
+    test = open_page("overview", dataset="labelme", view="Numbers")
     shown = {metric.label: metric.value for metric in test.metric}
     assert shown["Annotations"] == "2,547"
     assert shown["Wrong labels"] == "25.95 %"
@@ -192,17 +192,17 @@ def test_leaving_workers_out_shows_what_changes(crowd_folder: Path) -> None:
 
 
 def test_coordinated_workers_are_named_with_what_changes_without_them() -> None:
-    test = open_page("annotators", dataset="demo", view="Coordinated", reference="gold")
+    test = open_page("annotators", dataset="demo", view="Together", reference="gold")
     assert not test.exception
     assert "**1 group**" in test.warning[0].value
     assert any("w04 and w05 agree" in caption.value for caption in test.caption)
-    changed = test.dataframe[-1].value
+    changed = table(test, "before")
     assert list(changed.columns) == ["task", "before", "after"]
-    assert len(changed) == test.dataframe[0].value["labels changed"].iloc[0]
+    assert len(changed) == table(test, "labels changed")["labels changed"].iloc[0]
 
 
 def test_no_dataset_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.services.datasets.names", list)
     monkeypatch.setattr("dashboard.services.datasets.default_dataset", str)
     assert "Open a file" in words(open_page("mistakes"))
-    assert not open_page("data").exception
+    assert not open_page("overview").exception

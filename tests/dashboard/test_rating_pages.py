@@ -126,7 +126,7 @@ def test_a_page_that_nothing_is_said_of_leads_to_ratings(monkeypatch: pytest.Mon
 def test_tasks_lists_what_was_rated() -> None:
     test = open_page("tasks", dataset="rated")
     assert not test.exception and not test.error
-    assert test.title[0].value == "Tasks"
+    assert test.title[0].value == "Items"
     assert "surprising rating first" in words(test)
 
 

@@ -184,7 +184,7 @@ def test_a_secrets_file_that_cannot_be_read_denies(server: Path, content: str | 
 
 def test_the_page_shows_nothing_while_nobody_may_enter(server: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(server, access=LAB)
-    shown = words(open_page("data", dataset="demo"))
+    shown = words(open_page("overview", dataset="demo"))
     assert "Access denied" in shown
     assert "annotations" not in shown
     assert "`auth`" in caplog.text

@@ -146,7 +146,7 @@ def open_a_file() -> None:
     from dashboard import state
     from dashboard.components.importer import importer
 
-    state.enter("data")
+    state.enter("overview")
     importer()
     state.publish()
 

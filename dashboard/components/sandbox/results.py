@@ -75,7 +75,10 @@ def _crowds() -> list[str]:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         for name in chosen[:6]:
             st.page_link(
-                "views/data.py", label=as_text(words[name]), icon=":material/database:", query_params={"dataset": name}
+                "views/overview.py",
+                label=as_text(words[name]),
+                icon=":material/database:",
+                query_params={"dataset": name},
             )
             download(
                 "ZIP",

@@ -1,15 +1,12 @@
-"""Data: a dataset at a glance, and the way in for a file of one's own."""
-
-from collections.abc import Callable
+"""A dataset in numbers, and the way in for a file of one's own."""
 
 import streamlit as st
 
 from crowdcore import exhibits
-from crowdcore.data.uploads import dataset_title
 from crowdcore.exhibits import ratings
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
-from dashboard.components.frame import hidden_names, page, tour
+from dashboard.components.frame import hidden_names, tour
 from dashboard.components.guard import fragment
 from dashboard.components.importer import importer
 from dashboard.components.link import link
@@ -24,19 +21,6 @@ SHARES = {
     "Mean worker accuracy": "mean worker accuracy",
     "Majority vote is right": "majority vote is right",
 }
-
-
-def draw(look: Callable[[], None] | None = None) -> None:
-    """The page; ``look`` draws the dataset at a glance."""
-    st.title(as_text(dataset_title(state.get("dataset"))))
-    tabs = ["Overview", "Open a file"]
-    overview, own = st.tabs(tabs, **state.bind("view", state.one_of("view", tabs) or tabs[0]))
-    with overview:
-        if overview.open:
-            (look or glance)()
-    with own:
-        if own.open:
-            importing()
 
 
 @fragment
@@ -96,6 +80,3 @@ def metrics() -> None:
     numbers(((label, value, None) for label, value in cells.items()), columns=4)
     for note in exhibit.notes:
         st.caption(as_text(note))
-
-
-page("data", draw, without=importing, ratings=lambda: draw(glance_at_ratings))
