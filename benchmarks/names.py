@@ -29,7 +29,7 @@ from testkit.app_server import launch, serving
 from testkit.named_crowd import NAME, SIDE, addresses, names_in, record_named_crowd
 from testkit.steps import main as area, open_page, settled
 
-PATHS = {"data": "", "mistakes": "shared-mistakes"}
+PATHS = {"mistakes": "shared-mistakes"}
 PRESSED = (  # selectors of what is pressed, one after the other
     "[data-testid=stTab]",
     "[data-testid=stExpander] summary",

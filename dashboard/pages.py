@@ -60,12 +60,10 @@ MENU = (
         ),
     ),
     Place(
-        "Items",
-        "list_alt",
-        (Mode("Look", "tasks", of="all"), Mode("Review", "review"), Mode("Next labels", "next")),
+        "Items", "list_alt", (Mode("Look", "tasks", of="all"), Mode("Review", "review"), Mode("Next labels", "next"))
     ),
     Place("Labels", "how_to_vote", (Mode("Labels", "aggregate"), Mode("True ratings", "ratings", "truth", "ratings"))),
-    Place("Runs", "model_training", (Mode("Train", "train", of="all"), Mode("All runs", "runs", of="all"))),
+    Place("Runs", "model_training", (Mode("Runs", "train", of="all"),)),
     Place(
         "Compare",
         "leaderboard",
@@ -123,5 +121,6 @@ TITLES: Mapping[str, str] = {page: mode.label for page, mode in _MODES.items()} 
     "ratings": "Ratings",
     "tasks": "Items",
     "compare": "Compare",
+    "runs": "Runs",
 }
 ICONS: Mapping[str, str] = {page: place_of(page).icon for page in _MODES}

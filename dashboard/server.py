@@ -111,10 +111,7 @@ log_visibly("dashboard")
 os.umask(os.umask(0o077) | 0o077)  # what the app and its engine write is for their user alone
 app = st.App(
     HERE / "app.py",
-    routes=[
-        Route("/{base:path}sans.woff", _font),
-        *(Route(f"{_base()}/{name}", _moved) for name in FOUND),
-    ],
+    routes=[Route("/{base:path}sans.woff", _font), *(Route(f"{_base()}/{name}", _moved) for name in FOUND)],
     middleware=[Middleware(Headers)],
     lifespan=_running,
 )

@@ -27,18 +27,8 @@ CARRIED = ("runs",)  # of every page that has them: what is ticked on one is wha
 PAGES: Mapping[str, tuple[str, ...]] = {
     "overview": ("view", "file", "remove", "trust", "confused", "sure", *_limits("w"), *_limits("t")),
     "sandbox": (
-        "crowd",
-        "vary",
-        "tasks",
-        "repeats",
-        "planted",
-        "methods",
-        "settings",
-        "shown",
-        "matrix",
-        "worker",
-        "whose",
-        "by",
+        *("crowd", "vary", "tasks", "repeats", "planted", "methods", "settings"),
+        *("shown", "matrix", "worker", "whose", "by"),
     ),
     "mistakes": ("true", "given", "layer", "beside", "marks", "behind"),
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without", "together", *_limits("")),
@@ -48,8 +38,10 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "review": ("by", "show", "true", "given", "workers", "against", "task", "worker"),
     "check": ("rules", "strict"),
     "next": ("budget", "capacity", "available", "flagged", "task"),
-    "train": ("methods", "settings", "runs", "view", "metric", "smooth", "axes"),
-    "runs": ("datasets", "methods", "states", "tags", "find", "trials", "runs"),
+    "train": (
+        *("methods", "settings", "runs", "view", "metric", "smooth", "axes"),
+        *("datasets", "method", "states", "tags", "find", "trials"),
+    ),
     "compare": (
         *("runs", "view", "at", "metric", "smooth", "axes", "split"),
         *("first", "second", "axis", "crowds", "searches", "worker"),
@@ -69,7 +61,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
 
 _MANY = {
     *("rules", "methods", "without", "available", "workers", "runs", "parts", "crowds", "searches", "vary", "planted"),
-    *("datasets", "states", "tags", "metric", "axes"),
+    *("datasets", "method", "states", "tags", "metric", "axes"),
 }
 
 

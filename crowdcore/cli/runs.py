@@ -176,7 +176,7 @@ def _print_started(started: list[Run], json: bool) -> None:
         return
     for run in started:
         say(f"{run.id}  {run.spec.method} on {run.spec.dataset}: {run.state}")
-    say("Follow them with `crowdcore runs list`, or on the app's page Train.")
+    say("Follow them with `crowdcore runs list`, or on the app's page Runs.")
 
 
 _BEST = (
@@ -240,7 +240,7 @@ def list_(
     elif everything:
         say(f"None of {plural(len(everything), 'run')} matches these filters.")
     else:
-        say("There are no runs here yet: start some with `crowdcore runs start`, or on the app's page Train.")
+        say("There are no runs here yet: start some with `crowdcore runs start`, or on the app's page Runs.")
 
 
 @app.command()

@@ -238,7 +238,7 @@ def _to_task(view: View) -> Any:
 
 BUDGET = 100
 MODEL = (
-    "The likeliest wrong label comes first, as on Overview, and goes to the available worker whose label tells most of "
+    "The likeliest wrong label comes first, as on Home, and goes to the available worker whose label tells most of "
     "it, by the workers' mistakes so far and as if they erred independently."
 )
 
@@ -264,7 +264,7 @@ def next_labels(
         capacity: most labels of each worker; 0 = no limit.
         explore: weight of what is learnt about the workers.
         workers: those who are available; default: all.
-        flagged: whether those are asked, too, whom Overview says to guess, to act with others, or to drift.
+        flagged: whether those are asked, too, whom Home says to guess, to act with others, or to drift.
         per: what a row is.
     """
     found = _found(view, budget, capacity, explore, workers, flagged)
@@ -303,7 +303,7 @@ def left_out(view: View, workers: tuple[str, ...] = ()) -> str:
             words.append(f"{listed(sorted(view.names_of(np.flatnonzero(new))))} ({reason})")
         named = named | these
     n = int((found.accused & available).sum())
-    return f"{plural(n, 'available worker')} flagged on Overview get no tasks: {'; '.join(words)}." if n else ""
+    return f"{plural(n, 'available worker')} flagged on Home get no tasks: {'; '.join(words)}." if n else ""
 
 
 def acting_together(view: View, found: NextLabels) -> str:
@@ -313,7 +313,7 @@ def acting_together(view: View, found: NextLabels) -> str:
         return ""
     names = listed(sorted(view.names_of(chosen)))
     return (
-        f"{names} {'acts' if len(chosen) == 1 else 'act'} with others, as Overview says: labels that confirm each "
+        f"{names} {'acts' if len(chosen) == 1 else 'act'} with others, as Home says: labels that confirm each "
         "other give less information than is expected here."
     )
 

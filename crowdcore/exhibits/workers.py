@@ -316,7 +316,7 @@ def _order(view: View, kind: Distance, groups: int | None) -> WorkerOrder:
 
 _MOST = 10  # pairs with most tasks in common that are listed in any case
 NAMED = (
-    f"Named are pairs in one group of Coordinated, as on Overview: in an honest crowd any with a chance of at most "
+    f"Named are pairs in one group that acts together, as on Home: in an honest crowd any with a chance of at most "
     f"{100 * TOGETHER * LEVEL:.1f} %. Groups of more than half of the crowd are not named."
 )
 VOTED = "Wrong alike is by a majority vote, as there is no gold; who is named is judged by everybody but the two."

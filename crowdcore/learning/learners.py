@@ -289,7 +289,7 @@ def untrainable(dataset: Labelled) -> str:
     if dataset.n_annotations == 0:
         plant = "Plant a crowd on its true classes on the page Sandbox, or open" if plantable(dataset) else "Open"
         return (
-            f"It has no annotations, so there is nothing to learn from. {plant} a file on the Data page that has a "
+            f"It has no annotations, so there is nothing to learn from. {plant} a file on Home that has a "
             "label per row: task, worker, label."
         )
     if dataset.kind.numeric:
@@ -298,12 +298,12 @@ def untrainable(dataset: Labelled) -> str:
     if dataset.of_words:
         return ""
     if noun := embeddable(dataset):
-        return f"It has {noun}, but no features yet: the page Train makes them."
+        return f"It has {noun}, but no features yet: the page Runs makes them."
     if dataset.features is None and (dataset.media is None or dataset.media.images is None):
         return (
             "It has neither features nor images, so a classifier has nothing to look at. Bring a table with a column "
             "`text`, a ZIP of a table with a column `image` and those files, or a ZIP of a dataset folder with "
-            "`features_train.npy` (a row per task, in the order of `tasks.csv`) to the Data page; of embeddings of "
+            "`features_train.npy` (a row per task, in the order of `tasks.csv`) to Home; of embeddings of "
             "your own `crowdcore embed TABLE FOLDER --given FILE.npy` makes such a folder. Without them the labels can "
             "still be aggregated."
         )

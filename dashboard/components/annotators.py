@@ -166,13 +166,8 @@ def pairs() -> None:
     if not len(found.table):
         st.info("No two workers labelled the same task.")
         return
-    said = as_text(found.notes[0])
-    if view.dataset.sentences is not None:
-        st.info(said, icon=":material/info:")
-    elif found.table["named"].any():
-        st.warning(said, icon=":material/group:")
-    else:
-        st.info(said, icon=":material/group:")
+    named = found.table["named"].any() and view.dataset.sentences is None
+    (st.warning if named else st.info)(as_text(found.notes[0]), icon=":material/group:")
     show(replace(found, notes=found.notes[1:]), "pairs", noun="pair", rows=14)
 
 

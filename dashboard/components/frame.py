@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -11,7 +11,6 @@ from streamlit.delta_generator import DeltaGenerator
 from crowdcore.core.errors import CrowdError
 from crowdcore.data import CrowdDataset
 from crowdcore.data.ratings import Labelled
-from crowdcore.data.tour import DEMO, TOUR
 from crowdcore.data.uploads import dataset_title, upload_folder
 from dashboard import state
 from dashboard.access import AccessError, may_enter, sign_in_settings
@@ -34,20 +33,6 @@ _PRINTED = {
     **_OF_RUNS,
 }
 """Page -> the parts of a report that hold its exhibits."""
-_INSTEAD: Mapping[str, tuple[str, str, dict[str, str]]] = {
-    "spans": ("What each worker said about a task", "tasks", {}),
-    "mistakes": ("Where in its range the whole crowd overrates or underrates", "ratings", {"view": "shared"}),
-    "annotators": ("Who rates too high or too low, and who errs alike", "ratings", {"view": "bias"}),
-    "rounds": ("Who rates too high or too low", "ratings", {"view": "bias"}),
-    "check": ("The number of ratings, and what was left out of the file", "overview", {}),
-    "aggregate": ("The true ratings by each aggregator", "ratings", {"view": "truth"}),
-    "review": ("Which ratings are surprising, and what each worker said", "tasks", {"sort": "surprise"}),
-    "next": ("On which tasks workers differ most", "tasks", {"sort": "spread"}),
-    "confusions": ("The workers' biases that each run learnt", "compare", {}),
-    "omega": ("The workers' biases that each run learnt", "compare", {}),
-}
-"""Page about classes -> what of it applies to ratings, and where that is."""
-_OTHERWISE: tuple[str, str, dict[str, str]] = ("Each worker's bias", "ratings", {})
 IN_FRONT = 6  # modes of a place that have links of their own; others are behind a button
 
 
@@ -148,21 +133,15 @@ def _mode(mode: Mode, on: bool) -> None:
 
 
 def _of_classes() -> None:
-    """What applies where the labels are numbers and the page is about classes."""
-    dataset, page = state.get("dataset"), state.page()
+    """Where the labels are numbers and the page is about classes."""
+    dataset = state.get("dataset")
     opened = opening.rated(dataset)
-    heading(TITLES[page])
-    what, where, shown = _INSTEAD.get(page, _OTHERWISE)
+    st.title(TITLES[state.page()])
     st.info(
         f"The labels of {as_text(dataset_title(dataset))} are numbers from {opened.low:g} to {opened.high:g}, and "
-        f"this page is about classes. {what}: that is on {TITLES[where]}.",
+        "this page is about classes. The menu has what applies to numbers.",
         icon=":material/star_half:",
     )
-    with st.container(horizontal=True):
-        link(where, **shown)
-        for other in ("ratings", "tasks", "train"):
-            if other != where:
-                link(other)
 
 
 def hidden_names() -> bool:
@@ -248,16 +227,6 @@ def _tasks(dataset: Labelled) -> str:
     if dataset.sentences is None:
         return count(dataset.n_tasks, "task")
     return f"{count(dataset.n_tasks, 'token')} · {count(len(dataset.sentences), 'sentence')}"
-
-
-def tour() -> None:
-    """Links to the pages that answer the first questions; nothing for other datasets."""
-    if state.get("dataset") != DEMO:
-        return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="tour"):
-        st.caption("What to look at next:", width="content")
-        for step in TOUR:
-            link(step.view, step.question, icon="arrow_forward", view=step.tab)
 
 
 _log = logging.getLogger("dashboard")

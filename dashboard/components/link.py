@@ -18,12 +18,7 @@ REVIEW = "Review and mark these labels"
 
 
 def link(
-    page: str,
-    label: str = "",
-    *,
-    icon: str | None = "",
-    help: str | None = None,
-    **values: str | list[str] | None,
+    page: str, label: str = "", *, icon: str | None = "", help: str | None = None, **values: str | list[str] | None
 ) -> None:
     """A link to a page that shows ``values``.
 

@@ -169,13 +169,7 @@ def _standing(dataset: str, task: str) -> None:
     said = f"{found.says}: {found.truth or MARKS['unclear']}"
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.badge(as_text(f"Marked {said}"), icon=":material/bookmark:", color="blue")
-        st.button(
-            "Take back",
-            on_click=attempt,
-            args=(_take_back, dataset, found.id),
-            type="tertiary",
-            key="take-back",
-        )
+        st.button("Take back", on_click=attempt, args=(_take_back, dataset, found.id), type="tertiary", key="take-back")
 
 
 def take_marks() -> None:

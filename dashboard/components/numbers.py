@@ -6,7 +6,7 @@ from crowdcore import exhibits
 from crowdcore.exhibits import ratings
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
-from dashboard.components.frame import hidden_names, tour
+from dashboard.components.frame import hidden_names
 from dashboard.components.guard import fragment
 from dashboard.components.importer import importer
 from dashboard.components.link import link
@@ -34,7 +34,6 @@ def importing() -> None:
 def glance() -> None:
     """Numbers, agreement, balance."""
     dataset, view, data = state.get("dataset"), looked_at(), exhibits.overview
-    tour()
     metrics()
     grid = st.grid(2, min_column_width=380, gap="small")
     for make in (data.annotations_per_worker, data.annotations_per_task, data.class_balance, data.annotation_entropy):

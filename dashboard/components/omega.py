@@ -76,11 +76,7 @@ def summary(choice: Choice) -> None:
         ("Mean ω", number(of.mean), "Mean over annotations: the share of labels attributed to the common confusion"),
         ("Spread of ω", number(of.spread), "Standard deviation over annotations; below 0.03 there is no ranking"),
         ("ω̄ and label entropy", number(of.task_correlation, 2), "Spearman's correlation over tasks"),
-        (
-            "Seeds agree",
-            agree,
-            "Mean rank correlation of the tasks' ω̄ between seeds: good from 0.8, poor below 0.5",
-        ),
+        ("Seeds agree", agree, "Mean rank correlation of the tasks' ω̄ between seeds: good from 0.8, poor below 0.5"),
     )
     numbers(cells, 160)
 

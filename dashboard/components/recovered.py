@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import streamlit as st
@@ -165,6 +166,8 @@ def _lacks(run: Run, part: str) -> None:
     link("train")
 
 
+HEIGHT = 440  # pixels of a matrix of the first row, with its title
+ENOUGH = 20  # labels from which a distance is more than chance; workers with fewer come last
 WIDE = 12  # classes from which small matrices take the page's whole width
 
 
@@ -183,7 +186,7 @@ def matrices(choice: Choice) -> None:
     board = st.grid(min(len(there), 3), min_column_width=290, gap="small")
     for place, exhibit in enumerate(there):
         with board.cell():
-            show(exhibit, f"first-{place}", file=f"{choice.file(exhibit)}-{place}", cell=cell)
+            show(_without_bar(exhibit), f"first-{place}", file=f"{choice.file(exhibit)}-{place}", cell=cell)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=260):
             picker("Worker, least like the crowd first", "worker", workers, workers.index(name))
@@ -193,10 +196,21 @@ def matrices(choice: Choice) -> None:
         tasks(view, who, name, cell)
 
 
+def _without_bar(exhibit: Exhibit) -> Exhibit:
+    """The matrix without its colour bar: its numbers say as much, and there is room for them."""
+    from crowdcore.figures.theme import copied
+
+    assert exhibit.figure is not None
+    drawn = copied(exhibit.figure).update_layout(coloraxis_showscale=False, height=HEIGHT)
+    drawn.update_xaxes(title=None).update_yaxes(title=None)
+    return replace(exhibit, figure=drawn.update_traces(showscale=False, selector={"type": "heatmap"}))
+
+
 def _worker(view: RunView) -> tuple[int, list[str]]:
     """Number of the worker to show, by default the one least like the crowd, and all names in that order."""
     order = exhibits.confusions.order(view, "far" if "far" in exhibits.confusions.sorts(view) else "annotations")
-    workers = [view.workers[number] for number in order]
+    few = exhibits.recovered.recovered(view).n_annotations < ENOUGH
+    workers = [view.workers[number] for number in (*order[~few[order]], *order[few[order]])]
     return view.worker_number(workers[state.index_of("worker", workers) or 0]), workers
 
 

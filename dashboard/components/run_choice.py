@@ -5,185 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import streamlit as st
 
 from crowdcore import runs
-from crowdcore.core.errors import CrowdError
-from crowdcore.core.files import workspace
 from crowdcore.data.uploads import dataset_title
-from crowdcore.learning import learners
 from crowdcore.learning.learners import setting_title, settings_in_words
 from crowdcore.runs import Run
 from crowdcore.runs.run import describe_spec
 from dashboard import state
-from dashboard.components.guard import attempt, refused_before
 from dashboard.components.link import link
 from dashboard.components.text import as_text, count
-from dashboard.services import runs as recorded
-from dashboard.services.runs import all_runs, readable, runs_of, spelled, training_fault
+from dashboard.services.runs import readable, runs_of, spelled, training_fault
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
-
-LISTED = 12  # names that the question before deleting lists
-PLACES = 4  # datasets with links of their own
-_FREE: dict[str, Any] = {"accept_new_options": True, "placeholder": "Choose, or type one and press Enter"}
-
-
-def about_chosen(chosen: list[Run]) -> None:
-    """Links, buttons, differences, and what people put on runs."""
-    refused_before()
-    if st.session_state.pop("runs-saved", False):
-        st.toast("Saved.", icon=":material/save:")
-    if not chosen:
-        return
-    names = run_names(chosen)
-    title = as_text(names[chosen[0].id]) if len(chosen) == 1 else f"{count(len(chosen), 'run')} chosen"
-    st.header(title)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        _links(chosen)
-        _cancel(chosen)
-        _delete(chosen, names)
-    if len(chosen) == 1:
-        _marks(chosen[0])
-        return
-    _differences(chosen)
-    _tags(chosen)
-
-
-def _links(chosen: Sequence[Run]) -> None:
-    """To the runs on Train, and to Compare; one of each for every dataset."""
-    places: dict[str, list[str]] = {}
-    for run in chosen:
-        ids = places.setdefault(app_dataset(run), [])
-        ids += [found for found in [run.spec.parent or run.id] if found not in ids]
-    elsewhere = places.pop("", [])
-    on = len(places) > 1
-    for name, ids in list(places.items())[:PLACES]:
-        _link("train", "Open", "open_in_full", name, ids, on, "Progress, curves, log and model")
-    for name, ids in list(comparable(chosen).items())[:PLACES]:
-        _link("compare", f"Compare {len(ids)}", "leaderboard", name, ids, on, "Accuracies, tests, curves")
-    if elsewhere:
-        about = "Trained from the command line on files that the app has not opened: "
-        st.caption(as_text(f"{about}{count(len(elsewhere), 'run')}."))
-
-
-def _link(page: str, label: str, icon: str, dataset: str, ids: list[str], on: bool, about: str) -> None:
-    link(page, as_text(f"{label} on {dataset}" if on else label), icon=icon, help=about, dataset=dataset, runs=ids)
-
-
-def app_dataset(run: Run) -> str:
-    """What the app calls the dataset of a run; "" where the app cannot open it."""
-    path = Path(run.spec.dataset)
-    if not path.is_absolute():
-        return run.spec.dataset
-    return path.name if path.parent == workspace() / "datasets" else ""
-
-
-def comparable(chosen: Sequence[Run]) -> dict[str, list[str]]:
-    """Dataset -> those of the runs that can be compared on it; datasets with fewer than two are left out."""
-    found: dict[str, list[str]] = {}
-    for run in chosen:
-        name = app_dataset(run)
-        try:
-            fits = bool(name) and not run.spec.parent and run.spec.search is None and readable(run, name)
-        except CrowdError:  # its dataset cannot be opened any more
-            continue
-        if fits:
-            found.setdefault(name, []).append(run.id)
-    return {name: runs for name, runs in found.items() if len(runs) > 1}
-
-
-def _cancel(chosen: Sequence[Run]) -> None:
-    live = [run.id for run in chosen if not run.has_ended]
-    if live:
-        label = f"Cancel {len(live)}" if len(chosen) > 1 else "Cancel"
-        about = "Stop them; what they have learnt is kept"
-        st.button(label, icon=":material/stop_circle:", help=about, on_click=attempt, args=(_cancel_all, live))
-
-
-def _cancel_all(run_ids: Sequence[str]) -> None:
-    for run_id in run_ids:
-        recorded.act(runs.cancel, run_id)
-
-
-def _delete(chosen: Sequence[Run], names: dict[str, str]) -> None:
-    """Say which runs will be gone, and delete exactly those."""
-    ids = [run.id for run in chosen]
-    live = sum(not run.has_ended for run in chosen)
-    with st.popover("Delete" if len(ids) == 1 else f"Delete {len(ids)}", icon=":material/delete:"):
-        if live:
-            st.markdown(f"{count(live, 'of these still waits or runs', 'of these still wait or run')}: cancel first.")
-            return
-        st.markdown(f"Delete {count(len(ids), 'run')} with curves, models and logs? This cannot be undone.")
-        lines = [f"- {as_text(f'{names[run.id]}, {run.spec.dataset}')}" for run in chosen[:LISTED]]
-        if len(chosen) > LISTED:
-            lines.append(f"- and {len(chosen) - LISTED} more")
-        st.markdown("\n".join(lines))
-        trials = sum(run.spec.parent in ids and run.id not in ids for run in all_runs())
-        if trials:
-            st.caption(f"{count(trials, 'trial')} of these searches stay; “Trials of searches” lists them.")
-        label = f"Delete {count(len(ids), 'run')} for good"
-        st.button(label, type="primary", key="delete-chosen", on_click=attempt, args=(recorded.act, runs.delete, ids))
-
-
-def _differences(chosen: Sequence[Run]) -> None:
-    frame = runs.settings_table(chosen, learners.settings_in_words, learners.setting_title)
-    st.markdown("**What differs**")
-    if len(frame):
-        st.dataframe(frame, hide_index=True, column_config={"setting": st.column_config.TextColumn("", pinned=True)})
-    else:
-        st.caption("They have the same settings, seeds and data.")
-
-
-def _marks(run: Run) -> None:
-    """Name, note and tags of one run."""
-    keys = {what: f"mark-{what}-{run.id}" for what in ("name", "note", "tags")}
-    with st.form(f"marks-{run.id}", border=False):
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            _field(st.text_input, "Name", keys["name"], run.name, max_chars=120, placeholder=run.title)
-            _field(st.multiselect, "Tags", keys["tags"], list(run.tags), options=_known_tags(), **_FREE)
-        _field(st.text_area, "Note", keys["note"], run.note, max_chars=4000, height=80)
-        st.form_submit_button("Save", icon=":material/save:", on_click=attempt, args=(_save, run, keys))
-
-
-def _field(draw: Callable[..., Any], label: str, key: str, value: object, **options: Any) -> None:
-    """A widget that starts with what the record says, and anew when the record changes."""
-    if st.session_state.get(f"{key}-known") != value:
-        st.session_state[key] = st.session_state[f"{key}-known"] = value
-    draw(label, key=key, **options)
-
-
-def _known_tags() -> list[str]:
-    return sorted({tag for run in all_runs() for tag in run.tags}, key=str.casefold)
-
-
-def _save(run: Run, keys: dict[str, str]) -> None:
-    values = {what: st.session_state[key] for what, key in keys.items()}
-    recorded.act(runs.rename, run.id, values["name"])
-    recorded.act(runs.set_note, run.id, values["note"])
-    gone = [tag for tag in run.tags if tag not in values["tags"]]
-    recorded.act(runs.change_tags, [run.id], values["tags"], gone)
-    st.session_state["runs-saved"] = True
-
-
-def _tags(chosen: Sequence[Run]) -> None:
-    """Put tags on all of them, or take them away."""
-    ids = [run.id for run in chosen]
-    with st.form("tags-of-several", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        st.multiselect("Tags", _known_tags(), key="tags-chosen", **_FREE)
-        st.form_submit_button("Put on all", icon=":material/new_label:", on_click=attempt, args=(_tag, ids, True))
-        st.form_submit_button("Take off all", icon=":material/label_off:", on_click=attempt, args=(_tag, ids, False))
-
-
-def _tag(run_ids: Sequence[str], on: bool) -> None:
-    words = st.session_state["tags-chosen"]
-    recorded.act(runs.change_tags, run_ids, *((words, []) if on else ([], words)))
-
 
 SUGGESTED = 6  # runs that are shown while nobody has chosen
 
@@ -275,9 +113,9 @@ def _unfinished(run: Run, name: str) -> None:
 def table_link(dataset: str, shown: list[str]) -> None:
     """The way to the table of the dataset's runs, with those that are shown chosen."""
     link(
-        "runs",
+        "train",
         "Choose in a table",
-        help="All runs with their settings, scores, notes and tags; choose rows there, then Compare",
+        help="All runs with their settings, scores, notes and tags; tick some there",
         datasets=[spelled(dataset)],
         runs=shown,
     )

@@ -1,4 +1,4 @@
-"""Curves of the runs shown and their axes, live while one trains; then the way to what the runs recovered."""
+"""Curves of the runs shown and their axes, live while one trains."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from crowdcore.learning.curve_metrics import curve_metrics
 from dashboard import state
 from dashboard.components.exhibit import figure
 from dashboard.components.guard import fragment
-from dashboard.components.link import link
 from dashboard.components.run_choice import run_names
-from dashboard.services import opening
-from dashboard.services.runs import curves as measured, readable, runs_of
+from dashboard.services.runs import curves as measured, runs_of
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -84,21 +82,8 @@ def _every_metric(shown: Sequence[Run]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)[["run", "method", "epoch", "metric", "mean", "std"]]
 
 
-def onwards(shown: list[Run]) -> None:
-    """Links to the pages that show what these runs recovered."""
-    dataset = state.get("dataset")
-    ids = [run.id for run in shown if readable(run, dataset)]
-    if not ids:
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        for page in ("compare", "confusions", "omega") if opening.kind(dataset) == "classes" else ("compare",):
-            link(page, runs=ids)
-
-
 SMOOTH = {"1": "As measured", **{str(k): f"Mean of {k} epochs" for k in (3, 5, 9, 15, 25)}}
 AXES = {"log_epochs": "Log epochs", "log_values": "Log values", "all_values": "Whole range"}
-
-
 """Argument of `crowdcore.figures.learning_curves` -> words."""
 
 

@@ -1,4 +1,4 @@
-"""All runs of the workspace as a table to filter, sort and choose from."""
+"""Runs as a table to filter, sort and tick."""
 
 from __future__ import annotations
 
@@ -17,61 +17,62 @@ from crowdcore.learning.learners import settings_in_words
 from crowdcore.runs import Run
 from crowdcore.runs.listing import REACHED
 from dashboard import state
-from dashboard.components.guard import watch
-from dashboard.components.run_choice import about_chosen, nothing, viewer_zone
+from dashboard.components.run_choice import viewer_zone
 from dashboard.components.table import download
 from dashboard.components.text import as_text, count
-from dashboard.services.runs import all_runs
+from dashboard.services.runs import spelled
 
-EVERY, SELDOM = 2.0, 5.0  # seconds between looks: while something runs, and for runs that others start
-ROWS = 14  # that are seen before the table scrolls
+ROWS = 6  # that are seen before the table scrolls
+SHOWN = 8  # runs that are shown while none is ticked
 _SHORT = 8  # digits of an id
 _ROW, _HEADER = 33, 35  # pixels, at the theme's font size
-FILTERS = {"datasets": "Dataset", "methods": "Method", "states": "State", "tags": "Tag"}
+FILTERS = {"datasets": "Dataset", "method": "Method", "states": "State", "tags": "Tag"}
 
 
-def board() -> None:
-    """The filters, the table, and what can be done with the rows chosen."""
-    with st.spinner("Looking up the runs …"):
-        listed = all_runs()
-    _watch(listed)
-    if not listed:
-        nothing("Nothing has been trained in this workspace yet. Start a run, and it is listed here.")
-        return
-    found = _filtered(listed)
+def board(listed: list[Run]) -> list[Run]:
+    """Draw the filters and the table of runs; returns those that are ticked, else what goes on or came last."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        found = _filtered(listed)
+        _told(found)
     if not found:
         st.info(f"None of the {count(len(listed), 'run')} matches these filters.", icon=":material/filter_alt_off:")
-        return
-    _told(found)
-    about_chosen(_chosen(found))
+        return []
+    return _chosen(found)
+
+
+def _usual(found: Sequence[Run]) -> list[Run]:
+    """The runs of the dataset that are live or were started last: what is shown while none is ticked."""
+    own = [run for run in found if run.spec.dataset == spelled(state.get("dataset")) and not run.spec.parent]
+    newest = own[0].spec.group if own else ""
+    return [run for run in own if not run.has_ended or (run.spec.group == newest and newest)][:SHOWN][::-1] or own[:1]
 
 
 def _filtered(listed: list[Run]) -> list[Run]:
     """The runs that pass what the filters say."""
     offered = _choices(listed)
     asked: dict[str, list[str]] = {}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    here = [name for name in (spelled(state.get("dataset")),) if name in offered["datasets"]]
+    with st.popover("Filter", icon=":material/filter_alt:"):
         for key, label in FILTERS.items():
             names = offered[key]
-            asked[key] = [value for value in state.get_many(key) if value in names]
+            asked[key] = [value for value in state.get_many(key) if value in names] or (here * (key == "datasets"))
             st.multiselect(
                 label,
                 list(names),
                 format_func=names.__getitem__,
                 placeholder="Any" if names else "None yet",
-                width=190,
                 **state.bind(key, asked[key]),
             )
         st.text_input(
             "Containing",
             placeholder="Name, setting, note …",
             icon=":material/search:",
-            width=220,
             **state.bind("find", state.get("find")),
         )
         if any(run.spec.parent for run in listed):
             trials = state.get("trials") == "yes"
             st.toggle("Trials of searches", **state.bind("trials", trials))
+    asked["methods"] = asked.pop("method")
     return runs.matching(listed, **asked, words=state.get("find"), trials=state.get("trials") == "yes")
 
 
@@ -79,18 +80,17 @@ def _told(found: list[Run]) -> None:
     """How many, what the star means, and all of them as a file."""
     datasets = len({run.spec.dataset for run in found})
     words = f"{count(len(found), 'run')} on {count(datasets, 'dataset')}"
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(words)
-        download(
-            "CSV",
-            lambda: csv_bytes(runs.run_table(found)),
-            "runs.csv",
-            "text/csv",
-            key="csv-runs",
-            help=f"Download {count(len(found), 'run')}",
-            type="tertiary",
-            icon=":material/download:",
-        )
+    st.caption(words)
+    download(
+        "CSV",
+        lambda: csv_bytes(runs.run_table(found)),
+        "runs.csv",
+        "text/csv",
+        key="csv-runs",
+        help=f"Download {count(len(found), 'run')}",
+        type="tertiary",
+        icon=":material/download:",
+    )
 
 
 def _chosen(found: list[Run]) -> list[Run]:
@@ -118,7 +118,7 @@ def _chosen(found: list[Run]) -> list[Run]:
         placeholder="",
         alt="Training runs, newest first",
     )
-    words = ["Choose rows by the box at their left, or with the arrow keys and Shift+Space; click a heading to sort."]
+    words = ["Tick runs, or use the arrow keys and Shift+Space: every page about runs shows them."]
     if "best" in frame:
         words.insert(
             0,
@@ -129,7 +129,7 @@ def _chosen(found: list[Run]) -> list[Run]:
     if len(rows) < len(asked):
         gone = count(len(asked) - len(rows), "chosen run")
         st.caption(as_text(f"{gone} left out: deleted, or not among those that pass the filters."))
-    return [found[row] for row in rows]
+    return [found[row] for row in rows] or _usual(found)
 
 
 def _choices(listed: Sequence[Run]) -> dict[str, dict[str, str]]:
@@ -140,7 +140,7 @@ def _choices(listed: Sequence[Run]) -> dict[str, dict[str, str]]:
     datasets = runs.dataset_names(listed)
     return {
         "datasets": dict(sorted(datasets.items(), key=lambda one: one[1].casefold())),
-        "methods": dict(zip(methods, methods, strict=True)),
+        "method": dict(zip(methods, methods, strict=True)),
         "states": {state: state for state in states},
         "tags": dict(zip(tags, tags, strict=True)),
     }
@@ -167,11 +167,7 @@ def _columns() -> dict[str, Any]:
     """What each column is called, and how its numbers are written."""
     column, number = st.column_config.TextColumn, st.column_config.NumberColumn
     share: dict[str, Any] = {"format": "%.1f %%", "width": 92}
-    spread: dict[str, Any] = {
-        "format": "%.1f",
-        "width": 56,
-        "help": "Standard deviation over seeds, in points",
-    }
+    spread: dict[str, Any] = {"format": "%.1f", "width": 56, "help": "Standard deviation over seeds, in points"}
     error: dict[str, Any] = {"format": "%.4f", "width": 84}
     best = "Best on validation of its dataset among the runs shown: accuracy; of tags F1 of spans, of ratings error"
     return {
@@ -206,13 +202,3 @@ def _columns() -> dict[str, Any]:
         "note": column("Note", width=200),
         "tags": column("Tags", width=120),
     }
-
-
-def _watch(drawn: list[Run]) -> None:
-    """Draw the page anew once a run begins, ends, or is changed elsewhere."""
-    lively = any(not run.has_ended for run in drawn)
-    watch(set(map(_stage, drawn)), lambda: set(map(_stage, all_runs())), EVERY if lively else SELDOM)
-
-
-def _stage(run: Run) -> tuple[object, ...]:
-    return run.id, run.state, run.has_result, run.name, run.note, run.tags

@@ -85,13 +85,7 @@ def _values(line: str, name: str, field: Range | Choice) -> Callable[[], Range |
     number = int if field.integer else float
     with st.container(horizontal=True, vertical_alignment="bottom"):
         low = st.number_input(
-            f"{label} from",
-            value=number(field.low),
-            step=step,
-            format=form,
-            key=f"{key}-low",
-            width=190,
-            **KEPT,
+            f"{label} from", value=number(field.low), step=step, format=form, key=f"{key}-low", width=190, **KEPT
         )
         high = st.number_input(
             "to", value=number(field.high), step=step, format=form, key=f"{key}-high", width=190, **KEPT

@@ -38,6 +38,7 @@ SEEDS_HELP = (
 def prefill(draft: Draft) -> None:
     """Have the form show this draft from the next run of the page on."""
     st.session_state["train-trusted"] = draft["training"].get("backbone", "")
+    st.session_state.setdefault("train-open", {})[state.get("dataset")] = True
     st.session_state.pop("train-shown", None)
     line = train.spell_draft(state.get("dataset"), draft)
     state.put(methods=list(draft["methods"]), settings=line, view=None)
@@ -249,6 +250,7 @@ def _start(names: Sequence[str], draft: Draft) -> None:
     with refusals(), st.spinner("Starting …"):
         started = [run for name in names for run in train.start(name, draft)]
         state.put(runs=started, methods=list(draft["methods"]))
+        st.session_state.setdefault("train-open", {})[names[0]] = False
         st.rerun()
 
 

@@ -34,13 +34,7 @@ def compared(name: str, runs: Runs) -> dict[str, Any]:
     return cached(variation.name_runs)(tuple(map(learnt, runs)), tuple(given.get(one, "") for one in runs))
 
 
-def shown(
-    exhibit: Callable[Concatenate[Any, P], T],
-    name: str,
-    runs: Runs,
-    *settings: P.args,
-    **none: P.kwargs,
-) -> T:
+def shown(exhibit: Callable[Concatenate[Any, P], T], name: str, runs: Runs, *settings: P.args, **none: P.kwargs) -> T:
     """What an exhibit of results shows of runs; it is kept."""
     found = compared(name, runs)
     return _shown(exhibit, tuple(found), tuple(found.values()), *settings)  # type: ignore[no-any-return]

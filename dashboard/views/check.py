@@ -29,16 +29,11 @@ VERDICTS = {
 FEW = 8  # workers of a rule who are named
 
 
+@fragment
 def draw() -> None:
-    """The page."""
+    """The rules, the verdict on each, and the files."""
     heading()
     st.caption("Limits that this crowd must meet, for accepting a delivery of labels or for continuous integration.")
-    board()
-
-
-@fragment
-def board() -> None:
-    """The rules, the verdict on each, and the files."""
     refused_before()
     view = looked_at()
     rules = rules_of(rules_form())

@@ -12,15 +12,10 @@ from dashboard.components.guard import fragment
 from dashboard.components.text import as_text
 
 
-def draw() -> None:
-    """The page."""
-    heading()
-    board()
-
-
 @fragment
-def board() -> None:
+def draw() -> None:
     """Budget, capacity, who is there; how many labels each gets, and which."""
+    heading()
     if task := state.get("task"):
         state.put(task=None)
         st.switch_page("views/tasks.py", query_params=state.address("tasks", task=task))

@@ -78,19 +78,13 @@ def part_of(view: RatingView) -> tuple[str, dict[str, str]] | None:
 def of_classes() -> None:
     """Where the labels are classes: the datasets whose labels are numbers."""
     st.title("Ratings")
-    opened = opening.dataset(state.get("dataset"))
-    tags = opened.sentences is not None
-    here = f"{'Spans' if tags else 'Workers'} shows who errs how here"
     st.info(
-        f"The labels of {as_text(state.get('dataset'))} are {'tags' if tags else 'classes'}, and this page is about "
-        f"numbers: {here}. Or choose a dataset of ratings, or open a file of your own on Home.",
+        f"The labels of {as_text(state.get('dataset'))} are classes, and this page is about numbers. Choose a dataset "
+        "of ratings, or open a file of your own.",
         icon=":material/star_half:",
     )
-    with st.container(horizontal=True):
-        link("spans" if tags else "annotators")
-        link("overview", "Open a file", icon="upload_file", view="Open a file")
-        for name in datasets.rating_datasets():
-            link("ratings", as_text(dataset_title(name)), dataset=name, reference=None)
+    for name in datasets.rating_datasets():
+        link("ratings", as_text(dataset_title(name)), dataset=name, reference=None)
 
 
 page("ratings", of_classes, ratings=draw)

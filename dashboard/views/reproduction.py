@@ -22,15 +22,10 @@ if TYPE_CHECKING:
 SCALES: dict[Scale, str] = {"small": "Small: two cores", "paper": "As in the paper: needs a GPU"}
 
 
-def draw() -> None:
-    """The page."""
-    heading()
-    board()
-
-
 @fragment
-def board() -> None:
+def draw() -> None:
     """One table or figure of a paper: how to run it, paper and ours, figures, the runs behind them."""
+    heading()
     if fault := training_fault():
         st.info(as_text(fault), icon=":material/download:")
         return
@@ -56,7 +51,7 @@ def board() -> None:
         show(exhibit, exhibit.name, file=exhibit.name)
     if runs := {one.run.id: one.run.spec.dataset for one in outcome.found if one.run}:
         there = list(dict.fromkeys(runs.values()))
-        link("runs", f"{count(len(runs), 'run')} behind these numbers", datasets=there, runs=list(runs))
+        link("train", f"{count(len(runs), 'run')} behind these numbers", datasets=there, runs=list(runs))
 
 
 page("reproduction", draw, draw, ratings=draw)

@@ -20,15 +20,10 @@ from dashboard.components.text import as_text, count
 from dashboard.services import datasets
 
 
-def draw() -> None:
-    """The page."""
-    heading()
-    board()
-
-
 @fragment
-def board() -> None:
+def draw() -> None:
     """Filters, the label looked at, and the table of all."""
+    heading()
     refused_before()
     view = looked_at()
     listed = filtered(view)

@@ -18,15 +18,10 @@ ASK = "Which labels are of the second round? Choose a column, a time or another 
 FEW = 20  # values of a column that may tell rounds apart
 
 
-def draw() -> None:
-    """The page."""
-    heading()
-    board()
-
-
 @fragment
-def board() -> None:
+def draw() -> None:
     """What the rounds are; then the answer, mistakes and workers."""
+    heading()
     follow()
     view, by, at = rounds()
     if view is None:

@@ -1,16 +1,11 @@
-"""Runs: everything that was trained, on whatever dataset, as one table."""
+"""The former address of the table of runs, which is a part of the page that trains them."""
 
-from __future__ import annotations
+import runpy
+from pathlib import Path
 
-from dashboard.components.frame import heading, page
-from dashboard.components.guard import fragment
-from dashboard.components.run_table import board
+import streamlit as st
 
-
-def draw() -> None:
-    """The page."""
-    heading()
-    fragment(board)()
-
-
-page("runs", draw, draw, ratings=draw)
+if "methods" in st.query_params:  # of the table's filter, which has the word for itself no more
+    st.query_params["method"] = st.query_params.get_all("methods")
+    del st.query_params["methods"]
+runpy.run_path(str(Path(__file__).with_name("train.py")))

@@ -7,7 +7,6 @@ import streamlit as st
 from crowdcore.exhibits import mistakes
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import heading, page
-from dashboard.components.link import link
 from dashboard.components.text import as_text
 
 
@@ -21,9 +20,6 @@ def draw() -> None:
             "tag the tokens of sentences; Mistakes and Workers show who errs how here.",
             icon=":material/format_ink_highlighter:",
         )
-        with st.container(horizontal=True):
-            link("mistakes")
-            link("annotators")
         return
     show(mistakes.span_scores(view), "span-scores")
     show(mistakes.span_errors(view), "span-errors")

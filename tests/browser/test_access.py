@@ -18,6 +18,7 @@ from tests.learning.made_up import made_up
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text()
 WIDTHS = (1440, 390)
+WORDS, CONTROLS_ABOVE = 60, 8  # before the first figure of a page
 PAGES = {
     "overview": "/overview?",
     "reproduction": "/reproduction?",
@@ -45,17 +46,33 @@ ALL, COLOURS = {}, {"runOnly": {"type": "rule", "values": ["color-contrast", "li
 LOOKS = {"light": dict.fromkeys(WIDTHS, ALL), "dark": {WIDTHS[0]: COLOURS}}
 """Theme -> width -> rules: the other theme brings other colours, and nothing else."""
 CONTROLS = {
-    "train": (
-        *("Methods", "Seeds", "Epochs", "Network", "Device", "Start 1 run", "Runs shown", "Curves", "Smoothing"),
-        *("Run", "Run again with …", "Use as reference", "Predictions", "Model (PyTorch)", "Model (ONNX)"),
-    ),
-    "runs": ("Dataset", "Method", "State", "Containing", "CSV", "Open", "Compare 2", "Tags", "Put on all"),
+    "train": (*("Train", "Filter", "CSV", "Curves", "Smoothing", "Compare 2", "Delete 2", "Tags", "Put on all"),),
     "compare": ("Runs", "Choose in a table", "Accuracy", "Filter runs", "CSV"),
     "confusions": ("Run", "Compare with", "Seeds, epoch", "Worker, least like the crowd first", "Every source"),
     "omega": ("Run", "Seeds, epoch", "CSV", "Tasks"),
     "report": ("Runs", "Hide worker names", "HTML page", "Folder (ZIP)"),
 }
 """Page -> what Tab leads to."""
+# How many words stand above the first figure, table or picture of a page, and how many controls.
+ABOVE = """() => {
+  const place = document.querySelector('[data-testid=stMain]');
+  const seen = e => e.checkVisibility() && e.getBoundingClientRect().height;
+  const pictures = '[class*=st-key-figure-] .js-plotly-plot, [data-testid=stDataFrame], img';
+  const first = [...place.querySelectorAll(pictures)].find(seen);
+  if (!first) return null;
+  const above = e => seen(e) && e.getBoundingClientRect().bottom <= first.getBoundingClientRect().top + 1;
+  const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
+  let words = 0;
+  while (walker.nextNode()) {
+    const {parentElement, data} = walker.currentNode;
+    if (!parentElement.closest('[data-testid=stIconMaterial], style, script') && above(parentElement))
+      words += data.split(/\\s+/).filter(Boolean).length;
+  }
+  const controls = 'button:not([data-testid=stTooltipHoverTarget] *), input:not([type=file]), textarea';
+  const fields = new Set([...place.querySelectorAll(controls)].filter(above).map(e =>
+    e.closest('[data-testid=stElementContainer], .stElementContainer') ?? e));
+  return [words, fields.size];
+}"""
 SCHEME = "scheme => getComputedStyle(document.querySelector('.stApp')).colorScheme === scheme"
 
 
@@ -105,6 +122,12 @@ def found(page: Page, address: str) -> set[tuple[str, str]]:
 def test_a_page_is_for_everybody(app: str, tab: Page, plain: set[str], runs: str, view: str) -> None:
     faults = {(rule, place) for rule, place in found(tab, f"{app}{PAGES[view]}{runs}") if rule not in plain}
     assert faults == set()  # of axe-core, but for what Streamlit alone has
+    tab.set_viewport_size({"width": 1440, "height": 900})
+    settled(tab)
+    if above := tab.evaluate(ABOVE):
+        words, controls = above
+        assert words <= WORDS, f"{words} words before the first figure"
+        assert controls <= CONTROLS_ABOVE, f"{controls} controls before the first figure"
     for width in (390, 900, 1440):
         tab.set_viewport_size({"width": width, "height": 900})
         settled(tab)

@@ -126,7 +126,7 @@ def test_ratings_from_data_to_report(lab: Lab, tab: Page) -> None:
     expect(tab.get_by_text("480 ratings from -2 to 3")).to_be_visible()
     seen(tab, "/shared-mistakes?dataset=rated", re.compile("rated.* are numbers"))
     seen(tab, "/data?dataset=rated", "Open a file")  # leads to the page's address
-    seen(tab, "/next-labels?dataset=rated", "On which tasks workers differ most")  # as a page's title does
+    seen(tab, "/next-labels?dataset=rated", re.compile("about classes"))  # as a page's title does
     seen(tab, "/ratings?dataset=rated", "Workers")
     settled(tab)
     picture(tab, "rated-ratings")

@@ -20,6 +20,8 @@ from testkit.recorded_runs import invented, record
 from testkit.steps import charts, choose, main, open_page, settled, stand_still
 from tests.browser.conftest import hostile_crowd
 
+PARTS = ("common_confusion", "worker_confusion", "omega")
+
 
 @pytest.fixture(scope="module")
 def runs(app: str, workspace: Path) -> dict[str, tuple[str, TrainingResult]]:
@@ -97,6 +99,40 @@ def test_two_runs_side_by_side_and_back_by_the_address(page: Page, runs: dict) -
     settled(page)  # what is shown is in the address once the page is complete
     page.go_back()
     expect(titles.filter(has_text="conal, seed 1")).to_be_visible()
+
+
+def test_another_run_keeps_what_the_other_controls_say(page: Page, workspace: Path) -> None:
+    """The epochs of each run are others: a slider that a browser knows by its place must not jump to the start."""
+    demo = cc.load_dataset("demo")
+    ids = []
+    for sure, epochs in ((1.0, (0, 10)), (2.0, (0, 5, 7, 12))):
+        result = invented(demo, "conal", salt=int(sure))
+        kept = {part: np.stack([getattr(result, part)] * len(epochs)) for part in PARTS}
+        last = {part: getattr(result, part) for part in PARTS}
+        kept = replace(result, kept_epochs=np.array(epochs), kept=kept, last=last)
+        ids.append(record(workspace, kept, demo, epochs=20 + len(epochs)))
+    for view in ("confusions", "omega"):
+        open_page(page, f"/{view}?dataset=demo&runs={ids[0]}")
+        names = page.get_by_role("combobox", name="Run", exact=True)
+        for epochs in ("24", "22", "24"):
+            choose_part(page, "Run", f"Epochs {epochs}")
+            main(page).get_by_role("button", name="Seeds, epoch").click()
+            slider = page.get_by_role("slider")
+            expect(slider).to_have_attribute("aria-valuetext", re.compile("selected"))
+            choose(page, "Seeds", "Seed 1")  # any other control
+            expect(slider).to_have_attribute("aria-valuetext", re.compile("selected"))
+            choose(page, "Seeds", "Mean of 3 seeds")
+            expect(slider).to_have_attribute("aria-valuetext", re.compile("selected"))
+            assert "epoch=" not in page.url
+            page.keyboard.press("Escape")
+            expect(names).to_have_value(re.compile(f"Epochs {epochs}"))
+
+
+def choose_part(page: Page, label: str, words: str) -> None:
+    """Pick the option that has these words."""
+    page.get_by_role("combobox", name=label, exact=True).click()
+    page.get_by_role("option", name=re.compile(words)).first.click()
+    settled(page)
 
 
 def test_truth_learnt_and_observed_keep_their_labels_in_a_narrow_window(page: Page, runs: dict) -> None:

@@ -88,7 +88,7 @@ def test_no_page_download_or_log_tells_a_name(
 
 
 def test_the_crawler_sees_names_where_they_are_shown(named: list[str], sent: dict[str, bytes]) -> None:
-    open_page("overview", dataset="named", names="shown")
+    open_page("overview", dataset="named", names="shown", view="Numbers")
     assert f"{NAME}03" in names_in(sent["page"]), "in the notes"
     assert f"{NAME}07" in names_in(sent["CSV data-annotations-per-worker"])
 

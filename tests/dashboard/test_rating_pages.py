@@ -13,9 +13,7 @@ from crowdcore.data import read_ratings
 from crowdcore.learning import RatingsResult, learners, train_ratings
 from crowdcore.runs.report import to_html
 from crowdcore.runs.searching import searchable
-from dashboard.components import frame
 from dashboard.components.table import formats
-from dashboard.pages import TITLES
 from dashboard.services import report, train
 from testkit.recorded_runs import record
 from tests.dashboard.app_page import button, open_page, table, words
@@ -106,20 +104,14 @@ def test_a_report_holds_errors_and_biases_and_hides_names(learnt: dict[str, Rati
 
 
 @pytest.mark.usefixtures("rated")
-@pytest.mark.parametrize(("page", "what"), [(page, what) for page, (what, *_) in frame._INSTEAD.items()])
-def test_pages_about_classes_say_what_applies_instead(page: str, what: str) -> None:
-    test = open_page(page, dataset="rated")
+def test_the_menu_has_only_what_applies_and_other_pages_say_so() -> None:
+    test = open_page("annotators", dataset="rated")
     assert not test.exception and not test.error
-    assert test.title[0].value == TITLES[page]
-    assert f"about classes. {what}" in words(test)
-
-
-@pytest.mark.usefixtures("rated")
-def test_a_page_that_nothing_is_said_of_leads_to_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame, "_INSTEAD", {})
-    test = open_page("mistakes", dataset="rated")
-    assert not test.exception and not test.error
-    assert "that is on Ratings" in words(test)
+    assert "about classes" in words(test)
+    menu = {"Home", "Mistakes", "Workers", "Items", "Labels", "Runs", "Compare", "More"}
+    found = [link.proto for link in test.get("page_link") if link.proto.label in menu]
+    assert {link.label for link in found} == menu
+    assert [link.page for link in found if link.label in {"Mistakes", "Workers", "Labels"}] == ["ratings"] * 3
 
 
 @pytest.mark.usefixtures("rated")

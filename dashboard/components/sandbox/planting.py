@@ -196,13 +196,7 @@ def _tasks(dataset: str, key: str) -> str:
             format_func=str,
         )
         most = st.number_input(
-            "Training tasks at most",
-            1,
-            None,
-            known.get("n_train"),
-            key=f"{key}-n-train",
-            placeholder="all",
-            width=170,
+            "Training tasks at most", 1, None, known.get("n_train"), key=f"{key}-n-train", placeholder="all", width=170
         )
     tasks = {**known, "classes": chosen, "n_train": most}
     return sandbox.spell_tasks({setting: value for setting, value in tasks.items() if value})
