@@ -145,12 +145,13 @@ def _of_classes() -> None:
 
 
 def hidden_names() -> bool:
-    """Whether workers go by pseudonyms: as chosen, else in reports and for uploads of what no simulation made up."""
+    """Whether workers go by pseudonyms: as chosen, else in reports and for what others uploaded, unless simulated."""
     names, dataset = state.get("names"), state.get("dataset")
     if names:
         return names == "hidden"
     simulated = getattr(opening.labelled(dataset), "truth", None) is not None
-    return state.page() == "report" or (upload_folder(dataset) is not None and not simulated)
+    own = dataset in st.session_state.get("uploaded", ())
+    return state.page() == "report" or (upload_folder(dataset) is not None and not simulated and not own)
 
 
 def _left_out() -> None:
@@ -186,7 +187,8 @@ def _pickers(above: DeltaGenerator) -> bool:
         help="What counts as the truth: gold labels, or the labels that an aggregator infers.",
         **state.bind("reference", reference),
     )
-    link("overview", "Open a file", icon="upload_file", view="Open a file")
+    with st.container(key="file"):
+        link("overview", "Open a file", icon="upload_file", view="Open a file")
     state.rename(lambda: datasets.other_names(dataset, hidden_names()))
     return True
 

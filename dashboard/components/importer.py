@@ -102,6 +102,7 @@ def offer(found: Import, path: str, mapping: dict[str, Any]) -> None:
     if st.button(label, type="primary", icon=":material/check:", disabled=not answered):
         name = uploads.accept(found, path, tuple(sorted(mapping.items())))
         state.put(dataset=name)
+        st.session_state["uploaded"] = {*st.session_state.get("uploaded", ()), name}  # who has the file knows the names
         page = "ratings" if ratings else "overview"
         st.switch_page(f"views/{page}.py", query_params=state.address(page))
 

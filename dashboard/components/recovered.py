@@ -163,7 +163,7 @@ def _lacks(run: Run, part: str) -> None:
     others = [name for name in _recovering(part) if name != run.spec.method]
     words = f"This run of {run.spec.method} {_LACKING[part]}. Methods that do: {', '.join(others)}."
     st.info(as_text(words), icon=":material/info:")
-    link("train")
+    link("train", "Train")
 
 
 HEIGHT = 440  # pixels of a matrix of the first row, with its title

@@ -128,7 +128,7 @@ def nothing(why: str) -> None:
         return
     st.info(why, icon=":material/model_training:")
     with st.container(key="next-step"):  # a link that looks like a primary button
-        link("train")
+        link("train", "Train")
 
 
 def run_title(found: Run) -> str:

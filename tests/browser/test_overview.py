@@ -27,7 +27,7 @@ def test_a_verdict_is_read_on_a_phone_and_one_click_leads_to_its_evidence(page: 
     page.go_back()
     expect(main(page).get_by_role("heading", name="demo")).to_be_visible()
     settled(page)
-    main(page).get_by_text("All workers").click()
+    main(page).get_by_text("All workers", exact=True).click()
     canvas = main(page).locator("canvas").first
     canvas.scroll_into_view_if_needed()
     canvas.click(position={"x": 12, "y": 52}, force=True)  # a scroll area lies above it

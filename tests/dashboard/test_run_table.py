@@ -11,7 +11,8 @@ from crowdcore import runs
 from crowdcore.data import load_dataset
 from crowdcore.runs import RunSpec, Workspace, store
 from crowdcore.runs.record import client_of
-from dashboard.components.run_choice import app_dataset, comparable, run_label
+from dashboard.components.run_choice import run_label
+from dashboard.components.run_chosen import app_dataset, comparable
 from tests.dashboard.app_page import button, open_page, words
 
 pytestmark = pytest.mark.usefixtures("trainable_crowd")
