@@ -109,6 +109,7 @@ FOUND: Mapping[str, str] = {"home": "", "data": "", "mistakes": "shared-mistakes
 
 def place_of(page: str, view: str = "") -> Place:
     """Where in the menu a page, or one of its views, is."""
+    view = view or ("bias" if page == "ratings" else "")
     here = [place for place in MENU if any(mode.page == page for mode in place.modes)]
     return next((place for place in here if any(mode[1:3] == (page, view) for mode in place.modes)), here[0])
 

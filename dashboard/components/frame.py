@@ -98,13 +98,8 @@ def _menu() -> None:
     for place in MENU:
         if first := next((mode for mode in place.modes if mode.of in kinds), None):
             with st.container(key=f"{'here' if place is here else 'place'}-{place.title}"):
-                shown = {"view": first.view} if first is not _first_of(first.page) else {}
+                shown = {"view": first.view} if first.of == "ratings" else {}
                 link(first.page, place.title, icon=place.icon, **shown)
-
-
-def _first_of(page: str) -> Mode:
-    """The mode that a page shows if nothing is said."""
-    return next(mode for place in MENU for mode in place.modes if mode.page == page)
 
 
 def heading(title: str = "") -> None:
