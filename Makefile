@@ -23,7 +23,7 @@ define install
 endef
 
 $(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(call install,learning$(comma)runs)
+	$(call install,learning$(comma)runs$(comma)images)
 
 $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(call install,dev)

@@ -142,7 +142,7 @@ def _checked(dataset: Labelled, method: str, given: dict[str, Any], accept: bool
 
     split_settings(method_for(dataset, method), given)
     if isinstance(dataset, CrowdDataset):
-        check_inputs(dataset, accept)
+        check_inputs(dataset, accept, str(given.get("backbone", "mlp")))
 
 
 def _values(text: str) -> tuple[str, Range | Choice]:

@@ -63,6 +63,7 @@ def is_address(name: str) -> bool:
 def read_images(
     dataset: CrowdDataset,
     side: int | None = None,
+    most: int = SIDE,
     *,
     accept: bool = False,
     allow_urls: bool = False,
@@ -75,7 +76,8 @@ def read_images(
 
     Args:
         dataset: tasks with a column ``image``: paths within the folder of the table.
-        side: pixels; default: the shorter side of the first image, between 16 and `SIDE`.
+        side: pixels; default: the shorter side of the first image, between 16 and ``most``.
+        most: see there.
         accept: leave tasks without a usable image without pixels; ``notes`` of the dataset say which.
         allow_urls: fetch images that are addresses.
         cache: folder for pixels; default next to the downloaded datasets.
@@ -93,7 +95,7 @@ def read_images(
     folder = Path(cache) if cache is not None else cache_folder().parent / "images"
     base = (dataset.media.folder if dataset.media else None) or Path()
     files = [_file(base.resolve(), name, folder, allow_urls) for name in names]
-    side = side or _usual_side([path for path, _ in files if path])
+    side = side or _usual_side([path for path, _ in files if path], most)
     file = folder / f"{_key(files, side)}.npy"
     if not file.is_file() or not file.with_suffix(".json").is_file():
         _decode_all(files, side, file)
@@ -242,9 +244,9 @@ def _decode(files: list[str], side: int) -> tuple[AnyArray, list[str]]:
     return np.concatenate([pixels for pixels, _ in alone]), [reason for _, told in alone for reason in told]
 
 
-def _usual_side(files: list[str]) -> int:
-    found = next((n for file in files if (n := run_confined(shorter_side, file))), SIDE)
-    return min(max(found, _SMALLEST), SIDE)
+def _usual_side(files: list[str], most: int) -> int:
+    found = next((n for file in files if (n := run_confined(shorter_side, file))), most)
+    return min(max(found, _SMALLEST), most)
 
 
 def shorter_side(file: str) -> int:

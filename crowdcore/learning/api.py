@@ -301,7 +301,7 @@ def _train(
     listen, stop = on_event or (lambda event: None), should_stop or (lambda: False)
     n_read = len(dataset.notes)
     if kind is _OF_CLASSES:
-        dataset = with_inputs(dataset, accept)
+        dataset = with_inputs(dataset, accept, split[0][0].backbone, device_name)
     made = dataset.notes[n_read:]
     for note in made:
         listen(NoteEvent(note))

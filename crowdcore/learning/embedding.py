@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import os
@@ -14,37 +13,23 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
-from urllib.error import URLError
 
 import numpy as np
 
-from crowdcore.core.errors import CrowdError, DataError, SettingError, need_extra
-from crowdcore.core.files import cache_folder
+from crowdcore.core.errors import CrowdError, DataError, MissingExtraError, SettingError, need_extra
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data.catalogue import open_labels
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.kinds import need_classes
-from crowdcore.data.media import given_texts, image_names, read_images, usable_texts
+from crowdcore.data.media import SIDE, given_texts, image_names, read_images, usable_texts
 from crowdcore.data.rows import Rows, open_array
 from crowdcore.data.splitting import take_tasks
 from crowdcore.data.writers import write_folder
+from crowdcore.learning.pretrained import PACKAGES, SIDES, image_features, is_here
 from crowdcore.learning.training.inputs import refuse_not_finite
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor, nn
-
     from crowdcore.learning.networks.texts import TextFeatures
-
-VGG16 = "vgg16-397923af.pth"
-_SIZE, _MEAN, _SCALE = 224, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-_HASHED = 1000  # images that go into the cache's key
-
-
-def weights_file(name: str = VGG16) -> Path:
-    """Where torchvision keeps weights of that name, there or not: below ``TORCH_HOME``, else in the user's cache."""
-    home = os.environ.get("TORCH_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "torch"
-    return Path(home).expanduser() / "hub" / "checkpoints" / name
 
 
 def sentence_models() -> list[str]:
@@ -61,106 +46,15 @@ def sentence_models() -> list[str]:
     return sorted(name.removeprefix("models--").replace("--", "/", 1) for name in folders)
 
 
-def vgg16_features(
-    dataset: CrowdDataset, *, cache: Path | str | None = None, device: str = "auto", batch_size: int = 64
-) -> CrowdDataset:
-    """The dataset with the average of VGG-16's last convolutions as features, (n_tasks, 512) float32.
-
-    Images are enlarged to 224×224 and standardised as in training on ImageNet. The features are computed once and
-    memory-mapped from the cache afterwards.
-
-    Args:
-        dataset: tasks with images.
-        cache: folder for features; default next to the downloaded datasets.
-        device: "auto", "cpu", "cuda".
-        batch_size: images per pass.
-
-    Raises:
-        DataError: no images.
-        MissingExtraError: torchvision is not installed.
-        CrowdError: the weights are not here and cannot be fetched.
-    """
-    from crowdcore.learning.training.device import resolve_device
-
-    images = dataset.media.images if dataset.media else None
-    if images is None:
-        raise DataError(f"{dataset.name} has no images", "Pretrained features can be computed for images only.")
-    present = np.flatnonzero(images.present)
-    folder = Path(cache) if cache is not None else cache_folder().parent / "features"
-    file = folder / f"{dataset.name}-vgg16-{_key(dataset, images)}.npy"
-    if not file.is_file():
-        _compute(images, present, file, resolve_device(device), batch_size)
-    row_of = np.zeros(dataset.n_tasks, np.int64)
-    row_of[present] = np.arange(len(present))
-    part_of = np.where(images.present, 0, -1).astype(np.int8)
-    return replace(dataset, features=Rows((file,), part_of, row_of))
-
-
-def _key(dataset: CrowdDataset, images: Rows) -> str:
-    """Depends on the tasks and on an even sample of their images."""
-    digest = hashlib.blake2b("\x1f".join(map(str, dataset.task_ids)).encode(), digest_size=8)
-    present = np.flatnonzero(images.present)
-    digest.update(np.ascontiguousarray(images[present[:: max(1, len(present) // _HASHED)]]).data)
-    return digest.hexdigest()
-
-
-def _compute(images: Rows, present: np.ndarray, file: Path, device: torch.device, batch_size: int) -> None:
-    import torch
-
-    network = _convolutions().to(device).eval()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_suffix(f".{os.getpid()}.tmp")
-    parts = []
-    with torch.no_grad():
-        for start in range(0, len(present), batch_size):
-            rows = torch.from_numpy(np.ascontiguousarray(images[present[start : start + batch_size]])).to(device)
-            parts.append(network(_as_imagenet(rows)).mean((-2, -1)).cpu().numpy())
-    with temporary.open("wb") as out:
-        np.save(out, np.concatenate(parts))
-    temporary.replace(file)
-
-
-def _as_imagenet(rows: Tensor) -> Tensor:
-    """(B, H, W) or (B, H, W, channels) of bytes, or of floats in 0…1 -> (B, 3, 224, 224)."""
-    import torch
-    from torch.nn import functional
-
-    x = rows.float() / (255 if rows.dtype == torch.uint8 else 1)
-    x = x.unsqueeze(-1) if x.dim() == 3 else x
-    x = x.movedim(-1, 1).expand(-1, 3, -1, -1)
-    x = functional.interpolate(x, (_SIZE, _SIZE), mode="bilinear", align_corners=False)
-    mean, scale = (torch.tensor(v, device=x.device).view(1, 3, 1, 1) for v in (_MEAN, _SCALE))
-    return (x - mean) / scale
-
-
-def _convolutions() -> nn.Module:
-    """VGG-16's convolutions with ImageNet weights."""
-    try:
-        from torchvision.models import VGG16_Weights, vgg16
-    except ModuleNotFoundError as error:
-        raise need_extra("Pretrained features", "torchvision") from error
-    weights = VGG16_Weights.IMAGENET1K_V1
-    place = weights_file()
-    try:
-        network: nn.Module = vgg16(weights=weights).features
-    except (URLError, OSError) as error:
-        raise CrowdError(
-            f"The pretrained weights could not be fetched from {weights.url}: {error}. Put that file at {place}, or "
-            "train a backbone on the images themselves."
-        ) from error
-    return network
-
-
 KINDS = {
     "tfidf": "TF-IDF and singular vectors of the texts",
     "sentences": "Sentence embeddings of the texts",
-    "vgg16": "VGG-16 features of the images, pretrained on ImageNet",
+    "efficientnet": "EfficientNet-Lite0 features of the images, pretrained on ImageNet",
     "pixels": "Pixels of the images, for a network from scratch",
     "given": "Your own embeddings",
 }
 """Name -> what it is."""
-_IMAGENET = 224  # pixels
-_SAMPLE = {"tfidf": 200, "sentences": 20, "vgg16": 8, "pixels": 20}  # tasks that tell how long all will take
+_SAMPLE = {"tfidf": 200, "sentences": 20, "efficientnet": 20, "pixels": 20}  # tasks that tell how long all take
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,21 +80,22 @@ def kinds_of(dataset: CrowdDataset) -> list[str]:
     stored = dataset.media.images if dataset.media else None
     named = image_names(dataset) is not None
     if stored is not None or named:
-        kinds += [*(["vgg16"] if weights_file().is_file() else []), *(["pixels"] if named else [])]
+        kinds += [*(["efficientnet"] if is_here() else []), *(["pixels"] if named else [])]
     return kinds
 
 
 def usual_kind(dataset: CrowdDataset) -> str:
-    """The first of `kinds_of`.
+    """The first of `kinds_of`, the default of `crowdcore embed`, of `train` and of the app; pixels never are.
 
     Raises:
         DataError: there is none.
+        MissingExtraError: there are images, and no pretrained network.
     """
-    if kinds := kinds_of(dataset):
+    if (kinds := kinds_of(dataset)) and kinds[0] != "pixels":
         return kinds[0]
-    if dataset.media is not None and dataset.media.images is not None:
-        place = f"For pretrained features put VGG-16's weights at {weights_file()}."
-        raise DataError(f"{dataset.name} has pixels, which networks are trained on as they are", place)
+    if kinds or (dataset.media is not None and dataset.media.images is not None):
+        named = need_extra("Learning from images by a pretrained network", *PACKAGES)
+        raise MissingExtraError(f"{named}; a network on raw pixels, far worse on few images, is backbone=cnn.")
     raise DataError(
         f"{dataset.name} has neither texts nor images to make features from",
         "Add a column `text` or `image`, or give embeddings of your own (--given).",
@@ -227,7 +122,7 @@ def embed(
         given: for "given": a .npy file with a row per task, in their order, or a further column of the annotations.
         model: for "sentences": name or folder of a model of sentence-transformers that is here; default: the first
             in Hugging Face's cache.
-        side: for "pixels": see `read_images`.
+        side: of images that are read; see `read_images`.
         accept: leave out tasks whose text is empty, or whose image cannot be used.
         allow_urls: fetch images that are addresses.
         device: for networks.
@@ -264,14 +159,13 @@ def embed(
         return Embedded(_with_features(dataset, _sentences(given_texts(dataset).tolist(), model, device)), kind)
     stored = dataset.media.images if dataset.media else None
     if kind == "pixels" or stored is None:
-        pixels = side if kind == "pixels" else _IMAGENET
-        dataset = _present(read_images(dataset, pixels, accept=accept, allow_urls=allow_urls, cache=cache))
-    if kind == "vgg16":
-        from crowdcore.learning.embedding import vgg16_features
-
-        seen = vgg16_features(dataset, device=device, cache=cache)
-        media = dataset.media if stored is not None else replace(dataset.media or Media(), images=None)
-        dataset = replace(seen, media=media)
+        most = SIDE if kind == "pixels" else SIDES[1]
+        dataset = _present(read_images(dataset, side, most, accept=accept, allow_urls=allow_urls, cache=cache))
+    if kind == "efficientnet":
+        media = dataset.media or Media()
+        assert media.images is not None
+        features = image_features(dataset, media.images, cache, device)
+        dataset = replace(dataset, features=features, media=replace(media, images=stored))
     return Embedded(dataset, kind)
 
 
@@ -298,8 +192,10 @@ def prepare(
     """
     dataset = need_classes(open_labels(source, accept=accept)) if isinstance(source, str) else source
     if folder is None:
-        kind = kind if kind != "auto" else "given" if settings.get("given") else usual_kind(dataset)
-        about = {"dataset": dataset.name, "tasks": dataset.n_tasks, "kind": kind, "kinds": kinds_of(dataset)}
+        kinds = kinds_of(dataset)
+        if kind == "auto":
+            kind = "given" if settings.get("given") else "pixels" if kinds == ["pixels"] else usual_kind(dataset)
+        about = {"dataset": dataset.name, "tasks": dataset.n_tasks, "kind": kind, "kinds": kinds}
         return {**about, "seconds": estimate_seconds(dataset, kind, **settings)}
     done = embed(dataset, kind, accept=accept, **settings)
     made = done.dataset

@@ -276,7 +276,8 @@ def main() -> None:
     spec = RunSpec.model_validate_json(sys.stdin.read())
     try:
         opened = open_labels(spec.dataset, accept=True, home=Workspace.open().folder)
-        dataset = with_inputs(opened, accept=True) if isinstance(opened, CrowdDataset) else opened
+        network = str(spec.settings.get("backbone", "mlp"))
+        dataset = with_inputs(opened, True, network, spec.device) if isinstance(opened, CrowdDataset) else opened
         startup = processes.age() * share.measure()
         measured = measure(dataset, spec.method, spec.settings, len(spec.seeds), spec.device)
     except CrowdError as error:

@@ -19,6 +19,8 @@ def embedding_form(noun: str) -> None:
     st.markdown(f"A classifier can learn from the **{noun}** once they are prepared.")
     kinds = embedding.embedding_kinds(dataset)
     kind = kinds[0]
+    if kinds == ["pixels"]:
+        st.caption("A pretrained network does far better on few images: pip install 'crowdcore[images]'")
     if len(kinds) > 1:
         kind = st.selectbox("How", kinds, format_func=embedding.KIND_TITLES.__getitem__, key=f"embed-{dataset}")
     models = sentence_models() if kind == "sentences" else []

@@ -19,16 +19,16 @@ from dashboard.services.uploads import free_title, note_dataset
 KIND_TITLES = {
     "tfidf": "TF-IDF of the texts",
     "sentences": "Sentence embeddings, pretrained",
-    "vgg16": "VGG-16, pretrained on ImageNet",
+    "efficientnet": "EfficientNet-Lite0, pretrained on ImageNet",
     "pixels": "Pixels, for a network from scratch",
 }
 """Kinds of features that the app makes, and in words."""
 
 
 def embedding_kinds(name: str) -> list[str]:
-    """Kinds that the app can make here, the usual one first; a pretrained network only where its weights are here."""
+    """Kinds that the app can make here, the usual one first; a pretrained network only where it is installed."""
     kinds = _planned(name, dataset(name).fingerprint, "auto")["kinds"]
-    return [kind for kind in kinds if kind in KIND_TITLES and (kind != "vgg16" or kinds[0] == kind)]
+    return [kind for kind in kinds if kind in KIND_TITLES]
 
 
 def embedding_seconds(name: str, kind: str, model: str = "") -> float | None:

