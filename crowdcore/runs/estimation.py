@@ -268,7 +268,7 @@ def _part(dataset: Labelled, size: int) -> Labelled:
 
 def main() -> None:
     """Read, measure, print; other programs go first, and nothing goes on without the app."""
-    from crowdcore.learning.training.inputs import with_inputs
+    from crowdcore.learning.embedding import with_inputs
 
     processes.give_way()
     share = processes.ProcessorShare()

@@ -16,12 +16,12 @@ from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import Labelled
 from crowdcore.learning.comparison import summary as comparison
+from crowdcore.learning.embedding import with_inputs
 from crowdcore.learning.recovery.plan import Candidate, Point, RecoveryPlan, plant
 from crowdcore.learning.results.counts import worker_counts
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training import metrics
 from crowdcore.learning.training.events import EpochEvent, Event
-from crowdcore.learning.training.inputs import with_inputs
 
 BOUNDS = ("identity", "counted with gold")
 _ALIKE = 0.02  # standard deviation of true skills below which their order means nothing
