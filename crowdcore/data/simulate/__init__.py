@@ -44,7 +44,7 @@ __all__ = [
     "tanno",
 ]
 
-REGISTRY: Registry[Simulation] = Registry(__name__, Simulation, "simulation", skip=("demo",))
+REGISTRY: Registry[Simulation] = Registry(__name__, Simulation, "simulation")
 
 
 def names() -> list[str]:

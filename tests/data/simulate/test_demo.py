@@ -29,7 +29,7 @@ def content(path: Path) -> dict[str, bytes]:
 
 def test_the_script_makes_it_again_byte_for_byte(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
-    from crowdcore.data.simulate import demo
+    from testkit import demo
 
     demo.write(tmp_path / "demo")
     names = sorted(p.name for p in EMBEDDED.iterdir())

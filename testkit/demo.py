@@ -1,6 +1,6 @@
 """The embedded demo dataset: handwritten digits labelled by 40 imagined workers.
 
-``python -m crowdcore.data.simulate.demo [FOLDER]`` makes it again, byte for byte (scikit-learn has the images).
+``python -m testkit.demo [FOLDER]`` makes it again, byte for byte (scikit-learn has the images).
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _readme(ds: CrowdDataset) -> str:
     few = [worker for worker, role in zip(ds.worker_ids, truth.worker_role, strict=True) if role == "few labels"]
     return f"""# Demo: handwritten digits labelled by {ds.n_workers} imagined workers
 
-The images are real, the workers are not: every label was drawn by `python -m crowdcore.data.simulate.demo`, which
+The images are real, the workers are not: every label was drawn by `python -m testkit.demo`, which
 makes this folder again, byte for byte. Settings, seed and everything that generated a label are in `truth.npz`.
 
 - {ds.n_tasks} tasks: {train} to train on (labelled), {valid} to validate, {test} to test; 8 × 8 images, 64 features.
@@ -163,7 +163,7 @@ Learning Repository, 1998 (CC BY 4.0), https://doi.org/10.24432/C50P49. Noise: C
 
 def main() -> None:
     """Write the demo dataset into the folder given, else where the package has it."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[3] / "data" / "demo"
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1] / "data" / "demo"
     print(f"{write(folder)!r} written to {folder}")
 
 
