@@ -168,17 +168,7 @@ def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDat
 
 
 def load_ratings(name: str, *, accept: bool = False, **mapping: Any) -> RatingDataset:
-    """Load a named dataset, and read its labels as numbers.
-
-    Args:
-        name: one of `list_datasets`.
-        accept: leave out what is no number or outside the range; ``notes`` of the dataset keep what.
-        mapping: fields of `crowdcore.data.RatingSettings`, such as ``low=0, high=1``.
-
-    Raises:
-        SettingError: no dataset of that name; the nearest one is suggested.
-        DataError: its files are at fault, its range is not known, or something would be left out unaccepted.
-    """
+    """`load_dataset` with ``kind="ratings"``: labels are numbers in a range, such as ``low=0, high=1``."""
     return read_ratings(_folder(name, dataset_folders()), accept=accept, **mapping)
 
 

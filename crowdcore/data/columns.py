@@ -55,6 +55,7 @@ WEAK_ALIASES: dict[str, tuple[str, ...]] = {  # that count where no other is the
         *RATING_ALIASES,
     ),
 }
+_ID = re.compile("_(uuid|guid|hash|code|number|no|nr|email|initials)$")  # what names things as an id does
 _MAY_BE_JUDGED = ("answer", "response", "annotation", "value", "output", "choice")  # the text that is judged, too
 
 
@@ -127,6 +128,8 @@ def assign_roles(table: Table, settings: ReadSettings) -> Roles:
     for column in reversed(columns):
         by_name[plain(column)] = column
     by_name |= {column: column for column in columns if column == plain(column)}
+    for name, column in [*by_name.items()]:
+        by_name.setdefault(_ID.sub("_id", name), column)
     names: dict[str, list[str]] = {}
     for role, aliases in ALIASES.items():
         if role == "label" and settings.kind == "ratings":

@@ -49,14 +49,13 @@ def open_container(path: Path, settings: ReadSettings) -> Source:
             return Source.of(content, settings, name=path.stem, temporary=folder)
         findings: tuple[Finding, ...] = ()
         if sheet:
-            target = folder / f"{path.stem}.csv"
-            findings = write_sheet(path, target, settings.sheet)
+            target, findings = write_sheet(path, folder / path.stem, settings.sheet)
         else:
             target = folder / (path.stem if path.suffix.lower() in _SUFFIXES else path.name)
             _decompress(path, next(kind for magic, kind in COMPRESSED.items() if start.startswith(magic)), target)
-        source = Source.of(identify(target, settings.encoding), settings, origin=path, temporary=folder)
-        if source.table is not None:
-            source.table.findings = (*findings, *source.table.findings)
+        content = identify(target, settings.encoding)
+        origin = None if content.kind == "folder" else path
+        source = Source.of(content, settings, origin=origin, temporary=folder, findings=findings)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

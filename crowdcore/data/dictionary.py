@@ -20,6 +20,7 @@ from crowdcore.data.lookups import counted, first_rows, renumber
 
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 
+_UNSEEN = dict.fromkeys(map(ord, "\u200b\u200e\u200f\u2060\ufeff\xad"))  # of no width, as copied from web pages
 _LOOK = 1000  # rows that tell whether a closer look pays
 
 
@@ -334,7 +335,7 @@ def clean(raw: Codes, missing: Iterable[str] = (), escaped: bool = False, whole:
     none = np.empty(0, np.int64)
     values = raw.values
     if _needs_trimming(values):
-        tidy = _compose(pc.utf8_trim_whitespace(values))
+        tidy = pc.utf8_trim_whitespace(_compose(values))
         values = values if tidy.equals(values) else tidy
     if escaped:
         values = unescape(values)
@@ -363,13 +364,15 @@ def _needs_trimming(values: Arrow) -> bool:
 
 
 def _compose(values: Arrow) -> Arrow:
-    """Normal form C of the values that are not ASCII (pyarrow's utf8_normalize leaves them decomposed)."""
+    """Normal form C of the values that are not ASCII (pyarrow's leaves them decomposed), without invisible letters."""
     ascii_only = pc.string_is_ascii(values)
     if pc.all(ascii_only).as_py():
         return values
     foreign = pc.invert(ascii_only)
     return pc.replace_with_mask(
-        values, foreign, strings(unicodedata.normalize("NFC", v) for v in values.filter(foreign).to_pylist())
+        values,
+        foreign,
+        strings(unicodedata.normalize("NFC", v.translate(_UNSEEN)) for v in values.filter(foreign).to_pylist()),
     )
 
 

@@ -13,7 +13,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import arrow_column
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.readers import Raw, Source
-from crowdcore.data.readers._gold import with_gold
+from crowdcore.data.readers.base import with_gold
 from crowdcore.data.reading import Import, examine_source
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow, ArrowTable, categorical
@@ -84,19 +84,7 @@ def ratings_from_frame(
     accept: bool = False,
     **mapping: Any,
 ) -> RatingDataset:
-    """A dataset of ratings, labels that are numbers, from a frame, as for `from_frame`.
-
-    Args:
-        frame: long (task, worker, rating, or aliases of them), or wide (a row per task, a column per worker).
-        low: lowest rating; may be left out with ``levels``.
-        high: highest rating, likewise.
-        gold: true ratings, as for `from_frame`.
-        accept: leave out what is no number or outside the range; ``notes`` of the dataset keep what.
-        mapping: fields of `crowdcore.data.RatingSettings`: ``worker="who"``, ``levels=["bad", "fair", "good"]`` …
-
-    Raises:
-        DataError: unreadable, or something would be left out and that was not accepted.
-        SettingError: a mapping that cannot be.
+    """`from_frame` with ``kind="ratings"``: labels are numbers from ``low`` to ``high``, or words (``levels=[…]``).
 
     Examples:
         >>> import pandas as pd

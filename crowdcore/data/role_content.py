@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crowdcore.core.errors import Remedy
+from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.types import IntArray
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import MEDIA, ReadSettings
@@ -35,13 +35,11 @@ class _Codes(dict[str, IntArray]):
         self._table = table
 
     def __missing__(self, name: str) -> IntArray:
-        head = self._table.head
         try:
-            cells = head[self._table.columns.index(name)].to_pylist()
-        except UnicodeDecodeError:  # reading it will say so
-            cells = [None] * len(head)
-        texts = [None if v is None or v != v else str(v).strip() or None for v in cells]
-        self[name] = pd.factorize(np.array(texts, object))[0]
+            words = self._table.words(name)
+        except DataError:  # reading it will say so
+            words = [""] * len(self._table.head)
+        self[name] = pd.factorize(np.array([word or None for word in words], object))[0]
         return self[name]
 
 

@@ -27,6 +27,19 @@ def test_cases(case: str) -> None:
     assert {f.code for f in found.report.changes} == ({"prediction"} if case == "argilla-1" else set())
 
 
+def test_ids_that_a_spreadsheet_cut_short_are_asked_about(write) -> None:
+    rows = [f"1.23E+12,{w},{'ab'[k % 2]}" for k in range(9) for w in "xyz"]
+    assert [q.code for q in examine(write("\n".join(["task,worker,label", *rows]))).report.questions] == ["cut-numbers"]
+
+
+def test_lists_of_which_one_is_longer_are_refused(tmp_path: Path) -> None:
+    rows = [{"id": k, "annotators": list("xyz" + "w" * (k == 5)), "labels": list("aba")} for k in range(9)]
+    pd.DataFrame(rows).to_parquet(tmp_path / "lists.parquet")
+    with pytest.raises(DataError) as refused:
+        examine(tmp_path / "lists.parquet")
+    assert refused.value.code == "lengths"
+
+
 def test_counter_of_labels() -> None:
     dataset = read_case("label-counter").dataset()
     assert (dataset.n_tasks, dataset.classes) == (24, ("e", "n", "c"))
@@ -35,6 +48,7 @@ def test_counter_of_labels() -> None:
 
 # Name -> the records or document of the same crowd in another shape.
 SHAPES: dict[str, Any] = {
+    "by worker in a field": [{"id": t, "annotations": {w: {"label": c, "s": 1} for w, c in x}} for t, x in TASKS],
     "unknown names": [
         {"nr": t, "judgements": [{"by": w, "verdict": c, "secs": i + k / 7} for k, (w, c) in enumerate(x)]}
         for i, (t, x) in enumerate(TASKS)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import random
+import shutil
 import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import examine
+from tests.data.test_cases_containers import workbook
 
 CLASSES = ("bird", "cat", "dog")
 WORKERS = ("ann", "ben", "cem", "dee")
@@ -169,6 +172,37 @@ SAME_CROWD: dict[str, Any] = {
         "choice",
         "rt",
     ),
+    "carets.txt": table(ROWS, "task", "worker", "label", delimiter="^"),
+    "start-of-heading.txt": table(NAMED, "item", *WORKERS, delimiter="\x01"),
+    "group-above-the-names.csv": table([["item", *WORKERS], *NAMED], "", "Annotators", "", "", ""),
+    "units-below-the-names.csv": table([["(id)", "(person)", "(class)"], *ROWS], "item", "worker", "label"),
+    "form-without-a-name.csv": table(
+        forms(*([f"2024/05/0{k} 3:11:05 PM"] for k in range(1, 5))), "Timestamp", *ANIMALS
+    ),
+    "form-with-your-name.csv": table(
+        forms(*([f"2024/05/0{k} 3:11:05 PM", w] for k, w in enumerate(WORKERS, 1))), "Timestamp", "Your name", *ANIMALS
+    ),
+    "form-of-a-quiz.csv": table(
+        [[f"{k}@x.org", *(c for cell in row for c in (cell, "1"))] for k, (row,) in enumerate(zip(forms(*[[]] * 4)))],
+        *("Email", *(name for q in ANIMALS for name in (q, f"Points - {q}"))),
+    ),
+    "page-of-an-interface.json": {
+        "count": 89,
+        "next": None,
+        "results": [{"id": k, "task": t, "worker": w, "label": v} for k, (t, w, v) in enumerate(ROWS)],
+    },
+    "below-one-name.json": {
+        "labels": {f"-N{k}": {"item": t, "user": w, "label": v} for k, (t, w, v) in enumerate(ROWS)}
+    },
+    "records-by-task-and-worker.json": {
+        t: {w: {"label": v, "secs": 3} for w, v in given} for t, given in BY_TASK.items()
+    },
+    "lists-by-task-and-worker.json": {t: {w: [v] for w, v in given} for t, given in BY_TASK.items()},
+    "numbers-of-mongo.jsonl": [
+        {"_id": {"$oid": f"a{k}"}, "item": t, "annotator": {"$oid": w}, "label": v} for k, (t, w, v) in enumerate(ROWS)
+    ],
+    "workers-by-uuid.csv": table([(t, w, "en", v) for t, w, v in ROWS], "sentence_id", "user_uuid", "lang", "label"),
+    "packed-one-by-one.zip": {f"{w}.csv.gz": gzip.compress(table(g, "i", "l").encode()) for w, g in BY_WORKER.items()},
     # what must stay as it is
     "boxes-beside-workers.csv": table(
         [(t, '[{"x": 1, "label": "box"}, {"x": 3, "label": "ball"}]', *row) for t, *row in NAMED],
@@ -272,12 +306,11 @@ def test_sides_are_turned(names: tuple[str, str], says: tuple[str, str, str], tm
     found = examine(written(tmp_path, "pairs.csv", table(rows, "id", *names, "worker", "choice")))
     assert found.report.format == "preferences"
     dataset = found.dataset()
-    first = {(q, w): v for q, a, _, w, v in rows if a == "m1"}
     turned = dict(zip(says, (says[1], says[0], says[2]), strict=True))
     read = zip(dataset.task, dataset.worker, dataset.label, strict=True)
     labels = [(dataset.task_ids[t].split(" /")[0], dataset.worker_ids[w], dataset.classes[c]) for t, w, c in read]
     expected = [(q, w, v if a == "m1" else turned[v]) for q, a, _, w, v in rows]
-    assert first and sorted(labels) == sorted(expected)
+    assert sorted(labels) == sorted(expected)
 
 
 @pytest.mark.parametrize("joint", ["+", "/", " & "])
@@ -297,20 +330,11 @@ def test_codes_of_no_label_among_words_are_told(code: str, tmp_path: Path) -> No
     assert (told.code, told.examples) == ("looks-missing", (code,))
 
 
-@pytest.mark.parametrize(
-    ("name", "asked"),
-    [
-        ("Musterlösung", "gold-among-workers"),
-        ("GS", "gold-among-workers"),
-        ("(blank)", "unknown-workers"),
-        ("not-logged-in", "unknown-workers"),
-        ("неизвестно", "unknown-workers"),
-    ],
-)
-def test_workers_who_are_nobody_are_asked(name: str, asked: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["Musterlösung", "GS", "(blank)", "not-logged-in", "неизвестно"])
+def test_workers_who_are_nobody_are_asked(name: str, tmp_path: Path) -> None:
     rows = [(t, name if w == "dee" else w, v) for t, w, v in ROWS]
     (question,) = examine(written(tmp_path, "people.csv", table(rows, "task", "worker", "label"))).report.questions
-    assert question.code == asked
+    assert question.code == ("gold-among-workers" if name in ("Musterlösung", "GS") else "unknown-workers")
 
 
 def test_workbooks_in_an_archive_are_no_workbook(tmp_path: Path) -> None:
@@ -375,3 +399,94 @@ def test_raters_beside_a_column_of_forms_are_workers(column: str, tmp_path: Path
 def test_gold_where_no_row_has_a_task(tmp_path: Path) -> None:
     with pytest.raises(DataError):
         examine(written(tmp_path, "void.csv", "task,worker,label,gold\n,a,,\n,b,,0\n")).dataset(accept=True)
+
+
+ORDERED = [(f"q{k // 6}", w, *("xyz"[:: 1 - 2 * (k % 2)][k % 2 : k % 2 + 2])) for k in range(72) for w in WORKERS]
+
+
+@pytest.mark.parametrize("names", [("winner", "loser"), ("chosen", "rejected")])
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_better_answer_in_a_column_of_its_own(names: tuple[str, str], asked: bool, tmp_path: Path) -> None:
+    rows = [row if asked else row[1:] for row in ORDERED]
+    path = written(tmp_path, "better.csv", table(rows, *["prompt"] * asked, "judge", *names))
+    dataset = examine(path).dataset()
+    assert dataset.classes == ("first", "second")
+    read = zip(dataset.task, dataset.worker, dataset.label, strict=True)
+    found = [(dataset.task_ids[t], dataset.worker_ids[w], int(c)) for t, w, c in read]
+    expected = [(f"{q} / " * asked + " | ".join(sorted((a, b))), w, int(a > b)) for q, w, a, b in ORDERED]
+    assert sorted(found) == sorted(expected)
+    with pytest.raises(DataError):  # without a judge these are no workers
+        examine(written(tmp_path, "nobody.csv", table([row[-2:] for row in rows], *names)))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [
+        ("shift_jis", ("賛成", "反対", "中立")),
+        ("shift_jis", ("ポジティブ", "ネガティブ", "ニュートラル")),
+        ("euc_jp", ("そう思う", "そう思わない", "どちらともいえない")),
+        ("euc_kr", ("긍정", "부정", "중립")),
+        ("gb18030", ("正面", "负面", "中性")),
+        ("big5", ("正面", "負面", "中立的")),
+    ],
+)
+def test_the_likeliest_script_comes_first(encoding: str, words: tuple[str, str, str], tmp_path: Path) -> None:
+    named = dict(zip(CLASSES, words, strict=True))
+    (tmp_path / "words.csv").write_bytes(table([(t, w, named[v]) for t, w, v in ROWS]).encode(encoding))
+    (question,) = (q for q in examine(tmp_path / "words.csv").report.questions if q.code == "encoding-guessed")
+    assert question.remedies[0].value == encoding
+
+
+@pytest.mark.parametrize("note", ["* 12 items were excluded", "Source: our study", "n = 24"])
+def test_a_note_below_the_table_is_told(note: str, tmp_path: Path) -> None:
+    told = examine(written(tmp_path, "note.csv", table([*NAMED, [note, *[""] * 4]], "item", *WORKERS))).report
+    assert {f.code: f.examples for f in told.findings}["footnote"] == (note,)
+    plain = examine(written(tmp_path, "plain.csv", table([*NAMED, ["photo25", *[""] * 4]], "item", *WORKERS))).report
+    assert "footnote" not in {f.code for f in plain.findings}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_classes_that_one_person_marks_are_no_workers(seed: int, tmp_path: Path) -> None:
+    rng, shares = random.Random(seed), (0.1, 0.2, 0.3, 0.15, 0.5)
+    for agree in (False, True):
+        truth = [rng.random() < 0.4 for _ in range(200)]
+        rows = [
+            (k, *(int(t == (rng.random() < 0.75) if agree else rng.random() < share) for share in shares))
+            for k, t in enumerate(truth)
+        ]
+        report = examine(written(tmp_path, "marks.csv", table(rows, "image", *"abcde"))).report
+        assert [q.code for q in report.questions] == ([] if agree else ["classes-of-one-person"])
+
+
+def test_parts_of_tasks_are_asked_about(tmp_path: Path) -> None:
+    rows = [(f"d{k // 8}", WORKERS[k % 4], 7 * k, 7 * k + 5, "xy"[k % 3 > 0]) for k in range(80)]
+    path = written(tmp_path, "spans.csv", table(rows, "doc_id", "annotator", "start", "end", "label"))
+    (question,) = examine(path).report.questions
+    assert question.code == "parts-of-tasks"
+    assert examine(path, task=["doc_id", "start", "end"]).dataset().n_tasks == 80
+
+
+def test_names_with_letters_of_no_width_are_one(tmp_path: Path) -> None:
+    rows = [(t, w + "\u200b" * (k % 2), v) for k, (t, w, v) in enumerate(ROWS)]
+    found = examine(written(tmp_path, "unseen.csv", table(rows, "task", "worker", "label"))).report
+    assert (found.n_workers, [c.code for c in found.changes]) == (4, ["merged-workers"])
+
+
+@pytest.mark.parametrize("name", ["people.xlsx", "books.zip", "books"])
+def test_a_sheet_or_workbook_for_each_worker(name: str, tmp_path: Path) -> None:
+    path, sheets = tmp_path / name, {w: table(given, "item", "label") for w, given in BY_WORKER.items()}
+    if name == "people.xlsx":
+        workbook(path, {"About": "x", **sheets})
+    else:
+        (tmp_path / "books").mkdir()
+        for worker, sheet in sheets.items():
+            workbook(tmp_path / "books" / f"{worker}.xlsx", {"Sheet1": sheet})
+        shutil.make_archive(str(tmp_path / "books"), "zip", tmp_path / "books")
+    dataset = examine(path).dataset()
+    assert (dataset.n_tasks, [*dataset.worker_ids], dataset.n_annotations) == (24, [*WORKERS], len(ROWS))
+
+
+def test_brat_without_workers_is_refused(tmp_path: Path) -> None:
+    files = {"a.txt": "Rome is", "a.ann": "T1\tLOC 0 4\tRome\n"}
+    with pytest.raises(DataError, match="brat"):
+        examine(written(tmp_path, "brat", files))

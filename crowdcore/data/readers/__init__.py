@@ -9,6 +9,7 @@ from crowdcore.core.registry import Registry
 from crowdcore.data.columns import MappingError, assign_roles, need_roles
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables.json_table import RECORDS
 
 __all__ = ["Raw", "RawTasks", "Reader", "Source", "find_reader", "readers"]
 
@@ -31,11 +32,16 @@ class Signature(NamedTuple):
     columns: tuple[str, ...] = ()
 
 
+_SIDES = (  # names of two columns, of which the last words differ
+    *("*a *b", "*A *B", "*1 *2", "*left *right", "*first *second", "*winner *loser", "*rejected", "*better *worse"),
+    "*won *lost",
+)
 _ANY = Signature(1.0, "table json json-lines text folder")
 # A reader without a signature, such as that of a plug-in, is asked about every source.
 _SIGNATURES = {
     "appen": Signature(0.95, "table", ("_unit_id",)),
     "argilla": Signature(0.9, "table", ("*.responses", "fields responses", "*-suggestion", "external_id")),
+    "brat": Signature(0.9, "folder"),
     "conll": Signature(0.95, "text"),
     "counts": Signature(0.5, "table"),
     "doccano": Signature(0.8, "folder json json-lines", ("id text", "id data", "id filename", "doc_id")),
@@ -51,7 +57,7 @@ _SIGNATURES = {
     "mturk": Signature(0.95, "table", ("HITId WorkerId",)),
     "pairs": Signature(0.55, "table"),
     "nested": Signature(0.65, "nested"),
-    "preferences": Signature(0.66, "table", ("*a *b", "*A *B", "*1 *2", "*left *right", "*first *second")),
+    "preferences": Signature(0.66, "table", _SIDES),
     "prodigy": Signature(0.8, "json json-lines", ("answer _annotator_id", "answer _session_id")),
     "questions": Signature(0.5, "table"),
     "sagemaker": Signature(
@@ -94,7 +100,8 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
         return reader
     if source.table is not None:
         columns = source.table.columns
-        source.table.refuse_document()
+        if source.table.nested_remedy == RECORDS and source.table.nests:
+            raise DataError("This JSON document is one record of lists or records", RECORDS, file=source.path)
         try:
             need_roles(assign_roles(source.table, settings), ("task", "worker", "label"), columns, source.path)
             raise MappingError("The columns do not fit any format", columns, {}, source.path, "task", "worker", "label")

@@ -127,7 +127,8 @@ def records(source: Source) -> Iterator[dict[str, Any]]:
         yield from table.records()
         return
     for chunk in table.stream(table.columns):
-        yield from chunk.to_pylist()
+        for batch in chunk.to_batches(1 << 11):  # the first rows alone are often looked at
+            yield from batch.to_pylist()
 
 
 @dataclass
@@ -249,13 +250,9 @@ class Answers:
             encode(strings(self.worker)),
             encode(strings(self.label)),
             n_rows=len(self.row) + sum(finding.left_out for finding in findings),
-            columns=more.pop("columns", tuple(self.columns.values())),
+            **(table.about if table else {}) | {"columns": more.pop("columns", tuple(self.columns.values()))},
             roles=self.columns,
             rows=self._file_rows(self.row),
-            encoding=table.encoding if table else None,
-            delimiter=table.delimiter if table else None,
-            header=bool(table and table.header),
-            escaped=bool(table and table.escaped),
             missing=self.settings.missing or (),
             extra=pa.table(extra) if extra else None,
             tasks=self._raw_tasks(),

@@ -206,7 +206,7 @@ def drop_flagged(raw: Raw, table: Table, column: str, bad: Iterable[str], settin
 def _without(raw: Raw, reasons: Mapping[str, BoolArray], column: str | None = None) -> Raw:
     """The rows for which no reason (code -> (n,) flags) speaks; each row is reported once."""
     keep = np.ones(len(raw.task), bool)
-    findings = list(raw.findings)
+    findings: list[Finding] = []
     for code, flags in reasons.items():
         rows = np.flatnonzero(flags & keep)
         if len(rows):
@@ -218,13 +218,4 @@ def _without(raw: Raw, reasons: Mapping[str, BoolArray], column: str | None = No
     for what, codes in (("worker", raw.worker), ("task", raw.task)):
         idle = np.setdiff1d(codes.codes, codes.codes[rows])
         findings += without_labels(what, codes.values.take(pa.array(idle[idle >= 0])).to_pylist())
-    return replace(
-        raw,
-        task=raw.task.take(rows),
-        worker=raw.worker.take(rows),
-        label=raw.label.take(rows),
-        rows=raw.row_numbers(rows),
-        extra=None if raw.extra is None else raw.extra.take(pa.array(rows)),
-        tasks=raw.tasks and raw.tasks.take(rows),
-        findings=tuple(findings),
-    )
+    return raw.keep(rows, *findings)

@@ -55,12 +55,21 @@ def entries(value: Any) -> list[Any]:
     columns = isinstance(value, Mapping) and all(isinstance(v, list) for v in value.values())
     if columns and len({len(v) for v in value.values()}) == 1:  # as Arrow and the Hub write lists of records
         value = [dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)]
+    by_worker = {w: inner for w, inner in value.items() if inner is not None} if isinstance(value, Mapping) else {}
+    if by_worker and all(map(_is_labelled, by_worker.values())):
+        value = [{"worker": who, **inner} for who, inner in by_worker.items()]
     one = isinstance(value, Mapping) and all(any(is_named(name, role) for name in value) for role in _ONE)
     if one and not any(map(_is_nested, value.values())):  # the record of one annotation
         value = [value]
     if not isinstance(value, list):
         return []
     return [_flat(entry) for entry in value]
+
+
+def _is_labelled(value: Any) -> bool:
+    """Whether a record of plain values has a label."""
+    labelled = isinstance(value, Mapping) and any(is_named(name, "label") for name in value)
+    return labelled and not any(map(_is_nested, value.values()))
 
 
 def _flat(entry: Any) -> Any:
@@ -152,7 +161,9 @@ def _of_lists(plainly: dict[str, list[list[Any]]], records: Sequence[Record], se
         n for n, parts in plainly.items() if settings.worker is None and _like_workers(parts)
     ]
     for worker in workers:
-        labels = [n for n in plainly if n != worker and sizes[n] == sizes[worker] and settings.label in (None, n)]
+        same = {n: sum(a == b for a, b in zip(sizes[n], sizes[worker], strict=True)) for n in plainly}
+        labels = [n for n in plainly if n != worker and 5 * same[n] > 4 * len(records)]  # others are refused row by row
+        labels = [n for n in labels if settings.label in (None, n)]
         labels.sort(key=lambda n: (not is_named(n, "label"), _distinct(chain(*plainly[n]))))
         if labels:
             return Layout("lists", labels[0], worker, labels[0])

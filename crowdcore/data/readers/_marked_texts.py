@@ -185,10 +185,9 @@ class MarkedTexts(Answers):
             workers,
             compact(strings(classes), tags, out=tags),
             n_rows=len(tags) + sum(finding.left_out for finding in findings),
-            columns=more.pop("columns", tuple(self.columns.values())),
+            **(table.about if table else {}) | {"columns": more.pop("columns", tuple(self.columns.values()))},
             roles=self.columns,
             rows=rows,
-            encoding=table.encoding if table else None,
             tasks=RawTasks(every, True, gold),
             classes=classes,
             sentences=Sentences(start, pd.Index(names.to_pandas()), pd.Index(words.to_pandas())),
@@ -214,19 +213,8 @@ class MarkedTexts(Answers):
             if found:
                 rows, words, lost = zip(*found, strict=True)
                 what, detail = f"{plural(len(found), 'span')} {why}", f": {'; '.join(words[:3])}"
-
-                findings.append(
-                    make_change(
-                        code,
-                        what,
-                        "be left out",
-                        self._file_rows(list(rows)),
-                        detail,
-                        examples=words[:5],
-                        remedy=_CORRECT,
-                        left_out=sum(lost),
-                    )
-                )
+                change = make_change(code, what, "be left out", self._file_rows(list(rows)), detail)
+                findings.append(replace(change, examples=words[:5], remedy=_CORRECT, left_out=sum(lost)))
         return findings
 
     def _noted(self) -> list[Finding]:

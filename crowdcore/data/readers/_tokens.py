@@ -153,13 +153,9 @@ def _annotations(raw: Raw, names: Arrow, ids: Arrow, findings: list[Finding]) ->
     ):
         rows = np.flatnonzero(wrong)
         if len(rows):
-            subject, where = f"{plural(len(rows), 'annotation')} {what}", raw.row_numbers(rows)
-
-            findings.append(
-                make_change(
-                    code, subject, "be left out", where, column=raw.roles.get("label"), left_out=int(n_tags[rows].sum())
-                )
-            )
+            subject, n = f"{plural(len(rows), 'annotation')} {what}", int(n_tags[rows].sum())
+            change = make_change(code, subject, "be left out", raw.row_numbers(rows), left_out=n)
+            findings.append(replace(change, column=raw.roles.get("label")))
     rows = np.flatnonzero(fits)
     of_row = np.repeat(rows, n_tags[rows])
     token = rows_of(raw.sentences.start, place[rows], np.int32)

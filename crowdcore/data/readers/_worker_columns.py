@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from crowdcore.core.errors import DataError, Remedy, SettingError
+from crowdcore.core.errors import Remedy, SettingError
 from crowdcore.data.columns import ALIASES, MappingError, assign_roles, plain
-from crowdcore.data.readers._counts import no_workers
+from crowdcore.data.readers._stacked import no_workers
 from crowdcore.data.report import Finding, Level, make_change, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Table
@@ -23,7 +23,9 @@ _TOLD_BY_NAME = {
         "authoritative",
         "a model's labels": "model prediction predicted predictions pred pseudo machine silver auto automatic "
         "classifier",
-        "a consensus": "consensus majority mode vote votes final aggregate aggregated agreement agree kappa entropy",
+        "a side of a pair": "winner loser chosen rejected better worse won lost",
+        "a consensus": "consensus majority maj mode vote votes final aggregate aggregated agreement agree kappa "
+        "entropy",
         "a number": "n num nr count counts total sum mean avg average median std min max length words tokens "
         "score confidence conf certainty sure difficulty sicherheit probability prob price cost",
         "text": "text notes note comment comments remark remarks title description sentence content reason rationale "
@@ -134,11 +136,7 @@ def shape(name: str) -> str:
 
 def cells_of(table: Table, column: str) -> list[str]:
     """The filled cells of a column's first rows as text, whole numbers without a point."""
-    try:
-        values = table.head.column(table.columns.index(column)).to_pylist()
-    except UnicodeDecodeError:
-        raise DataError("This column holds text that is not UTF-8", file=table.path, column=column) from None
-    return [_FLOAT.sub(r"\1", str(v).strip()) for v in values if v is not None and v == v and str(v).strip()]
+    return [_FLOAT.sub(r"\1", word) for word in table.words(column) if word]
 
 
 def names_tasks(table: Table) -> bool:
@@ -227,7 +225,6 @@ def columns_left_out(kept: tuple[str, ...], aside: dict[str, str], role: str = "
     """The change that leaves columns aside: column -> what it seems to hold instead of a ``role``."""
     listed = ", ".join(f"{c!r} ({what})" for c, what in [*aside.items()][:SHOWN])
     more = f" and {len(aside) - SHOWN:,} more" if len(aside) > SHOWN else ""
-    verb = "is" if len(aside) == 1 else "are"
     likely = [c for c, what in aside.items() if what in ("gold", "a model's labels")][:SHOWN]
     remedies = (
         *(Remedy("workers", [*kept, c], when=f"{c!r} is a worker, too") for c in likely),
@@ -235,12 +232,9 @@ def columns_left_out(kept: tuple[str, ...], aside: dict[str, str], role: str = "
         *((Remedy("workers", when="another is a worker"),) if len(likely) < len(aside) else ()),
         *((Remedy("gold", when="another is the gold"),) if len(likely) < len(aside) else ()),
     )
-    return make_change(
-        "columns-left-out",
-        f"{plural(len(aside), 'column')} that {verb} no {role}",
-        "be left out",
-        detail=f": {listed}{more}",
-        count=len(aside),
-        examples=tuple(aside)[:SHOWN],
-        remedies=remedies if role == "worker" else (),
+    what, detail = (
+        f"{plural(len(aside), 'column')} that {'is' if len(aside) == 1 else 'are'} no {role}",
+        f": {listed}{more}",
     )
+    change = make_change("columns-left-out", what, "be left out", None, detail, count=len(aside))
+    return replace(change, examples=tuple(aside)[:SHOWN], remedies=remedies if role == "worker" else ())

@@ -7,19 +7,25 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from crowdcore.core.errors import DataError
+import numpy as np
+import pyarrow.compute as pc
+
+from crowdcore.core.errors import DataError, SettingError, did_you_mean
 from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.data.columns import read_roles
 from crowdcore.data.dataset import SimulatedTruth
-from crowdcore.data.dictionary import Codes
-from crowdcore.data.report import Finding
+from crowdcore.data.dictionary import Codes, clean
+from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import MEDIA, ReadSettings
-from crowdcore.data.tables import Content, Table, looks_like_conll, open_table
+from crowdcore.data.tables import Content, JsonTable, Table, identify, looks_like_conll, open_table
 from crowdcore.data.tables.base import Arrow
+
+MOST_FILES = 100_000  # of a folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +38,7 @@ class Source:
         table: the opened table, None where the content is none.
         origin: the file that the content was unpacked from, where nothing beside the content belongs to it.
         temporary: a folder to remove after reading.
+        findings: what was noticed when it was unpacked.
     """
 
     name: str
@@ -39,6 +46,7 @@ class Source:
     table: Table | None = None
     origin: Path | None = None
     temporary: Path | None = None
+    findings: tuple[Finding, ...] = ()
 
     @classmethod
     def of(cls, content: Content, settings: ReadSettings, **more: Any) -> Source:
@@ -61,14 +69,48 @@ class Source:
         elif self.temporary is not None:
             shutil.rmtree(self.temporary, ignore_errors=True)
 
-    def need_table(self) -> Table:
-        """The table.
+    @property
+    def folder(self) -> Path | None:
+        """The folder that is to be read, None for a file or a table."""
+        return self.path if self.table is None and self.path is not None and self.path.is_dir() else None
+
+    def inside(self, *patterns: str) -> list[Path]:
+        """The files of the folder that fit one of some patterns, in order; hidden ones are left out."""
+        found = (file for p in patterns for file in (self.folder.glob(p) if self.folder else ()))
+        return sorted(islice((file for file in found if file.name[0] != "." and file.is_file()), MOST_FILES))
+
+    @classmethod
+    def at(cls, file: Path) -> Source:
+        """A table beside others, called as its file is."""
+        content = identify(file)
+        return cls(file.stem, content, open_table(content, ReadSettings()))
+
+    @property
+    def first(self) -> dict[str, Any]:
+        """The first record of JSON, empty for everything else."""
+        return next(self.table.records(), {}) if isinstance(self.table, JsonTable) else {}
+
+    def need_json(self) -> JsonTable:
+        """The table of JSON.
 
         Raises:
             DataError: the source is none.
         """
+        if not isinstance(self.table, JsonTable):
+            raise DataError("This is not JSON", "Leave `format` out to detect it.", file=self.path)
+        return self.table
+
+    def need_table(self, *columns: str) -> Table:
+        """The table, which has some columns.
+
+        Raises:
+            DataError: the source is none, or lacks one.
+        """
         if self.table is None:
             raise DataError("This is not a table", "Leave `format` out to detect it.", file=self.path)
+        lacking = {*columns} - {*self.table.columns}
+        if lacking:
+            raise DataError(f"There is no column {min(lacking)!r}", "The tool's export has one.", file=self.path)
         return self.table
 
 
@@ -209,14 +251,10 @@ def read_annotations(
         part["task"],
         part["worker"],
         part["label"],
+        **table.about,
         n_rows=table.n_read,
-        columns=table.columns,
         roles=columns.roles,
         rows=table.rows,
-        encoding=table.encoding,
-        delimiter=table.delimiter,
-        header=table.header,
-        escaped=table.escaped,
         missing=settings.missing or (),
         extra=columns.extra,
         tasks=about if about.gold or about.split or about.media else None,
@@ -244,3 +282,52 @@ class Reader(ABC):
         Raises:
             DataError: the file is not what it should be; says where.
         """
+
+
+def with_gold(raw: Raw, task: Codes, gold: Codes, where: str) -> Raw:
+    """Add true classes to what was read.
+
+    Args:
+        raw: the annotations.
+        task: (n,) tasks, each once.
+        gold: (n,) their classes.
+        where: what the tasks of the annotations are in, such as ``frame``.
+
+    Raises:
+        DataError: a task stands twice.
+    """
+    about = raw.tasks or RawTasks(raw.task, False)
+    ids, key = clean(about.task, whole="mixed").codes, clean(task, whole="mixed").codes
+    twice = np.flatnonzero(np.bincount(key.codes[key.codes >= 0], minlength=len(key.values)) > 1)
+    if len(twice):
+        raise DataError(f"`gold` names task {key.values[int(twice[0])].as_py()!r} twice")
+    value = np.full(len(key.values) + 1, -1, np.int32)
+    value[key.codes] = np.where(key.missing, -1, gold.codes)
+    place = np.asarray(pc.index_in(ids.values, value_set=key.values).fill_null(-1))
+    given = value[np.append(place, -1)[ids.codes]]
+    absent = len(key.values) - len(np.unique(place[place >= 0]))
+    findings = raw.findings
+    if absent:
+        what = f"Gold of {plural(absent, 'task')} outside the {where}"
+        findings = (*findings, make_change("gold-not-listed", what, "be left out", count=absent))
+    return replace(raw, tasks=replace(about, gold=Codes(gold.values, given)), findings=findings)
+
+
+def gold_of_worker(raw: Raw, name: str) -> Raw:
+    """The rows of all workers but one, whose labels become the gold.
+
+    Raises:
+        SettingError: there is no such worker, or a column holds the gold.
+        DataError: it labelled a task twice.
+    """
+    names = pc.utf8_trim_whitespace(raw.worker.values)
+    one = np.append(np.asarray(pc.equal(names, name.strip())), False)[raw.worker.codes]
+    if not one.any():
+        remedy = did_you_mean(name, names[:1000].to_pylist())
+        raise SettingError("gold_worker", "name a worker of the file", name, remedy)
+    if raw.tasks is not None and raw.tasks.gold is not None:
+        raise SettingError("gold_worker", "be left out where a column holds the gold", name)
+    rows = np.flatnonzero(one)
+    what = f"{plural(len(rows), 'label')} of the worker {name!r} {'was' if len(rows) == 1 else 'were'} read as the gold"
+    others = raw.keep(np.flatnonzero(~one), Finding("gold-worker", "note", what, len(rows), left_out=len(rows)))
+    return with_gold(others, raw.task.take(rows), raw.label.take(rows), "other labels")

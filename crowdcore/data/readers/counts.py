@@ -16,9 +16,8 @@ from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.columns import assign_roles, plain
 from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.encoder import encode
-from crowdcore.data.readers._counts import read_counts, repeat_labels
-from crowdcore.data.readers._stacked import Block, stack
-from crowdcore.data.readers._worker_columns import ABOUT_TASKS, names_tasks
+from crowdcore.data.readers._stacked import Block, repeat_labels, stack
+from crowdcore.data.readers._worker_columns import ABOUT_TASKS, alike, names_tasks
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.readers.nested import Nested
 from crowdcore.data.report import Finding
@@ -63,14 +62,7 @@ class CountTable(Reader):
         table = source.need_table()
         if table.nests and _find_columns(table, settings) is None:
             return Nested().read(source, settings)
-        about: dict[str, Any] = {
-            "columns": table.columns,
-            "encoding": table.encoding,
-            "delimiter": table.delimiter,
-            "header": table.header,
-            "escaped": table.escaped,
-            "path": source.path,
-        }
+        about = {**table.about, "path": source.path}
         if columns := _marked(table, settings):
             return _read_marks(self.name, table, settings, columns)
         if column := _count_column(table, settings):
@@ -108,31 +100,17 @@ class CountTable(Reader):
             name = found.columns[place]
             what = f"{str(cells[name][row].as_py())[:60]!r} is no count of labels"
             file_row = row + 1 if table.rows is None else int(table.rows[row])
-            raise DataError(
-                what,
-                file=table.path,
-                row=file_row,
-                column=name,
-                header=table.header,
-                code="not-counts",
-                remedies=(workers,),
-            )
+            about = {"file": table.path, "row": file_row, "column": name, "header": table.header}
+            raise DataError(what, **about, code="not-counts", remedies=(workers,))
         part = {role: codes[column] for role, column in roles.items()}
         part.setdefault("task", encode(strings(str(i + 1) for i in range(n))))
         tasks = RawTasks.of(part, True, table.escaped)
         findings = (*table.findings, *table.repeated_headers(per_row=0))
         roles = {**roles, "label": f"the names of {len(found.columns)} columns"}
-        return read_counts(
-            self.name,
-            (),
-            found.classes,
-            numbers,
-            tasks,
-            roles=roles,
-            findings=findings,
-            remedies=(replace(workers, value=None),),
-            **about,
-        )
+        task, label = np.nonzero(numbers)
+        about |= {"roles": roles, "findings": findings, "remedies": (replace(workers, value=None),)}
+        count = numbers[task, label].astype(np.int64)
+        return repeat_labels(self.name, tasks, found.classes, task, label, count, task + 1, **about)
 
 
 @dataclass(frozen=True)
@@ -355,6 +333,32 @@ def ask_whether_counts(table: Table, columns: tuple[str, ...]) -> list[Finding]:
         Remedy("workers", list(columns), when="each column is a worker"),
     )
     return [Finding("counts-or-workers", "question", sentence, n, remedies=remedies)]
+
+
+def ask_whether_tags(table: Table, columns: tuple[str, ...]) -> list[Finding]:
+    """The question whether marks of yes and no are the classes that one person gave to each task.
+
+    Workers who answer one question agree, or at least do not exclude each other, and say yes about as often.
+    """
+    cells = _matrix(table.head, columns) if 2 < len(columns) < _MANY and not alike(columns) else np.empty((0, 0))
+    n, k = cells.shape
+    full = all(not any(str(v).strip() == "" for v in table.head[name].to_pylist()) for name in columns if n)
+    if n < _ROWS or not np.isin(cells, (0, 1)).all() or not full:
+        return []
+    spread, marked = cells.var(0).sum(), cells.mean(0)
+    alike_by, chance = cells.sum(1).var() / max(spread, 1e-9) - 1, np.sqrt(2 * (k - 1) / k / n)
+    uneven = 2 * (5 * marked < 2 * marked.max()).sum() >= k and alike_by < 0.4 * (k - 1)
+    share, spare = marked.mean(), k - 1
+    differ = n * ((marked - share) ** 2).sum() > (spare + 5 * np.sqrt(2 * spare)) * share * (1 - share)
+    uneven = uneven or (alike_by < 2 * chance and differ)
+    if not spread or (alike_by > -3 * chance and not uneven):
+        return []
+    listed = ", ".join(map(repr, columns[:5])) + (" …" if k > 5 else "")
+    sentence = (
+        f"{listed} hold yes or no, and do not agree as workers do: if one person marked {k} classes, no crowd is here"
+    )
+    remedies = (Remedy("workers", list(columns), when="each column is a worker"),)
+    return [Finding("classes-of-one-person", "question", sentence, n, remedies=remedies)]
 
 
 def _of_how_many(found: _Counted, table: Table, scale: float) -> _Counted:

@@ -14,7 +14,7 @@ from crowdcore.data.readers._tokens import is_span, read_spans
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
-from crowdcore.data.tables import JsonTable, identify, open_table
+from crowdcore.data.tables import JsonTable
 
 _SUFFIXES = (".jsonl", ".json", ".csv")
 _ITEM = {"text": "text", "data": "text", "filename": "image"}  # field -> what it is
@@ -53,13 +53,13 @@ class Doccano(Reader):
         if not files:
             return 0.0
         try:
-            return 0.8 if _is_example(next(records(_open(files[0])), {})) else 0.0
+            return 0.8 if _is_example(next(records(Source.at(files[0])), {})) else 0.0
         except DataError:
             return 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the labels of every user."""
-        sources = [_open(file) for file in _files(source)]
+        sources = [Source.at(file) for file in _files(source)]
         seen = [label for given in islice(_given(source, sources), _SEEN) for label in as_list(given.labels)]
         if 2 * sum(map(is_span, seen)) > len(seen):
             return self._spans(source, settings, sources)
@@ -114,15 +114,7 @@ def _noticed(sources: list[Source]) -> list[Finding]:
 
 
 def _files(source: Source) -> list[Path]:
-    folder = source.path
-    if source.table is not None or folder is None or not folder.is_dir():
-        return []
-    return sorted(f for f in folder.iterdir() if f.suffix.lower() in _SUFFIXES and not f.name.startswith("."))
-
-
-def _open(file: Path) -> Source:
-    content = identify(file)
-    return Source(file.stem, content, open_table(content, ReadSettings()))
+    return [file for file in source.inside("*") if file.suffix.lower() in _SUFFIXES]
 
 
 def _is_example(record: dict[str, Any]) -> bool:

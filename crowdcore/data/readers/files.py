@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -11,20 +12,20 @@ from typing import ClassVar, NamedTuple
 from crowdcore.core.errors import DataError
 from crowdcore.data.columns import ALIASES, assign_roles, plain
 from crowdcore.data.readers import find_reader
-from crowdcore.data.readers._gold import with_gold
-from crowdcore.data.readers.base import Raw, Reader, Source
+from crowdcore.data.readers.base import Raw, Reader, Source, with_gold
 from crowdcore.data.readers.conll import read_lines
 from crowdcore.data.readers.long import NEEDED
 from crowdcore.data.readers.triples import roles_by_content
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
-from crowdcore.data.tables import Content, Table, identify, looks_like_conll, open_table
+from crowdcore.data.tables import Content, Table, identify, looks_like_conll
 from crowdcore.data.tables.content import IOB2_TAG
 from crowdcore.data.tables.parts import PartsTable, path_keys
 
 MOST_FILES = 20_000
 WORKER = "worker (file name)"
-_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".conll")
+_PACKED = (".xlsx", ".xls", ".xlsm", ".ods", ".gz", ".bz2", ".xz", ".zst", ".npy")
+_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".conll", *_PACKED)
 _ABOUT = ("readme", "license", "licence", "citation", "changelog", "metadata")  # files about the others
 _LIKELY = 0.5  # share of values that two columns of tasks have in common
 _LOOKED_AT = 3  # files that say whether the folder holds tables
@@ -56,12 +57,25 @@ class Files(Reader):
         settings = settings.model_copy(update={"format": None})
         if len(contents) > 1 and all(c.path.suffix == ".conll" or looks_like_conll(c.sample) for c in contents):
             raw = read_lines(pasted(_columns(folder, contents), source), source, settings, self.name)
-        elif len(contents) == 1:
-            inner = Source.of(contents[0], settings)
-            raw = _read(replace(inner, name=source.name), settings)
-        else:
-            raw = _of_tables([_Part.of(folder, content, settings) for content in contents], source, settings)
+            return replace(raw, format=self.name)
+        with ExitStack() as opened:
+            tables = [_open(content, settings, opened) for content in contents]
+            if len(tables) == 1:
+                raw = _read(replace(tables[0], name=source.name), settings)
+            else:
+                raw = _of_tables([_Part.of(folder, table) for table in tables], source, settings)
         return replace(raw, format=self.name)
+
+
+def _open(content: Content, settings: ReadSettings, opened: ExitStack) -> Source:
+    """A table of the folder, unpacked where need be until all are read."""
+    if content.kind != "container":
+        return Source.of(content, settings)
+    from crowdcore.data.containers import open_container
+
+    source = open_container(content.path, settings)
+    opened.callback(source.close)
+    return source
 
 
 class _Part(NamedTuple):
@@ -72,8 +86,11 @@ class _Part(NamedTuple):
     stem: str
 
     @classmethod
-    def of(cls, folder: Path, content: Content, settings: ReadSettings) -> _Part:
-        return cls(open_table(content, settings), path_keys(folder, content.path), _called(folder, content.path))
+    def of(cls, folder: Path, source: Source) -> _Part:
+        file = source.path
+        assert file is not None
+        own = _has_own_folder(folder, file)
+        return cls(source.need_table(), path_keys(folder, file), file.parent.name if own else source.name)
 
 
 def _files(source: Source) -> list[Path]:
@@ -82,8 +99,8 @@ def _files(source: Source) -> list[Path]:
     Raises:
         DataError: there are too many.
     """
-    folder = source.path
-    if source.table is not None or folder is None or not folder.is_dir():
+    folder = source.folder
+    if folder is None:
         return []
     found = list(islice((f for f in folder.rglob("*") if f.suffix.lower() in _SUFFIXES), MOST_FILES + 1))
     if len(found) > MOST_FILES:
@@ -91,6 +108,7 @@ def _files(source: Source) -> list[Path]:
     inside = [(file, file.relative_to(folder).parts) for file in sorted(found)]
     inside = [(f, parts) for f, parts in inside if f.is_file() and not any(part[0] in "._" for part in parts)]
     inside = [(f, parts) for f, parts in inside if not f.stem.lower().startswith(_ABOUT) and "__MACOSX" not in parts]
+    inside = [found for found in inside if found[0].suffix.lower() not in _PACKED] or inside
     places = {tuple(part for part in parts[:-1] if "=" not in part) for _, parts in inside}
     if len(places) == 1 or {*map(len, places)} == {1}:
         return [file for file, _ in inside]
@@ -101,15 +119,11 @@ def _has_tables(folder: Path) -> bool:
     return folder.is_dir() and any(f.suffix.lower() in _SUFFIXES for f in folder.iterdir())
 
 
-def _called(folder: Path, file: Path) -> str:
-    """What names the worker: the folder where each has one of his own, else the file."""
+def _has_own_folder(folder: Path, file: Path) -> bool:
+    """Whether a file's folder names its worker, as where each has one of his own."""
     parent = file.parent
-    own = (
-        parent != folder
-        and "=" not in parent.name
-        and any(_has_tables(p) for p in parent.parent.iterdir() if p != parent)
-    )
-    return parent.name if own else file.stem
+    beside = (p for p in parent.parent.iterdir() if p != parent)
+    return parent != folder and "=" not in parent.name and any(map(_has_tables, beside))
 
 
 def _read(source: Source, settings: ReadSettings) -> Raw:
@@ -133,7 +147,11 @@ def _of_tables(parts: Sequence[_Part], source: Source, settings: ReadSettings) -
     assert folder is not None
     known: list[Mapping[str, str | None]] = [part.keys for part in parts]
     joined = PartsTable(folder, [(part.table, keys) for part, keys in zip(parts, known, strict=True)])
-    if settings.worker is None and "worker" not in assign_roles(joined, settings):
+    if settings.worker is None and "worker" in assign_roles(joined, settings):
+        for sheets in (finding for finding in source.findings if finding.code == "sheet"):
+            what = f"{sheets.count} sheets hold rows, and name their workers"
+            raise DataError(what, file=folder, code="sheet", remedies=sheets.remedies)
+    elif settings.worker is None:
         known = [{**part.keys, WORKER: part.stem} for part in parts]
         joined = PartsTable(folder, [(part.table, keys) for part, keys in zip(parts, known, strict=True)])
         settings = settings.model_copy(update={"worker": WORKER, **_two_columns(parts[0].table, settings)})
@@ -227,9 +245,7 @@ def _truth(table: Table, crowd: Table, settings: ReadSettings) -> _Truth | None:
 
 def _cells(table: Table) -> dict[str, list[str]]:
     """The filled cells of the first rows of each column."""
-    head = table.head
-    columns = zip(table.columns, (head.column(i).to_pylist() for i in range(len(table.columns))), strict=True)
-    return {name: [str(v).strip() for v in values if v is not None and str(v).strip()] for name, values in columns}
+    return {name: [word for word in table.words(name) if word] for name in table.columns}
 
 
 def _overlap(one: list[str], other: list[str]) -> float:
@@ -254,7 +270,8 @@ def _columns(folder: Path, contents: Sequence[Content]) -> dict[str, list[list[s
             if len(line) not in (0, 2):
                 what = f"This line has {len(line)} columns, not a token and a tag"
                 raise DataError(what, file=content.path, row=number)
-        before = found.setdefault(_called(folder, content.path), [])
+        own = _has_own_folder(folder, content.path)
+        before = found.setdefault(content.path.parent.name if own else content.path.stem, [])
         before += [[]] * bool(before) + lines
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -32,16 +31,12 @@ class LabelStudio(Reader):
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
         """The first entry has ``data`` and ``annotations``."""
-        if not isinstance(source.table, JsonTable):
-            return 0.0
-        first = next(source.table.records(), {})
+        first = source.first
         return 0.9 if isinstance(first.get("data"), dict) and _annotations(first) is not None else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the choices, or the spans, of one control."""
-        table = source.table
-        if not isinstance(table, JsonTable):
-            raise DataError("This is not a JSON export of Label Studio", file=source.path)
+        table = source.need_json()
         controls = _controls(table)
         control = _one(controls, settings.label, source)
         spans = controls[control] == SPANS
@@ -159,31 +154,23 @@ def _one(controls: dict[str, str], named: str | None, source: Source) -> str:
         DataError: there is none.
         MappingError: there are several, only ratings, or none of that name.
     """
-    names = [name for name, kind in controls.items() if kind in ("choices", "pairwise")]
-    ratings = [name for name, kind in controls.items() if kind == "rating"]
+    faults = {
+        ("choices", "pairwise"): "Several controls hold choices",
+        (SPANS,): "Several controls hold spans",
+        ("rating",): "No annotation holds choices, only ratings",
+    }
+    found = {what: [name for name, kind in controls.items() if kind in kinds] for kinds, what in faults.items()}
     roles = {"task": "id", "worker": "completed_by"}
-    spans = [name for name, kind in controls.items() if kind == SPANS]
-    if named is not None and named not in (*names, *ratings, *spans):
-        raise MappingError(f"No control called {named!r} holds choices", names, roles, source.path, "label")
-    if named is not None:
+    if named is not None and any(named in names for names in found.values()):
         return named
-    if len(names) == 1:
-        return names[0]
-    if names:
-        raise MappingError("Several controls hold choices", names, roles, source.path, "label")
-    if len(spans) == 1:
-        return spans[0]
-    if spans:
-        raise MappingError("Several controls hold spans", spans, roles, source.path, "label")
-    if ratings:
-        raise MappingError(
-            "No annotation holds choices, only ratings",
-            ratings,
-            roles,
-            source.path,
-            "label",
-            effect="read them as classes",
-        )
-    kinds = Counter(kind.removeprefix("region ") for kind in controls.values())
-    seen = f"; there are {', '.join(kinds)}" if kinds else ""
+    for what, names in found.items():
+        only = what.endswith("only ratings")
+        if named is not None or len(names) > 1 or (names and only):
+            what = what if named is None else f"No control called {named!r} holds choices"
+            effect = "read them as classes" if only else ""
+            raise MappingError(what, names, roles, source.path, "label", effect=effect)
+        if names:
+            return names[0]
+    others = dict.fromkeys(kind.removeprefix("region ") for kind in controls.values())
+    seen = f"; there are {', '.join(others)}" if others else ""
     raise DataError(f"No annotation holds choices{seen}", "Choices and spans of texts are read.", file=source.path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar
 
-from crowdcore.core.errors import DataError
 from crowdcore.data.columns import ALIASES, MappingError, plain
 from crowdcore.data.readers._answers import Answers, as_list, media_of, records
 from crowdcore.data.readers.base import Raw, Reader, Source
@@ -27,10 +26,7 @@ class LabelStudioTable(Reader):
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read one control's choices."""
-        columns = source.need_table().columns
-        lacking = _ALWAYS - set(columns)
-        if lacking:
-            raise DataError(f"There is no column {min(lacking)!r}", "Label Studio's CSV has one.", file=source.path)
+        columns = source.need_table(*_ALWAYS).columns
         control = settings.label or _control(source)
         if control not in columns:
             raise MappingError(f"There is no column {control!r}", columns, {}, source.path, "label")

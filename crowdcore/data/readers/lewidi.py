@@ -43,9 +43,7 @@ class LeWiDi(Reader):
 
 
 def _items(source: Source) -> dict[str, Any]:
-    table = source.table
-    if not isinstance(table, JsonTable):
-        raise DataError("This is not a JSON file of LeWiDi", file=source.path)
+    table = source.need_json()
     return table.document if isinstance(table.document, dict) else next(table.records(), {})
 
 

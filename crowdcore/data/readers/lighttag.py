@@ -8,7 +8,6 @@ from crowdcore.core.errors import DataError
 from crowdcore.data.readers._answers import Answers, as_list, media_of, need_records, text_of
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
-from crowdcore.data.tables import JsonTable
 
 
 class LightTag(Reader):
@@ -19,18 +18,14 @@ class LightTag(Reader):
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
         """One document with ``examples``."""
-        if not isinstance(source.table, JsonTable):
-            return 0.0
-        examples = as_list(next(source.table.records(), {}).get("examples"))
+        examples = as_list(source.first.get("examples"))
         return 0.9 if examples and isinstance(examples[0], dict) and "example_id" in examples[0] else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the classifications; who has seen an example and gave it no class is reported."""
-        table = source.table
-        if not isinstance(table, JsonTable):
-            raise DataError("This is not a JSON export of LightTag", file=source.path)
+        source.need_json()
         answers = Answers(source, settings, {"task": "example_id", "worker": "annotator", "label": "classname"})
-        for example_number, example in enumerate(as_list(next(table.records(), {}).get("examples")), 1):
+        for example_number, example in enumerate(as_list(source.first.get("examples")), 1):
             if not isinstance(example, dict):
                 raise DataError("This example is not a record", file=source.path, row=example_number)
             task = answers.task_name(example.get("example_id"), example_number)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from crowdcore.core.errors import DataError
 from crowdcore.data.readers._answers import Answers, records, text_of
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
@@ -24,9 +23,7 @@ class MTBench(Reader):
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the scores; -1 says that the judge's text held none."""
-        lacking = _ALWAYS - set(source.need_table().columns)
-        if lacking:
-            raise DataError(f"There is no column {min(lacking)!r}", "MT-bench's judgments have one.", file=source.path)
+        source.need_table(*_ALWAYS)
         answers = Answers(source, settings, {"task": "question_id, model", "worker": "judge", "label": "score"})
         for number, record in enumerate(records(source), 1):
             parts = [text_of(record.get(name)) for name in ("question_id", "model", "turn")]

@@ -47,10 +47,7 @@ class MTurk(Reader):
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the answers to one question."""
-        table = source.need_table()
-        lacking = {*_ALWAYS} - {*table.columns}
-        if lacking:
-            raise DataError(f"There is no column {min(lacking)!r}", "Batch results have one.", file=source.path)
+        table = source.need_table(*_ALWAYS)
         if settings.label is None and (places := _places(table.columns)):
             return self._read_places(source, settings, table, places)
         given, spread = _forms(table)
@@ -106,11 +103,7 @@ class MTurk(Reader):
         return replace(
             raw,
             rows=where[(numbers - 1) // k],
-            columns=table.columns,
-            encoding=table.encoding,
-            delimiter=table.delimiter,
-            header=table.header,
-            escaped=table.escaped,
+            **table.about,
             findings=(*(replace(f, rows=tuple(int(where[(r - 1) // k]) for r in f.rows)) for f in raw.findings), found),
         )
 

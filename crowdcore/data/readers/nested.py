@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.types import IntArray
@@ -17,15 +18,14 @@ from crowdcore.data.columns import ALIASES, plain
 from crowdcore.data.dictionary import compact, strings
 from crowdcore.data.encoder import encode
 from crowdcore.data.readers._answers import records, text_of
-from crowdcore.data.readers._counts import no_workers, repeat_labels
 from crowdcore.data.readers._layouts import Layout, entries, find_layout, is_named
+from crowdcore.data.readers._stacked import no_workers, repeat_labels
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
 from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import ArrowTable, JsonTable, Table
 from crowdcore.data.tables.base import HEAD_ROWS, Arrow
-from crowdcore.data.tables.json_table import KEY, text_of_json
-from crowdcore.data.tables.nested_text import decoded
+from crowdcore.data.tables.json_table import KEY, decoded, text_of_json
 
 _SHOWN, _DASH = 8, "-"
 _SPLITS = {"train", "valid", "validation", "dev", "test"}
@@ -110,9 +110,8 @@ class Nested(Reader):
             np.array(label, np.int64),
             counts.astype(np.int64),
             np.array(task, np.int64) + 1,
-            columns=table.columns,
+            **table.about,
             roles={"task": name or ROW, "label": layout.field},
-            encoding=table.encoding,
             findings=table.findings,
             remedies=(Remedy("format", self.name, when=f"{layout.field!r} names workers"),),
             path=source.path,
@@ -137,28 +136,42 @@ def _records(source: Source) -> Iterator[dict[str, Any]]:
 def _columns_of(table: Table) -> ArrowTable | None:
     """A document of columns, as pandas writes a frame: ``{"task": {"0": …}, "label": {"0": …}}``, or with lists.
 
-    None: another document. By columns, by rows, or split, as pandas calls it.
+    None: another document. By columns, by rows, split, as pandas calls it, or with all rows below one of its names.
     """
     document = table.document if isinstance(table, JsonTable) and (table.is_keyed or table.is_one_record) else {}
     columns: Mapping[str, Any] = document
+    lists = {n: [*v.values()] if isinstance(v, dict) else v for n, v in document.items() if isinstance(v, dict | list)}
+    rows = [(name, row) for name, listed in lists.items() if listed and all(map(_is_row, listed)) for row in listed]
+    named = [(t, w, _labelled(v)) for t, given in document.items() if isinstance(given, dict) for w, v in given.items()]
+    every: list[dict[str, Any]] = []
     if {*document} == {"columns", "index", "data"}:
         columns = {name: [row[k] for row in document["data"]] for k, name in enumerate(document["columns"])}
     elif document and all(isinstance(row, dict) and _has_roles(row) for row in document.values()):
-        columns = {
-            name: [row.get(name) for row in document.values()] for name in dict.fromkeys(chain(*document.values()))
-        }
-    elif document and all(isinstance(v, list) and all(map(_is_row, v)) for v in document.values()):
+        every = [*document.values()]
+    elif len({name for name, _ in rows}) == len(document):
         name = "split" if document.keys() <= _SPLITS else KEY
-        every = [{name: part, **row} for part, listed in document.items() for row in listed]
-        columns = {column: [row.get(column) for row in every] for column in dict.fromkeys(chain(*every))}
+        every = [{name: part, **row} for part, row in rows]
+    elif len({name for name, _ in rows}) == 1:
+        every = [row for _, row in rows]
+    elif named and {*lists} == {*document} and all(labels for *_, labels in named):
+        every = [{"task": task, "worker": worker, **labels} for task, worker, labels in named]
+    if every:
+        columns = {name: [row.get(name) for row in every] for name in dict.fromkeys(chain(*every))}
     columns = {n: dict(enumerate(v)) if isinstance(v, list) else v for n, v in columns.items()}
     if not _has_roles(columns) or not all(isinstance(column, dict) for column in columns.values()):
         return None
-    rows = [list(column) for column in columns.values()]
-    if any(names != rows[0] for names in rows):
+    order = [list(column) for column in columns.values()]
+    if any(names != order[0] for names in order):
         return None
     cells = {name: strings(map(text_of_json, column.values())) for name, column in columns.items()}
     return ArrowTable(pa.table(cells), table.path, table.findings)
+
+
+def _labelled(value: Any) -> dict[str, Any]:
+    """What a worker says of a task, if that is a record with a label, or one label in a list; else nothing."""
+    if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], dict | list):
+        return {"label": value[0]}
+    return value if isinstance(value, dict) and any(is_named(name, "label") for name in value) else {}
 
 
 def _is_row(entry: Any) -> bool:
@@ -201,6 +214,7 @@ class _Rows(Table):
         inner = source.need_table()
         self.path, self.encoding, self.findings = inner.path, inner.encoding, inner.findings
         self._source, self._layout, self.first_records = source, layout, _head(source)
+        self.first_kinds = None if isinstance(inner, JsonTable) or inner.written_nested else inner.head.schema
         fields = dict.fromkeys(name for record in self.first_records for name in record)
         nested = {n for n in fields if any(isinstance(r.get(n), list | dict) for r in self.first_records)}
         self._fields = [n for n in fields if n not in nested]
@@ -238,8 +252,11 @@ class _Rows(Table):
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """The entries of some thousand records."""
-        found, first = _records(self._source), 0
         self.n_empty, self._numbers = 0, []
+        if self._are_flat():
+            yield from self._flattened(columns)
+            return
+        found, first = _records(self._source), 0
         while batch := list(islice(found, BATCH)):
             each = [self._labelled(_entries(r, self._layout, self.path, n)) for n, r in enumerate(batch, first + 1)]
             if self._layout.kind == "map":
@@ -256,6 +273,45 @@ class _Rows(Table):
                     cells[name] = strings(text_of_json(r.get(name)) for r in batch).take(pa.array(parent))
             yield pa.table(cells)
             first += len(batch)
+        self.n_records = first
+
+    def _are_flat(self) -> bool:
+        """Whether the entries stand in lists of Arrow, which are flattened without making Python objects."""
+        kinds = {} if self.first_kinds is None else {field.name: field.type for field in self.first_kinds}
+        lists = [kinds.get(n) for n in (self._layout.field, *([self._worker] if self._layout.kind == "lists" else ()))]
+        if self._layout.kind not in ("records", "lists", "places") or not all(k and pa.types.is_list(k) for k in lists):
+            return False
+        inside = [k.value_type for k in lists if k]
+        struct = self._layout.kind == "records" and pa.types.is_struct(inside[0])
+        inside = [part.type for part in inside[0]] if struct else inside
+        return (struct or self._layout.kind != "records") and not any(map(pa.types.is_nested, inside))
+
+    def _flattened(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
+        field, kind, first = self._layout.field, self._layout.kind, 0
+        fields = [n for n in columns if n in self._fields]
+        lists = [field, *([self._worker] if kind == "lists" else [])]
+        for chunk in self._source.need_table().stream((*fields, *lists)):
+            each = {name: chunk[name].combine_chunks() for name in lists}
+            sizes = {n: np.asarray(pc.list_value_length(column).fill_null(0)) for n, column in each.items()}
+            for row in np.flatnonzero(sizes[field] != sizes[lists[-1]])[:1]:
+                n, n_workers = (int(sizes[name][row]) for name in lists)
+                raise _uneven(self._layout, n, n_workers, self.path, first + int(row) + 1)
+            parent = np.repeat(np.arange(len(chunk)), sizes[field])
+            inside = {n: column.flatten() for n, column in each.items()}
+            if kind == "records":
+                inside = {n: pc.struct_field(inside[field], key) for n, key in self._keys.items()}
+            elif kind == "places":
+                place = np.arange(len(parent)) - (np.cumsum(sizes[field]) - sizes[field])[parent] + 1
+                inside = {self._label: inside[field], self._worker: strings(f"place {k}" for k in place)}
+            keep = pa.array(np.asarray(pc.is_valid(inside[self._label])))
+            self.n_empty += len(parent) - pc.sum(keep).as_py() if len(parent) else 0
+            parent = parent[np.asarray(keep)]
+            self._numbers.append(parent + first + 1)
+            cells = {n: column.filter(keep) for n, column in inside.items() if n in columns}
+            cells |= {name: chunk[name].take(pa.array(parent)) for name in fields}
+            cells |= {ROW: strings(map(str, parent + first + 1))} if ROW in columns else {}
+            yield pa.table({name: cells[name] for name in columns})
+            first += len(chunk)
         self.n_records = first
 
     def _labelled(self, given: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -300,9 +356,13 @@ def _entries(
         return [{"worker": f"place {k}", "label": label} for k, label in enumerate(labels, 1)]
     workers = entries(record.get(str(layout.worker)))
     if len(workers) != len(given):
-        what = f"{layout.field!r} lists {len(given)}, but {layout.worker!r} {len(workers)}"
-        raise DataError(what, "Both lists must be as long.", file=path, row=row, code="lengths")
+        raise _uneven(layout, len(given), len(workers), path, row)
     return [{"worker": who, "label": label} for who, label in zip(workers, given, strict=True)]
+
+
+def _uneven(layout: Layout, n: int, n_workers: int, path: Path | None, row: int | None) -> DataError:
+    what = f"{layout.field!r} lists {n}, but {layout.worker!r} {n_workers}"
+    return DataError(what, "Both lists must be as long.", file=path, row=row, code="lengths")
 
 
 def _about(table: _Rows, layout: Layout, settings: ReadSettings) -> list[Finding]:

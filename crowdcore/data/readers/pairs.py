@@ -50,8 +50,6 @@ class Pairs(Reader):
         codes, _ = table.encode(tuple(dict.fromkeys([*roles.values(), *(c for pair in pairs for c in pair)])))
         person = roles.pop("worker", None)
         n = len(codes[pairs[0][1]])
-        if not n:
-            raise DataError("There are columns, but no rows", file=source.path)
         about = {role: codes[column] for role, column in roles.items()}
         about.setdefault("task", number_rows(n))
         words = _words(shape(pairs[0][0]))
@@ -101,9 +99,7 @@ def _words(kind: str) -> set[str]:
 
 def _name_people(table: Table, columns: list[str], kind: str) -> bool:
     """Whether the cells of each row differ, and come again in other rows."""
-    cells = table.head.select([table.columns.index(c) for c in columns]).to_pandas().astype("str").fillna("")
-    void = ("", "nan", "None", "<NA>")
-    rows = [[v.strip() for v in row if v.strip() not in void] for row in cells.to_numpy().tolist()]
+    rows = [[word for word in row if word] for row in zip(*map(table.words, columns), strict=True)]
     filled = [row for row in rows if len(row) > 1]
     if not filled or any(len(set(row)) < len(row) for row in filled):
         return False

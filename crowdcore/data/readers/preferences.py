@@ -24,8 +24,16 @@ from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Table
 
-_SIDES = (("a", "b"), ("1", "2"), ("left", "right"), ("first", "second"))
-_ALONE = {"left", "right", "first", "second"}  # names of columns that may be nothing but the side
+_ORDERED = (
+    ("winner", "loser"),
+    ("chosen", "rejected"),
+    ("better", "worse"),
+    ("preferred", "rejected"),
+    ("won", "lost"),
+)
+"""Sides in the order of the verdict, which is the column of the first."""
+_SIDES = (("a", "b"), ("1", "2"), ("left", "right"), ("first", "second"), *_ORDERED)
+_ALONE = {side for sides in _SIDES[2:] for side in sides}  # names of columns that may be nothing but the side
 _QUESTION = (
     *("question_id", "prompt_id", "instruction_id", "pair_id", "comparison_id", "question", "prompt", "instruction"),
     *("query", "input"),
@@ -79,6 +87,8 @@ def _find(table: Table, settings: ReadSettings) -> _Layout | None:
     for sides in pairs:
         rest = [c for c in table.columns if c not in of_sides and c != roles.get("worker")]
         likely = [settings.label] if settings.label else [c for c in rest if c != roles.get("gold")]
+        if _are_ordered(sides):
+            likely = [sides[0]] if roles.get("label") in (None, *sides) else []
         verdicts = [c for c in likely if _is_verdict(table, c, sides)]
         worker = roles.get("worker")
         if worker is not None:
@@ -91,6 +101,12 @@ def _find(table: Table, settings: ReadSettings) -> _Layout | None:
         turn = [by_name["turn"]] if "turn" in by_name else []
         return _Layout(sides, (*question, *turn), tuple(verdicts), worker)
     return None
+
+
+def _are_ordered(sides: tuple[str, str]) -> bool:
+    """Whether the names of two columns say that the first holds the better answer."""
+    words = [{*plain(column).split("_")} for column in sides]
+    return any(one in words[0] and other in words[1] for one, other in _ORDERED)
 
 
 def _pairs_of_sides(table: Table) -> tuple[list[tuple[str, str]], set[str]]:
@@ -109,15 +125,14 @@ def _pairs_of_sides(table: Table) -> tuple[list[tuple[str, str]], set[str]]:
         for one, other in _SIDES
         if len(columns) == 2 and {one, other} == {*columns}
     ]
-    cells = {sides: list(zip(*(map(str, table.head[c].to_pylist()) for c in sides), strict=True)) for sides in found}
+    cells = {sides: [*zip(*map(table.words, sides), strict=True)] for sides in found}
     apart = [sides for sides in found if sum(a == b for a, b in cells[sides]) <= 0.05 * len(cells[sides])]
     return sorted(apart, key=lambda sides: len({*chain(*cells[sides])})), {*chain(*found)}
 
 
 def _is_verdict(table: Table, column: str, sides: tuple[str, str]) -> bool:
     """Whether most cells of a column name a side, or what the side holds, and few others are different ties."""
-    a, b, verdict = (table.head[c].to_pylist() for c in (*sides, column))
-    rows = [tuple("" if v is None else str(v).strip() for v in row) for row in zip(a, b, verdict, strict=True)]
+    rows = zip(*map(table.words, (*sides, column)), strict=True)
     given = [row for row in rows if row[2]]
     values = {verdict for _, _, verdict in given}
     if len(values) > 1 and any(_mirrors(values)[v] != v for v in values):
@@ -153,9 +168,11 @@ def _long(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
     named = {"task": found.question[0] if found.question else found.sides[0], "worker": found.worker}
     raw = read_annotations(table, settings.model_copy(update={**named, "label": found.verdicts[0]}), "preferences")
     extra = {} if raw.extra is None else {c: raw.extra[c] for c in raw.extra.column_names}
-    columns = {named["task"]: raw.task} | {c: encode(extra[c]) for c in (*found.sides, *found.question) if c in extra}
+    columns = {found.verdicts[0]: raw.label, named["task"]: raw.task}
+    columns |= {c: encode(extra[c]) for c in (*found.sides, *found.question) if c in extra}
     task, swapped = _tasks([columns[c] for c in found.question], *(columns[c] for c in found.sides))
-    how = swapped, (columns[found.sides[0]], columns[found.sides[1]]), found.sides
+    sides = ("first", "second") if _are_ordered(found.sides) else found.sides
+    how = swapped, (columns[found.sides[0]], columns[found.sides[1]]), sides
     if (about := raw.tasks) is not None:
         about = replace(about, task=task, gold=about.gold and _turned(about.gold, *how))
     roles = {**raw.roles, "task": " / ".join((*found.question, *found.sides))}
@@ -235,6 +252,9 @@ def _turned(label: Codes, swapped: BoolArray, sides: tuple[Codes, Codes], column
 def _finding(swapped: BoolArray, found: _Layout, values: Iterable[str], settings: ReadSettings) -> Finding:
     """What became of the sides; a question where numbers or letters may as well be classes of something else."""
     one, other = found.sides
+    if _are_ordered(found.sides):
+        sentence = f"Each task is a pair of answers in alphabetical order: {one!r} says which of them is better"
+        return Finding("sides", "note", sentence, int(swapped.sum()), remedies=(Remedy("format", "long", when="not"),))
     sentence = (
         f"Each task is {'a question with ' if found.question else ''}two answers in alphabetical order. "
         f"{plural(int(swapped.sum()) * len(found.verdicts), 'verdict')} on answers shown the other way round were "

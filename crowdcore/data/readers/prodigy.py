@@ -35,16 +35,12 @@ class Prodigy(Reader):
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
         """The first line has an annotator and an answer."""
-        if not isinstance(source.table, JsonTable):
-            return 0.0
-        first = next(source.table.records(), {})
+        first = source.first
         return 0.8 if "answer" in first and any(name in first for name in _WHO) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read every answer to one kind of question."""
-        table = source.table
-        if not isinstance(table, JsonTable):
-            raise DataError("These are not JSON lines of Prodigy", file=source.path)
+        table = source.need_json()
         question = _one_question(table, settings.label, source)
         if question == SPANS:
             return self._spans(table, source, settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,12 +12,13 @@ from crowdcore.data.columns import ALIASES, plain
 from crowdcore.data.readers._stacked import Block, constant, number_rows, stack
 from crowdcore.data.readers._worker_columns import WorkerColumns, cells_of, columns_left_out, find_workers, share_labels
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
-from crowdcore.data.report import Finding, plural
+from crowdcore.data.report import Finding, Level, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Table
 
 _SEPARATORS = ("__", ":", "/", "_", ".", "-", " ")
 _MOST = 20  # questions
+_LEVELS: tuple[Level, Level] = ("question", "note")
 
 
 class QuestionTable(Reader):
@@ -71,31 +72,15 @@ class QuestionTable(Reader):
         remedies = tuple(Remedy("question", name) for name in names[:_MOST] if not (answered and name == question))
         if not layout.column and not answered:
             remedies += (Remedy("workers", list(found.workers), when="each column is a worker"),)
-        finding = Finding(
-            "other-questions" if answered else "several-questions",
-            "note" if answered else "question",
-            f"There are {plural(len(names), 'question')}; of these {question!r} was read",
-            left,
-            column=layout.column,
-            examples=tuple(names[:5]),
-            left_out=left,
-            remedies=remedies,
-        )
+        sentence = f"There are {plural(len(names), 'question')}; of these {question!r} was read"
+        code, level = "other-questions" if answered else "several-questions", _LEVELS[answered]
+        finding = Finding(code, level, sentence, left, (), layout.column, tuple(names[:5]), left_out=left)
+        finding = replace(finding, remedies=remedies)
         aside = {c: what for c, what in found.aside.items() if c != layout.column}
         findings = (finding, *([columns_left_out(found.workers, aside)] if aside else []))
         roles = {**roles, "worker": plural(len(workers), "column")}
         tasks = RawTasks.of(about, True, table.escaped)
-        return stack(
-            self.name,
-            table,
-            settings,
-            blocks,
-            roles,
-            tasks,
-            findings,
-            kept=rows,
-            columns_per_row=n_all,
-        )
+        return stack(self.name, table, settings, blocks, roles, tasks, findings, rows, n_all)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from crowdcore.data.readers._answers import Answers, as_list, need_records, reco
 from crowdcore.data.readers._export import chosen, only_question, other_questions
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
-from crowdcore.data.tables import JsonTable, identify, open_table
+from crowdcore.data.tables import JsonTable
 
 _OWN = "annotationsFromAllWorkers"  # in output.manifest, by AWS's sample of a post-annotation function
 _PATTERNS = (
@@ -44,10 +44,10 @@ class SageMaker(Reader):
         if not isinstance(source.table, JsonTable):
             files = _files(source)[:1]
             try:
-                return 0.9 if any(_is_response(next(records(_open(file)), {})) for file in files) else 0.0
+                return 0.9 if any(_is_response(next(records(Source.at(file)), {})) for file in files) else 0.0
             except DataError:
                 return 0.0
-        first = next(source.table.records(), {})
+        first = source.first
         return 0.9 if _is_response(first) or _is_request(first) or _is_manifest(first) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
@@ -76,7 +76,7 @@ def _answers(source: Source) -> Iterator[_Answer]:
         DataError: the manifest of consolidated labels, or no file of Ground Truth.
     """
     for number, file in enumerate(_files(source), 1):
-        opened = _open(file)
+        opened = Source.at(file)
         for record in records(opened):
             if not _is_response(record):
                 raise DataError("This is not a response of a worker", file=file)
@@ -118,15 +118,7 @@ def _requested(number: int, record: dict[str, Any], source: Source) -> Iterator[
 
 
 def _files(source: Source) -> list[Path]:
-    folder = source.path
-    if source.table is not None or folder is None or not folder.is_dir():
-        return []
-    return next((found for pattern in _PATTERNS if (found := sorted(folder.glob(pattern)))), [])
-
-
-def _open(file: Path) -> Source:
-    content = identify(file)
-    return Source(file.stem, content, open_table(content, ReadSettings()))
+    return next((found for pattern in _PATTERNS if (found := source.inside(pattern))), [])
 
 
 def _is_response(record: dict[str, Any]) -> bool:

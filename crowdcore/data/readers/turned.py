@@ -35,14 +35,8 @@ _ABOUT_RESPONSES = {  # columns of Qualtrics, Google Forms, LimeSurvey and REDCa
     *("start_time", "completion_time", "submitted_at", "date", "time", "date_submitted", "horodateur"),
     *("collector_id", "date_created", "date_modified", "ip_address", "datum_abgeschickt", "letzte_seite"),
     *("start_sprache", "zufallsstartwert", "last_page", "start_language", "marca_temporal", "отметка_времени"),
-    *(
-        "carimbo_de_data_hora",
-        "informazioni_cronologiche",
-        "时间戳记",
-        "タイムスタンプ",
-        "startzeit",
-        "fertigstellungszeit",
-    ),
+    *("carimbo_de_data_hora", "informazioni_cronologiche", "时间戳记", "タイムスタンプ", "startzeit"),
+    "fertigstellungszeit",
 }
 _WEAK = {"score", "status", "date", "time"}  # which columns of other tables are called, too
 
@@ -82,15 +76,14 @@ class TurnedTable(Reader):
         table = source.need_table()
         if settings.worker is not None and settings.worker not in table.columns:
             raise MappingError(f"There is no column {settings.worker!r}", table.columns, {}, source.path, "worker")
-        worker = _people(table, settings) or (table.columns[0] if names_tasks(table) else None)
+        ids = names_tasks(table) and plain(table.columns[0]) not in _ABOUT_RESPONSES
+        worker = _people(table, settings) or (table.columns[0] if ids else None)
         items, aside = _items(table, worker)
         if not items:
             raise DataError("There is no column of a task", file=source.path, remedies=(Remedy("turn", False),))
         codes, _ = table.encode(tuple(dict.fromkeys([*items, *([worker] if worker else [])])))
         table.refuse_nested(items)
         n = len(codes[items[0]])
-        if not n:
-            raise DataError("There are columns, but no rows", file=source.path)
         people = codes[worker] if worker else number_rows(n)
         blocks = [Block(constant(name, n), people, codes[name]) for name in items]
         who = f"the workers of column {worker!r}" if worker else "workers, who are called 1, 2, 3 …"
@@ -118,9 +111,14 @@ def _people(table: Table, settings: ReadSettings) -> str | None:
         mails = bool(cells) and 2 * sum("@" in cell for cell in cells) > len(cells)
         if (named or mails) and len(cells) == len(table.head) == len(set(cells)) > 1:
             return column
-    first = table.columns[0]
-    ids = cells_of(table, first) if plain(first) == "id" and _is_form(table) else []
-    return first if len(ids) == len(table.head) == len({*ids}) > 1 else None
+    for column in table.columns[:_FIRST] if _is_form(table) else ():
+        cells, words = cells_of(table, column), plain(column)
+        if words not in _ABOUT_RESPONSES and len(cells) == len(table.head) == len({*cells}) > 1:
+            others = (cell for c in table.columns if c != column for cell in cells_of(table, c))
+            return column if words == "id" or {*cells}.isdisjoint(others) else None
+        if words not in _ABOUT_RESPONSES | _PERSONAL | _PEOPLE:
+            return None
+    return None
 
 
 def _is_form(table: Table) -> bool:
@@ -131,6 +129,7 @@ def _is_form(table: Table) -> bool:
 def _items(table: Table, worker: str | None) -> tuple[list[str], dict[str, str]]:
     """The columns of tasks, and those that seem to hold something else; without those about a whole response."""
     about = {c for c in table.columns if plain(c) in _ABOUT_RESPONSES or plain(c).endswith("_complete")}
+    about |= {c for c in table.columns if c.partition(" - ")[2] in table.columns}  # Points - …, Feedback - …
     if _is_form(table):
         about |= {c for c in table.columns[:_FIRST] if plain(c) in _PERSONAL | _PEOPLE or not cells_of(table, c)}
     left = tuple(c for c in table.columns if c not in about and c != worker)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import islice
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -67,12 +66,7 @@ class WebAnno(Reader):
 
 
 def _files(source: Source) -> list[Path]:
-    folder = source.path
-    if source.table is not None or folder is None or not folder.is_dir():
-        return []
-    files = (file for depth in ("*/*.tsv", "*/*/*.tsv") for file in folder.glob(depth))
-    found = (file for file in files if file.stem != _NOBODY and file.name[0] != ".")
-    return sorted(islice(found, 100_000))
+    return [file for file in source.inside("*/*.tsv", "*/*/*.tsv") if file.stem != _NOBODY]
 
 
 def _is_ours(file: Path) -> bool:

@@ -20,7 +20,7 @@ from crowdcore.data.lookups import counted
 from crowdcore.data.readers._stacked import blank
 from crowdcore.data.readers._worker_columns import alike, find_workers, label_columns, share_labels
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
-from crowdcore.data.readers.counts import ask_whether_counts
+from crowdcore.data.readers.counts import ask_whether_counts, ask_whether_tags
 from crowdcore.data.report import Finding, Level, make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
@@ -107,10 +107,12 @@ class WideTable(Reader):
         if without is not None:
             task_row, worker, label = task_row[without], worker[without], label.take(without)
         part = {role: encoder.finish() for role, encoder in about.items()}
-        total = _total_row(label, task_row, n, part.get("task"), settings)
+        notes = _footnotes(task_row, n, part.get("task"))
+        told, end = [*told, *notes], int(task_row.max()) + 1 if notes else n
+        total = _total_row(label, task_row, end, part.get("task"), settings)
         if total is not None:
-            kept = np.flatnonzero(task_row != n - 1)
-            task_row, worker, label, n = task_row[kept], worker[kept], label.take(kept), n - 1
+            kept = np.flatnonzero(task_row != end - 1)
+            task_row, worker, label, n = task_row[kept], worker[kept], label.take(kept), end - 1
             part, told = {role: codes.take(np.arange(n)) for role, codes in part.items()}, [*told, total]
         ids = part.get("task") or Codes(strings(str(i + 1) for i in range(n)), np.arange(n, dtype=np.int32))
         named = np.flatnonzero(~blank(ids))  # a blank row is no task
@@ -118,21 +120,17 @@ class WideTable(Reader):
         counts = counted(worker, len(workers))
         told = [*told, *_orientation(n, len(workers), settings)]
         if settings.workers is None and settings.kind != "ratings":
-            told += ask_whether_counts(table, workers)
+            told += ask_whether_counts(table, workers) or ask_whether_tags(table, workers)
         findings = alias_findings({r: c for r, c in roles.items() if r in part}, (), settings)
         return Raw(
             self.name,
             ids.take(task_row),
             compact(strings(workers), worker),
             label,
-            table.columns,
-            {**roles, "worker": plural(len(workers), "column")},
+            **table.about,
+            roles={**roles, "worker": plural(len(workers), "column")},
             n_rows=cells,
             rows=task_row + 1 if table.rows is None else table.rows[task_row],
-            encoding=table.encoding,
-            delimiter=table.delimiter,
-            header=table.header,
-            escaped=table.escaped,
             tasks=RawTasks.of({**part, "task": ids}, True, table.escaped).take(listed),
             findings=(
                 *(*table.findings, *findings, *found.findings, *repeated),
@@ -153,7 +151,7 @@ def _total_row(label: Codes, task_row: IntArray, n: int, task: Codes | None, set
         return None
     words = {label.values[int(code)].as_py().strip() for code in np.unique(label.codes[last])}
     others = label.values.take(pa.array(np.unique(label.codes[~last]))).to_pylist()
-    name = "" if task is None or task.codes[-1] < 0 else task.values[int(task.codes[-1])].as_py()
+    name = "" if task is None or task.codes[n - 1] < 0 else task.values[int(task.codes[n - 1])].as_py()
     numbers = all(_NUMBER.match(word) for word in words) and not any(_NUMBER.match(word) for word in others)
     if last.sum() < 2 and not numbers:
         return None
@@ -166,6 +164,25 @@ def _total_row(label: Codes, task_row: IntArray, n: int, task: Codes | None, set
     level: Level = "question" if settings.totals is None else "note"
     asked = remedies if settings.totals is None else remedies[1:]
     return Finding("total-row", level, sentence, 1, (n,), examples=tuple(words)[:3], left_out=count, remedies=asked)
+
+
+def _footnotes(task_row: IntArray, n: int, task: Codes | None) -> list[Finding]:
+    """What to say of last rows without a label that are called as no task is, with other signs."""
+    last = int(task_row.max(initial=-1)) + 1
+    if task is None or not 3 < last < n:
+        return []
+    names = [task.values[int(code)].as_py() for code in task.codes[last:] if code >= 0]
+    above = {word for name in task.take(np.arange(last)).values.to_pylist() for word in re.findall(r"\W", name)}
+    odd = [name for name in names if {*re.findall(r"\W", name)} - above or name.strip().casefold() in _TOTALS]
+    if not odd:
+        return []
+    sentence = (
+        f"{plural(len(odd), 'last row')} without a label may be {'a note' if len(odd) == 1 else 'notes'} below the"
+    )
+    sentence += (
+        f" table, and {'no task' if len(odd) == 1 else 'no tasks'}: {', '.join(f'{name[:60]!r}' for name in odd[:3])}"
+    )
+    return [Finding("footnote", "warning", sentence, len(odd), examples=(*odd[:5],), remedy="Delete what is no task.")]
 
 
 def _orientation(n: int, n_workers: int, settings: ReadSettings) -> list[Finding]:
@@ -212,17 +229,9 @@ def _empty_columns(workers: tuple[str, ...], counts: IntArray) -> list[Finding]:
     if not empty:
         return []
     listed = ", ".join(repr(w) for w in empty[:5]) + (" …" if len(empty) > 5 else "")
-    what = f"{plural(len(empty), 'empty worker column')}"
-    return [
-        make_change(
-            "empty-worker-column",
-            what,
-            "be left out",
-            detail=f": {listed}",
-            count=len(empty),
-            examples=tuple(empty[:5]),
-        )
-    ]
+    what, detail = plural(len(empty), "empty worker column"), f": {listed}"
+    change = make_change("empty-worker-column", what, "be left out", None, detail, count=len(empty))
+    return [replace(change, examples=tuple(empty[:5]))]
 
 
 def _are_ratings(cells: list[str], levels: tuple[str, ...]) -> bool:

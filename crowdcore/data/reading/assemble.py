@@ -198,20 +198,8 @@ def _readable_times(raw: Raw, rows: IntArray | None) -> tuple[Arrow | None, list
             labels = "its label" if len(wrong) == 1 else "their labels"
             subject = f"{plural(len(wrong), 'cell')} that cannot be read as {what}"
             detail = f", {labels} kept: {', '.join(map(repr, examples[:3]))}"
-            where = raw.row_numbers(wrong)
-
-            findings.append(
-                make_change(
-                    f"{name}-unreadable",
-                    subject,
-                    "be left out",
-                    where,
-                    detail,
-                    column=name,
-                    examples=examples,
-                    remedy=remedy,
-                )
-            )
+            change = make_change(f"{name}-unreadable", subject, "be left out", raw.row_numbers(wrong), detail)
+            findings.append(replace(change, column=name, examples=examples, remedy=remedy))
     return extra, findings
 
 

@@ -135,17 +135,8 @@ def read_ratings(
 ) -> RatingDataset:
     """`read_dataset` with ``kind="ratings"``: labels are numbers in a range, or words that stand for some.
 
-    Args:
-        path: a dataset folder, or a CSV, TSV, JSON, JSON lines or Parquet file: long (task, worker, number) or wide
-            (a row per task, a column per worker).
-        low: lowest rating; may be left out where a folder's classes.txt says it, or with ``levels``.
-        high: highest rating, likewise.
-        accept: leave out what is no number or outside the range; ``notes`` of the dataset keep what.
-        mapping: further fields of `ReadSettings`: ``levels=["bad", "fair", "good"]``, ``task="hit"`` …
-
-    Raises:
-        DataError: unreadable, or something would be left out and that was not accepted.
-        SettingError: a mapping that cannot be.
+    The lowest and the highest rating may be left out where a folder's classes.txt says them, or with ``levels``; what
+    is no number or outside of them is left out if that is accepted.
 
     Examples:
         >>> from pathlib import Path
@@ -154,8 +145,7 @@ def read_ratings(
         >>> with TemporaryDirectory() as folder:
         ...     file = Path(folder, "stars.csv")
         ...     _ = file.write_text("task,worker,rating\\n1,ann,4\\n1,ben,2.5\\n2,ann,1\\n")
-        ...     stars = cc.read_ratings(file, low=1, high=5)
-        >>> stars
+        ...     cc.read_ratings(file, low=1, high=5)
         RatingDataset('stars': 2 tasks, 2 workers, 3 ratings from 1 to 5)
     """
     about = {**mapping, "low": low, "high": high, "kind": "ratings"}
@@ -209,16 +199,17 @@ def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] |
     if source.table is not None:
         fill_down(source.table, settings.fill)
     if isinstance(settings.task, tuple):
-        from crowdcore.data.tables.joined import JoinedTable
+        from crowdcore.data.tables.parts import JoinedTable
 
         table = JoinedTable(source.need_table(), settings.task)
         source, settings = replace(source, table=table), settings.model_copy(update={"task": table.joined})
     if settings.multi_select == "yes-no":
         settings = settings.model_copy(update={"multi_select": "keep"})  # which later becomes answers
-    raw = replace(find_reader(source, settings).read(source, settings), path=source.path)
+    raw = find_reader(source, settings).read(source, settings)
+    raw = replace(raw, path=source.path, findings=(*source.findings, *raw.findings))
     release_memory()
     if source.table is not None and source.table.categorical and settings.classes is None:
-        from crowdcore.data.reading.categories import with_categories
+        from crowdcore.data.reading.labels import with_categories
 
         raw = with_categories(raw, source.table)
     return raw if adjust is None else adjust(raw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -15,19 +15,19 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
-from crowdcore.data.dictionary import Codes, NumberColumn, clean, natural_order, strings
+from crowdcore.data.dictionary import Codes, NumberColumn, as_text, clean, natural_order, strings
 from crowdcore.data.encoder import encode
 from crowdcore.data.lookups import gather, renumber
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import ReadSettings
-from crowdcore.data.tables.base import Arrow
+from crowdcore.data.tables.base import Arrow, Table
 
 FEW_NUMBERS, MANY_NUMBERS = 12, 20  # distinct numbers that are codes of classes; more than the latter may be ratings
 LOOKS_MISSING = (
-    *("-1", "na", "n/a", "n.a.", "#n/a", "nan", "null", "nil", "none", "missing", "?", "??", ".", "-", "--", "–", "—"),
-    *("n.d.", "k.a.", "n.v.", "dk", "skip", "skipped", "blank", "(blank)", "no label", "no answer", "unlabeled"),
-    *("unlabelled", "unanswered", "not answered", "keine angabe", "无", "нет ответа"),
+    *("-1", "na", "n/a", "n.a.", "#n/a", "nan", "null", "#null!", "\\n", "nil", "none", "missing", "sysmis", "#value!"),
+    *("?", "??", ".", "-", "--", "–", "—", "n.d.", "k.a.", "n.v.", "dk", "skip", "skipped", "blank", "(blank)", "无"),
+    *("no label", "no answer", "unlabeled", "unlabelled", "unanswered", "not answered", "keine angabe", "нет ответа"),
 )
 _CODES = (99, 999, 9999, 98, 998, 88, -9, -99, -999, -9999, -8, -98, -88)  # far from the other small whole numbers
 _OUTSIDE = -2  # number of a label that is in no class
@@ -127,7 +127,7 @@ class Classes:
         if len(names) == 1:
             sentence = f"There is only one class, {names[0]!r}: workers cannot disagree"
             findings.append(Finding("single-class", "warning", sentence, remedies=(Remedy("classes"),)))
-        if found and len(names) > 100 and 4 * len(names) > n:
+        if found and len(names) > 40 and 4 * len(names) > n:
             sentence = f"{len(names):,} classes for {plural(n, 'annotation')}: the labels may be free text"
             findings.append(Finding("many-classes", "warning", sentence, len(names), remedy="Check the label column."))
         if n and not per_class.all():
@@ -209,17 +209,10 @@ def _refuse_many_numbers(names: list[str], raw: Raw) -> None:
     finite = numbers[np.isfinite(numbers)]
     if len(names) <= MANY_NUMBERS and ((finite != np.round(finite)).any() or np.ptp(finite) < 2 * len(finite)):
         return
-    raise DataError(
-        f"The labels are {len(names):,} different numbers from {finite.min():g} to {finite.max():g}: they may be "
-        "classes or ratings",
-        file=raw.path,
-        column=raw.roles.get("label"),
-        code="many-numbers",
-        remedies=(
-            Remedy.read_as("ratings", when="they are ratings"),
-            Remedy("kind", "classes", when="they are classes"),
-        ),
-    )
+    what = f"The labels are {len(names):,} different numbers from {finite.min():g} to {finite.max():g}: they may be "
+    remedies = Remedy.read_as("ratings", when="they are ratings"), Remedy("kind", "classes", when="they are classes")
+    column, code = raw.roles.get("label"), "many-numbers"
+    raise DataError(f"{what}classes or ratings", file=raw.path, column=column, code=code, remedies=remedies)
 
 
 def _whole(values: pa.Array) -> pa.Array:
@@ -259,26 +252,16 @@ class Ratings:
 
     def wrong(self, codes: Codes, numbers: AnyArray, raw: Raw, about: RawTasks | None) -> list[Wrong]:
         """The labels (``about``: None) or gold values that are no numbers, or numbers outside the range."""
-        role, noun, fate = (
-            ("rating", "rating", "be left out") if about is None else ("gold", "gold value", "count as unknown")
-        )
+        role, noun, fate = "rating", "rating", "be left out"
+        if about is not None:
+            role, noun, fate = "gold", "gold value", "count as unknown"
         column = raw.roles.get("label" if about is None else "gold")
         none = np.isnan(numbers)
         words = "none of the levels" if self.levels else "no number"
-        kinds = {
-            "not-a-number": (
-                none,
-                words,
-                "" if self.levels else "Write numbers such as 2.5.",
-                ("levels",) if self.levels else (),
-            ),
-            "outside-range": (
-                ~none & ~self.known(numbers),
-                f"outside {self.low:g}…{self.high:g}",
-                "",
-                ("low", "high"),
-            ),
-        }
+        unread = (none, words, "Write numbers such as 2.5.", ()) if not self.levels else (none, words, "", ("levels",))
+        outside = ~none & ~self.known(numbers), f"outside {self.low:g}…{self.high:g}", "", ("low", "high")
+        kinds: dict[str, tuple[BoolArray, str, str, tuple[str, ...]]]
+        kinds = {"not-a-number": unread, "outside-range": outside}
         wrong: list[Wrong] = []
         for code, (flags, what, remedy, settings) in kinds.items():
             rows = np.flatnonzero(flags & ~codes.missing) if flags.any() else np.empty(0, np.int64)
@@ -286,17 +269,11 @@ class Ratings:
                 continue
             examples = tuple(word[:60] for word in codes.take(rows).values[:5].to_pylist())
             which = what if code == "outside-range" else f"that {'is' if len(rows) == 1 else 'are'} {what}"
-            finding = make_change(
-                f"{role}-{code}",
-                f"{plural(len(rows), noun)} {which}",
-                fate,
-                row_numbers(raw, rows, about),
-                f": {', '.join(map(repr, examples[:3]))}",
-                column=column,
-                examples=examples,
-                remedy=remedy,
-                remedies=(Remedy(settings, when="they are not wrong"),) if settings else (),
-            )
+            told, where = f"{plural(len(rows), noun)} {which}", row_numbers(raw, rows, about)
+            detail = f": {', '.join(map(repr, examples[:3]))}"
+            finding = make_change(f"{role}-{code}", told, fate, where, detail, column=column, examples=examples)
+            remedies = (Remedy(settings, when="they are not wrong"),) if settings else ()
+            finding = replace(finding, remedy=remedy, remedies=remedies)
             wrong.append((finding, rows))
         return wrong
 
@@ -348,3 +325,36 @@ def parse_numbers(values: Arrow) -> FloatArray:
     numbers[plain] = np.asarray(values.filter(pa.array(plain)).cast(pa.float64()))
     numbers[~plain] = pd.to_numeric(values.filter(pa.array(~plain)).to_pandas(), errors="coerce")
     return numbers
+
+
+_MINUS_ONE = ("-1", "-1.0")
+
+
+def with_categories(raw: Raw, table: Table) -> Raw:
+    """The class list of the labels' type, ordered ones first to last, others in natural order with all that is found.
+
+    Nothing changes where the labels stand in columns of several types, or where two categories are spelled alike.
+    """
+    label = raw.roles.get("label")
+    columns = [label] if label in raw.columns else raw.worker.values.to_pylist() if raw.format == "wide" else []
+    if raw.classes is not None or raw.target != "classes" or not columns or not {*columns} <= table.categorical:
+        return raw
+    chunks = [chunk for c in columns for chunk in table.head.column(table.columns.index(c)).chunks]
+    kinds = {chunk.type.ordered for chunk in chunks}
+    lists = {tuple(as_text(chunk.dictionary).to_pylist()) for chunk in chunks}
+    if len(kinds) != 1 or (kinds == {True} and len(lists) != 1):
+        return raw
+    names = [name for some in lists for name in some if name is not None and name.strip() not in raw.missing]
+    used = {name.strip() for name in raw.label.values.to_pylist()}
+    names = [name for name in dict.fromkeys(names) if name.strip() and (name in used or name not in _MINUS_ONE)]
+    if kinds == {True}:
+        ordered, source = names, "categories"
+    else:
+        gold = raw.tasks.gold.values.to_pylist() if raw.tasks is not None and raw.tasks.gold is not None else []
+        every = list(dict.fromkeys([*names, *raw.label.values.to_pylist(), *(g for g in gold if g not in _MINUS_ONE)]))
+        every = [name for name in every if name.strip() and name.strip() not in raw.missing]
+        ordered, source = [every[i] for i in natural_order(every)], "labels found"
+    cleaned = clean(encode(pa.array(ordered, pa.large_string()))).codes
+    if len(cleaned.values) < len(ordered) or not ordered:
+        return raw
+    return replace(raw, classes=tuple(ordered), classes_from=source)

@@ -158,12 +158,8 @@ def number_workers(
     if len(lost):
         examples = tuple(values[int(i)].as_py() for i in lost[:5])
         what, detail = f"{plural(len(lost), 'worker')} without any label", f", such as {examples[0]!r}"
-
-        findings.append(
-            make_change(
-                "workers-without-labels", what, "be left out", detail=detail, count=len(lost), examples=examples
-            )
-        )
+        change = make_change("workers-without-labels", what, "be left out", None, detail, count=len(lost))
+        findings.append(replace(change, examples=examples))
     others = values.filter(pa.array(used & ~known)).to_pylist()
     ids = listed + [others[i] for i in natural_order(others)]
     place = np.asarray(pc.index_in(values, value_set=strings(ids)).fill_null(-1))

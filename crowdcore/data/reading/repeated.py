@@ -1,23 +1,25 @@
-"""Rows that repeat a task for the same worker: a task of two columns, several questions, or answers over time."""
+"""When labels were given, and answers of a worker to the same task: several columns, questions, or changes of mind."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
-from crowdcore.core.errors import Remedy
+from crowdcore.core.errors import DataError, Remedy
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.columns import plain
 from crowdcore.data.encoder import encode
 from crowdcore.data.readers.base import Raw
-from crowdcore.data.reading.when import time_columns
 from crowdcore.data.report import Finding, plural
+from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow
-from crowdcore.data.times import about_time, read_moments
+from crowdcore.data.times import TIME, about_time, moments, read_moments, says_when_done, tells_time
 
 if TYPE_CHECKING:
     from crowdcore.data.reading.numbering import Annotations, Repeats
@@ -30,6 +32,13 @@ _AGAIN = frozenset(
         *("iteration", "run", "order", "position", "rank", "confidence", "probability"),
     ]
 )
+_PARTS = frozenset(  # where in a text, an image or a recording
+    [
+        *("start", "end", "begin", "start_offset", "end_offset", "offset", "start_char", "end_char", "onset", "xmin"),
+        *("ymin", "xmax", "ymax", "x", "y", "width", "height", "w", "h", "x1", "y1", "x2", "y2", "left", "top", "bbox"),
+    ]
+)
+_SINCE = 1e8  # seconds since 1970: larger numbers are times
 _DATE = re.compile(r"\d{4}-\d\d|\d\d?[/.]\d\d?[/.]\d{2,4}")
 
 
@@ -47,6 +56,14 @@ def doubt_repeats(raw: Raw, given: Annotations, repeats: Repeats) -> list[Findin
     pairs = np.repeat(np.arange(last), np.diff(repeats.start[: last + 1]))
     places = np.concatenate([repeats.rows[: len(pairs)], np.arange(min(_LOOKED_AT, len(given.task)))])
     rows = pa.array(places if given.rows is None else given.rows[places])
+    extra: Arrow = pa.table({}) if raw.extra is None or raw.format != "long" else raw.extra
+    parts = [n for n in extra.column_names if plain(n) in _PARTS and _are_places(extra[n])]
+    if len(parts) > 1 and raw.roles["task"] in raw.columns:
+        what = (
+            f"Rows are about parts of a task ({', '.join(map(repr, parts[:4]))}), and were read as labels of the whole"
+        )
+        remedies = (Remedy("task", [raw.roles["task"], *parts], when="each part is a task"),)
+        return [Finding("parts-of-tasks", "question", what, repeats.n_repeats, remedies=remedies)]
     for name, column in _columns(raw):
         if about_time(name) or _AGAIN & {*plain(name).split("_")} or name in raw.roles["task"].split(" / "):
             continue
@@ -77,6 +94,14 @@ def in_time(raw: Raw, given: Annotations, repeats: Repeats) -> tuple[Repeats, st
     return repeats, ""
 
 
+def _are_places(column: Arrow) -> bool:
+    """Whether a column holds numbers, or lists of some, and no times."""
+    if pa.types.is_nested(column.type):
+        return True
+    numbers = pd.to_numeric(column.slice(0, 1000).to_pandas(), errors="coerce")
+    return bool(numbers.notna().mean() > 0.9 and numbers.abs().max() < _SINCE)
+
+
 def _columns(raw: Raw) -> Iterator[tuple[str, pa.ChunkedArray]]:
     """The file's columns that may name a part of the task or a question, those without a role first."""
     extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
@@ -100,3 +125,67 @@ def _question(raw: Raw, name: str, words: list[str], n: int) -> Finding:
     code = "several-questions" if questions else "task-of-columns"
     examples = tuple(words[:5])
     return Finding(code, "question", what, n, column=name, examples=examples, remedies=(*questions, both))
+
+
+_DIFFERS = 0.2  # share of the tasks, and of the workers, with several labels whose times must differ
+_OTHER = f"other {TIME}"
+
+
+def time_columns(names: Iterable[str]) -> list[str]:
+    """Columns that hold times by their names, the most telling first: ``timestamp``, then when a label was done."""
+    return sorted(filter(tells_time, names), key=lambda name: (name != TIME, not says_when_done(name)))
+
+
+def with_time(raw: Raw, settings: ReadSettings) -> tuple[Raw, list[Finding]]:
+    """What was read, with the time of each label in the column ``timestamp``, and a note that says from which.
+
+    A column called ``timestamp`` stays unless another one is named. Else one is taken whose name says so and whose
+    every cell can be read, if it differs within tasks and within workers: a task's date is no time of a label.
+
+    Raises:
+        DataError: the column that the settings name is not there, or holds no times.
+    """
+    extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
+    if settings.time is not None:
+        if settings.time not in extra.column_names:
+            raise DataError("There is no further column of this name", file=raw.path, column=settings.time)
+        when = read_moments(extra[settings.time].to_pandas(), told=True)
+        if when is None:
+            raise DataError("The times of this column cannot be read", file=raw.path, column=settings.time)
+        return _renamed(raw, settings.time, when), []
+    if TIME in extra.column_names:
+        return raw, []
+    for name in time_columns(extra.column_names):
+        values = extra[name].to_pandas()
+        when = read_moments(values)
+        if when is None or np.isnan(when[_filled(values)]).any():
+            continue
+        if _differs(when, raw.task.codes) and _differs(when, raw.worker.codes):
+            sentence = "This column was taken as the time at which a label was given"
+            note = Finding("time-column", "note", sentence, column=name, remedies=(Remedy("time", when="another is"),))
+            return _renamed(raw, name, when), [note]
+    return raw, []
+
+
+def _renamed(raw: Raw, name: str, when: FloatArray) -> Raw:
+    """A column called ``timestamp``; as texts in ISO 8601, in UTC, where the cells themselves would not be read."""
+    extra: Arrow = raw.extra
+    values = extra[name].to_pandas()
+    if name != TIME and not np.array_equal(moments(values), when, equal_nan=True):
+        texts = pd.Series(pd.to_datetime(when, unit="s", utc=True)).dt.strftime("%Y-%m-%dT%H:%M:%SZ")
+        extra = extra.set_column(extra.column_names.index(name), name, pa.array(texts, pa.large_string()))
+    names = {name: TIME} | ({TIME: _OTHER} if name != TIME else {})
+    extra = extra.rename_columns([names.get(column, column) for column in extra.column_names])
+    return replace(raw, extra=extra, roles={**raw.roles, "time": name})
+
+
+def _filled(values: pd.Series) -> np.ndarray:
+    return np.asarray(values.notna() & (values.astype("str").str.strip() != ""))
+
+
+def _differs(when: FloatArray, group: IntArray) -> bool:
+    """Whether times differ within groups (tasks, or workers); True where none has two times."""
+    known = np.isfinite(when) & (group >= 0)
+    values = pd.Series(when[known]).groupby(group[known])
+    several = values.count() > 1
+    return not several.any() or float((values.nunique()[several] > 1).mean()) > _DIFFERS

@@ -16,13 +16,14 @@ from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.reading.doubts import worker_findings
 from crowdcore.data.reading.labels import Classes, Labels, clean_ratings, find_classes, find_range, row_numbers
 from crowdcore.data.reading.numbering import listed_workers
+from crowdcore.data.reading.repeated import with_time
 from crowdcore.data.reading.spellings import merge_variants, multi_selects, rename
-from crowdcore.data.reading.when import with_time
 from crowdcore.data.report import Finding, Level, Variants, make_change, make_finding, plural
 from crowdcore.data.settings import ReadSettings
 
 MAX_NAME = 1 << 16  # bytes
 _MINUS_ONE = ("-1", "-1.0")
+_CUT = re.compile(r"\d(\.\d{1,5})?E\+\d\d$")  # 1.23E+12
 _SHOWN, _LOOKED_AT, _LONG = 3, 100, 60  # spellings in a sentence, rows in which they are looked for, letters of each
 _EMPTY = Codes(strings([]), np.empty(0, np.int32))
 
@@ -68,11 +69,11 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
         DataError: nothing sensible can be made of it, or the labels may be classes or ratings.
     """
     if settings.gold_worker is not None:
-        from crowdcore.data.readers._gold import gold_of_worker
+        from crowdcore.data.readers.base import gold_of_worker
 
         raw = gold_of_worker(raw, settings.gold_worker)
     if settings.multi_select == "yes-no":
-        from crowdcore.data.reading.yes_no import ask_each_class
+        from crowdcore.data.reading.spellings import ask_each_class
 
         raw, settings = ask_each_class(raw, settings), settings.model_copy(update={"classes": None})
     raw, noticed = with_time(raw, settings)
@@ -113,21 +114,9 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
         split = cleaned(about.split, "split", about=about)
     if about is not None:
         about = replace(about, gold=None, split=None)
-    understood = Understood(
-        replace(raw, worker=_EMPTY, label=_EMPTY, tasks=about),
-        *(
-            labels or find_classes(raw, settings, label, gold),
-            task,
-            worker,
-            label,
-            listed,
-            gold,
-            split,
-            {},
-            (),
-            findings,
-        ),
-    )
+    labels, rest = labels or find_classes(raw, settings, label, gold), replace(raw, worker=_EMPTY, label=_EMPTY)
+    rest = replace(rest, tasks=about)
+    understood = Understood(rest, labels, task, worker, label, listed, gold, split, {}, (), findings)
     if isinstance(understood.labels, Classes):
         _settle_classes(understood, understood.labels, raw, settings)
     listed_names = listed_workers(raw)
@@ -164,16 +153,8 @@ def _unknown_gold(gold: Codes, unknown: tuple[str, ...], raw: Raw, note: bool) -
     if not len(rows):
         return []
     what, where = f"{plural(len(rows), 'gold value')} of -1", row_numbers(raw, rows, raw.tasks)
-
-    found = make_change(
-        "gold-minus-one",
-        what,
-        "count as unknown",
-        where,
-        ", since no label is -1",
-        column=raw.roles.get("gold"),
-        remedies=(Remedy("classes", when="-1 is a class, too"),),
-    )
+    found = make_change("gold-minus-one", what, "count as unknown", where, ", since no label is -1")
+    found = replace(found, column=raw.roles.get("gold"), remedies=(Remedy("classes", when="-1 is a class, too"),))
     return [replace(found, level="note") if note else found]
 
 
@@ -214,6 +195,11 @@ def clean_names(
         sentence = f"{what}: {'; '.join(f'{_shown(before)} is read as {after}' for before, after in found.items())}"
         numbers = rows(result.trimmed)
         findings.append(make_finding("trimmed", "note", sentence, numbers, column=column, examples=tuple(found)))
+    cut = [name for name in result.codes.values[:_LOOKED_AT].to_pylist() if _CUT.match(name)]
+    if cut and role in ("task", "worker"):
+        sentence = f"Some {role} names are numbers that a spreadsheet cut short, such as {cut[0]!r}; several may be one"
+        remedies, examples = (Remedy(role, when="another column has them in full"),), tuple(cut[:5])
+        findings.append(Finding("cut-numbers", "question", sentence, len(cut), (), column, examples, remedies=remedies))
     if result.renumbered:
         sentence = f"Every {role} is a whole number; 1.0 was read as 1"
         findings.append(Finding("whole-numbers", "note", sentence, column=column))

@@ -20,7 +20,7 @@ from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.core.files import cache_folder
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.readers.folder import is_dataset_folder
-from crowdcore.data.sources.base import RemoteFile, Source
+from crowdcore.data.sources.base import Source
 from crowdcore.data.unpack import leads_outside
 from crowdcore.data.writers import write_folder
 
@@ -231,24 +231,18 @@ def _delete(files: dict[str, Path]) -> None:
 
 
 def _readme(source: Source, dataset: CrowdDataset, digests: dict[str, str]) -> str:
-    def line(file: RemoteFile) -> str:
-        return f"- {file.url} (SHA-256 `{digests[file.name]}`)"
+    files = "\n".join(f"- {file.url} (SHA-256 `{digests[file.name]}`)" for file in source.files)
+    return f"""# {source.title}
 
-    return "\n".join(
-        [
-            f"# {source.title}",
-            "",
-            f"Paper: {source.paper}. Licence: {source.licence}.",
-            "",
-            f"{dataset.n_tasks} tasks, {int(dataset.annotated.sum())} of them annotated; {dataset.n_workers} workers, "
-            f"{dataset.n_annotations} annotations, {dataset.n_classes} classes.",
-            "",
-            "Fetched from:",
-            "",
-            *map(line, source.files),
-            "",
-        ]
-    )
+Paper: {source.paper}. Licence: {source.licence}.
+
+{dataset.n_tasks} tasks, {int(dataset.annotated.sum())} of them annotated; {dataset.n_workers} workers, \
+{dataset.n_annotations} annotations, {dataset.n_classes} classes.
+
+Fetched from:
+
+{files}
+"""
 
 
 def unpack(archive: Path, place: Callable[[PurePosixPath], Path | None], limit: int = 1 << 32) -> set[Path]:

@@ -52,6 +52,7 @@ class Table(ABC):
         nests: whether some columns hold lists or records.
         written_nested: column whose cells are lists or records as text -> what joins their entries, nothing for JSON.
         nested: column -> row and value of the first list or record in it, as far as read.
+        nested_remedy: what to do about lists and records in place of names.
         categorical: the columns whose type lists their values, used or not.
     """
 
@@ -71,6 +72,7 @@ class Table(ABC):
     nests: bool = False
     written_nested: Mapping[str, str] = MappingProxyType({})
     nested: Mapping[str, tuple[int, str]] = MappingProxyType({})
+    nested_remedy: str = "Write a plain name or number in its place."
     categorical: frozenset[str] = frozenset()
 
     def name_columns(self, names: Iterable[str]) -> None:
@@ -87,6 +89,11 @@ class Table(ABC):
                 raise DataError(f"There are more than {MAX_COLUMNS:,} columns", "Leave some out.", file=self.path)
         self.columns, self.written = tuple(columns), columns
         self.repeated = frozenset(name for name, count in seen.items() if count > 1)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a report says of the table."""
+        return {name: getattr(self, name) for name in ("columns", "encoding", "delimiter", "header", "escaped")}
 
     @abstractmethod
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
@@ -156,18 +163,6 @@ class Table(ABC):
                 sentence = f"{value} is a list or a record, not a name or number"
                 raise DataError(sentence, self.nested_remedy, file=self.path, row=row, column=column)
 
-    @property
-    def nested_remedy(self) -> str:
-        """What to do about lists and records in place of names."""
-        return "Write a plain name or number in its place."
-
-    def refuse_document(self) -> None:  # noqa: B027  # most tables are nothing else
-        """Refuse what holds records in a way of its own.
-
-        Raises:
-            DataError: says what would be right.
-        """
-
     @cached_property
     def head(self) -> Arrow:
         """The first rows (up to 1,000) of all columns."""
@@ -181,6 +176,14 @@ class Table(ABC):
             return pa.table({name: pa.array([], pa.string()) for name in self.columns})
         found = pa.concat_tables(taken, promote_options="permissive")
         return found.take(pa.array(np.arange(min(n, HEAD_ROWS))))  # a slice would keep the whole piece
+
+    def words(self, column: str) -> list[str]:
+        """The first cells of a column as text, empty where nothing stands."""
+        try:
+            values = self.head.column(self.columns.index(column)).to_pylist()
+        except UnicodeDecodeError:
+            raise DataError("This column holds text that is not UTF-8", file=self.path, column=column) from None
+        return ["" if value is None or value != value else str(value).strip() for value in values]
 
     def slabs(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """Like `stream`, gathered to tables of up to 512 MB, or a quarter of the file.

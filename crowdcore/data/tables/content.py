@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.data.report import Finding
-from crowdcore.data.tables.encodings import likely_encodings
 
 Kind = Literal["folder", "parquet", "text", "json", "json-lines", "container"]
 SAMPLE = 1 << 18
@@ -144,46 +142,25 @@ def _guess_encoding(path: Path, start: bytes) -> tuple[str, tuple[Finding, ...]]
 
 
 def _scan(path: Path) -> tuple[str, tuple[Finding, ...]]:
-    """One pass over the bytes: refuse NUL, and tell UTF-8 from an 8-bit encoding."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    utf8, lines, offset, where = True, 0, 0, 0
-    seen = np.zeros(256, bool)
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            if (at := chunk.find(0)) >= 0:
-                row = lines + chunk.count(b"\n", 0, at)
-                raise DataError(
-                    f"Byte {offset + at:,} is NUL: this is not a text file, or a damaged one",
-                    "Save it as UTF-8 text.",
-                    file=path,
-                    row=row,
-                    remedies=(Remedy("encoding", when="it has another one"),),
-                )
-            if not chunk.isascii() or decoder.getstate()[0]:
-                seen |= np.bincount(np.frombuffer(chunk, np.uint8), minlength=256) > 0
-                if utf8:
-                    try:
-                        decoder.decode(chunk)
-                    except UnicodeDecodeError as error:
-                        utf8, where = False, lines + chunk.count(b"\n", 0, max(error.start, 0))
-            lines += chunk.count(b"\n")
-            offset += len(chunk)
-    if utf8 and not decoder.getstate()[0]:
-        return "utf-8", ()
-    rows = (where,) if not utf8 else ()
+    """Tell UTF-8 from other encodings; NUL is refused."""
+    try:
+        return "utf-8", _check_encoding(path, "utf-8")
+    except DataError as error:
+        if error.code != "encoding":
+            raise
+        rows = () if error.row is None else (error.row,)
     likely = [(name, word) for name, word in likely_encodings(path) if _decodes(path, name)][:_SHOWN]
     if likely:
         name, word = likely[0]
         choices = tuple(Remedy("encoding", name, effect=f"read {word!r}") for name, word in likely)
         sentence = f"The file is not UTF-8; it was read as {name}, in which a cell is {word!r}"
         return name, (Finding("encoding-guessed", "question", sentence, 1, rows, remedies=choices),)
-    guess = "cp1252" if seen[0x80:0xA0].any() and not seen[_UNDEFINED].any() else "latin-1"
+    with path.open("rb") as file:
+        windows = re.search(rb"[\x80-\x9f]", file.read(CHUNK)) and _decodes(path, "cp1252")
+    guess = "cp1252" if windows else "latin-1"
     sentence = f"The file is not UTF-8; it was read as {guess}"
     remedy, remedies = "Look at the names with accents.", (Remedy("encoding", when="they are wrong"),)
     return guess, (Finding("encoding-guessed", "warning", sentence, 1, rows, remedy=remedy, remedies=remedies),)
-
-
-_UNDEFINED = [0x81, 0x8D, 0x8F, 0x90, 0x9D]  # bytes that windows-1252 leaves open
 
 
 def _decodes(path: Path, encoding: str) -> bool:
@@ -196,21 +173,28 @@ def _decodes(path: Path, encoding: str) -> bool:
 
 def _check_encoding(path: Path, encoding: str) -> tuple[Finding, ...]:
     """Decode the whole file once, so that a wrong encoding is one clear sentence."""
-    lines = 0
+    lines, offset, chunk = 0, 0, b""
     try:
         decoder = codecs.getincrementaldecoder(encoding)()
         with path.open("rb") as file:
             while chunk := file.read(CHUNK):
                 text = decoder.decode(chunk)
-                if "\0" in text:
-                    row = lines + text.count("\n", 0, text.index("\0"))
-                    raise DataError("There is a NUL character: this is a damaged text file", file=path, row=row)
+                if (at := text.find("\0")) >= 0:
+                    what = f"Byte {offset + chunk.find(0):,} is NUL: this is not a text file, or a damaged one"
+                    remedies = (Remedy("encoding", when="it has another one"),)
+                    row = lines + text.count("\n", 0, at)
+                    raise DataError(what, "Save it as UTF-8 text.", file=path, row=row, remedies=remedies)
                 lines += text.count("\n")
+                offset += len(chunk)
             decoder.decode(b"", final=True)
     except LookupError:
         raise DataError(f"There is no encoding called {encoding!r}", file=path) from None
     except UnicodeError as error:
-        raise DataError(f"This is not {encoding} text ({error})", file=path, remedies=(Remedy("encoding"),)) from None
+        row = lines + chunk.count(b"\n", 0, max(getattr(error, "start", 0), 0))
+        what, remedies = f"This is not {encoding} text ({error})", (Remedy("encoding"),)
+        refusal = DataError(what, file=path, code="encoding", remedies=remedies)
+        refusal.row = row
+        raise refusal from None
     return ()
 
 
@@ -223,3 +207,76 @@ def looks_like_conll(sample: str) -> bool:
         all(map(IOB2_TAG.match, row[1:])) for row in rows
     )  # a line too long or short is for the reader to refuse
     return tagged and any("-" in tag[1:2] for row in rows for tag in row[1:])
+
+
+LOOKED_AT = 4 << 20  # bytes
+_CELLS = 300  # with letters beyond ASCII that are decoded
+_ENOUGH = 0.8  # share of cells that an encoding must make words of
+_WESTERN = ("cp1252", "latin-1", "mac_roman")
+_ALPHABETS = ("cp1250", "cp1251", "koi8-r", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp866", "cp874")
+_EAST = {  # encoding -> that of its usual characters, and the first bytes of the frequent ones
+    "shift_jis": ("shift_jis", 0x81, 0x98),
+    "euc_kr": ("euc_kr", 0xB0, 0xC8),
+    "gb18030": ("gb2312", 0xB0, 0xD7),
+    "euc_jp": ("euc_jp", 0xA4, 0xCF),  # behind two that are as likely without kana
+    "big5": ("big5", 0xA4, 0xC6),
+}
+_PUNCTUATION = set("‘’“”„‚–—…€«»•§£©®™\xa0、。，；：？！（）《》「」")
+_JAPANESE = {"HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "CJK"}
+
+
+def likely_encodings(path: Path) -> list[tuple[str, str]]:
+    """Encodings that make words of a file's first cells beyond ASCII, the likeliest first, each with a word.
+
+    Empty where Western European letters make sense, or nothing does. A word has letters of one script and no capital
+    after a small letter; a Latin one is not mostly accents.
+    """
+    with path.open("rb") as file:
+        start = file.read(LOOKED_AT)
+    cells = [cell for cell in re.split(rb"[\t,;\r\n\"]+", start) if not cell.isascii()][:_CELLS]
+    if not cells or any(_share(cells, name)[0] >= _ENOUGH for name in _WESTERN[:2]):
+        return []
+    scores = {name: _share(cells, name) for name in (*_ALPHABETS, *_EAST, _WESTERN[2])}
+    likely = [name for name, (score, _) in scores.items() if score >= _ENOUGH]
+    likely.sort(key=lambda name: (name not in _ALPHABETS, *([-x for x in scores[name][:: 1 - 2 * (name in _EAST)]])))
+    return [(name, _shown(cells, name)) for name in likely]
+
+
+def _share(cells: list[bytes], encoding: str) -> tuple[float, float]:
+    """Share of cells that are words, and of their letters that are small, or frequent where there are thousands."""
+    words = [text for cell in cells if (text := _decoded(cell, encoding)) is not None and _is_written(text)]
+    letters = [c for text in words for c in text if c.isalpha() and not c.isascii()]
+    if encoding in _EAST:
+        usual, first, last = _EAST[encoding]
+        frequent = sum(first <= (c.encode(usual, "ignore") or b" ")[0] <= last for c in letters)
+        return len(words) / len(cells), frequent / max(len(letters), 1)
+    return len(words) / len(cells), sum(map(str.islower, letters)) / max(len(letters), 1)
+
+
+def _decoded(cell: bytes, encoding: str) -> str | None:
+    try:
+        return cell.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_written(text: str) -> bool:
+    """Whether all runs of letters are words, and what is between them is usual."""
+    if any(not c.isascii() and c not in _PUNCTUATION and unicodedata.category(c)[0] not in "LM" for c in text):
+        return False
+    return all(map(_is_word, re.findall(r"[^\W\d_]+", text)))
+
+
+def _is_word(word: str) -> bool:
+    if word.isascii():
+        return True
+    scripts = {unicodedata.name(c, "").split(" ")[0] for c in word if unicodedata.category(c)[0] == "L"}
+    regular = word in (word.lower(), word.upper(), word.capitalize())
+    if scripts == {"LATIN"}:
+        accents = sum(not c.isascii() for c in word)
+        return regular and (accents <= 1 or 3 * accents <= 2 * len(word))
+    return regular and (len(scripts) == 1 or scripts <= _JAPANESE)
+
+
+def _shown(cells: list[bytes], encoding: str) -> str:
+    return next((text[:40] for cell in cells if (text := _decoded(cell, encoding)) is not None), "")

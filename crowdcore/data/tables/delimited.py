@@ -23,8 +23,8 @@ from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 from crowdcore.data.tables.content import Content
-from crowdcore.data.tables.header import NUMBER, RESPONSES, Header, find_header
-from crowdcore.data.tables.nested_text import nested_columns
+from crowdcore.data.tables.header import NUMBER, Header, explains, find_header
+from crowdcore.data.tables.json_table import nested_columns
 
 CELL_LIMIT = 8 << 20  # characters of one cell
 CHUNK = 1 << 18
@@ -171,6 +171,7 @@ BLOCK = CELL_LIMIT  # no single row may be longer
 USUAL_BLOCK = 1 << 20
 RELEASED = 8  # blocks after which their memory is given back: it lies in holes between texts that are kept
 _DELIMITERS = (",", "\t", ";", "|", " ")
+_UNUSUAL = {*"^~:#!&*%$@=`\x01\x02\x1e\x1f"}  # where none of those cuts the rows
 _DELIMITER_SAID = re.compile(r'("?)sep=([^"\r\n])\1(?:\r\n|\r|\n)')  # by the first line, as Excel reads and writes it
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
 _UNFILLED = ["Approve", "Reject"]  # columns that Mechanical Turk names last, and for which its rows have no cells
@@ -311,9 +312,7 @@ def _is_plain(rows: list[list[str]]) -> bool:
     first, *below = rows
     if len(set(first)) < len(first) or any(not cell.strip() or NUMBER.match(cell) for cell in first):
         return False
-    if any(len(row) > len(first) for row in below[:10]) or any(
-        '"ImportId"' in row[0] or row[-1] in RESPONSES for row in below[:3] if row
-    ):
+    if any(len(row) > len(first) for row in below[:10]) or any(explains(row, below[3:]) for row in below[:3]):
         return False
     return not any(row != first and any(a == b for a, b in zip(row, first, strict=False)) for row in below)
 
@@ -325,7 +324,7 @@ def _decimal_commas(rows: list[list[str]], columns: tuple[str, ...]) -> tuple[st
         cells = [row[place].strip() for row in rows if place < len(row) and row[place].strip()]
         split = [match.groups() for cell in cells if (match := _COMMA.match(cell))]
         plain = sum(cell.lstrip("-").isdigit() for cell in cells)
-        if split and len(split) + plain == len(cells) and any(int(a) >= int(b) for a, b in split):
+        if split and len(split) + plain == len(cells) and any(int(a) >= int(b) or b[0] == "0" for a, b in split):
             found += [name] if not all(len(b) == 3 for _, b in split) else []
     return tuple(found)
 
@@ -357,4 +356,7 @@ def _find_delimiter(sample: str, suffix: str) -> str:
         size, count = Counter(found).most_common(1)[0] if found else (0, 0)
         if size > 1 and count > max(best_share, 0.5) * len(found):
             best, best_share = delimiter, count / len(found)
+    for other in () if best else sorted(_UNUSUAL & {*sample[: sample.find("\n")]}):
+        found = [len(row) for _, row in _rows(sample, other) if row]
+        best = best or (other if len(found) > 2 and {*found} == {max(found[0], 3)} else "")
     return best or ("\t" if suffix == ".tsv" else ",")

@@ -12,7 +12,9 @@ from crowdcore.data.report import Finding, plural
 NUMBER = re.compile(r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*$")
 _TITLES = 10  # rows above the column names, at most
 RESPONSES = {"Response", "Open-Ended Response"}
-_EXPLAINS = re.compile(r'^\s*\{\s*"ImportId"\s*:')  # Qualtrics' third row
+_EXPLAINS = re.compile(
+    r'^\s*(\{\s*"ImportId"\s*:|:?-{2,}:?\s*$|\(.*\)$|\[[^"]*\]$)'
+)  # as Qualtrics, or units below names
 
 
 class Header(NamedTuple):
@@ -57,7 +59,7 @@ def find_header(rows: list[list[str]], known: set[str], header: bool | None, ext
         findings += [finding] if finding else []
     explained = extra or 0
     if extra is None and named:
-        explained = next((i for i, row in enumerate(rows[1:4], 1) if _explains(row)), 0)
+        explained = next((i for i, row in enumerate(rows[1:4], 1) if explains(row, rows[4:])), 0)
         if explained:
             sentence = f"{plural(explained, 'row')} below the column names that explain them were passed over"
             remedies = (Remedy("extra_headers", 0, when="they hold labels"),)
@@ -65,11 +67,13 @@ def find_header(rows: list[list[str]], known: set[str], header: bool | None, ext
     return Header(skip, bool(named), explained, tuple(findings))
 
 
-def _explains(row: list[str]) -> bool:
+def explains(row: list[str], below: list[list[str]]) -> bool:
+    """Whether a row below the names explains them: as forms do, by units in brackets, or as a line."""
     filled = [cell for cell in row if cell.strip()]
     if len(filled) > 2 and not row[0].strip() and {*filled} <= RESPONSES:
         return True  # SurveyMonkey's second row
-    return bool(filled) and 2 * sum(bool(_EXPLAINS.match(cell)) for cell in filled) >= len(filled)
+    told = bool(filled) and 2 * sum(bool(_EXPLAINS.match(cell)) for cell in filled) >= len(filled)
+    return told and not any(explains(other, []) for other in below)
 
 
 def _filled(row: list[str]) -> int:
@@ -77,13 +81,13 @@ def _filled(row: list[str]) -> int:
 
 
 def _title_rows(rows: list[list[str]], known: set[str]) -> int:
-    """How many rows stand above the names: begun at the left, not half as full as the rows below, and unlike them."""
+    """How many rows stand above the names: not half as full as the rows below, and unlike them."""
     widths = [*map(len, rows)]
     width = Counter(widths).most_common(1)[0][0]
     if len(rows) > 3 and set(widths[1:]) == {width} != {widths[0]} and all(map(NUMBER.match, rows[0])):
         return 1  # sizes, as in GLAD's files
     skip = 0
-    while skip < min(_TITLES, len(rows) - 2) and _filled(rows[skip]) <= width // 2 and _begins(rows[skip]):
+    while skip < min(_TITLES, len(rows) - 2) and _filled(rows[skip]) <= width // 2:
         skip += 1
     if not skip or width < 2:
         return 0
@@ -96,11 +100,6 @@ def _title_rows(rows: list[list[str]], known: set[str]) -> int:
     typical = sorted(map(_filled, below))[len(below) // 2]
     sure = len(names) == width and _filled(names) >= width - 1 and 2 * typical > width and not same
     return skip if sure and len(set(names)) == len(names) and _first_row(rows[skip:], known)[0] else 0
-
-
-def _begins(row: list[str]) -> bool:
-    """Whether the filled cells of a row are its first ones."""
-    return all(cell.strip() for cell in row[: _filled(row)])
 
 
 def _first_row(rows: list[list[str]], known: set[str]) -> tuple[bool, Finding | None]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import combinations, islice
 from textwrap import shorten
 from typing import Any, TextIO
 
@@ -39,6 +40,8 @@ class JsonTable(Table):
             self.nests = self.nests or (row < HEAD_ROWS and any(isinstance(v, (dict, list)) for v in record.values()))
         if not names:
             raise DataError("There are no records", file=self.path)
+        if not self._lines and not isinstance(self.document, list):
+            self.nested_remedy = RECORDS
         for name in names:
             if not _is_text(name):
                 raise DataError(f"The name {name!r} holds half a surrogate pair, which is not text", file=self.path)
@@ -134,16 +137,6 @@ class JsonTable(Table):
             sentence = "This value holds half a surrogate pair, which is not text"
             raise DataError(sentence, file=self.path, row=number, column=name) from None
 
-    @property
-    def nested_remedy(self) -> str:
-        """What to do about lists and records in place of names."""
-        return super().nested_remedy if self._lines or isinstance(self.document, list) else RECORDS
-
-    def refuse_document(self) -> None:
-        """Refuse one record whose values are lists or records, as pandas writes a frame by default."""
-        if self.nested_remedy == RECORDS and any(isinstance(value, (dict, list)) for value in self.document.values()):
-            raise DataError("This JSON document is one record of lists or records", RECORDS, file=self.path)
-
 
 def _alike(values: list[Any]) -> bool:
     """Whether a document's values are lists of records with the same names, or of the same few plain values."""
@@ -187,8 +180,10 @@ def _parsed(line: str) -> Any:
     return json.loads(line, object_pairs_hook=_record)
 
 
-def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _record(pairs: list[tuple[str, Any]]) -> Any:
     """A JSON object, each of whose names stands there once."""
+    if len(pairs) == 1 and pairs[0][0].startswith("$"):
+        return pairs[0][1]  # MongoDB's {"$oid": …}
     record = dict(pairs)
     if len(record) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
@@ -207,3 +202,57 @@ def text_of_json(value: object) -> str | None:
     if isinstance(value, str):
         return value
     return json.dumps(value) if isinstance(value, (dict, list)) else str(value)
+
+
+_JOINTS = "|;,"
+_SHORT = 30  # letters of a label
+_LEAST = 4  # rows below which lists of the same length say nothing
+
+
+def nested_columns(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> dict[str, str]:
+    """Column -> what joins its entries, nothing where cells are written as JSON or as Python does.
+
+    Joined lists are recognised by another column that has as many entries in each row.
+    """
+    cells = {name: [row[k].strip() if k < len(row) else "" for row in rows] for k, name in enumerate(columns)}
+    found = {name: "" for name, column in cells.items() if _are_brackets(column)}
+    for joint in _JOINTS if len(rows) >= _LEAST else "":
+        sizes = {name: [cell.count(joint) for cell in column] for name, column in cells.items() if name not in found}
+        long = {name: n for name, n in sizes.items() if 2 * sum(map(bool, n)) > len(rows)}
+        for one, other in combinations(long, 2):
+            if long[one] == long[other]:
+                found |= {one: joint, other: joint}
+    for joint in _JOINTS:
+        again = [name for name, column in cells.items() if name not in found and _repeat(column, joint)]
+        found |= dict.fromkeys(again, joint)
+    return found
+
+
+def _repeat(column: Sequence[str], joint: str) -> bool:
+    """Whether a third of the cells name the same again, as labels of workers and no classes of one answer."""
+    lists = [[part.strip() for part in cell.split(joint)] for cell in column if joint in cell]
+    short = all(len(part) < _SHORT for parts in lists for part in parts)
+    return short and len(lists) >= _LEAST and 3 * sum(len({*parts}) < len(parts) for parts in lists) > len(column)
+
+
+def _are_brackets(column: Sequence[str]) -> bool:
+    filled = [cell for cell in column if cell]
+    return bool(filled) and all(cell[0] + cell[-1] in ("[]", "{}") for cell in filled)
+
+
+def decoded(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    """The record of a row with lists and records in place of their text; what cannot be read stays text."""
+    return {name: _decoded(value, columns[name]) if name in columns else value for name, value in record.items()}
+
+
+def _decoded(cell: Any, joint: str) -> Any:
+    if not isinstance(cell, str) or not cell.strip():
+        return None
+    if joint:
+        return [part.strip() for part in cell.split(joint)]
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(cell)
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            continue
+    return cell

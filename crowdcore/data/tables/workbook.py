@@ -16,7 +16,7 @@ _SHARE = 4  # of the memory that the process may take
 _SHOWN = 20
 # A sheet with one cell far down is a table of gigabytes for calamine, whose allocator then ends the process.
 _CODE = """
-import csv, json, resource, sys
+import csv, json, os, resource, sys
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 resource.setrlimit(resource.RLIMIT_DATA, (int(sys.argv[4]),) * 2)
 from datetime import date, time, timedelta
@@ -35,19 +35,24 @@ shown = [s.name for s in book.sheets_metadata if (str(s.typ), str(s.visible)) ==
          ("SheetTypeEnum.WorkSheet", "SheetVisibleEnum.Visible")]
 sheets = {name: book.get_sheet_by_name(name) for name in ([named] if named in book.sheet_names else shown)}
 filled = [name for name, sheet in sheets.items() if sheet.height > 1]
-if named in book.sheet_names or (len(filled) == 1 and not named):
-    with open(sys.argv[2], "x", encoding="utf-8", newline="") as out:
-        rows = (list(map(text, row)) for row in sheets[named if named in sheets else filled[0]].iter_rows())
-        csv.writer(out).writerows(rows)
+heads = {str(next(iter(sheets[name].iter_rows()))) for name in filled}
+written = [named] if named in book.sheet_names else filled if len(heads) == 1 and not named else []
+for name in written:
+    path = sys.argv[2]
+    if len(written) > 1:
+        os.makedirs(path, exist_ok=True)
+        path += "/" + "".join(c if c.isalnum() or c in " ._-" else "_" for c in name)
+    with open(path + ".csv", "x", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows(list(map(text, row)) for row in sheets[name].iter_rows())
 print(json.dumps([book.sheet_names, filled]))
 """
 
 
-def write_sheet(path: Path, target: Path, sheet: str | None) -> tuple[Finding, ...]:
-    """Write the named sheet, or the only one with rows.
+def write_sheet(path: Path, target: Path, sheet: str | None) -> tuple[Path, tuple[Finding, ...]]:
+    """Write the named sheet, or the only one with rows; several of the same columns become files of a folder.
 
     Returns:
-        Which sheet was read, where there are several.
+        ``target.csv``, or the folder ``target``; and which sheets were read, where there are several.
 
     Raises:
         DataError: several sheets hold rows, none of that name, or a damaged workbook.
@@ -64,17 +69,21 @@ def write_sheet(path: Path, target: Path, sheet: str | None) -> tuple[Finding, .
         reason = last.partition(":")[2].strip()[:200] if done.returncode == 1 else "it needs too much memory"
         raise DataError(f"This workbook cannot be read ({reason})", "Save the sheet as CSV.", file=path)
     names, filled = json.loads(done.stdout)
-    if target.is_file():
+    choices = tuple(Remedy("sheet", name, effect="read it") for name in (filled or names)[:_SHOWN])
+    if target.is_dir():
+        listed = ", ".join(map(repr, filled[:_SHOWN]))
+        sentence = f"{len(filled)} sheets of the same columns were read together: {listed}"
+        return target, (Finding("sheet", "warning", sentence, len(filled), remedies=choices),)
+    if (written := Path(f"{target}.csv")).is_file():
         read = sheet if sheet is not None else filled[0]
         if len(names) == 1:
-            return ()
+            return written, ()
         other = Remedy("sheet", when="another one is meant")
-        return (Finding("sheet", "note", f"The sheet {read!r} was read", len(names), remedies=(other,)),)
+        return written, (Finding("sheet", "note", f"The sheet {read!r} was read", len(names), remedies=(other,)),)
     if sheet is not None:
-        what, choices = f"There is no sheet {sheet!r}", filled or names
+        what = f"There is no sheet {sheet!r}"
     elif filled:
-        what, choices = f"{len(filled)} sheets hold rows", filled
+        what = f"{len(filled)} sheets hold rows"
     else:
         raise DataError("No sheet holds rows", file=path)
-    remedies = tuple(Remedy("sheet", name, effect="read it") for name in choices[:_SHOWN])
-    raise DataError(what, file=path, code="sheet", remedies=remedies)
+    raise DataError(what, file=path, code="sheet", remedies=choices)

@@ -92,6 +92,10 @@ def samples(tmp_path):
     for who in ("w1", "w2"):
         (tmp_path / "webanno/annotation/doc").mkdir(parents=True, exist_ok=True)
         (tmp_path / f"webanno/annotation/doc/{who}.tsv").write_text(WEBANNO, encoding="utf-8")
+        (tmp_path / "brat" / who).mkdir(parents=True)
+        (tmp_path / "brat" / who / "doc.txt").write_text("Rome is")
+        (tmp_path / "brat" / who / "doc.ann").write_text("T1\tLOC 0 4\tRome\n#1\tAnnotatorNotes T1\tsure\n")
+    files["brat"] = tmp_path / "brat"
     for code, name in enumerate(("a", "b")):
         write_pictures(tmp_path / "image-folder" / name, [code])
     files["image-folder"] = tmp_path / "image-folder"
@@ -112,7 +116,7 @@ class TestEveryReader:
 
     def test_reads_its_sample(self, name, samples):
         ds = examine(samples[name]).dataset(accept=True)
-        assert ds.n_classes == (3 if name in ("conll", "webanno") else 2)
+        assert ds.n_classes == (3 if name in ("brat", "conll", "webanno") else 2)
         if name == "image-folder":  # has true classes and no annotations
             assert ds.gold.tolist() == [0, 1] and ds.media.columns["image"].tolist() == ["a/p000.png", "b/p000.png"]
             return

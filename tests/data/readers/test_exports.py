@@ -43,7 +43,7 @@ def test_every_format_but_the_plain_ones_has_an_export():
         "conll",
         "files",
     }
-    plain |= {"files", "nested", "webanno", "zooniverse"}
+    plain |= {"brat", "files", "nested", "webanno", "zooniverse"}
     assert {name.partition(".")[0] for name in NAMES} == set(readers) - plain
 
 
