@@ -18,31 +18,8 @@ def tidy(name: str) -> bool:
 
 RISKY = ["=1+1", "+A1", "-cat", "@home", "'quoted", "''", "'=x", "'-1", "-1", "+1", "tab\tinside", "a\rb"]
 PLAIN = [
-    "a,b",
-    'say "hi"',
-    "two\nlines",
-    "semi;colon",
-    "é",
-    "日本",
-    "w2",
-    "w10",
-    "0",
-    "1",
-    "01",
-    "00501",
-    "9007199254740993",
-    "1.10",
-    "-1.0",
-    "Cat",
-    "cat",
-    "a|b",
-    '["a"]',
-    "2.0",
-    "3.0",
-    "nan",
-    "NA",
-    "a b",
-    "#x",
+    *("a,b", 'say "hi"', "two\nlines", "semi;colon", "é", "日本", "w2", "w10", "0", "1", "01", "00501", "1.10", "-1.0"),
+    *("9007199254740993", "Cat", "cat", "a|b", '["a"]', "2.0", "3.0", "nan", "NA", "a b", "#x"),
 ]
 NAMES = st.one_of(
     st.sampled_from([*RISKY, *PLAIN]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pandas as pd
-import pytest
 from hypothesis import given, strategies as st
 
 from crowdcore.data import neutralise
@@ -25,27 +24,10 @@ def test_nothing_that_runs_is_left(cell):
     assert safe in (cell, f"'{cell}")
 
 
-@pytest.mark.parametrize(
-    ("cell", "safe"),
-    [
-        ("=1+1", "'=1+1"),
-        ("+31 6", "'+31 6"),
-        ("-cmd", "'-cmd"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("\tx", "'\tx"),
-        ("\rx", "'\rx"),
-        ("-1", "-1"),
-        ("+1.5e-3", "+1.5e-3"),
-        ("-1+1", "'-1+1"),
-        ("it's", "it's"),
-        ("'tis", "'tis"),
-        ("'=1", "''=1"),
-        ("''", "'''"),
-        ("", ""),
-    ],
-)
-def test_the_rule(cell, safe):
-    assert escape(strings([cell])).to_pylist() == [safe]
+def test_the_rule():
+    risky = ["=1+1", "+31 6", "-cmd", "@SUM(A1)", "\tx", "\rx", "-1+1", "'=1", "''"]
+    plain = ["-1", "+1.5e-3", "it's", "'tis", ""]
+    assert escape(strings([*risky, *plain])).to_pylist() == [*(f"'{cell}" for cell in risky), *plain]
 
 
 def test_frames():

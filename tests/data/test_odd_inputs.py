@@ -350,23 +350,12 @@ def test_a_number_of_labels_is_no_class(tmp_path: Path) -> None:
     assert (found.report.n_annotations, {*found.dataset().classes}) == (len(ROWS), {"cat", "not cat"})
 
 
-@pytest.mark.parametrize(
-    ("content", "remedy"),
-    [
-        (
-            table([(*row, "ab"[TASKS.index(row[0]) % 2]) for row in ROWS], "stim", "subject", "rating", "condition"),
-            {"task": "stim", "worker": "subject", "label": "rating"},
-        ),
-        (
-            table(
-                [(t, *(f"{(7 * k + 3 * w) % 97 / 10}" for w in range(4))) for k, t in enumerate(TASKS)],
-                "film",
-                *WORKERS,
-            ),
-            {"kind": "ratings"},
-        ),
-    ],
-)
+CONDITIONS = table([(*row, "ab"[TASKS.index(row[0]) % 2]) for row in ROWS], "stim", "subject", "rating", "condition")
+FILMS = table([(t, *(f"{(7 * k + 3 * w) % 97 / 10}" for w in range(4))) for k, t in enumerate(TASKS)], "film", *WORKERS)
+ROLES = {"task": "stim", "worker": "subject", "label": "rating"}
+
+
+@pytest.mark.parametrize(("content", "remedy"), [(CONDITIONS, ROLES), (FILMS, {"kind": "ratings"})])
 def test_a_refusal_proposes_what_the_content_says(content: str, remedy: dict[str, str], tmp_path: Path) -> None:
     path = written(tmp_path, "columns.csv", content)
     with pytest.raises(DataError) as refusal:

@@ -43,26 +43,14 @@ NESTED = [
 WEBANNO = "#FORMAT=WebAnno TSV 3.3\n#T_SP=custom.Ent|value\n\n1-1\t0-4\tRome\tLOC\n1-2\t5-6\tis\t_\n"
 
 
+FILES = """long.csv wide.csv counts.csv triples.csv pairs.csv preferences.csv turned.csv questions.csv label-studio.json
+prodigy.jsonl conll.txt folder"""
+
+
 @pytest.fixture
 def samples(tmp_path):
     """Reader name -> a file in its format."""
-    files = {
-        name: tmp_path / name
-        for name in (
-            "long.csv",
-            "wide.csv",
-            "counts.csv",
-            "triples.csv",
-            "pairs.csv",
-            "preferences.csv",
-            "turned.csv",
-            "questions.csv",
-            "label-studio.json",
-            "prodigy.jsonl",
-            "conll.txt",
-            "folder",
-        )
-    }
+    files = {name: tmp_path / name for name in FILES.split()}
     files["long.csv"].write_text(LONG, encoding="utf-8")
     files["wide.csv"].write_text(WIDE, encoding="utf-8")
     files["pairs.csv"].write_text("task,rater_1,label_1,rater_2,label_2\nt1,ann,a,ben,b\nt2,ben,b,ann,b\n")

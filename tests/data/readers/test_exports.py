@@ -29,21 +29,8 @@ def files(tmp_path):
 
 
 def test_every_format_but_the_plain_ones_has_an_export():
-    plain = {
-        "long",
-        "wide",
-        "counts",
-        "triples",
-        "pairs",
-        "preferences",
-        "questions",
-        "turned",
-        "folder",
-        "image-folder",
-        "conll",
-        "files",
-    }
-    plain |= {"brat", "files", "nested", "webanno", "zooniverse"}
+    plain = {"long", "wide", "counts", "triples", "pairs", "preferences", "questions", "turned", "folder", "conll"}
+    plain |= {"brat", "files", "image-folder", "nested", "webanno", "zooniverse"}
     assert {name.partition(".")[0] for name in NAMES} == set(readers) - plain
 
 

@@ -261,19 +261,11 @@ def test_many_different_numbers_are_asked_about(write):
     assert (stars.kind.name, stars.n_annotations) == ("ratings", 59)
 
 
-@pytest.mark.parametrize(
-    ("labels", "asked"),
-    [
-        (range(12), False),
-        (range(20), False),
-        (range(21), True),
-        (range(0, 101, 7), True),
-        (range(0, 101, 10), False),
-        ([*range(100), "?"], False),
-        ([i / 2 for i in range(20)], False),
-        ([i / 2 for i in range(21)], True),
-    ],
-)
+CODES = [range(12), range(20), range(0, 101, 10), [*range(100), "?"], [i / 2 for i in range(20)]]
+MANY = [range(21), range(0, 101, 7), [i / 2 for i in range(21)]]
+
+
+@pytest.mark.parametrize(("labels", "asked"), [*((c, False) for c in CODES), *((m, True) for m in MANY)])
 def test_only_numbers_that_are_many_and_no_codes_are_asked_about(write, labels, asked):
     path = write("task,worker,label\n" + "".join(f"t{i},w{i % 3},{label}\n" for i, label in enumerate(labels)))
     if asked:

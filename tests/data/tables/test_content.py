@@ -64,22 +64,14 @@ def test_there_is_no_such_file(tmp_path):
         read_dataset(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("encoding", "reported"),
-    [
-        ("utf-8", "utf-8"),
-        ("utf-8-sig", "utf-8-sig"),
-        ("utf-16", "utf-16"),
-        ("utf-16-le", "utf-16-le"),
-        ("utf-16-be", "utf-16-be"),
-        ("utf-32", "utf-32"),
-        ("latin-1", "latin-1"),
-    ],
-)
-def test_encodings_are_found(write, encoding, reported):
+ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1"]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_encodings_are_found(write, encoding):
     path = write(TEXT.encode(encoding), "labels.csv")
     found = examine(path)
-    assert found.report.encoding == reported
+    assert found.report.encoding == encoding
     assert found.dataset().classes == CLASSES
     guessed = [f for f in found.report.findings if f.code == "encoding-guessed"]
     assert bool(guessed) == (encoding in ("latin-1", "utf-16-le", "utf-16-be"))
