@@ -26,7 +26,8 @@ import pandas as pd
 
 import crowdcore as cc
 from crowdcore import analysis
-from crowdcore.analysis.verdicts.peers import estimate_dependence, peer_beliefs
+from crowdcore.aggregation._evidence import estimate_dependence
+from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.catalogue import list_datasets
 from crowdcore.data.dataset import CrowdDataset

@@ -1,4 +1,9 @@
 from . import ratings as ratings
+from ._confidence import (
+    Confidence as Confidence,
+    confidence as confidence,
+    temper as temper,
+)
 from ._crowd_kit import crowd_kit_names as crowd_kit_names
 from ._partitions import (
     PartitionedResult as PartitionedResult,
@@ -7,7 +12,6 @@ from ._partitions import (
 from ._results import (
     align as align,
     changed_labels as changed_labels,
-    temper as temper,
 )
 from .auto import Auto as Auto
 from .base import (

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import pandas as pd
 
-from crowdcore.aggregation._against_votes import NO_SIDE, collapsed
-from crowdcore.aggregation._statistics import guard
+from crowdcore.aggregation._against_votes import NO_SIDE, collapsed, lost_classes
 from crowdcore.core.counts import most_probable
 from crowdcore.core.errors import SettingError
 from crowdcore.core.memory import need_room, release_memory
@@ -170,10 +169,9 @@ class Aggregator(Settings):
         large = result.posterior.nbytes >= LARGE
         if large:
             release_memory()
-        probabilistic = len(result.log_likelihood) > 0 or result.confusion is not None
         no_side = collapsed(dataset, result.posterior, known)
-        warnings = guard(dataset, result.posterior, known, probabilistic)
-        notes = (*result.notes, *([NO_SIDE] if no_side else []), *warnings)
+        lost = lost_classes(dataset, result.posterior, known)
+        notes = (*result.notes, *([NO_SIDE] if no_side else []), *lost)
         if large:
             release_memory()
         labels = repaired(dataset, result.labels)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaincinv
 
+from crowdcore.aggregation._confidence import REMEDY, confidence
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis.labels.disagreement import judging_gold, p_in_words
 from crowdcore.analysis.statistics import majority_labels, mcnemar, sparse_votes
@@ -159,7 +160,9 @@ class Judgement:
     reference: str = "gold"
 
 
-def judge(dataset: CrowdDataset, result: AggregationResult, gold: IntArray | None = None) -> Judgement:
+def judge(
+    dataset: CrowdDataset, result: AggregationResult, gold: IntArray | None = None, *, known: IntArray | None = None
+) -> Judgement:
     """Score a result and list its warnings.
 
     Args:
@@ -167,6 +170,7 @@ def judge(dataset: CrowdDataset, result: AggregationResult, gold: IntArray | Non
         result: of an aggregator.
         gold: (n_tasks,) classes to judge by, -1 = do not judge; default is the gold of the annotated tasks.
             Leave out the tasks that were clamped: their accuracy was given away.
+        known: (n_tasks,) classes that the aggregator was shown, -1 = none.
 
     Raises:
         SettingError: a result or gold of another length.
@@ -184,6 +188,9 @@ def judge(dataset: CrowdDataset, result: AggregationResult, gold: IntArray | Non
     warnings = [*result.notes]
     if result.converged is False:
         warnings.append(f"It has not converged: {result.stopped}. Its numbers may still move.")
+    sure = confidence(dataset, result, truth, known=known)
+    if sure is not None and sure.too_sure:
+        warnings.append(f"{sure.words} {REMEDY}")
     if lost > gained:
         warnings.append(_loses(accuracy, majority, gained, lost, p_value))
     return Judgement(

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import aggregation
+from crowdcore.aggregation._confidence import of_posterior
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
@@ -101,6 +102,25 @@ def notes_on_unjudged(dataset: CrowdDataset, truth: Reference) -> tuple[str, ...
         f"{truth.name!r} has collapsed: its labels agree with the votes no better than chance. Judge by another one."
     )
     return (*([doubt] if truth.collapsed else []), *([f"{fault}."] if fault else []))
+
+
+def note_on_confidence(dataset: CrowdDataset, truth: Reference) -> str:
+    """Whether the probabilities of a reference are too high; empty for hard references and shares of votes.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> dataset = cc.load_dataset("demo")
+        >>> note_on_confidence(dataset, resolve_reference(dataset, "one-coin"))
+        ''
+    """
+    if truth.posterior is None or truth.name.split()[0] in _SHARED_OUT or "gold=" in truth.name:
+        return ""
+    found = of_posterior(dataset, truth.posterior, dataset.gold)
+    return (
+        f"{truth.name!r}: {found.words} Tasks are shown with lower ones."
+        if found is not None and found.too_sure
+        else ""
+    )
 
 
 _SHARED_OUT = frozenset({"majority-vote", "wawa", "zero-based-skill", "kos"})

@@ -11,6 +11,7 @@ import pandas as pd
 import typer
 
 from crowdcore import aggregation
+from crowdcore.aggregation._confidence import REMEDY
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis import tagging_scores
 from crowdcore.cli import _command as opt
@@ -79,8 +80,11 @@ def aggregate(
     if new and not result.tagger:
         raise SettingError("--new", "go with --method crf-ma, which learns to tag sentences", method)
     tagged = result.tagger.tag_new(ds) if result.tagger else np.full(ds.n_tasks, -1)
+    shown = ds.gold if gold else None
     if temper:
-        result = aggregation.temper(result, ds, ds.gold if temper == Temper.gold else None)
+        result = aggregation.temper(result, ds, ds.gold if temper == Temper.gold else None, known=shown)
+    sure = None if temper else aggregation.confidence(ds, result, None if gold else ds.gold, known=shown)
+    notes = (*result.notes, *([f"{sure.words} {REMEDY}"] if sure is not None and sure.too_sure else []))
     if new:
         write_aggregated(ds, tagged, new)
     if out:
@@ -108,15 +112,13 @@ def aggregate(
             {
                 **facts,
                 "settings": result.settings,
-                "notes": result.notes,
+                "notes": notes,
                 "labels_per_class": dict(zip(ds.classes, shares, strict=True)),
             }
         )
         return
     known = {name: value for name, value in facts.items() if value is not None and value == value}  # no NaN
     known |= {f"labels: {name}": n for name, n in zip(ds.classes, shares, strict=True)}
-    print_table(
-        pd.DataFrame({"quantity": list(known), "value": list(known.values())}), f"{ds.name}: {method}", result.notes
-    )
+    print_table(pd.DataFrame({"quantity": list(known), "value": list(known.values())}), f"{ds.name}: {method}", notes)
     if not out:
         print_notes(("--out FILE writes the labels.",))

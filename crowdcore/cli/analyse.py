@@ -35,14 +35,15 @@ Sure = Annotated[float, typer.Option(help="Probability from which a task's label
 
 def info(seen: View) -> Shown:
     """Summarise a dataset: counts, noise rates, agreement, and notes from reading it."""
-    from crowdcore.analysis.reference import notes_on_unjudged
+    from crowdcore.analysis.reference import note_on_confidence, notes_on_unjudged
 
     ds = seen.dataset
     summary, agreement = seen.of(analysis.summary), seen.renamed(analysis.agreement(ds))
     examples = examples_of(ds, seen.workers)
     facts = {"dataset": ds.name, "fingerprint": ds.fingerprint, "notes": seen.notes, "examples": examples}
     understood = (f"For example: {in_words(examples, numeric=False)}.",) if examples else ()
-    notes = (*understood, *seen.notes, *notes_on_unjudged(ds, seen.truth))
+    sure = filter(None, (note_on_confidence(ds, seen.truth),))
+    notes = (*understood, *seen.notes, *notes_on_unjudged(ds, seen.truth), *sure)
     table = summary.frame()
     printed = [
         Printed(table, f"{ds.name}: summary (reference: {summary.reference})", notes),

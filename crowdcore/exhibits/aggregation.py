@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
+from crowdcore.aggregation._confidence import confidence, flattened
 from crowdcore.analysis import Reference
 from crowdcore.analysis.labels.disagreement import p_in_words
 from crowdcore.analysis.method_tests import LEVEL
@@ -23,7 +24,7 @@ from crowdcore.exhibits.view import View, cached, named
 if TYPE_CHECKING:
     from crowdcore.aggregation import AggregationResult
     from crowdcore.analysis import Calibration, Judgement, LabelDisagreement, ReferenceLike, TaggingScores
-    from crowdcore.core.types import IntArray
+    from crowdcore.core.types import FloatArray, IntArray
     from crowdcore.data.dataset import CrowdDataset
 
 
@@ -34,7 +35,18 @@ Fits = tuple[str, ...]
 @cached
 def judgement(dataset: CrowdDataset, fit: str) -> Judgement:
     """Accuracy, calibration error and warnings of a fit, by gold it was not shown."""
-    return analysis.judge(dataset, fitted(dataset, fit), shown_gold(dataset, read_fit(fit)[2])[1])
+    known, judging = shown_gold(dataset, read_fit(fit)[2])
+    return analysis.judge(dataset, fitted(dataset, fit), judging, known=known)
+
+
+@cached
+def probabilities(dataset: CrowdDataset, fit: str) -> FloatArray:
+    """(n_tasks, C) a fit's probabilities; tempered where it is too sure, by gold it was not shown or without any."""
+    found, (known, judging) = fitted(dataset, fit), shown_gold(dataset, read_fit(fit)[2])
+    sure = confidence(dataset, found, judging, known=known)
+    if sure is None or not sure.too_sure:
+        return found.posterior
+    return flattened(found.posterior, dataset.annotated & (known < 0), sure.right)
 
 
 @cached
@@ -140,7 +152,12 @@ def differing_tasks(view: View, first: str, second: str, fits: tuple[str, ...] =
     """
     dataset, both = view.dataset, (first, second)
     judging = _judging(dataset, fits or tuple(name for name in both if name != GOLD))
-    one, other = (Reference(GOLD, judging) if name == GOLD else named(dataset, name) for name in both)
+    one, other = (
+        Reference(GOLD, judging)
+        if name == GOLD
+        else replace(named(dataset, name), posterior=probabilities(dataset, name))
+        for name in both
+    )
     table = difference_table(dataset, both, (one, other), judging)
     numbers = disagreement(dataset, fits or tuple(name for name in both if name != GOLD))
     words = pair_in_words(numbers, numbers.names.index(first), numbers.names.index(second))
@@ -315,7 +332,7 @@ def hard_tasks(view: View, fit: str) -> Exhibit:
         {
             "task": dataset.task_ids[known],
             "label": np.array(view.classes, object)[found.labels[known]],
-            "probability": found.posterior[known].max(1),
+            "probability": probabilities(dataset, fit)[known].max(1),
             **with_difficulty(view, found, known),
         },
         index=known,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.reference import note_on_inferred, notes_on_unjudged
+from crowdcore.analysis.reference import note_on_confidence, note_on_inferred, notes_on_unjudged
 from crowdcore.exhibits.exhibit import Exhibit, coefficients
 from crowdcore.exhibits.view import View, cached
 
@@ -32,7 +32,7 @@ def overview(view: View) -> Exhibit:
         "majority vote is right": found.majority_vote_accuracy,
     }
     table = pd.DataFrame({"what": list(numbers), "value": [float(v) for v in numbers.values()]})
-    about = filter(None, (note_on_inferred(view.truth),))
+    about = filter(None, (note_on_inferred(view.truth), note_on_confidence(view.dataset, view.truth)))
     notes = (*view.notes, *about, *notes_on_unjudged(view.dataset, view.truth))
     return Exhibit("overview", f"At a glance (reference: {view.reference})", None, table, notes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import softmax
 
-from crowdcore.analysis.verdicts.peers import Evidence, estimate_dependence, first_labels, log_shares, taken_out
+from crowdcore.aggregation._evidence import Evidence, estimate_dependence, first_labels, log_shares, taken_out
 from crowdcore.core.counts import soft_confusion_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset

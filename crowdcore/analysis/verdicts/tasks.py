@@ -8,8 +8,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammaincc, softmax
+from scipy.special import gammaincc
 
+from crowdcore.aggregation._confidence import calibrated, flattened, of_posterior
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import benjamini_hochberg, check_share, divide
 from crowdcore.analysis.verdicts import SURE
@@ -39,7 +40,6 @@ REASONS = (
     "it",
 )
 _WRONG_GOLD = 0.5  # chance that gold is wrong from which it is to be checked
-_CLOSE, _MOST = 20, 20_000  # halvings of the interval of an exponent, and tasks that it is found by
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +118,10 @@ def task_verdicts(
     """Decide which labels to take, which tasks to label again, and which tasks are ambiguous.
 
     Label, probability and order come from one distribution q_i. Where the reference is a model's, it is the model's,
-    made flatter (``q_i^β``, β <= 1) until as many labels are expected to be right as confusions counted on the other
-    tasks and the dependence of the labels say (`peer_beliefs`). Gold, votes and other hard labels have no
-    probabilities: there it is the belief of the labels by those confusions. c is the most probable class:
+    made flatter (``q_i^β``, β <= 1) until as many labels are expected to be right as gold says, or without gold
+    `crowdcore.aggregation.confidence`. Votes and other hard labels have no probabilities: there it is the belief of
+    the labels by confusions counted on the other tasks (`peer_beliefs`), made flatter, too. With gold as the reference
+    it is this belief, calibrated on gold (``q_i^t``). c is the most probable class:
 
     - **check**: gold is known, and more likely wrong than right (`wrong_gold`);
     - **ambiguous**: the labels' surprise ``-Σ_r log π^r[c, y_i^r]`` is beyond what the workers' confusions explain,
@@ -145,7 +146,7 @@ def task_verdicts(
     peers = peer_beliefs(dataset, truth) if peers is None else peers
     total, there = dataset.labels_per_task, dataset.annotated
     votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
-    posterior = _probabilities(truth, votes, peers.held_out)
+    posterior = _probabilities(dataset, truth, votes, peers.held_out)
     label = np.where(there, np.nan_to_num(posterior, nan=-1.0).argmax(1), -1)
     here = np.arange(dataset.n_tasks), np.maximum(label, 0)
     belief, first_votes = posterior[here], votes[here]
@@ -182,23 +183,17 @@ def task_verdicts(
     )
 
 
-def _probabilities(truth: Reference, votes: FloatArray, held_out: FloatArray) -> FloatArray:
+def _probabilities(dataset: CrowdDataset, truth: Reference, votes: FloatArray, held_out: FloatArray) -> FloatArray:
     """(n_tasks, C) the distribution that label and probability of each task come from, NaN without labels."""
-    own, there = truth.posterior, votes.sum(1) > 0
-    if truth.checked or own is None:
-        return held_out
-    of, shares = own[there], votes[there] / votes[there].sum(1, keepdims=True)
-    if np.isnan(of).any() or (of.max(1) > 1 - 1e-9).all() or np.allclose(of, shares):
-        return held_out
-    some = slice(None, None, -(-len(of) // _MOST))
-    right = held_out[there][some][np.arange(len(of[some])), of[some].argmax(1)].mean()
-    log, low, high = np.log(np.maximum(of, 1e-12)), 0.0, 1.0
-    for _ in range(_CLOSE if of[some].max(1).mean() > right else 0):
-        middle = (low + high) / 2
-        low, high = (low, middle) if softmax(middle * log[some], 1).max(1).mean() > right else (middle, high)
-    found = np.full_like(held_out, np.nan)
-    found[there] = of if high == 1 else softmax(high * log, 1)
-    return found
+    there = dataset.annotated
+    if truth.checked:
+        return calibrated(held_out, there, truth.labels)[0]
+    own, shares = held_out if truth.posterior is None else truth.posterior, divide(votes, votes.sum(1, keepdims=True))
+    of = own[there]
+    if np.isnan(of).any() or (of.max(1) > 1 - 1e-9).all() or np.allclose(of, shares[there]):
+        own = held_out
+    found, own = of_posterior(dataset, own, dataset.gold, held_out), np.where(there[:, None], own, np.nan)
+    return own if found is None else flattened(own, there, found.right)
 
 
 def _surprise(peers: Peers, label: IntArray) -> FloatArray:

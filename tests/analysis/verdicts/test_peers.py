@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from crowdcore import analysis
-from crowdcore.analysis.verdicts.peers import Evidence, estimate_dependence, peer_beliefs
+from crowdcore.aggregation._evidence import Evidence, estimate_dependence
+from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.core.types import IntArray
 from crowdcore.data import from_frame
 from crowdcore.data.dataset import CrowdDataset

@@ -1,0 +1,295 @@
+"""Is a fit as sure as it is right? Its probabilities against gold or against what the labels say, and tempered by that.
+
+A fit is too sure where its model leaves out what the crowd does: some tasks are harder than others, and labels of a
+task repeat one another. So its labels are judged by two models that do not leave this out: `ItemResponse`, and
+confusions counted on the other tasks with the dependence of the labels (`held_out_beliefs`). Both are too sure
+themselves where most workers share a mistake; gold alone tells that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy.special import log_softmax, ndtri, softmax
+
+from crowdcore.aggregation._evidence import held_out_beliefs
+from crowdcore.aggregation.base import AggregationResult
+from crowdcore.core.counts import most_probable
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.splitting import take_tasks
+
+_TOO_SURE = 0.07  # how far a fit may say more than is right
+_ENOUGH = 20  # gold tasks
+_MOST = 40_000  # annotations that are looked at, those of evenly spaced tasks
+_LABELS = 20  # of the median worker in such a sample, below which it says nothing of workers
+_SMALLEST = 1e-6
+_CAUTION = 1.0  # nats per unit of (log temperature)² and bias²
+_HALVINGS = 30  # of the interval of an exponent
+_BELIEFS: WeakKeyDictionary[CrowdDataset, FloatArray | None] = WeakKeyDictionary()
+
+
+class Confidence(NamedTuple):
+    """How sure a fit is, and how many of its labels are right.
+
+    Attributes:
+        said: mean probability that the fit gives its labels.
+        right: share of these that is right by gold; without gold, that is expected to be.
+        low, high: 95 % interval of ``right`` (Wilson); NaN without gold.
+        n: tasks that were looked at.
+        by_gold: whether gold judges.
+    """
+
+    said: float
+    right: float
+    low: float
+    high: float
+    n: int
+    by_gold: bool
+
+    @property
+    def too_sure(self) -> bool:
+        """Whether the fit says clearly more than is right."""
+        return self.said - self.right > _TOO_SURE and not (self.by_gold and self.said <= self.high)
+
+    @property
+    def words(self) -> str:
+        """What is to be said of it, in a sentence or two; empty where it is not too sure."""
+        if not self.too_sure:
+            return ""
+        said = f"Its probabilities are too high: on average it calls a label {100 * self.said:.0f} % sure, but "
+        if self.by_gold:
+            return (
+                f"{said}{100 * self.right:.0f} % of its labels are right by gold ({100 * self.low:.0f} to "
+                f"{100 * self.high:.0f} %, {self.n:,} tasks)."
+            )
+        return (
+            f"{said}about {100 * self.right:.0f} % are expected to be right, as some tasks are harder than others and "
+            f"labels of a task repeat one another. Where most workers share mistakes, even fewer are."
+        )
+
+
+REMEDY = "Its labels stay as they are; `--temper` or `aggregation.temper` lowers the probabilities."
+"""What to do where a fit is too sure."""
+
+
+def confidence(
+    dataset: CrowdDataset,
+    result: AggregationResult,
+    gold: IntArray | None = None,
+    *,
+    known: IntArray | None = None,
+) -> Confidence | None:
+    """How sure is a fit, and how many of its labels are right?
+
+    With 20 gold labels or more, gold says. Else it is the smaller of two means over tasks: the probability of the
+    fit's labels by `ItemResponse`, and by confusions counted on the other tasks with the dependence of the labels. Of
+    large datasets evenly spaced tasks with 40,000 annotations are looked at.
+
+    Args:
+        dataset: what ``result`` was fitted to.
+        result: of an aggregator.
+        gold: (n_tasks,) true classes to judge by, -1 = unknown: none that the fit was shown.
+        known: (n_tasks,) true classes that the fit was shown, -1 = none.
+
+    Returns:
+        None where the result has no probabilities of its own, but vote shares, or where a sample of a large dataset
+        has too few labels of each worker.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> votes = cc.load_dataset("demo")
+        >>> found = cc.aggregation.confidence(votes, cc.aggregation.get("one-coin").fit(votes))
+        >>> found.too_sure
+        False
+    """
+    if not len(result.log_likelihood) and result.confusion is None:
+        return None
+    return of_posterior(dataset, result.posterior, gold, known=known)
+
+
+def of_posterior(
+    dataset: CrowdDataset,
+    posterior: FloatArray,
+    gold: IntArray | None = None,
+    held_out: FloatArray | None = None,
+    known: IntArray | None = None,
+) -> Confidence | None:
+    """`confidence` of a posterior (n_tasks, C); ``held_out`` are its `held_out_beliefs`, if they are at hand."""
+    judged = dataset.annotated & ~np.isnan(posterior[:, 0])
+    if known is not None:
+        judged &= known < 0
+    if gold is not None and (there := judged & (gold >= 0)).sum() >= _ENOUGH:
+        return _by_gold(posterior[there], gold[there])
+    right = _expected_right(dataset, posterior, judged, held_out, known)
+    if right is None:
+        return None
+    return Confidence(float(posterior[judged].max(1).mean()), right, np.nan, np.nan, int(judged.sum()), False)
+
+
+def _expected_right(
+    dataset: CrowdDataset, posterior: FloatArray, judged: BoolArray, held_out: FloatArray | None, known: IntArray | None
+) -> float | None:
+    """Share of the labels of a posterior that is expected to be right; None where nothing is known of it."""
+    tasks = _sample(dataset)
+    some = dataset if len(tasks) == dataset.n_tasks else take_tasks(dataset, tasks)
+    per_worker = some.labels_per_worker[some.labels_per_worker > 0]
+    sampled = some is not dataset and np.median(per_worker) < _LABELS
+    q, at = posterior[tasks], judged[tasks]
+    beliefs = [] if held_out is None else [held_out[tasks]]
+    if not sampled and at.any():
+        beliefs += [held_out_beliefs(some, q)] if held_out is None else []
+        by_items = _by_items(dataset, some, None if known is None else known[tasks])
+        beliefs += [] if by_items is None else [by_items]
+    if not beliefs or not at.any():
+        return None
+    rows, labels = np.flatnonzero(at), q[at].argmax(1)
+    return min(float(np.nanmean(belief[rows, labels])) for belief in beliefs)
+
+
+def _by_items(dataset: CrowdDataset, some: CrowdDataset, known: IntArray | None) -> FloatArray | None:
+    """Posterior of `ItemResponse`, None where it finds no classes; kept as long as the dataset."""
+    from crowdcore.aggregation.item_response import ItemResponse
+
+    if some.n_classes < 2:
+        return None
+    if known is not None and (known >= 0).any():
+        found = ItemResponse().fit(some, known=known)
+        return None if found.collapsed else found.posterior
+    if dataset not in _BELIEFS:
+        found = ItemResponse().fit(some)
+        _BELIEFS[dataset] = None if found.collapsed else found.posterior
+    return _BELIEFS[dataset]
+
+
+def _sample(dataset: CrowdDataset) -> IntArray:
+    """Every k-th task, or the tokens of every k-th sentence, so that annotations are few enough."""
+    step = -(-dataset.n_annotations // _MOST)
+    if dataset.sentences is None:
+        return np.arange(0, dataset.n_tasks, step)
+    return dataset.sentences.tasks(np.arange(0, len(dataset.sentences), step))
+
+
+def _by_gold(posterior: FloatArray, gold: IntArray) -> Confidence:
+    n, right, z2 = len(gold), float((posterior.argmax(1) == gold).mean()), float(ndtri(0.975)) ** 2
+    middle = (right + z2 / (2 * n)) / (1 + z2 / n)
+    reach = np.sqrt(z2 * (right * (1 - right) / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    return Confidence(float(posterior.max(1).mean()), right, float(middle - reach), float(middle + reach), n, True)
+
+
+def flattened(posterior: FloatArray, judged: BoolArray, right: float) -> FloatArray:
+    """``q_i^β``, normalised, with β <= 1 such that the mean probability of the labels is ``right``; labels stay.
+
+    Args:
+        posterior: (n_tasks, C).
+        judged: (n_tasks,) the tasks of which this is the mean; no others are changed.
+        right: share of right labels.
+    """
+    of = posterior[judged]
+    if not len(of) or of.max(1).mean() <= right:
+        return posterior
+    some = np.log(np.maximum(of[:: -(-len(of) // _MOST)], 1e-12))
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if softmax(middle * some, 1).max(1).mean() > right else (middle, high)
+    found = posterior.copy()
+    found[judged] = softmax(high * np.log(np.maximum(of, 1e-12)), 1)
+    return found
+
+
+def calibrated(
+    posterior: FloatArray, judged: BoolArray, gold: IntArray, biased: bool = False
+) -> tuple[FloatArray, float]:
+    """``q_i(c)^t exp(b_c)``, normalised, with t and b of the highest probability of gold, drawn to t = 1 and b = 0.
+
+    Labels stay where b is 0: unless ``biased``.
+
+    Args:
+        posterior: (n_tasks, C).
+        judged: (n_tasks,) the tasks that are calibrated.
+        gold: (n_tasks,) true classes, -1 = unknown.
+
+    Returns:
+        The new posterior and t; the posterior itself and 1 where fewer than 20 judged tasks have gold.
+    """
+    from scipy.optimize import minimize  # slow to import
+
+    there = np.flatnonzero(judged & (gold >= 0))
+    if len(there) < _ENOUGH:
+        return posterior, 1.0
+    logs, each, classes = np.log(np.maximum(posterior, _SMALLEST)), np.arange(len(there)), gold[there]
+
+    def loss(x: FloatArray) -> float:
+        scores = log_softmax(np.exp(x[0]) * logs[there] + bias(x), axis=1)
+        return float(_CAUTION * (x @ x) - scores[each, classes].sum())
+
+    def bias(x: FloatArray) -> FloatArray:
+        return x[1:] if biased else np.zeros(1)
+
+    x = minimize(loss, np.zeros(1 + biased * logs.shape[1]), method="L-BFGS-B").x
+    found, power = posterior.copy(), float(np.exp(x[0]))
+    found[judged] = softmax(power * logs[judged] + bias(x), axis=1)
+    return found, power
+
+
+def temper(
+    result: AggregationResult,
+    dataset: CrowdDataset,
+    gold: IntArray | None = None,
+    *,
+    known: IntArray | None = None,
+) -> AggregationResult:
+    """Make a posterior as sure as it is right.
+
+    Without gold: ``q'_i ∝ q_i^β`` with β <= 1 such that as many labels are right as `confidence` expects.
+    Labels stay, and so does a posterior that is not too sure. Vote shares are none of a model, and stay.
+
+    With gold: afterwards, ``q''_i(c) ∝ q'_i(c)^t exp(b_c)`` with t and b of the highest probability of the gold,
+    drawn to t = 1 and b = 0.
+
+    Args:
+        result: of ``dataset``.
+        dataset: the annotations.
+        gold: (n_tasks,) true classes to calibrate with, -1 = unknown; at least 20 of tasks with a posterior.
+        known: (n_tasks,) true classes that the fit was shown, -1 = none: these tasks stay.
+
+    Raises:
+        DataError: too few gold labels.
+        SettingError: result or gold of another shape.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> votes = cc.load_dataset("demo")
+        >>> result = cc.aggregation.get("fast-dawid-skene").fit(votes)
+        >>> cc.aggregation.temper(result, votes).notes[-1].split(":")[0]
+        'Tempered'
+    """
+    shape = dataset.n_tasks, dataset.n_classes
+    if result.posterior.shape != shape:
+        raise SettingError("result", f"hold a posterior of shape {shape}", result.posterior.shape)
+    if gold is not None and np.shape(gold) != shape[:1]:
+        raise SettingError("gold", f"have the shape ({dataset.n_tasks},)", np.shape(gold))
+    evident = ~np.isnan(result.posterior[:, 0])
+    judged = evident & dataset.annotated
+    if known is not None:
+        judged &= known < 0
+    found, posterior = confidence(dataset, result, known=known), result.posterior
+    note = "Tempered: nothing had to be changed."
+    if found is not None and found.said > found.right:
+        posterior = flattened(posterior, judged, found.right)
+        note = f"Tempered: labels are {100 * found.right:.1f} % sure on average, not {100 * found.said:.1f} %."
+    if gold is not None:
+        n = int((judged & (np.asarray(gold) >= 0)).sum())
+        if n < _ENOUGH:
+            needed = f"Calibration needs {_ENOUGH}; temper without gold instead."
+            raise DataError(f"{n} tasks have gold and labels", needed)
+        posterior, power = calibrated(posterior, judged, np.asarray(gold), biased=True)
+        note = f"Calibrated on {n} gold labels: t = {power:.3f}."
+    labels = most_probable(posterior)
+    labels[~evident] = -1
+    return replace(result, posterior=posterior, labels=labels, notes=(*result.notes, note))
