@@ -113,7 +113,6 @@ def test_the_belief_is_bayes_rule_by_a_new_count_of_the_other_tasks(eta: float) 
                     mean = gmean(shares[worker[given == label], :, label], 0)
                     belief = belief * np.prod([(1 - eta) * mean + eta * k for k in range(times)], 0)
             assert found[task] == pytest.approx(belief / belief.sum())
-            assert found.label[task] == belief.argmax()
 
 
 def test_a_model_s_task_is_taken_out_by_what_it_counted() -> None:
