@@ -111,11 +111,6 @@ def test_tasks_that_the_fit_was_shown_are_not_counted():
     assert (tempered.posterior[:200] == fit.posterior[:200]).all()
 
 
-def test_vote_shares_are_no_probabilities_of_a_model():
-    votes = simulate_crowd(100, 8, 3, per_task=4)
-    assert cc.aggregation.confidence(votes, cc.aggregation.get("majority-vote").fit(votes)) is None
-
-
 def test_a_sample_with_too_few_labels_of_each_worker_says_nothing(monkeypatch):
     votes = panel_of(12, 0.4, 5)
     fit = cc.aggregation.get("dawid-skene").fit(votes)
@@ -153,8 +148,9 @@ def test_tempering_keeps_labels_and_halves_undue_confidence():
         assert error[2] < 0.1, method
 
 
-def test_independent_crowds_are_hardly_tempered():
+def test_independent_crowds_are_hardly_tempered_and_vote_shares_are_no_probabilities():
     votes = simulate_crowd(400, 12, 3, per_task=5, accuracy=0.7)
+    assert cc.aggregation.confidence(votes, cc.aggregation.get("majority-vote").fit(votes)) is None
     result = cc.aggregation.get("one-coin").fit(votes)
     tempered = cc.aggregation.temper(result, votes)
     assert abs(tempered.posterior.max(1).mean() - result.posterior.max(1).mean()) < 0.03
