@@ -49,12 +49,12 @@ def curve_change(page: Page, address: str, run: Run) -> Redraw:
 
 def tab_change(page: Page, address: str, run: Run) -> Redraw:
     """The other form until it is there; the whole page is drawn anew."""
-    open_page(page, f"{address}/train?dataset={run.spec.dataset}&runs={run.id}")
+    open_page(page, f"{address}/train?dataset={run.spec.dataset}&runs={run.id}&view=Train")
     forms = (("Search settings", "Judged on validation accuracy"), ("Train", "Start 3 runs"))
 
     def redraw(k: int) -> float:
         name, words = forms[k % 2]
-        return timed(page, SAYS.format(words), page.get_by_role("tab", name=name).click)
+        return timed(page, SAYS.format(words), page.get_by_role("radio", name=name).click)
 
     return redraw
 

@@ -44,12 +44,12 @@ def accuracy(runs: Runs) -> None:
     if spans is not None:
         tabled(spans, "spans", "run", heading=True)
         st.header("Accuracy of tokens")
+    at = _epoch()
+    _drawn(compare.shown(exhibits.comparison.seeds, dataset, runs, at), "seeds")
     tabled(compare.shown(exhibits.comparison.accuracies, dataset, runs), "accuracy", "run")
     tried = compare.shown(exhibits.comparison.candidates, dataset, runs)
     if tried is not None:
         tabled(tried, "candidates", "run", heading=True)
-    at = _epoch()
-    _drawn(compare.shown(exhibits.comparison.seeds, dataset, runs, at), "seeds")
     if at == "best":
         st.caption(
             "Predictions are not stored for the best test epoch, so the rest of this page uses the selected epoch."

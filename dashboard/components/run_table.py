@@ -51,7 +51,8 @@ def _filtered(listed: list[Run]) -> list[Run]:
     """The runs that pass what the filters say."""
     offered = _choices(listed)
     asked: dict[str, list[str]] = {}
-    here = [name for name in (spelled(state.get("dataset")),) if name in offered["datasets"]]
+    chosen = [run.spec.dataset for run in listed if run.id in state.get_many("runs")]
+    here = list({name: None for name in (spelled(state.get("dataset")), *chosen) if name in offered["datasets"]})
     with st.popover("Filter", icon=":material/filter_alt:"):
         for key, label in FILTERS.items():
             names = offered[key]

@@ -47,7 +47,7 @@ def draw() -> None:
     table, rows, drawn, searches, chosen = (st.container() for _ in range(5))
     ticked: list[Run] = []
     with table:
-        if own or state.get_many("datasets"):
+        if own or state.get_many("datasets") or state.get_many("runs"):
             ticked = run_table.board(listed)
         elif listed:
             others = list(dict.fromkeys(run.spec.dataset for run in listed))
