@@ -80,8 +80,8 @@ def worker() -> None:
         ("Information", percent(found["bits per label"] / found["bits possible"], 0), "Of what a perfect label tells"),
         ("Agreement", number(found["agreement κ"], 2), "With the others on the same tasks: 0 by chance, 1 always"),
     )
-    numbers(cells, 130)
     matrices(view, one)
+    numbers(cells, 130)
     behind(view, one, told)
 
 

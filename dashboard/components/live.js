@@ -19,7 +19,15 @@ export default function () {
       }
   };
   const observer = new MutationObserver(mark);
+  const chosen = ({ target }) => { // a menu that covers a phone gives way to what was chosen
+    if (target.closest(".st-key-menu a") && matchMedia("(max-width: 768px)").matches)
+      document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
+  };
+  document.addEventListener("click", chosen);
   observer.observe(document.body, { childList: true, subtree: true });
   mark();
-  return () => observer.disconnect();
+  return () => {
+    observer.disconnect();
+    document.removeEventListener("click", chosen);
+  };
 }

@@ -34,12 +34,14 @@ def importing() -> None:
 def glance() -> None:
     """Numbers, agreement, balance."""
     dataset, view, data = state.get("dataset"), looked_at(), exhibits.overview
-    metrics()
+    noticed = metrics()
     grid = st.grid(2, min_column_width=380, gap="small")
     for make in (data.annotations_per_worker, data.annotations_per_task, data.class_balance, data.annotation_entropy):
         drawn = make(view)
         with grid.cell():
             show(drawn, drawn.name, file=f"{dataset}-{drawn.name}")
+    for note in noticed:
+        st.caption(as_text(note))
     st.header("Agreement between workers")
     grid = st.grid(2, min_column_width=380, gap="small")
     with grid.cell():
@@ -68,8 +70,8 @@ def glance_at_ratings() -> None:
         link("tasks")
 
 
-def metrics() -> None:
-    """The numbers everyone asks for first, and what was noticed while reading."""
+def metrics() -> tuple[str, ...]:
+    """The numbers everyone asks for first; returns what was noticed while reading."""
     exhibit = exhibits.overview.overview(looked_at())
     found = dict(zip(exhibit.table["what"], exhibit.table["value"], strict=True))
     counts = {"Tasks labelled": "tasks labelled", "Workers": "workers", "Annotations": "annotations"}
@@ -77,5 +79,4 @@ def metrics() -> None:
     cells["Labels per task"] = number(found["labels per task"], 2)
     cells |= {label: percent(found[what], 2) for label, what in SHARES.items()}
     numbers(((label, value, None) for label, value in cells.items()), columns=4)
-    for note in exhibit.notes:
-        st.caption(as_text(note))
+    return exhibit.notes

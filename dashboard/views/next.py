@@ -36,8 +36,6 @@ def draw() -> None:
     asked = budget, capacity, 0.0, tuple(workers), flagged
     found = review.next_labels(view, *asked)
     st.markdown(found.notes[0])
-    for warning in found.notes[1:-1]:
-        st.warning(as_text(warning), icon=":material/warning:")
     each, which = st.columns([2, 3], gap="large")
     with each:
         st.subheader("Labels of each worker")
@@ -45,6 +43,8 @@ def draw() -> None:
     with which:
         st.subheader("Assignments")
         show(found, "assignments", file=f"{state.get('dataset')}-next-labels", noun="label", rows=14, notes=False)
+    for warning in found.notes[1:-1]:
+        st.warning(as_text(warning), icon=":material/warning:")
     st.caption(found.notes[-1])
 
 

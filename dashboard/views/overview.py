@@ -122,7 +122,7 @@ def again(table: pd.DataFrame) -> None:
 
 def _title(title: str, number: int) -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.subheader(title, width="content")
+        st.header(title, width="content")
         st.caption(f"{number:,}", width="content")
 
 

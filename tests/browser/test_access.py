@@ -65,7 +65,8 @@ ABOVE = """() => {
   let words = 0;
   while (walker.nextNode()) {
     const {parentElement, data} = walker.currentNode;
-    if (!parentElement.closest('[data-testid=stIconMaterial], style, script') && above(parentElement))
+    const apart = parentElement.closest('[class*=st-key-figure-], [data-testid=stIconMaterial], style, script');
+    if (!apart && above(parentElement))
       words += data.split(/\\s+/).filter(Boolean).length;
   }
   const controls = 'button:not([data-testid=stTooltipHoverTarget] *), input:not([type=file]), textarea';
