@@ -11,12 +11,11 @@ from dashboard.components.sandbox import planting, results, training
 def draw() -> None:
     """The page."""
     heading()
+    planting()
     st.caption(
         "Plant a crowd whose mistakes are known, and see which aggregators and trained methods find them again: on "
         "classes, tags of tokens and ratings."
     )
-    st.header("Plant")
-    planting()
     st.header("Train")
     training()
     results()

@@ -46,10 +46,10 @@ ALL, COLOURS = {}, {"runOnly": {"type": "rule", "values": ["color-contrast", "li
 LOOKS = {"light": dict.fromkeys(WIDTHS, ALL), "dark": {WIDTHS[0]: COLOURS}}
 """Theme -> width -> rules: the other theme brings other colours, and nothing else."""
 CONTROLS = {
-    "train": (*("Train", "Filter", "CSV", "Curves", "Smoothing", "Compare 2", "Delete 2", "Tags", "Put on all"),),
+    "train": (*("Train", "CSV", "Curves", "Smoothing", "Compare 2", "Tags", "Put on all"),),
     "compare": ("Runs", "Choose in a table", "Accuracy", "Filter runs", "CSV"),
-    "confusions": ("Run", "Compare with", "Seeds, epoch", "Worker, least like the crowd first", "Every source"),
-    "omega": ("Run", "Seeds, epoch", "CSV", "Tasks"),
+    "confusions": ("Run", "Compare with", "Worker, least like the crowd first", "Every source"),
+    "omega": ("Run", "Tasks"),
     "report": ("Runs", "Hide worker names", "HTML page", "Folder (ZIP)"),
 }
 """Page -> what Tab leads to."""
