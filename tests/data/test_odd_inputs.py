@@ -475,6 +475,11 @@ def test_a_sheet_or_workbook_for_each_worker(name: str, tmp_path: Path) -> None:
     assert (dataset.n_tasks, [*dataset.worker_ids], dataset.n_annotations) == (24, [*WORKERS], len(ROWS))
 
 
+def test_the_only_row_with_ratings_holds_no_totals(tmp_path: Path) -> None:
+    path = written(tmp_path, "one.csv", "task,w0,w1\na,,\nb,,\nc,,\nd,0.5,\n")
+    assert examine(path, low=0, high=1, workers=["w0", "w1"]).dataset().rating.tolist() == [0.5]
+
+
 def test_brat_without_workers_is_refused(tmp_path: Path) -> None:
     files = {"a.txt": "Rome is", "a.ann": "T1\tLOC 0 4\tRome\n"}
     with pytest.raises(DataError, match="brat"):

@@ -152,7 +152,7 @@ def _total_row(label: Codes, task_row: IntArray, n: int, task: Codes | None, set
     words = {label.values[int(code)].as_py().strip() for code in np.unique(label.codes[last])}
     others = label.values.take(pa.array(np.unique(label.codes[~last]))).to_pylist()
     name = "" if task is None or task.codes[n - 1] < 0 else task.values[int(task.codes[n - 1])].as_py()
-    numbers = all(_NUMBER.match(word) for word in words) and not any(_NUMBER.match(word) for word in others)
+    numbers = bool(others) and all(map(_NUMBER.match, words)) and not any(map(_NUMBER.match, others))
     if last.sum() < 2 and not numbers:
         return None
     apart = not words & {word.strip() for word in others}
