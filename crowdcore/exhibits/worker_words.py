@@ -131,14 +131,17 @@ def _reason(found: WorkerVerdicts, r: int, hidden: float) -> list[str]:
         points = f" A fall of less than {100 * hidden:.0f} points could hide in them." if hidden == hidden else ""
         return [f"Nothing found among {n}: {knows}.{points}", *_speed(found, r)]
     if verdict == "watch":
-        of = f"of 100 workers who stay as good, {{}} look like this by chance ({knows})."
+        of = f"of 100 {{}}, {{}} look like this by chance ({knows})."
         if found.may_fall[r]:
             assert found.drift is not None
             fall = _fall(found, r, "May be getting worse")
-            words.append(f"{fall}; {of.format(_of_100(float(found.drift.p_value[r])))}")
+            words.append(f"{fall}; {of.format('workers who stay as good', _of_100(float(found.drift.p_value[r])))}")
         if found.may_copy[r]:
+            pair = found.alike
             words.append(
-                f"Agrees with another worker more than the others' labels explain, but chance explains it ({knows})."
+                f"Gave the same label as {found.worker_ids[pair.partner[r]]} on {pair.agreed[r]:,} of "
+                f"{pair.both[r]:,} tasks, where the others' labels explain {pair.expected[r]:.0f}; "
+                f"{of.format('workers who work alone', _of_100(float(pair.adjusted[r])))}"
             )
         return [*words, *_speed(found, r), _TO_DO["watch"]]
     weak = "Weak, and perhaps guessing" if found.low[r] <= 0 else "Weak"

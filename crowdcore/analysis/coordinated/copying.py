@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from crowdcore.analysis.coordinated.by_others import agreement_by_others
 from crowdcore.analysis.coordinated.closeness import SUPPORT, closeness, linked
@@ -36,6 +37,8 @@ EXCESS = 0.25
 """Share of the room above chance that a named pair agrees on, at least."""
 WITHOUT_GOLD = 0.1
 """Share of the level that is left where no gold judges: what others say of a task is a model, which may not fit."""
+CONFIRMED = 1e-7
+"""p-value by difficulty and foils from which these confirm copies that are less sure by the others' labels alone."""
 LEAST = 8
 """Tasks in common of a pair that is tested."""
 _URNS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 1e6)
@@ -45,6 +48,7 @@ _SUSPECT = 0.05  # p-value from which a pair is looked at again without gold
 _SHRINKAGE, _FLOOR = 4.0, 0.5  # pseudo-labels of a worker's row, and of a cell of the crowd's
 _USUAL = 2.0  # robust deviations of the excess over all pairs up to which likeness is usual
 _MOST_USUAL = 0.6
+_OFTEN = 0.95  # of the pairs, whose excess shows how much more alike than by chance workers are
 _MANY = 10  # pairs from which their spread is known
 
 
@@ -55,12 +59,13 @@ class Copying:
     Attributes:
         worker_a, worker_b: worker numbers, a < b.
         both, agreed: tasks of both, and those with the same label from both.
-        expected: equal labels that the others' labels explain.
+        expected, deviation: equal labels that the others' labels explain, and their standard deviation.
         excess: (agreed - expected) / (both - expected).
         usual: excess that is usual in this crowd, and nobody's fault.
         p_value, adjusted: 1 / e for the evidence e, before and after Holm over the pairs.
-        checked: whether gold or marks judged most labels.
+        by_others: p-value of `agreement_by_others`, after Bonferroni over the pairs; 1 where it was not asked.
         acquitted: whether closeness, or difficulty and foils, explain the agreement (see `copying`).
+        checked: whether gold or marks judged most labels.
     """
 
     worker_a: IntArray
@@ -68,22 +73,35 @@ class Copying:
     both: IntArray
     agreed: IntArray
     expected: FloatArray
+    deviation: FloatArray
     excess: FloatArray
     usual: float
     p_value: FloatArray
     adjusted: FloatArray
+    by_others: FloatArray
     acquitted: BoolArray
     checked: bool
 
     def named(self, level: float = 0.05) -> BoolArray:
-        """(n_pairs,) who copy, at this chance (without gold a tenth) that any independent pair is among them."""
-        strict = level if self.checked else WITHOUT_GOLD * level
-        return (self.adjusted <= strict) & (self.excess >= EXCESS) & ~self.acquitted
+        """(n_pairs,) who copy, at this chance (without gold a tenth) that any independent pair is among them.
 
-    def suspects(self, level: float, n_workers: int) -> BoolArray:
-        """(n_workers,) who may copy or be copied: p < ``level`` before correction."""
-        possible = (self.p_value < level) & (self.excess >= EXCESS) & ~self.acquitted
-        return np.isin(np.arange(n_workers), [self.worker_a[possible], self.worker_b[possible]])
+        Where no gold judges, three times the level do if difficulty and foils, too, speak against chance, and the
+        others' labels explain most of the agreement: two who are able among the weak agree on what nobody else says.
+        """
+        told = 2 * self.expected >= self.agreed
+        both_models = (self.by_others <= CONFIRMED) & (self.adjusted <= 3 * level) & told
+        sure = self.adjusted <= level if self.checked else (self.adjusted <= WITHOUT_GOLD * level) | both_models
+        return sure & (self.excess >= EXCESS) & ~self.acquitted
+
+    def possible(self, n_workers: int) -> FloatArray:
+        """(n_pairs,) chance that a worker has a partner as alike, by the excess of all pairs; or 2 / e if smaller.
+
+        It tells whom not to praise, not whom to accuse: some pairs' labels are too few to show copies of half of them.
+        """
+        z = (self.agreed - self.expected) / np.maximum(self.deviation, 1e-3)
+        spread = np.quantile(np.abs(z), _OFTEN) / ndtri((1 + _OFTEN) / 2) if len(z) >= _MANY else 1.0
+        copied = np.where((self.excess >= EXCESS) & ~self.acquitted, 2 * self.p_value, 1.0)
+        return np.asarray(np.minimum(ndtr(-z / max(spread, 1.0)) * (n_workers - 1), copied))
 
 
 def copy_reference(truth: Reference) -> ReferenceLike:
@@ -110,7 +128,8 @@ def copying(dataset: CrowdDataset, truth: Reference, peers: Peers | None = None)
     other than with the rest (`closeness`) do not count as others of each other's pairs: several who copy would else
     explain each other. A pair is acquitted if, without gold, both are no closer to each other than to the rest, as able
     workers are who contradict a wrong vote; or if difficulty and foils explain the agreement by the labels of the
-    workers outside (`agreement_by_others`), which by gold is asked only of those who are very close.
+    workers outside (`agreement_by_others`), which by gold is asked only of those who are very close. Without gold the
+    same labels that acquit may confirm.
 
     Args:
         dataset: the annotations.
@@ -136,8 +155,8 @@ def copying(dataset: CrowdDataset, truth: Reference, peers: Peers | None = None)
     ranges = n_ranges(len(common) * n, 1)
     chances_of = labels, *pairs, begin, common, group, known, crowd, chance, moments
     run_ranges(len(both), ranges, lambda _, first, last: fill_chances(first, last, *chances_of))
-    expected, noise = moments.T
-    noise = noise / np.maximum(both - expected, 0.5) ** 2
+    expected, variance = moments.T
+    noise = variance / np.maximum(both - expected, 0.5) ** 2
     excess = (agreed - expected) / np.maximum(both - expected, 0.5)
     apart = (group[pairs[0]] >= 0) & (group[pairs[0]] == group[pairs[1]])
     usual = _usual(excess[~apart], noise[~apart])
@@ -147,6 +166,7 @@ def copying(dataset: CrowdDataset, truth: Reference, peers: Peers | None = None)
     run_ranges(len(both), ranges, lambda _, first, last: fill_evidence(first, last, *evidence_of))
     log_e = np.logaddexp.reduce(evidence, 0) - np.log(len(copied))
     p_value = np.exp(-np.clip(log_e, 0, 700))
+    by_others = np.ones(len(both))
     acquitted = np.zeros(len(both), bool) if checked else close[0] > SUPPORT
     doubtful = apart if checked else ~acquitted  # who else agrees so much is no judge of them
     suspect = np.flatnonzero((p_value < _SUSPECT) & (excess >= EXCESS) & doubtful)
@@ -155,15 +175,17 @@ def copying(dataset: CrowdDataset, truth: Reference, peers: Peers | None = None)
         judges = group < 0
         judges[np.concatenate(those)] = False
         if 2 * judges.sum() >= n_workers:
-            acquitted[suspect] = agreement_by_others(dataset, judges, *those).p_value > SUPPORT
-    found = *pairs, both, agreed, expected, excess
-    return Copying(*found, usual, p_value, holm(p_value), acquitted, checked)
+            by_others[suspect] = agreement_by_others(dataset, judges, *those).p_value
+            acquitted[suspect] = by_others[suspect] > SUPPORT
+            by_others[suspect] *= len(both)
+    found = *pairs, both, agreed, expected, np.sqrt(variance), excess
+    return Copying(*found, usual, p_value, holm(p_value), by_others, acquitted, checked)
 
 
 def no_copying() -> Copying:
     """No pairs: of a crowd that tags tokens, since those of a sentence are not independent tasks."""
     none, empty = np.empty(0, np.int64), np.empty(0)
-    return Copying(none, none, none, none, empty, empty, 0.0, empty, empty, np.empty(0, bool), True)
+    return Copying(none, none, none, none, empty, empty, empty, 0.0, empty, empty, empty, np.empty(0, bool), True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +194,7 @@ class Copies:
 
     Attributes:
         partner: worker number.
-        adjusted: p-value of the pair after Holm over all pairs that could be tested.
+        adjusted: p-value of the pair after Holm over all pairs that could be tested; of possible copies `possible`.
         both: tasks that both labelled.
         agreed, expected: tasks with the same label from both, and how many of those the others' labels explain.
     """
@@ -187,19 +209,26 @@ class Copies:
 def copies(of: Copying, groups: tuple[Group, ...], n_workers: int, level: float = 0.05) -> Copies:
     """The surest partner of each worker among the named pairs within a group."""
     group = group_of(groups, n_workers)
-    one, other = of.worker_a, of.worker_b
-    named = np.flatnonzero(of.named(level) & (group[one] >= 0) & (group[one] == group[other]))
-    surest = named[np.argsort(-of.p_value[named], kind="stable")]  # written last
+    within = (group[of.worker_a] >= 0) & (group[of.worker_a] == group[of.worker_b])
+    return _partners(of, of.named(level) & within, of.p_value, of.adjusted, n_workers)
+
+
+def possible_copies(of: Copying, n_workers: int, level: float = 0.05) -> Copies:
+    """The surest partner of each worker who may copy or be copied (`Copying.possible`), named or not."""
+    chance = of.possible(n_workers)
+    return _partners(of, chance < level, chance, chance, n_workers)
+
+
+def _partners(of: Copying, some: BoolArray, chance: FloatArray, adjusted: FloatArray, n_workers: int) -> Copies:
+    those = np.flatnonzero(some)
+    surest = those[np.argsort(-chance[those], kind="stable")]  # written last
     partner, both, agreed = (np.full(n_workers, -1) for _ in range(3))
-    adjusted, expected = np.full(n_workers, np.nan), np.full(n_workers, np.nan)
-    pair, by, mate = (
-        np.repeat(surest, 2),
-        np.stack([one, other], 1)[surest].ravel(),
-        np.stack([other, one], 1)[surest].ravel(),
-    )
-    partner[by], both[by], agreed[by] = mate, of.both[pair], of.agreed[pair]
-    adjusted[by], expected[by] = of.adjusted[pair], of.expected[pair]
-    return Copies(partner, adjusted, both, agreed, expected)
+    p_value, expected = np.full(n_workers, np.nan), np.full(n_workers, np.nan)
+    pair, mates = np.repeat(surest, 2), np.stack([of.worker_a, of.worker_b], 1)[surest]
+    by = mates.ravel()
+    partner[by], both[by], agreed[by] = mates[:, ::-1].ravel(), of.both[pair], of.agreed[pair]
+    p_value[by], expected[by] = adjusted[pair], of.expected[pair]
+    return Copies(partner, p_value, both, agreed, expected)
 
 
 def copying_groups(of: Copying, n_workers: int, level: float = 0.05) -> tuple[Group, ...]:

@@ -47,22 +47,15 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)
-class CoordinatedGroup:
-    """Workers who act together.
+class CoordinatedGroup(Group):
+    """Workers who act together, and what they do to the labels.
 
     Attributes:
-        members: (n_members,) worker numbers, ascending.
-        found_by: the tests that detected them, in words.
-        p_value, adjusted: smallest of the tests, before and after correction over pairs or groups and over the tests.
         shared_tasks: tasks that two members or more labelled.
         pushed: (n, 4) true class, label, tasks of the class to which a member gave the label, and to which two did.
         influence: what changes without the group.
     """
 
-    members: IntArray
-    found_by: tuple[str, ...]
-    p_value: float
-    adjusted: float
     shared_tasks: int
     pushed: IntArray
     influence: Influence

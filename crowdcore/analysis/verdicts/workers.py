@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.coordinated.copying import Copies, Copying, copies, copying, no_copying
+from crowdcore.analysis.coordinated.copying import Copies, Copying, copies, copying, no_copying, possible_copies
 from crowdcore.analysis.coordinated.groups import Group, group_of
 from crowdcore.analysis.coordinated.workers import linked_workers
 from crowdcore.analysis.mistakes.guideline import GuidelineMistakes, guideline_mistakes
@@ -45,7 +45,7 @@ WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
 """Verdicts on workers, the most urgent first, with what they mean."""
 GUESSING, DRIFTING, TOGETHER = 2 / 9, 2 / 9, 5 / 9
 """Shares of the level for each of what a worker may be named for: guessing, drifting, acting with others."""
-_SIGN = 0.05  # p-value below which labels show knowledge, or a fall or copies are possible
+_SIGN, _ALIKE = 0.05, 0.1  # p-value below which labels show knowledge or a fall is possible; and copies are
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,8 @@ class WorkerVerdicts:
         guideline: mistakes that are nobody's own.
         drift: changes over time; None without times.
         drifts: (n_workers,) bool, worse than before beyond chance.
-        may_fall, may_copy: (n_workers,) bool, p < .05 before any correction.
+        may_fall: (n_workers,) bool, p < .05 before any correction.
+        alike: the partner of each worker who may copy, which chance explains, too.
         speed: seconds per answer; None without them. It gives reasons, not verdicts.
         without: how the majority vote changes without the worker.
         worker_ids: names.
@@ -101,7 +102,7 @@ class WorkerVerdicts:
     drift: Drift | None
     drifts: BoolArray
     may_fall: BoolArray
-    may_copy: BoolArray
+    alike: Copies
     speed: WorkerSpeed | None
     without: WithoutEach
     worker_ids: pd.Index[str]
@@ -119,6 +120,11 @@ class WorkerVerdicts:
     def together(self) -> BoolArray:
         """(n_workers,) whether the worker is in a group who copy."""
         return group_of(self.groups, len(self.verdict)) >= 0
+
+    @property
+    def may_copy(self) -> BoolArray:
+        """(n_workers,) whether the worker agrees so much with another one as one in ten does by chance."""
+        return self.alike.partner >= 0
 
     @property
     def accused(self) -> BoolArray:
@@ -173,11 +179,18 @@ class WorkerEvidence:
         none = np.zeros(n, bool)
         drifts = none if changes is None else ~alone & (changes.adjusted <= DRIFTING * level)
         may_fall = none if changes is None else ~alone & (changes.p_value < _SIGN)
-        may_copy = self.pairs.suspects(_SIGN, n)
+        alike = possible_copies(self.pairs, n, _ALIKE)
         flagged = (group_of(self.groups, n) >= 0) | drifts
         good, weak = (remove_below > 0) & (low > trust_above), (remove_below > 0) & (high < trust_above)
         verdict = np.select(
-            [removed, flagged, train, ~alone & weak, may_fall | may_copy, good & (~alone | good[self.only_peer])],
+            [
+                removed,
+                flagged,
+                train,
+                ~alone & weak,
+                may_fall | (alike.partner >= 0),
+                good & (~alone | good[self.only_peer]),
+            ],
             ["remove", "check", "train", "check", "watch", "trust"],
             "underpowered",
         )
@@ -209,7 +222,7 @@ class WorkerEvidence:
             changes,
             drifts,
             may_fall,
-            may_copy,
+            alike,
             self.speed,
             self.without,
             dataset.worker_ids,
@@ -284,7 +297,8 @@ def worker_verdicts(
     - **train**: a confusion of at least the share ``confused`` of a class, surely more frequent than among the others
       and than the worker's other mistakes (`confused_cells`), and not one of the guideline (`guideline_mistakes`);
     - **check**: the interval of κ lies below ``trust · κ*``, so that the worker is weak;
-    - **watch**: a fall or copies with p < 0.05 before any correction. Chance explains it too, but praise may be wrong;
+    - **watch**: a fall with p < 0.05 before any correction, or a partner as alike as one worker in ten has by
+      chance. Praise may be wrong;
     - **trust**: the interval of κ lies above ``trust · κ*``;
     - **underpowered**: it contains ``trust · κ*``, so labels cannot decide; or there is no gold, and only one other
       worker could contradict: where two differ, either may be wrong. They are trusted both or neither.

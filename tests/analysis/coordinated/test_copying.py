@@ -40,6 +40,18 @@ def test_who_is_alike_for_another_reason_is_not_named(kind: str) -> None:
         assert not named(known.dataset) and not named(known.without_gold().dataset, "majority-vote")
 
 
+def test_who_may_copy_half_is_not_trusted_and_most_who_do_not_are() -> None:
+    trusted, honest = 0, []
+    for seed in range(8):
+        known = PLANTED["copies half, 4 classes"](np.random.default_rng([1, seed])).without_gold()
+        found = analysis.worker_verdicts(known.dataset, "majority-vote")
+        pair = list(known.planted[COPIES])
+        trusted += bool((found.verdict[pair] == "trust").any())
+        assert (found.alike.partner[pair] == pair[::-1]).all() or found.verdict[pair[0]] == "trust"
+        honest.append((found.verdict[known.honest] == "trust").mean())
+    assert trusted <= 1 and np.mean(honest) > 0.8
+
+
 @pytest.mark.parametrize("tasks", ["unequal", "unequal, foils"])
 def test_hard_tasks_make_nobody_a_partner_by_gold(tasks: str) -> None:
     rng = np.random.default_rng(5)
