@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crowdcore.data.dataset import CrowdDataset
 
 _SINGLE = 0.8  # share of one label from which it is worth saying
-_MANY = 3  # times the worker's labels, from which more labels are no way to decide
+_NARROW = 0.15  # width of the interval of a skill, from which more labels are no way to decide
 _TO_DO = {
     "remove": "Leave the labels out, and ask what went wrong.",
     "together": "Let both work alone, and count equal labels once; labels do not show who copied.",
@@ -157,7 +157,7 @@ def _too_few(found: WorkerVerdicts, r: int, knows: str) -> list[str]:
             "tell who is wrong: gold would, or a third worker."
         ]
     more = found.needed[r] - found.judged[r]
-    if more > _MANY * found.judged[r]:
+    if found.high[r] - found.low[r] <= _NARROW:
         return [f"Between weak and good, whose limit is {_percent(found.trust_above)}: {knows}."]
     enough = [f"About {plural(max(round(more), 1), 'more label')} would decide."] if np.isfinite(more) else []
     n = plural(int(found.n_annotations[r]), "label")
@@ -167,7 +167,7 @@ def _too_few(found: WorkerVerdicts, r: int, knows: str) -> list[str]:
 def knowledge(found: WorkerVerdicts, r: int) -> str:
     """``knows the answer on 0 to 11 %``: the interval of the skill, which counts guesses as no knowledge."""
     low, high = (max(100 * end, 0.0) for end in (found.low[r], found.high[r]))
-    return f"knows the answer on {low:.0f} to {high:.0f} %"
+    return f"knows the answer on {low:.0f} to {high:.0f} %" if high >= 0.5 else "knows the answer on 0 %"
 
 
 def how_sure(found: WorkerVerdicts, r: int) -> str:
