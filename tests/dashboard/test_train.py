@@ -132,7 +132,7 @@ import sys
 from streamlit.testing.v1 import AppTest
 test = AppTest.from_file({str(ROOT / "dashboard" / "app.py")!r}, default_timeout=120).run()
 test.switch_page("views/train.py")
-test.query_params["dataset"] = "crowd"
+test.query_params["dataset"], test.query_params["methods"] = "crowd", "conal"
 test.run()
 assert not test.exception and not test.error
 assert [b for b in test.button if b.label == "Start 1 run"]
