@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crowdcore.data.dataset import CrowdDataset
 
 _SINGLE = 0.8  # share of one label from which it is worth saying
+_SOON = 10  # times as many labels as the worker has given, up to which more of them are worth asking for
 _NARROW = 0.15  # width of the interval of a skill, from which more labels are no way to decide
 _TO_DO = {
     "remove": "Leave the labels out, and ask what went wrong.",
@@ -35,21 +36,26 @@ _TO_DO = {
 
 
 class SharedConfusion(NamedTuple):
-    """A worker's confusion of ``true`` with ``given``, ``times`` of ``of`` labels, that ``workers`` of all repeat."""
+    """A worker's confusion of ``true`` with ``given``, ``times`` of ``of`` labels, that ``workers`` of all make.
+
+    ``again`` of these make it again and again.
+    """
 
     true: str
     given: str
     times: float
     of: float
     workers: int
+    again: int
     n_workers: int
 
     @property
     def reason(self) -> str:
         """The confusion in a sentence."""
+        again = f", {self.again} of them again and again" if self.again else ""
         return (
             f"Calls “{self.true}” “{self.given}” on {self.times:.0f} of {self.of:.0f} tasks, as {self.workers} of "
-            f"{self.n_workers} workers do: a matter of the guideline."
+            f"{self.n_workers} workers do{again}: a matter of the guideline."
         )
 
 
@@ -159,7 +165,8 @@ def _too_few(found: WorkerVerdicts, r: int, knows: str) -> list[str]:
     more = found.needed[r] - found.judged[r]
     if found.high[r] - found.low[r] <= _NARROW:
         return [f"Between weak and good, whose limit is {_percent(found.trust_above)}: {knows}."]
-    enough = [f"About {plural(max(round(more), 1), 'more label')} would decide."] if np.isfinite(more) else []
+    soon = more <= _SOON * found.n_annotations[r]
+    enough = [f"About {plural(max(round(more), 1), 'more label')} would decide."] if soon else []
     n = plural(int(found.n_annotations[r]), "label")
     return [f"Too few to decide, {n}{f': {knows}' if np.isfinite(found.low[r]) else ''}.", *enough]
 

@@ -9,13 +9,14 @@ from scipy.special import betainc
 
 from crowdcore.analysis.statistics import benjamini_hochberg, divide, holm
 from crowdcore.analysis.verdicts.peers import Peers
+from crowdcore.analysis.verdicts.skill import tell_apart
 from crowdcore.core.types import BoolArray, FloatArray
 
 CARRIERS = 3
 """Workers who surely make a mistake, from which it is the guideline's."""
 _FLOOR = 0.05  # rate of a mistake that needs no explanation
 _SHARE, _TIMES = 0.2, 2.5  # share of a class, and labels, from which a mistake is one of a worker's
-
+_MANY = 0.1  # share of the workers who carry a mistake of two classes, from which it is the guideline's
 _NEAR = 0.25  # median class's share of mistakes with its neighbours, beyond chance, from which classes are grades
 
 
@@ -46,6 +47,10 @@ def guideline_mistakes(
 
     Of ordered classes the second rate is the largest one at which the worker errs in that direction on another class:
     a strict or lenient worker takes neighbours for each other all along the scale, which is a lean (`worker_lean`).
+
+    Of two classes a worker who says one of them too readily makes one mistake only, as a guideline asks for. There, a
+    carrier must tell the classes apart, a tenth of the workers must be carriers, and if both mistakes are then made by
+    some, each is a lean of its own.
 
     Labels cannot distinguish workers who agreed on a mistake from a guideline that asks for it: what this says is that
     it is one mistake of many people, so that to accuse or train one of them is wrong.
@@ -89,7 +94,13 @@ def guideline_mistakes(
     p_value[some] = betainc(k, np.maximum(of - k, 0) + 1, rate[some])
     sure: FloatArray = np.nan_to_num(benjamini_hochberg(p_value), nan=1.0)
     carriers = (sure <= level) & (counts >= _SHARE * rows) & (counts >= _TIMES)
-    cells = carriers.sum(0) >= CARRIERS
+    least = np.full((n, n), float(CARRIERS))
+    if n == 2:
+        know, tested_by = tell_apart(counts), tested.sum(0)
+        carriers &= know[:, None, None]
+        least = np.maximum(least, _MANY * tested_by)
+    cells = carriers.sum(0) >= least
+    cells &= ~(cells.T & (n == 2))
     for a, b in np.argwhere(cells & (not checked)):
         cells[a, b] = _among_carriers(peers, carriers[:, a, b]) <= 0.5
     return GuidelineMistakes(cells, carriers & cells, graded)

@@ -178,6 +178,17 @@ class Confused:
     back_of: FloatArray
 
 
+def tell_apart(counts: FloatArray) -> BoolArray:
+    """(n_workers,) who of two classes clearly gives the right one more often, by (n_workers, 2, 2) counts.
+
+    Youden's J is above 0 at 5 %, one-sided, by the normal approximation: whoever says one class to all has J = 0.
+    """
+    n = counts.sum(2)
+    right = divide(np.diagonal(counts, axis1=1, axis2=2), n)
+    noise = np.sqrt(divide(right * (1 - right) + 1 / (n + 2), n).sum(1))
+    return np.asarray(right.sum(1) - 1 > 1.645 * noise)
+
+
 def confused_cells(
     peers: Peers, n_workers: int, least: float, level: float, shared: BoolArray | None = None
 ) -> Confused:
@@ -191,7 +202,8 @@ def confused_cells(
     was seen; v is 1 less their common rate, as mistakes vary less the more frequent they are. Counts are expected ones
     where the truth is a belief. Cells that could not reach p <= 0.05 are not tested. A worker's cell is the least
     probable of those with ``n_ab >= least · n_a``, but none of the mistakes ``shared`` (C, C), which are the
-    guideline's; ``level`` says which q-value makes the same the other way round sure.
+    guideline's; ``level`` says which q-value makes the same the other way round sure. Of two classes, only workers who
+    `tell_apart` the classes mistake one for the other.
     """
     n_classes = peers.judge.shape[1]
     counts, on_own_tasks = peers.counted
@@ -217,7 +229,9 @@ def confused_cells(
     v = 1 - np.minimum((k + m) / (n + of_m), 0.95)
     p_value[some] = np.maximum(betainc(k, np.maximum(n - k, 0) + 1, rate[some]), betainc(k / v, m / v + 1, share[some]))
     q_value = benjamini_hochberg(p_value)
-    own = True if shared is None else ~shared
+    own = np.ones_like(wrong) if shared is None else ~shared
+    if n_classes == 2:
+        own = own & tell_apart(counts)[:, None, None]
     large = tested & own & (counts >= least * rows) & (counts >= _TIMES)
     flat = np.where(large, p_value, np.inf).reshape(n_workers, -1).argmin(1)
     true, given = np.divmod(flat, n_classes)

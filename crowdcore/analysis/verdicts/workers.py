@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -180,6 +180,7 @@ class WorkerEvidence:
         drifts = none if changes is None else ~alone & (changes.adjusted <= DRIFTING * level)
         may_fall = none if changes is None else ~alone & (changes.p_value < _SIGN)
         alike = possible_copies(self.pairs, n, _ALIKE)
+        alike = replace(alike, partner=np.where(alone, -1, alike.partner))
         flagged = (group_of(self.groups, n) >= 0) | drifts
         good, weak = (remove_below > 0) & (low > trust_above), (remove_below > 0) & (high < trust_above)
         verdict = np.select(

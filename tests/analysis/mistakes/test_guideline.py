@@ -41,3 +41,19 @@ def test_a_mistake_between_neighbouring_grades_is_found_with_and_without_leans(r
 def test_teams_whose_tasks_differ_make_no_mistake_of_the_guideline() -> None:
     crowds = [known_truth.teams(np.random.default_rng([1, seed])) for seed in range(20)]
     assert sum(bool(cells(known, "majority-vote")) for known in crowds) <= 3
+
+
+@pytest.mark.parametrize("reference", ["gold", "majority-vote"])
+def test_of_two_classes_a_guideline_is_found_and_readiness_for_one_class_is_none(reference: str) -> None:
+    for seed in range(3):
+        rng, able = np.random.default_rng(seed), {"n_tasks": 400, "per_task": 6, "skill": (0.85, 0.95), "even": True}
+        known = known_truth.honest(rng, n_workers=24, n_classes=2, **able)
+        ds, half = known.dataset, rng.random(known.dataset.n_annotations) < 0.5
+        misled = half & (ds.worker < 8) & (known.true[ds.task] == 0)
+        leaning = np.where(half & (ds.worker < 16), ds.worker < 8, ds.label)
+        for label, shared in (
+            (np.where(misled, 1, ds.label), [(0, 1)]),
+            (np.where(ds.worker < 4, 1, ds.label), []),
+            (leaning, []),
+        ):
+            assert cells(replace(known, dataset=replace(ds, label=label.astype(np.int32))), reference) == shared
