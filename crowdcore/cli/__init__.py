@@ -9,6 +9,7 @@ import os
 import sys
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -55,6 +56,11 @@ class _Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return _load(cmd_name) if cmd_name in _COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """``crowdcore votes.csv`` opens the file in the app."""
+        opens = args[0] not in _COMMANDS and Path(args[0]).is_file()
+        return super().resolve_command(ctx, ["app", *args] if opens else args)
 
 
 @cache

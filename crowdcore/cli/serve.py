@@ -29,7 +29,7 @@ _PATIENCE = 60.0  # seconds
 
 
 def app(
-    dataset: Annotated[str, typer.Argument(help="Dataset to open first.")] = DEMO,
+    dataset: Annotated[str, typer.Argument(help="Dataset or file to open first.")] = DEMO,
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8501,
     address: Annotated[str, typer.Option(help="Address to listen on; default: this machine only.")] = "localhost",
     let_anyone_in: Annotated[

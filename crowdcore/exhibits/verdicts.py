@@ -84,28 +84,28 @@ def verdicts(
         f"of a {noun} make come on top: without gold they look right; on most real crowds they were the larger part."
     )
     untested = "" if workers.drift is not None else " Falls were not tested: the labels have no times."
-    notes = (workers.truth, _typical(workers), wrong_labels, f"{workers.control}{untested}")
+    notes = (workers.truth, *_typical(workers), wrong_labels, f"{workers.control}{untested}")
     return Exhibit("verdicts", "Verdicts", None, table, notes)
 
 
-def _typical(found: WorkerVerdicts) -> str:
-    """The typical worker's skill and the limits that follow from it, in words."""
+def _typical(found: WorkerVerdicts) -> tuple[str, ...]:
+    """The typical worker's skill, and the limits that follow from it, in words."""
     if (found.only_peer >= 0).any() and (found.only_peer[found.n_annotations > 0] >= 0).all():
         return (
             "Nobody can be accused: every worker shares tasks with one other worker only, and where the two differ, "
-            "labels do not tell who is wrong. Gold would, or a third worker."
+            "labels do not tell who is wrong. Gold would, or a third worker.",
         )
     if np.isnan(found.typical):
-        return "No worker can be judged: no gold and no other worker's label could contradict theirs."
+        return ("No worker can be judged: no gold and no other worker's label could contradict theirs.",)
     if found.remove_below <= 0:
         return (
-            "These workers' labels agree with the truth no more than guesses do, so no worker can be told from others."
+            "These workers' labels agree with the truth no more than guesses do, so no worker can be told from others.",
         )
     typical, below, above = (100 * skill for skill in (found.typical, found.remove_below, found.trust_above))
     return (
-        f"The typical worker knows the answer on {typical:.0f} % of the tasks and guesses on the others. Remove: those "
-        f"who show no knowledge and clearly know less than {below:.0f} %. Trust: those who clearly know more than "
-        f"{above:.0f} % and of whom nothing else was found."
+        f"The typical worker knows the answer on {typical:.0f} % of the tasks and guesses on the others.",
+        f"Remove: those who show no knowledge and clearly know less than {below:.0f} %. Trust: those who clearly know "
+        f"more than {above:.0f} % and of whom nothing else was found.",
     )
 
 
@@ -349,11 +349,11 @@ def common_confusions(view: View) -> dict[int, SharedConfusion]:
     a, b = judged.confused.true[taught], judged.confused.given[taught]
     own[taught, a, b] = own[taught, b, a] = 0
     n_workers, names = int((view.dataset.labels_per_worker > 0).sum()), view.classes
-    carriers = repeated(view).carriers.sum(0)
-    by, common = np.where(carriers > 0, carriers, every.workers), {}
+    carriers, common = repeated(view).carriers.sum(0), {}
     for r in np.flatnonzero(own.max((1, 2)) >= _AGAIN):
         a, b = np.unravel_index(own[r].argmax(), own[r].shape)
         of = float(found.counts[r, a].sum())
         times = float(own[r, a, b])
-        common[int(r)] = SharedConfusion(names[a], names[b], times, of, int(by[a, b]), n_workers)
+        by = int(every.workers[a, b]), int(carriers[a, b]), n_workers
+        common[int(r)] = SharedConfusion(names[a], names[b], times, of, *by)
     return common

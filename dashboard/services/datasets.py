@@ -1,6 +1,7 @@
 """Datasets by name, and their references."""
 
 import sys
+from pathlib import Path
 
 import streamlit as st
 
@@ -33,9 +34,9 @@ def rating_datasets() -> list[str]:
 
 
 def default_dataset() -> str:
-    """The dataset named on the command line after ``--``, else the demo, else the first."""
+    """The dataset named on the command line after ``--`` (of a file see `asked_file`), else the demo, or the first."""
     known = names()
-    asked = sys.argv[1:2]
+    asked = [name for name in sys.argv[1:2] if not Path(name).is_file()]
     return asked[0] if asked else DEMO if DEMO in known else known[0] if known else ""
 
 

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from pathlib import Path
@@ -104,6 +105,16 @@ def receive(name: str, content: BinaryIO) -> str:
         CrowdError: a damaged archive, or one that unpacks to too much.
     """
     return _to_read(kept.store_upload(name, content, owner()))
+
+
+def asked_file() -> str:
+    """Digest of the file that the command line names after ``--``, which a session opens once; empty without."""
+    path = Path(*sys.argv[1:2])
+    if st.session_state.get("asked") or not path.is_file():
+        return ""
+    st.session_state["asked"] = True
+    with path.open("rb") as content:
+        return digest_of(receive(path.name, content))
 
 
 def receive_again(digest: str) -> str:

@@ -20,6 +20,7 @@ from dashboard.components.link import link, task_link, worker_link
 from dashboard.components.numbers import glance, glance_at_ratings, importing
 from dashboard.components.table import download, numbers
 from dashboard.components.text import as_text, count
+from dashboard.services.uploads import asked_file
 
 THRESHOLDS = {
     "remove": ("Remove below", verdicts.REMOVE, "As a share of the typical worker's skill."),
@@ -38,6 +39,8 @@ FEW = 3  # workers, mistakes and items that a card names
 
 def draw(first: Callable[[], None] | None = None) -> None:
     """The page; ``first`` draws its first view."""
+    if digest := asked_file():
+        state.put(view="Open a file", file=digest)
     heading(as_text(dataset_title(state.get("dataset"))))
     {"Numbers": glance, "Open a file": importing}.get(state.get("view"), first or board)()
 
@@ -54,11 +57,10 @@ def board() -> None:
     remove, trust, confused, sure = (limits[key] for key in THRESHOLDS)
     with above, st.spinner("Judging workers and tasks …", show_time=True):
         counts = verdicts.verdicts(view, remove, trust, confused, sure)
-    truth, typical, wrong, control = counts.notes
+    truth, knows, *limits_told, wrong, control = counts.notes
     with above:
         said, csv = st.columns([6, 1], vertical_alignment="center")
-        knows, _, limits_told = typical.partition(" Remove:")
-        said.markdown(as_text(f"{wrong} {knows}"), help=as_text(f"{truth} Remove:{limits_told}"))
+        said.markdown(as_text(f"{wrong} {knows}"), help=as_text(" ".join([truth, *limits_told])))
         with csv:
             take_along(view, limits)
     workers = verdicts.worker_verdicts(view, remove, trust, confused)

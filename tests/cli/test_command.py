@@ -48,3 +48,12 @@ def test_what_is_opened_is_given_and_what_is_shown_is_printed_and_written(tmp_pa
 def test_version_and_short_help(run) -> None:
     assert run("--version").out.strip() == cc.__version__
     assert run("aggregate", "-h").out == run("aggregate", "--help").out
+
+
+def test_a_file_is_opened_in_the_app(run, tmp_path, monkeypatch) -> None:
+    file, started = tmp_path / "votes.csv", []
+    file.write_text("task,worker,label\n")
+    monkeypatch.setattr("os.execv", lambda _, arguments: started.append(arguments[-1]))
+    run(file)
+    run("app", file)
+    assert started == [str(file)] * 2

@@ -29,6 +29,19 @@ def test_planted_workers_and_shared_mistakes_are_told_with_links() -> None:
     assert table(test, "κ low")["verdict"].iloc[0] == "remove"
 
 
+def test_a_file_on_the_command_line_is_opened_with_its_questions(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "votes.csv"
+    file.write_text("item,rater,answer\n1,ann,cat\n1,bob,dog\n2,ann,cat\n")
+    monkeypatch.setattr("sys.argv", ["server.py", str(file)])
+    test = open_page("overview")
+    assert not test.exception
+    assert not test.error
+    assert "votes.csv" in words(test)
+    assert [button.label for button in test.button if button.label == "Open it"]
+
+
 def test_a_threshold_comes_from_the_address() -> None:
     test = open_page("overview", dataset="demo", trust="95")
     assert next(slider.value for slider in test.slider if slider.label.startswith("Trust")) == 95

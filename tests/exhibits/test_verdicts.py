@@ -89,7 +89,7 @@ def test_tokens_are_told_with_their_words_and_nobody_is_said_to_copy_for_the_tok
     sentence = tags.sentences.words[tags.sentences.tasks(tags.sentences.of_task[[number]])]
     assert tasks.loc[number, "context"].replace("[", "").replace("]", "") == " ".join(sentence)
     assert f"[{tags.sentences.words[number]}]" in tasks.loc[number, "context"]
-    assert " tokens" in verdicts.verdicts(seen).notes[2]
+    assert " tokens" in verdicts.verdicts(seen).notes[-2]
 
 
 def test_the_label_of_a_reference_stands_beside_what_the_workers_say_together() -> None:
@@ -112,7 +112,7 @@ def test_what_contradicts_gold_is_counted_among_tasks_with_gold() -> None:
     demo = view(load_dataset("demo"), "gold")
     with_gold = int((demo.dataset.annotated & (demo.dataset.gold >= 0)).sum())
     assert with_gold < demo.dataset.annotated.sum()
-    assert f" of {with_gold:,} tasks" in verdicts.verdicts(demo).notes[2]
+    assert f" of {with_gold:,} tasks" in verdicts.verdicts(demo).notes[-2]
 
 
 def test_a_moved_threshold_moves_the_counts(seen: View) -> None:
