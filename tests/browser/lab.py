@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -60,6 +61,14 @@ class Lab:
     def runs(self, dataset: str | None = "labelme") -> dict[str, Run]:
         """Id -> run, as the record has them; of all datasets if None."""
         return {run.id: run for run in runs.list_runs(dataset, workspace=self.workspace)}
+
+
+def until(holds: Callable[[], bool], page: Page, most: int = SOON) -> None:
+    """Wait up to ``most`` milliseconds until something holds."""
+    end = time.monotonic() + most / 1000
+    while not holds():
+        assert time.monotonic() < end
+        page.wait_for_timeout(200)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from crowdcore.data.writers import write_folder
 from crowdcore.runs import Workspace
 from testkit.steps import main, open_page, settled, stand_still
 from tests.browser.conftest import keep_estimates
-from tests.browser.lab import LONG, Lab, opened
+from tests.browser.lab import LONG, Lab, opened, until
 from tests.rated_crowd import rated_folder
 
 METHODS = {"tagged": ("dl-mv", "crowd-layer"), "rated": ("dl-mean", "crowd-layer")}
@@ -54,14 +54,17 @@ def picture(page: Page, name: str) -> None:
         page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
 
 
-def trained(page: Page, dataset: str, told: str) -> None:
-    """Start runs with two seeds and two epochs, and wait until their rows say what they came to."""
+def trained(lab: Lab, page: Page, dataset: str, told: str) -> None:
+    """Start runs with two seeds and two epochs, wait until they have finished, and see what each came to."""
     methods = METHODS[dataset]
     asked = "".join(f"&methods={method}" for method in methods)
     open_page(page, f"/train?dataset={dataset}{asked}&settings={quote(SETTINGS)}")
     picture(page, f"{dataset}-train")
     page.get_by_role("button", name=f"Start {len(methods)} runs").click()
-    expect(main(page).get_by_text(re.compile(f"{told}: .*selected"))).to_have_count(len(methods), timeout=LONG)
+    until(lambda: [run.state for run in lab.runs(dataset).values()] == ["finished"] * len(methods), page, LONG)
+    for run in lab.runs(dataset):
+        open_page(page, f"/train?dataset={dataset}&runs={run}")
+        expect(main(page).get_by_text(re.compile(f"{told}: .*selected")).first).to_be_visible()
     settled(page)
     picture(page, f"{dataset}-trained")
 
@@ -80,7 +83,7 @@ def test_sentences_from_data_to_report(lab: Lab, tab: Page) -> None:
     expect(tab.get_by_text("60 sentences")).to_be_visible()
     seen(tab, "/overview?dataset=tagged", "Guideline to fix")
     seen(tab, "/spans?dataset=tagged", "Boundary errors")
-    trained(tab, "tagged", "test span F1")
+    trained(lab, tab, "tagged", "test span F1")
     ids = {run.spec.method: run.id for run in runs.list_runs("tagged", workspace=lab.workspace)}
     chosen = "".join(f"&runs={run}" for run in ids.values())
     seen(tab, "/runs?datasets=tagged", "Runs")
@@ -131,7 +134,7 @@ def test_ratings_from_data_to_report(lab: Lab, tab: Page) -> None:
     settled(tab)
     picture(tab, "rated-ratings")
     walk_to_a_rating(tab)
-    trained(tab, "rated", "test RMSE")
+    trained(lab, tab, "rated", "test RMSE")
     ids = {run.spec.method: run.id for run in runs.list_runs("rated", workspace=lab.workspace)}
     chosen = "".join(f"&runs={run}" for run in ids.values())
     seen(tab, "/runs?datasets=rated", "Runs")

@@ -10,8 +10,7 @@ import json
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ from crowdcore.learning.learners import FIRST
 from crowdcore.runs import Run, Workspace
 from testkit.steps import main, open_page, settled
 from tests.browser.conftest import keep_estimates
-from tests.browser.lab import LONG, SOON, Lab, opened
+from tests.browser.lab import LONG, SOON, Lab, opened, until
 from tests.dashboard.test_embedding import photo_archive
 
 EPOCHS, MANY = 6, 400
@@ -61,13 +60,6 @@ def begin(page: Page, epochs: int) -> list[str]:
     page.get_by_role("button", name=re.compile(r"^Start \d runs?$")).click()
     until(lambda: bool(set(shown(page)) - before), page)
     return [name for name in shown(page) if name not in before]
-
-
-def until(holds: Callable[[], bool], page: Page, most: int = SOON) -> None:
-    end = time.monotonic() + most / 1000
-    while not holds():
-        assert time.monotonic() < end
-        page.wait_for_timeout(200)
 
 
 @pytest.fixture(scope="module", autouse=True)  # the first of all, whatever the order of the tests
@@ -200,19 +192,19 @@ def test_the_form_starts_what_it_shows_and_keeps_it(lab: Lab, browser: Browser) 
         seeds.fill("3, 7")
         seeds.press("Enter")
         settled(page)
-        epochs.fill("400")
+        epochs.fill("40000")
         epochs.press("Enter")
         expect(main(page).get_by_text("must be at least 1, but got 0")).to_have_count(0)
         settled(page)
-        epochs.fill("300")
+        epochs.fill("30000")  # more than it trains before it is cancelled
         start.click()  # nor has this
         until(lambda: bool(set(lab.runs()) - before), page)
         [new] = set(lab.runs()) - before
-        assert lab.runs()[new].spec.settings == {"epochs": 300}
+        assert lab.runs()[new].spec.settings == {"epochs": 30_000}
         assert lab.runs()[new].spec.seeds == (3, 7)
         expect(row(page, new)).to_be_visible()
         page.reload()
-        expect(epochs).to_have_value("300")
+        expect(epochs).to_have_value("30000")
         expect(seeds).to_have_value("3,7")
         row(page, new).get_by_role("button", name="Cancel").click()
         expect(row(page, new).get_by_text("cancelled")).to_be_visible()
@@ -250,7 +242,11 @@ def test_300_pictures_are_trained_on_after_five_clicks(lab: Lab, browser: Browse
             settled(page)
         expect(main(page).get_by_text("of memory")).to_be_visible(timeout=LONG)  # no trial may outlive the app
         start.click()  # 5
-        expect(main(page).get_by_text("Finished.", exact=True).first).to_be_attached(timeout=LONG)
+        until(
+            lambda: all(run.has_ended for run in lab.runs(None).values()) and len(lab.runs(None)) > len(before),
+            page,
+            LONG,
+        )
         assert page.evaluate("window.clicks") == 5
     [run] = [run for name, run in lab.runs(None).items() if name not in before]
     assert run.spec.method == "conal" and run.state == "finished"

@@ -131,7 +131,6 @@ def test_what_was_searched_is_the_axis_unless_another_is_chosen(searched: Search
 
 def test_searches_alone_are_enough(searched: Searched) -> None:
     test = page(dataset="lonely")
-    assert [tab.label for tab in test.tabs] == ["Sweeps"]
     assert "Nothing has been trained" not in words(test)
     assert trials_picker(test).value == [searched.alone]
     expected = [100 * result.accuracy("test").mean() for result in searched.trials[searched.alone]]
@@ -149,4 +148,6 @@ def test_the_board_of_a_search_leads_to_its_curve(searched: Searched, monkeypatc
     test = page("train", runs=[searched.search])
     link = next(link.proto for link in test.get("page_link") if link.proto.label.startswith("Test accuracy along"))
     assert link.page == "compare"
-    assert link.query_string == f"dataset=crowd&reference=gold&view=Sweeps&searches={searched.search}"
+    assert link.query_string == (
+        f"dataset=crowd&reference=gold&runs={searched.search}&view=Sweeps&searches={searched.search}"
+    )

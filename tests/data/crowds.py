@@ -23,7 +23,7 @@ PLAIN = [
 ]
 NAMES = st.one_of(
     st.sampled_from([*RISKY, *PLAIN]),
-    st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=6),
+    st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf"]), min_size=1, max_size=6),
 ).filter(tidy)
 
 

@@ -34,6 +34,8 @@ class State:
         self.tensors = {k: v.detach().numpy() for k, v in [*module.named_parameters(), *module.named_buffers()]}
         self.x = batch.features.numpy()
         self.target = None if batch.target is None else batch.target.numpy()
+        if "target" in self.tensors:  # each replica's own
+            self.target = self.tensors["target"][batch.task.numpy()]
         self.annotations = list(zip(batch.row.tolist(), batch.worker.tolist(), batch.label.tolist(), strict=True))
 
     def __getitem__(self, name: str) -> Array:
