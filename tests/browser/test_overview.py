@@ -30,6 +30,7 @@ def test_a_verdict_is_read_on_a_phone_and_one_click_leads_to_its_evidence(page: 
     main(page).get_by_text("All workers", exact=True).click()
     canvas = main(page).locator("canvas").first
     canvas.scroll_into_view_if_needed()
+    stand_still(canvas)
     canvas.click(position={"x": 12, "y": 52}, force=True)  # a scroll area lies above it
     expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))
     expect(main(page).get_by_role("heading", name="Message to the worker")).to_be_visible()
