@@ -156,8 +156,8 @@ def _scan(path: Path) -> tuple[str, tuple[Finding, ...]]:
         sentence = f"The file is not UTF-8; it was read as {name}, in which a cell is {word!r}"
         return name, (Finding("encoding-guessed", "question", sentence, 1, rows, remedies=choices),)
     with path.open("rb") as file:
-        windows = re.search(rb"[\x80-\x9f]", file.read(CHUNK)) and _decodes(path, "cp1252")
-    guess = "cp1252" if windows else "latin-1"
+        beyond = any(re.search(rb"[\x80-\x9f]", chunk) for chunk in iter(lambda: file.read(CHUNK), b""))
+    guess = "cp1252" if beyond and _decodes(path, "cp1252") else "latin-1"
     sentence = f"The file is not UTF-8; it was read as {guess}"
     remedy, remedies = "Look at the names with accents.", (Remedy("encoding", when="they are wrong"),)
     return guess, (Finding("encoding-guessed", "warning", sentence, 1, rows, remedy=remedy, remedies=remedies),)

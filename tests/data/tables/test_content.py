@@ -87,6 +87,12 @@ def test_windows_1252_is_told_from_latin_1(write):
     assert guess.rows == (1,)
 
 
+def test_windows_1252_is_told_by_letters_far_down_the_file(write, monkeypatch):
+    monkeypatch.setattr("crowdcore.data.tables.content.CHUNK", 64)
+    text = TEXT + "".join(f"t{i},caf\u00e9,x\n" for i in range(100, 140)) + "t140,\u201cann\u201d,x\n"
+    assert examine(write(text.encode("cp1252"), "labels.csv")).report.encoding == "cp1252"
+
+
 def test_an_encoding_can_be_given_and_must_fit(write):
     path = write(TEXT.encode("mac_roman"), "labels.csv")
     assert read_dataset(path, encoding="mac_roman").classes == CLASSES
