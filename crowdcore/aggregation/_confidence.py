@@ -13,11 +13,11 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.special import log_softmax, ndtri, softmax
+from scipy.special import log_softmax, softmax
 
 from crowdcore.aggregation._evidence import held_out_beliefs
 from crowdcore.aggregation.base import AggregationResult
-from crowdcore.core.counts import most_probable
+from crowdcore.core.counts import most_probable, wilson_interval
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -72,9 +72,11 @@ class Confidence(NamedTuple):
             f"labels of a task repeat one another. Where most workers share mistakes, even fewer are."
         )
 
-
-REMEDY = "Its labels stay as they are; `--temper` or `aggregation.temper` lowers the probabilities."
-"""What to do where a fit is too sure."""
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """``words`` of a fit with what to do; none where it is not too sure."""
+        remedy = "Its labels stay as they are; `--temper` or `aggregation.temper` lowers the probabilities."
+        return (f"{self.words} {remedy}",) if self.too_sure else ()
 
 
 def confidence(
@@ -175,10 +177,9 @@ def _sample(dataset: CrowdDataset) -> IntArray:
 
 
 def _by_gold(posterior: FloatArray, gold: IntArray) -> Confidence:
-    n, right, z2 = len(gold), float((posterior.argmax(1) == gold).mean()), float(ndtri(0.975)) ** 2
-    middle = (right + z2 / (2 * n)) / (1 + z2 / n)
-    reach = np.sqrt(z2 * (right * (1 - right) / n + z2 / (4 * n**2))) / (1 + z2 / n)
-    return Confidence(float(posterior.max(1).mean()), right, float(middle - reach), float(middle + reach), n, True)
+    right = np.asarray((posterior.argmax(1) == gold).mean())
+    low, high = wilson_interval(right, np.asarray(float(len(gold))), 0.95)
+    return Confidence(float(posterior.max(1).mean()), float(right), float(low), float(high), len(gold), True)
 
 
 def flattened(posterior: FloatArray, judged: BoolArray, right: float) -> FloatArray:

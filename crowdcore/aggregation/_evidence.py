@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from crowdcore.core.beliefs import add_up, equal_labels, log_urns, without_task
-from crowdcore.core.counts import soft_confusion_counts, softmax_rows, vote_counts
+from crowdcore.core.counts import row_shares, soft_confusion_counts, softmax_rows, vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -32,7 +32,7 @@ def first_labels(dataset: CrowdDataset) -> tuple[CrowdDataset, IntArray]:
 
 def log_shares(counts: FloatArray) -> FloatArray:
     """(n_workers, C, C) log of confusions from counts, each row drawn to the crowd's."""
-    pooled = _row_shares(counts.sum(0) + FLOOR)
+    pooled = row_shares(counts.sum(0) + FLOOR)
     return np.asarray(np.log((counts + SHRINKAGE * pooled) / (counts.sum(2, keepdims=True) + SHRINKAGE)))
 
 
@@ -50,10 +50,6 @@ def taken_out(once: CrowdDataset, own: FloatArray, counts: FloatArray, q: FloatA
     given = once.task_start, once.worker, once.label, own, q, votes
     without = without_task(*given, counts, counts.sum(2), crowd, of_class, _LEAST, FLOOR, SHRINKAGE)
     return without, np.log1p(-q * once.labels_per_task[:, None] / (of_class + FLOOR))
-
-
-def _row_shares(counts: FloatArray) -> FloatArray:
-    return np.asarray(counts / counts.sum(-1, keepdims=True))
 
 
 class Evidence:
@@ -107,7 +103,7 @@ def estimate_dependence(dataset: CrowdDataset, posterior: FloatArray) -> float:
     """
     n_classes, task = dataset.n_classes, dataset.task
     counts = soft_confusion_counts(task, dataset.worker, dataset.label, posterior, dataset.n_workers)
-    crowd = _row_shares(counts.sum(0) + _TINY)
+    crowd = row_shares(counts.sum(0) + _TINY)
     likely = min(_LIKELY, n_classes)
     step = -(-dataset.n_annotations * likely * n_classes // _CELLS)
     several = (dataset.labels_per_task > 1) & (np.arange(dataset.n_tasks) % max(step, 1) == 0)

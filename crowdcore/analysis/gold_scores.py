@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaincinv
 
-from crowdcore.aggregation._confidence import REMEDY, confidence
+from crowdcore.aggregation._confidence import confidence
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis.labels.disagreement import judging_gold, p_in_words
 from crowdcore.analysis.statistics import majority_labels, mcnemar, sparse_votes
@@ -189,8 +189,7 @@ def judge(
     if result.converged is False:
         warnings.append(f"It has not converged: {result.stopped}. Its numbers may still move.")
     sure = confidence(dataset, result, truth, known=known)
-    if sure is not None and sure.too_sure:
-        warnings.append(f"{sure.words} {REMEDY}")
+    warnings += sure.warnings if sure else ()
     if lost > gained:
         warnings.append(_loses(accuracy, majority, gained, lost, p_value))
     return Judgement(

@@ -116,11 +116,7 @@ def note_on_confidence(dataset: CrowdDataset, truth: Reference) -> str:
     if truth.posterior is None or truth.name.split()[0] in _SHARED_OUT or "gold=" in truth.name:
         return ""
     found = of_posterior(dataset, truth.posterior, dataset.gold)
-    return (
-        f"{truth.name!r}: {found.words} Tasks are shown with lower ones."
-        if found is not None and found.too_sure
-        else ""
-    )
+    return f"{truth.name!r}: {found.words} Tasks are shown with lower ones." if found and found.too_sure else ""
 
 
 _SHARED_OUT = frozenset({"majority-vote", "wawa", "zero-based-skill", "kos"})

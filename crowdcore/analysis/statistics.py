@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
-from scipy.special import bdtr, ndtri
+from scipy.special import bdtr
 
+from crowdcore.core.counts import divide as divide, row_shares as row_shares, wilson_interval as wilson_interval
 from crowdcore.core.errors import SettingError
-from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 
@@ -134,15 +135,6 @@ def percentile_interval(samples: FloatArray, level: float) -> tuple[FloatArray, 
     return low, high
 
 
-def wilson_interval(share: FloatArray, n: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Wilson's score interval (1927) of a share of n; NaN where n is 0."""
-    z2 = float(ndtri((1 + level) / 2)) ** 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-        reach = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n**2))) / (1 + z2 / n)
-    return np.clip(middle - reach, 0, 1), np.clip(middle + reach, 0, 1)
-
-
 def holm(p_value: FloatArray) -> FloatArray:
     """Holm's step-down adjusted p-values over the entries that are not NaN."""
     adjusted = np.full(p_value.shape, np.nan)
@@ -196,17 +188,6 @@ def ranks(values: FloatArray) -> FloatArray:
     _, inverse, times = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(times)
     return np.asarray((last - (times - 1) / 2)[inverse], np.float64)
-
-
-def divide(part: AnyArray, whole: AnyArray) -> FloatArray:
-    """``part / whole`` in the shape of ``part``, NaN where ``whole`` is not above 0."""
-    out: FloatArray = np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=np.asarray(whole) > 0)
-    return out
-
-
-def row_shares(counts: FloatArray) -> FloatArray:
-    """(..., C, C) counts -> shares of their row; NaN rows where there is nothing to share."""
-    return divide(counts, counts.sum(-1, keepdims=True))
 
 
 def known_mean(values: FloatArray) -> FloatArray:

@@ -11,7 +11,6 @@ import pandas as pd
 import typer
 
 from crowdcore import aggregation
-from crowdcore.aggregation._confidence import REMEDY
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis import tagging_scores
 from crowdcore.cli import _command as opt
@@ -84,7 +83,7 @@ def aggregate(
     if temper:
         result = aggregation.temper(result, ds, ds.gold if temper == Temper.gold else None, known=shown)
     sure = None if temper else aggregation.confidence(ds, result, None if gold else ds.gold, known=shown)
-    notes = (*result.notes, *([f"{sure.words} {REMEDY}"] if sure is not None and sure.too_sure else []))
+    notes = (*result.notes, *(sure.warnings if sure else ()))
     if new:
         write_aggregated(ds, tagged, new)
     if out:

@@ -12,9 +12,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse
+from scipy.special import ndtri
 
 from crowdcore.core.compiled import compiled, is_large, n_ranges, run_ranges
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
 Cells: TypeAlias = Callable[[slice], IntArray]
 """Function returning the cells (m,) int32 of a slice of the annotations."""
@@ -92,6 +93,26 @@ def softmax_rows(scores: FloatArray) -> FloatArray:
     scores /= total
     out: FloatArray = (top + np.log(total))[:, 0]
     return out
+
+
+def divide(part: AnyArray, whole: AnyArray) -> FloatArray:
+    """``part / whole`` in the shape of ``part``, NaN where ``whole`` is not above 0."""
+    out: FloatArray = np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=np.asarray(whole) > 0)
+    return out
+
+
+def row_shares(counts: FloatArray) -> FloatArray:
+    """(..., C, C) counts -> shares of their row; NaN rows where there is nothing to share."""
+    return divide(counts, counts.sum(-1, keepdims=True))
+
+
+def wilson_interval(share: FloatArray, n: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Wilson's score interval (1927) of a share of n; NaN where n is 0."""
+    z2 = float(ndtri((1 + level) / 2)) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+        reach = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    return np.clip(middle - reach, 0, 1), np.clip(middle + reach, 0, 1)
 
 
 def confusion_counts(
