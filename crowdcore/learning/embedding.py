@@ -205,7 +205,9 @@ def check_inputs(dataset: CrowdDataset, accept: bool = False, backbone: str = "m
         if kind == "text":
             usable_texts(dataset, accept)
             return
-        pixels = _wants_pixels(backbone) or usual_kind(dataset) == "pixels"
+        pixels = _wants_pixels(backbone)
+        if not pixels:
+            usual_kind(dataset)  # refuses without a pretrained network
         read_images(dataset, None, SIDE if pixels else SIDES[1], accept=accept)
 
 

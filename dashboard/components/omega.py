@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import pandas as pd
 import streamlit as st
 
 from crowdcore import exhibits
@@ -37,12 +38,17 @@ def ranking(choice: Choice) -> None:
             found = exhibits.omega.omega_tasks(view, half, true).table.head(ENDS)
             of = f" of {view.classes[true]}" if true is not None else ""
             st.markdown(as_text(f"{words}{of}"))
-            shown = zip(found["mean ω"], found[view.reference], strict=True)
-            captions = [f"ω̄ {omega_bar:.3f} · {label}" for omega_bar, label in shown]
-            cards(state.get("dataset"), found.index.tolist(), captions, f"end-{half}")
+            _pictured(found, view.reference, f"end-{half}")
     if judged := exhibits.omega.numbers(view).words:
         st.warning(as_text(judged), icon=":material/bar_chart_off:")
     one(choice)
+
+
+def _pictured(tasks: pd.DataFrame, reference: str, key: str) -> None:
+    """What tasks show, with ω̄ and the class by the reference."""
+    shown = zip(tasks["mean ω"], tasks[reference], strict=True)
+    captions = [f"ω̄ {omega_bar:.3f} · {label}" for omega_bar, label in shown]
+    cards(state.get("dataset"), tasks.index.tolist(), captions, key)
 
 
 def notes(choice: Choice) -> None:
@@ -111,9 +117,7 @@ def listing(choice: Choice) -> None:
     of = f" of seed {view.shown_seed}" if view.seed == "each" else ""
     st.caption(f"{count(len(found.table), 'task')}{of}, {'smallest' if half == 'bottom' else 'largest'} ω̄ first.")
     if has_media(view.dataset):
-        shown = zip(found.table["mean ω"], found.table[view.reference], strict=True)
-        captions = [f"ω̄ {omega_bar:.3f} · {label}" for omega_bar, label in shown]
-        cards(state.get("dataset"), found.table.index.tolist(), captions, "omega")
+        _pictured(found.table, view.reference, "omega")
     show(found, "omega-tasks", file=choice.file(found), noun="task", rows=14)
 
 

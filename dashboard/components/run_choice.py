@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import streamlit as st
@@ -19,9 +18,6 @@ from dashboard import state
 from dashboard.components.link import link
 from dashboard.components.text import as_text, count
 from dashboard.services.runs import readable, runs_of, spelled, training_fault
-
-if TYPE_CHECKING:
-    from crowdcore.runs import Run
 
 SUGGESTED = 6  # runs that are shown while nobody has chosen
 
@@ -112,13 +108,8 @@ def _unfinished(run: Run, name: str) -> None:
 
 def table_link(dataset: str, shown: list[str]) -> None:
     """The way to the table of the dataset's runs, with those that are shown chosen."""
-    link(
-        "train",
-        "Choose in a table",
-        help="All runs with their settings, scores, notes and tags; tick some there",
-        datasets=[spelled(dataset)],
-        runs=shown,
-    )
+    about = "All runs with their settings, scores, notes and tags; tick some there"
+    link("train", "Choose in a table", help=about, datasets=[spelled(dataset)], runs=shown)
 
 
 def nothing(why: str) -> None:

@@ -1,7 +1,6 @@
 """Datasets by name, and their references."""
 
 import sys
-from pathlib import Path
 
 import streamlit as st
 
@@ -11,7 +10,7 @@ from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.fits import is_fit
 from crowdcore.exhibits.view import View, cached, named, worker_names
 from dashboard.services.opening import dataset, labelled, version
-from dashboard.services.uploads import list_uploads
+from dashboard.services.uploads import list_uploads, named_file
 
 DEMO, RUN = "demo", "run:"
 FIRST = ["gold", "auto", "majority-vote", "dawid-skene", *REVIEWED]
@@ -34,9 +33,9 @@ def rating_datasets() -> list[str]:
 
 
 def default_dataset() -> str:
-    """The dataset named on the command line after ``--`` (of a file see `asked_file`), else the demo, or the first."""
+    """The dataset named on the command line after ``--``, else the demo, else the first."""
     known = names()
-    asked = [name for name in sys.argv[1:2] if not Path(name).is_file()]
+    asked = [] if named_file() else sys.argv[1:2]
     return asked[0] if asked else DEMO if DEMO in known else known[0] if known else ""
 
 

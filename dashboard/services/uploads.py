@@ -107,10 +107,16 @@ def receive(name: str, content: BinaryIO) -> str:
     return _to_read(kept.store_upload(name, content, owner()))
 
 
-def asked_file() -> str:
-    """Digest of the file that the command line names after ``--``, which a session opens once; empty without."""
+def named_file() -> Path | None:
+    """The file that the command line names after ``--``, where a dataset may be named, too."""
     path = Path(*sys.argv[1:2])
-    if st.session_state.get("asked") or not path.is_file():
+    return path if path.is_file() else None
+
+
+def asked_file() -> str:
+    """Digest of `named_file`, which a session opens once; empty without."""
+    path = named_file()
+    if path is None or st.session_state.get("asked"):
         return ""
     st.session_state["asked"] = True
     with path.open("rb") as content:

@@ -94,13 +94,11 @@ def guideline_mistakes(
     p_value[some] = betainc(k, np.maximum(of - k, 0) + 1, rate[some])
     sure: FloatArray = np.nan_to_num(benjamini_hochberg(p_value), nan=1.0)
     carriers = (sure <= level) & (counts >= _SHARE * rows) & (counts >= _TIMES)
-    least = np.full((n, n), float(CARRIERS))
+    cells = carriers.sum(0) >= CARRIERS
     if n == 2:
-        know, tested_by = tell_apart(counts), tested.sum(0)
-        carriers &= know[:, None, None]
-        least = np.maximum(least, _MANY * tested_by)
-    cells = carriers.sum(0) >= least
-    cells &= ~(cells.T & (n == 2))
+        carriers &= tell_apart(counts)[:, None, None]
+        cells = carriers.sum(0) >= np.maximum(CARRIERS, _MANY * tested.sum(0))
+        cells &= ~cells.T
     for a, b in np.argwhere(cells & (not checked)):
         cells[a, b] = _among_carriers(peers, carriers[:, a, b]) <= 0.5
     return GuidelineMistakes(cells, carriers & cells, graded)

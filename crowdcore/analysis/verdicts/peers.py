@@ -68,8 +68,10 @@ class Peers:
         all who label the block seem to make one mistake.
         """
         judge, worker, n = np.nan_to_num(self.judge), self.worker, len(self.log_confusion)
+        if ((judge == 0) | (judge == 1)).all():  # gold
+            return self.judge
         shares = judge.sum(0) + 1e-9
-        own = belief = judge
+        belief = judge
         by_worker = coo_array((np.ones(len(worker)), (worker, np.arange(len(worker)))), (n, len(worker))).tocsr()
         for _ in range(_SHARE_ROUNDS):
             own = by_worker @ belief + SHRINKAGE * shares / shares.sum()

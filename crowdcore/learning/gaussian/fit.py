@@ -284,10 +284,10 @@ def notes_on(found: Sequence[Chosen]) -> tuple[str, ...]:
     right, likelihood = np.transpose([one.score for one in found])
     by = f"the labels' likelihood ({_span(likelihood, '.3f')})"
     by = by if np.isnan(right).any() else f"validation accuracy ({_span(100 * right, '.1f')} %)"
-    counted = Counter(f"alance {one.balance:g} and sharpening {one.sharpening:g}" for one in found).most_common()
-    of_seeds = f" of {len(found)} seeds" if len(counted) > 1 else ""
-    chosen = " or b".join(f"{what} for {n}{of_seeds}" if of_seeds else what for what, n in counted)
-    were = f"B{chosen} were chosen among {found[0].n_fits} fits by {by}."
+    counted = Counter(f"Balance {one.balance:g} and sharpening {one.sharpening:g}" for one in found).most_common()
+    seeds = [f" for {n} of {len(found)} seeds" if len(counted) > 1 else "" for _, n in counted]
+    chosen = "; ".join(what + of_seeds for (what, _), of_seeds in zip(counted, seeds, strict=True))
+    were = f"{chosen} were chosen among {found[0].n_fits} fits by {by}."
     shared = _span([one.fit.shared for one in found], ".2f")
     notes = [f"{were} A share of {shared} of the pairs of labels of one task agree in mistakes (η)."]
     renamed = Counter(one.renamed for one in found if one.renamed)
