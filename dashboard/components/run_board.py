@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from crowdcore.runs import Run
 
 EVERY, SELDOM = 1.0, 4.0  # seconds between looks: at live runs, and for runs that others start
+KEPT = timedelta(minutes=10)  # that a finished run's row stays: who waited for it sees, and hears, that it ended
 ICONS = {
     "queued": ":material/schedule:",
     "running": ":material/progress_activity:",
@@ -38,7 +40,7 @@ def follow_runs(shown: Sequence[Run], drawn: Sequence[Run]) -> None:
     """Engine and rows, anew every second while something goes on; the whole page when a run of any dataset changes.
 
     Args:
-        shown: those that have a row until they have finished.
+        shown: those that have a row until a while after they have finished.
         drawn: all runs as the page knows them.
     """
     dataset, names = state.get("dataset"), [run.id for run in shown]
@@ -49,11 +51,15 @@ def follow_runs(shown: Sequence[Run], drawn: Sequence[Run]) -> None:
         _engine(dataset)
         refused_before()
         for name in names:
-            if name in by_id and by_id[name].state != "finished":
+            if name in by_id and not _is_old(by_id[name]):
                 _row(by_id[name])
 
     stages = set(map(_stage, drawn))
     watch(stages, lambda: set(map(_stage, all_runs())), EVERY if lively else SELDOM, rows)
+
+
+def _is_old(run: Run) -> bool:
+    return run.state == "finished" and (run.ended is None or datetime.now(UTC) - run.ended > KEPT)
 
 
 def _stage(run: Run) -> tuple[object, ...]:
@@ -95,7 +101,8 @@ def _row(run: Run) -> None:
             with live(f"run-{run.id}"):  # its progress is not in it: nobody wants to hear every epoch
                 st.markdown(f"{ICONS[run.state]} **{as_text(run_title(run))}**{asked} · {count(n, 'seed')}")
                 if run.state != "running":
-                    st.caption(as_text(run_outcome(run)))
+                    ended = "finished · " if run.state == "finished" else ""
+                    st.caption(as_text(ended + run_outcome(run)))
             if run.state == "running":
                 st.progress(min(max(run.done, 0.0), 1.0), as_text(_progress(run)))
         _buttons(run)

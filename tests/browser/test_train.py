@@ -72,7 +72,7 @@ def finished(lab: Lab, browser: Browser) -> dict[str, Run]:
         assert [lab.runs()[name].spec.method for name in started] == list(METHODS)
         for name in started:
             expect(row(page, name)).to_be_visible()
-        expect(main(page).get_by_text(re.compile(r"epoch \d+ of \d+")).first).to_be_visible(timeout=SOON)
+        expect(main(page).get_by_text(re.compile(r"epoch \d+ of \d+")).first).to_be_visible(timeout=LONG)
         page.reload()
         for name in started:
             expect(row(page, name)).to_be_visible()
@@ -158,17 +158,17 @@ def test_runs_outlive_the_tab_and_the_server(lab: Lab, browser: Browser) -> None
     with opened(browser, lab) as page:
         open_page(page, "/train?dataset=labelme&methods=trace&methods=conal")
         first, second = begin(page, MANY)
-        expect(row(page, first).get_by_text(re.compile(r"epoch \d+ of 400"))).to_be_visible(timeout=SOON)
+        expect(row(page, first).get_by_text(re.compile(r"epoch \d+ of 400"))).to_be_visible(timeout=LONG)
         address = page.url
     with opened(browser, lab) as elsewhere:
         elsewhere.goto(address)
-        expect(row(elsewhere, first).get_by_text(re.compile(r"epoch \d+ of 400"))).to_be_visible()
+        expect(row(elsewhere, first).get_by_text(re.compile(r"epoch \d+ of 400"))).to_be_visible(timeout=LONG)
         lab.kill()
         before = lab.runs()[first].epoch
         until(lambda: lab.runs()[first].epoch > before, elsewhere)
         lab.restart()
         elsewhere.goto(address)
-        expect(row(elsewhere, first).get_by_text(re.compile(r"epoch \d+ of 400"))).to_be_visible()
+        expect(row(elsewhere, first).get_by_text(re.compile(r"epoch \d+ of 400"))).to_be_visible(timeout=LONG)
         expect(row(elsewhere, second)).to_be_visible()
         row(elsewhere, second).get_by_role("button", name="Cancel").click()
         expect(row(elsewhere, second).get_by_text("cancelled")).to_be_visible()
@@ -221,7 +221,7 @@ def test_a_run_is_deleted_once_confirmed(lab: Lab, browser: Browser) -> None:
 
 
 def test_300_pictures_are_trained_on_after_five_clicks(lab: Lab, browser: Browser, tmp_path: Path) -> None:
-    """They and their votes, from a file to a trained CoNAL, whose time and memory a trial tells."""
+    """They and their votes, from a file to trained models, whose time and memory a trial tells."""
     archive = {"name": "photos.zip", "mimeType": "application/zip", "buffer": photo_archive(tmp_path / "made", 300)}
     before = set(lab.runs(None))
     with opened(browser, lab, COUNT) as page:
@@ -249,4 +249,4 @@ def test_300_pictures_are_trained_on_after_five_clicks(lab: Lab, browser: Browse
         )
         assert page.evaluate("window.clicks") == 5
     [run] = [run for name, run in lab.runs(None).items() if name not in before]
-    assert run.spec.method == "conal" and run.state == "finished"
+    assert run.spec.method == "auto" and run.state == "finished"
