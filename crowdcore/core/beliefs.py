@@ -176,3 +176,32 @@ def expected_labels(
             for b in range(n_classes):
                 shares[r, a, b] /= max(seen[r, a], 1e-9)
     return counts, shares
+
+
+@compiled
+def by_own_shares(worker: IntArray, judge: FloatArray, shares: FloatArray, shrinkage: float, rounds: int) -> FloatArray:
+    """Beliefs ``judge`` (P, C) if the classes of each worker's tasks have shares of their own, found by EM.
+
+    Args:
+        worker: (P,) whose label each belief judges; rows of NaN stay so.
+        shares: (C,) of the classes of all.
+        shrinkage: pseudo-labels by which a worker's shares are drawn to them.
+        rounds: of EM.
+    """
+    n_classes, out = judge.shape[1], judge.copy()
+    own = np.empty((worker.max() + 1, n_classes))
+    for _ in range(rounds):
+        own[:] = shrinkage * shares
+        for j in range(len(worker)):
+            for c in range(n_classes):
+                if out[j, c] > 0:
+                    own[worker[j], c] += out[j, c]
+        own /= shares
+        for j in range(len(worker)):
+            total = 0.0
+            for c in range(n_classes):
+                out[j, c] = judge[j, c] * own[worker[j], c]
+                total += out[j, c]
+            for c in range(n_classes):
+                out[j, c] /= max(total, 1e-300)
+    return out

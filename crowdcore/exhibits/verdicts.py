@@ -51,7 +51,7 @@ def workers_judged(
 ) -> WorkerVerdicts:
     """Verdicts at these thresholds, of evidence and pairs that are computed once."""
     pairs = copy_evidence(view) if view.dataset.sentences is None else None
-    evidence = view.of(analysis.worker_evidence, pairs, view.of(peer_beliefs), level=LEVEL)
+    evidence = view.of(analysis.worker_evidence, pairs, view.of(peer_beliefs), repeated(view), level=LEVEL)
     return evidence.verdicts(remove=remove, trust=trust, confused=confused)
 
 

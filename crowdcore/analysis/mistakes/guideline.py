@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import betainc
 
 from crowdcore.analysis.statistics import benjamini_hochberg, divide, holm
@@ -99,16 +100,22 @@ def guideline_mistakes(
         carriers &= tell_apart(counts)[:, None, None]
         cells = carriers.sum(0) >= np.maximum(CARRIERS, _MANY * tested.sum(0))
         cells &= ~cells.T
-    for a, b in np.argwhere(cells & (not checked)):
-        cells[a, b] = _among_carriers(peers, carriers[:, a, b]) <= 0.5
+    if not checked and cells.any():
+        cells[cells] = _among_carriers(peers, carriers[:, cells]) <= 0.5
     return GuidelineMistakes(cells, carriers & cells, graded)
 
 
-def _among_carriers(peers: Peers, carriers: BoolArray) -> float:
-    """Share of carriers among those who label a task beside a carrier: teams judge themselves."""
-    n = len(peers.crowd)
-    of, every = np.bincount(peers.task, carriers[peers.worker], n), np.bincount(peers.task, minlength=n)
-    return float((of * (of - 1)).sum() / max((of * (every - 1)).sum(), 1))
+def _among_carriers(peers: Peers, carriers: BoolArray) -> FloatArray:
+    """(K,) share of the carriers (n_workers, K) among those who label a task beside one: teams judge themselves."""
+    n, n_workers = len(peers.crowd), len(carriers)
+    every = np.bincount(peers.task, minlength=n)
+    start = np.concatenate([[0], every.cumsum()])
+    labelled = csr_array((np.ones(len(peers.worker)), peers.worker, start), (n, n_workers))
+    share = []
+    for one in carriers.T:
+        of = labelled @ one.astype(np.float64)
+        share.append((of @ of - of.sum()) / max(of @ every - of.sum(), 1))
+    return np.array(share)
 
 
 def guideline_cells(shared_p: FloatArray, own: GuidelineMistakes, *, checked: bool, level: float) -> BoolArray:

@@ -20,7 +20,7 @@ from crowdcore.aggregation._evidence import (
 )
 from crowdcore.analysis.reference import Reference
 from crowdcore.analysis.workers.confusion import refuse_beyond
-from crowdcore.core.beliefs import expected_labels, judges
+from crowdcore.core.beliefs import by_own_shares, expected_labels, judges
 from crowdcore.core.counts import confusion_counts, soft_confusion_counts, vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -67,17 +67,10 @@ class Peers:
         a block of tasks where a class is rare, most of those that a few labels say to be of that class are not: else
         all who label the block seem to make one mistake.
         """
-        judge, worker, n = np.nan_to_num(self.judge), self.worker, len(self.log_confusion)
-        if ((judge == 0) | (judge == 1)).all():  # gold
+        if np.isin(self.judge[~np.isnan(self.judge)], (0, 1)).all():  # gold
             return self.judge
-        shares = judge.sum(0) + 1e-9
-        belief = judge
-        by_worker = coo_array((np.ones(len(worker)), (worker, np.arange(len(worker)))), (n, len(worker))).tocsr()
-        for _ in range(_SHARE_ROUNDS):
-            own = by_worker @ belief + SHRINKAGE * shares / shares.sum()
-            belief = judge * (own / shares)[worker]
-            belief /= np.maximum(belief.sum(1, keepdims=True), 1e-300)
-        return np.where(np.isnan(self.judge), np.nan, belief)
+        shares = np.nansum(self.judge, 0) + 1e-9
+        return by_own_shares(self.worker, self.judge, shares / shares.sum(), SHRINKAGE, _SHARE_ROUNDS)
 
     @cached_property
     def counted(self) -> tuple[FloatArray, FloatArray]:

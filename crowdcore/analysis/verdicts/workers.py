@@ -239,6 +239,7 @@ def worker_evidence(
     reference: ReferenceLike = "gold",
     pairs: Copying | None = None,
     peers: Peers | None = None,
+    guideline: GuidelineMistakes | None = None,
     *,
     level: float = 0.05,
 ) -> WorkerEvidence:
@@ -249,6 +250,7 @@ def worker_evidence(
         reference: as in `worker_verdicts`.
         pairs: `copying` by this reference, to compute it only once; not needed for a crowd that tags tokens.
         peers: `peer_beliefs` by this reference, to compute them only once.
+        guideline: `guideline_mistakes` of these peers, to find them only once.
         level: chance that any honest worker is named.
 
     Raises:
@@ -270,7 +272,7 @@ def worker_evidence(
         skill_evidence(peers, dataset.n_workers),
         pairs,
         groups,
-        guideline_mistakes(peers, places(dataset), checked=truth.checked, level=level),
+        guideline or guideline_mistakes(peers, places(dataset), checked=truth.checked, level=level),
         drift(dataset, peers),
         worker_speed(dataset),
         without_each(dataset, truth),
