@@ -44,22 +44,18 @@ def follow_runs(shown: Sequence[Run], drawn: Sequence[Run]) -> None:
         drawn: all runs as the page knows them.
     """
     dataset, names = state.get("dataset"), [run.id for run in shown]
-    lively = any(not run.has_ended for run in drawn)
 
     def rows() -> None:
         by_id = {run.id: run for run in runs_of(dataset)}
         _engine(dataset)
         refused_before()
-        for name in names:
-            if name in by_id and not _is_old(by_id[name]):
-                _row(by_id[name])
+        for run in (by_id[name] for name in names if name in by_id):
+            if run.state != "finished" or (run.ended and datetime.now(UTC) - run.ended < KEPT):
+                _row(run)
 
     stages = set(map(_stage, drawn))
-    watch(stages, lambda: set(map(_stage, all_runs())), EVERY if lively else SELDOM, rows)
-
-
-def _is_old(run: Run) -> bool:
-    return run.state == "finished" and (run.ended is None or datetime.now(UTC) - run.ended > KEPT)
+    every = SELDOM if all(run.has_ended for run in drawn) else EVERY
+    watch(stages, lambda: set(map(_stage, all_runs())), every, rows)
 
 
 def _stage(run: Run) -> tuple[object, ...]:
@@ -101,8 +97,7 @@ def _row(run: Run) -> None:
             with live(f"run-{run.id}"):  # its progress is not in it: nobody wants to hear every epoch
                 st.markdown(f"{ICONS[run.state]} **{as_text(run_title(run))}**{asked} · {count(n, 'seed')}")
                 if run.state != "running":
-                    ended = "finished · " if run.state == "finished" else ""
-                    st.caption(as_text(ended + run_outcome(run)))
+                    st.caption(("finished · " if run.state == "finished" else "") + as_text(run_outcome(run)))
             if run.state == "running":
                 st.progress(min(max(run.done, 0.0), 1.0), as_text(_progress(run)))
         _buttons(run)
