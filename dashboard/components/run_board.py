@@ -54,8 +54,7 @@ def follow_runs(shown: Sequence[Run], drawn: Sequence[Run]) -> None:
                 _row(run)
 
     stages = set(map(_stage, drawn))
-    every = SELDOM if all(run.has_ended for run in drawn) else EVERY
-    watch(stages, lambda: set(map(_stage, all_runs())), every, rows)
+    watch(stages, lambda: set(map(_stage, all_runs())), SELDOM if all(run.has_ended for run in drawn) else EVERY, rows)
 
 
 def _stage(run: Run) -> tuple[object, ...]:
