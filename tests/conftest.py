@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadFileScheduling
 
-hypothesis.settings.register_profile("crowdcore", deadline=None, max_examples=50)  # busy machines: time is no verdict
+hypothesis.settings.register_profile("crowdcore", deadline=None, max_examples=30)  # busy machines: time is no verdict
 hypothesis.settings.load_profile("crowdcore")
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -65,14 +65,13 @@ SURE = ("dawid-skene", "one-coin", "mace", "fast-dawid-skene", "pooled-dawid-ske
 def test_fits_to_dependent_panels_are_called_too_sure():
     """`python -m benchmarks.confidence` is the long version; fits that say .15 more than is right."""
     gaps, said = [], []
-    for seed in range(2):
-        for votes in (panel_of(12, 0.4, seed), panel_of(24, 0.4, seed), simulated("judges who err together", seed)):
-            for method in SURE:
-                fit = cc.aggregation.get(method).fit(votes)
-                gaps.append(fit.posterior.max(1).mean() - (fit.labels == votes.gold).mean())
-                said.append(told(votes, method).too_sure)
+    for votes in (panel_of(12, 0.4, 0), panel_of(24, 0.4, 0), simulated("judges who err together", 0)):
+        for method in SURE:
+            fit = cc.aggregation.get(method).fit(votes)
+            gaps.append(fit.posterior.max(1).mean() - (fit.labels == votes.gold).mean())
+            said.append(told(votes, method).too_sure)
     far = np.array(gaps) >= 0.15
-    assert far.sum() > 20
+    assert far.sum() > 10
     assert np.mean(np.array(said)[far]) >= 0.8
 
 

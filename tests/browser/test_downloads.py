@@ -72,7 +72,7 @@ def test_hostile_names_are_shown_as_text_everywhere(page: Page) -> None:
     """Scripts, markup and links in the names of classes, workers and tasks."""
 
     def harmless() -> None:
-        page.wait_for_timeout(300)
+        settled(page)
         shown = main(page)
         assert page.title() != "owned"
         assert shown.locator("script, [onerror], a[href^='javascript'], a[href^='http://example.com']").count() == 0

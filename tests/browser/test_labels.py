@@ -13,7 +13,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from crowdcore import runs
 from crowdcore.data import simulate
+from crowdcore.data.catalogue import open_labels
 from crowdcore.data.writers import write_folder
+from crowdcore.learning.learners import suggested_methods
 from crowdcore.runs import Workspace
 from testkit.steps import main, open_page, settled, stand_still
 from tests.browser.conftest import keep_estimates
@@ -38,6 +40,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         workspace = Workspace.open(tmp_path_factory.mktemp("lab"))
         for dataset, methods in METHODS.items():
             keep_estimates(workspace, dataset, methods, SETTINGS)
+            keep_estimates(workspace, dataset, suggested_methods(open_labels(dataset)))  # on Runs
         with Lab.running(workspace) as made:
             yield made
 
@@ -57,13 +60,13 @@ def picture(page: Page, name: str) -> None:
 def trained(lab: Lab, page: Page, dataset: str, told: str) -> None:
     """Start runs with two seeds and two epochs, wait until they have finished, and see what each came to."""
     methods = METHODS[dataset]
-    asked = "".join(f"&methods={method}" for method in methods)
-    open_page(page, f"/train?dataset={dataset}{asked}&settings={quote(SETTINGS)}")
+    asked = "".join(f"&methods={method}" for method in methods) + f"&settings={quote(SETTINGS)}"
+    open_page(page, f"/train?dataset={dataset}{asked}")
     picture(page, f"{dataset}-train")
     page.get_by_role("button", name=f"Start {len(methods)} runs").click()
     until(lambda: [run.state for run in lab.runs(dataset).values()] == ["finished"] * len(methods), page, LONG)
     for run in lab.runs(dataset):
-        open_page(page, f"/train?dataset={dataset}&runs={run}")
+        open_page(page, f"/train?dataset={dataset}{asked}&runs={run}")  # without, it would try its own suggestion
         expect(main(page).get_by_text(re.compile(f"{told}: .*selected")).first).to_be_visible()
     settled(page)
     picture(page, f"{dataset}-trained")

@@ -111,10 +111,10 @@ def test_another_run_keeps_what_the_other_controls_say(page: Page, workspace: Pa
         last = {part: getattr(result, part) for part in PARTS}
         kept = replace(result, kept_epochs=np.array(epochs), kept=kept, last=last)
         ids.append(record(workspace, kept, demo, epochs=20 + len(epochs)))
-    for view in ("confusions", "omega"):
+    for view, choices in (("confusions", ("24", "22")), ("omega", ("24",))):
         open_page(page, f"/{view}?dataset=demo&runs={ids[0]}")
         names = page.get_by_role("combobox", name="Run", exact=True)
-        for epochs in ("24", "22", "24"):
+        for epochs in choices:
             choose_part(page, "Run", f"Epochs {epochs}")
             main(page).get_by_role("button", name="Seeds, epoch").click()
             slider = page.get_by_role("slider")

@@ -18,7 +18,7 @@ CELLS = st.sampled_from(["", "a", "b", "c", " a", "-1", "NA", "é"])
 ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     ROWS,
     st.sampled_from(["csv", "tsv", "jsonl", "json", "parquet"]),

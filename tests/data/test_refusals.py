@@ -14,7 +14,7 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.data import examine, examine_frame
 from crowdcore.data.readers import readers
 
-MANY = settings(max_examples=150, deadline=None)
+MANY = settings(max_examples=60, deadline=None)
 SUFFIXES = st.sampled_from([".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ""])
 FORMATS = st.sampled_from([None, None, None, *readers])
 

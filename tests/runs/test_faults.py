@@ -163,7 +163,7 @@ def test_cancel_of_a_stuck_and_of_a_waiting_run(workspace):
     [pid] = children(workspace, stuck.id)
     os.kill(pid, signal.SIGSTOP)
     runs.cancel(stuck.id, workspace=workspace)
-    time.sleep(5)
+    time.sleep(2)
     assert children(workspace, stuck.id) == [pid]  # it is waited for
     runs.cancel(stuck.id, now=True, workspace=workspace)
     run = ended(workspace, stuck.id)
@@ -223,7 +223,7 @@ def test_a_full_disk_a_locked_record_and_a_deleted_workspace(small_disk):
         with pytest.raises(CrowdError, match="is full: make room"):
             runs.submit(spec(1), workspace=workspace)
         full = runs.get_run(run.id, workspace=workspace).epoch
-        time.sleep(2)  # the engine, its worker and the training process try to write all the time
+        time.sleep(1)  # the engine, its worker and the training process try to write all the time
         assert len(processes(workspace, ENGINE)) == 1 and children(workspace, run.id)
         (small_disk / "filler").unlink()
         at_epoch(workspace, run.id, full + 10)

@@ -27,7 +27,7 @@ def labellings(crowd, seed):
     return {"soft": soft_reference(crowd, seed), "hard": hard, "votes": "majority-vote"}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(crowds(), st.integers(0, 1000))
 def test_equals_a_loop_over_tasks(crowd, seed):
     named = labellings(crowd, seed)
@@ -56,7 +56,7 @@ def test_equals_a_loop_over_tasks(crowd, seed):
     assert list(zip(frame["first"], frame["second"], strict=True)) == list(combinations(named, 2))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(crowds(), st.integers(0, 1000))
 def test_the_tasks_where_two_differ(crowd, seed):
     named = labellings(crowd, seed)

@@ -180,8 +180,8 @@ def labels_each(seed: int, n: int) -> CrowdDataset:
 
 
 def test_a_model_that_decides_tied_votes_makes_no_shared_mistakes():
-    found = [shared_mistakes(labels_each(seed, 2), "auto") for seed in range(4)]
-    assert [int((result.q_value <= 0.05).sum()) for result in found] == [0, 0, 0, 0]
+    found = [shared_mistakes(labels_each(seed, 2), "auto") for seed in range(2)]
+    assert [int((result.q_value <= 0.05).sum()) for result in found] == [0, 0]
     assert found[0].annotations.sum() == pytest.approx(600)  # tied ones are counted, not tested
     assert any("overruled" in note for note in found[0].notes)
 

@@ -47,9 +47,10 @@ FILES = """long.csv wide.csv counts.csv triples.csv pairs.csv preferences.csv tu
 prodigy.jsonl conll.txt folder"""
 
 
-@pytest.fixture
-def samples(tmp_path):
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory):
     """Reader name -> a file in its format."""
+    tmp_path = tmp_path_factory.mktemp("samples")
     files = {name: tmp_path / name for name in FILES.split()}
     files["long.csv"].write_text(LONG, encoding="utf-8")
     files["wide.csv"].write_text(WIDE, encoding="utf-8")

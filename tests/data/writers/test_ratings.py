@@ -14,7 +14,7 @@ import crowdcore as cc
 from crowdcore.core.errors import DataError
 from crowdcore.data import RatingDataset, write_folder, write_long, write_wide
 
-FEW = settings(max_examples=40, deadline=None)
+FEW = settings(max_examples=20, deadline=None)
 NUMBERS = st.floats(-1e9, 1e9, allow_subnormal=True).map(lambda x: x + 0.0)
 
 

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings, strategies as st
 from crowdcore.data import from_frame, read_dataset, write_folder, write_long
 from tests.data.crowds import assert_same, crowds
 
-FEW = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=25, deadline=None)
 
 
 @FEW
