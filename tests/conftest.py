@@ -32,6 +32,7 @@ hypothesis.settings.load_profile("crowdcore")
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSER = "tests/browser/"
+LONG = ("tests/docs/test_pages.py", "tests/packaging/", "tests/aggregation/test_conal_em.py")  # minutes each
 SHARED = ROOT.parent / "shared" / "data"
 if not os.environ.get("CROWDCORE_DATA") and SHARED.is_dir():
     os.environ["CROWDCORE_DATA"] = str(SHARED)
@@ -55,7 +56,7 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest first: the processes of a parallel run, which take file after file, end together."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    slow = {item.path for item in items if item.get_closest_marker("slow") or item.nodeid.startswith(LONG)}
     items.sort(key=lambda item: (not item.nodeid.startswith(BROWSER), item.path not in slow))
 
 
