@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urljoin
 
 import axe_playwright_python
 import pytest
@@ -13,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 import crowdcore as cc
 from testkit.app_server import serving
 from testkit.recorded_runs import record
-from testkit.steps import charts, main, open_page, settled
+from testkit.steps import charts, main, open_page, settled, visit
 from tests.browser.test_keyboard import missed
 from tests.learning.made_up import made_up
 
@@ -108,7 +109,7 @@ def found(page: Page, address: str, look: Callable[[int], object] = lambda width
     """Rule and place of every violation, of both themes and at all widths; ``look`` is called at each width."""
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    open_page(page, address)
+    (visit if address.startswith(urljoin(page.url, "/")) else open_page)(page, address)
     expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
     page.evaluate(AXE)
     violations = set()

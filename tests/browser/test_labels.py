@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,7 +17,7 @@ from crowdcore.data.catalogue import open_labels
 from crowdcore.data.writers import write_folder
 from crowdcore.learning.learners import suggested_methods
 from crowdcore.runs import Workspace
-from testkit.steps import main, open_page, settled, stand_still
+from testkit.steps import main, open_page, settled, stand_still, visit
 from tests.browser.conftest import keep_estimates
 from tests.browser.lab import LONG, Lab, opened, until
 from tests.rated_crowd import rated_folder
@@ -61,20 +61,20 @@ def trained(lab: Lab, page: Page, dataset: str, told: str) -> None:
     """Start runs with two seeds and two epochs, wait until they have finished, and see what each came to."""
     methods = METHODS[dataset]
     asked = "".join(f"&methods={method}" for method in methods) + f"&settings={quote(SETTINGS)}"
-    open_page(page, f"/train?dataset={dataset}{asked}")
+    visit(page, f"/train?dataset={dataset}{asked}")
     picture(page, f"{dataset}-train")
     page.get_by_role("button", name=f"Start {len(methods)} runs").click()
     until(lambda: [run.state for run in lab.runs(dataset).values()] == ["finished"] * len(methods), page, LONG)
     for run in lab.runs(dataset):
-        open_page(page, f"/train?dataset={dataset}{asked}&runs={run}")  # without, it would try its own suggestion
+        visit(page, f"/train?dataset={dataset}{asked}&runs={run}")  # without, it would try its own suggestion
         expect(main(page).get_by_text(re.compile(f"{told}: .*selected")).first).to_be_visible()
     settled(page)
     picture(page, f"{dataset}-trained")
 
 
-def seen(page: Page, address: str, text: str | re.Pattern[str]) -> None:
+def seen(page: Page, address: str, text: str | re.Pattern[str], go: Callable[[Page, str], None] = visit) -> None:
     """A page of this address says this, and no error."""
-    open_page(page, address)
+    (go if page.url.startswith("http") else open_page)(page, address)
     expect(main(page).get_by_text(text).first).to_be_visible()
     expect(page.get_by_test_id("stException")).to_have_count(0)
     expect(main(page).locator("[data-testid=stAlertContentError]")).to_have_count(0)
@@ -131,8 +131,8 @@ def test_ratings_from_data_to_report(lab: Lab, tab: Page) -> None:
     seen(tab, "/?dataset=rated", "Open a file")
     expect(tab.get_by_text("480 ratings from -2 to 3")).to_be_visible()
     seen(tab, "/shared-mistakes?dataset=rated", re.compile("rated.* are numbers"))
-    seen(tab, "/data?dataset=rated", "Open a file")  # leads to the page's address
-    seen(tab, "/next-labels?dataset=rated", re.compile("about classes"))  # as a page's title does
+    seen(tab, "/data?dataset=rated", "Open a file", open_page)  # leads to the page's address
+    seen(tab, "/next-labels?dataset=rated", re.compile("about classes"), open_page)  # as a page's title does
     seen(tab, "/ratings?dataset=rated", "Workers")
     settled(tab)
     picture(tab, "rated-ratings")

@@ -6,12 +6,11 @@ import re
 import stat
 from pathlib import Path
 
-import pandas as pd
 from playwright.sync_api import BrowserContext, Page, expect
 
 from testkit import bombs
 from testkit.crowds import simulate_crowd
-from testkit.steps import choose, main, open_page, settled
+from testkit.steps import main, open_page, settled
 
 
 def offer(page: Page, name: str, content: bytes) -> None:
@@ -44,31 +43,6 @@ def test_a_good_file_opens_and_others_see_no_names(page: Page) -> None:
     page.get_by_role("combobox", name="Worker").click()
     expect(page.get_by_role("option", name="worker 01")).to_be_visible()
     expect(page.get_by_role("option", name="w001")).to_have_count(0)
-
-
-def test_a_file_with_faults_says_what_would_be_lost(page: Page) -> None:
-    frame = pd.read_csv(pd.io.common.BytesIO(crowd_csv())).astype(object)
-    frame.loc[4, "label"] = None
-    offer(page, "faults.csv", frame.to_csv(index=False).encode())
-    expect(main(page).get_by_text("1 row without a label would be left out (column 'label'; row 5).")).to_be_visible()
-    main(page).get_by_role("button", name="Accept 1 change and open").click()
-    expect(page).to_have_url(re.compile("/\\?dataset=faults-[0-9a-f]{10}"))
-    settled(page)
-    main(page).get_by_role("link", name="Numbers").click()
-    expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("119")
-
-
-def test_columns_that_say_nothing_are_asked_for(page: Page) -> None:
-    offer(page, "odd.csv", crowd_csv(task="foo", worker="who", label="says"))
-    expect(main(page).get_by_text("No column was recognised as the")).to_be_visible()
-    for role, column in (("Task", "foo"), ("Worker", "who")):
-        choose(page, role, column)
-    settled(page)  # only one column is left that can be the label
-    main(page).get_by_role("button", name="Open it").click()
-    expect(page).to_have_url(re.compile("/\\?dataset=odd-[0-9a-f]{10}"))
-    settled(page)
-    main(page).get_by_role("link", name="Numbers").click()
-    expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("120")
 
 
 def test_spellings_are_merged_and_the_upload_is_renamed_and_deleted(page: Page) -> None:
