@@ -58,7 +58,8 @@ def draw() -> None:
                 "**Start**: you can close the page while they train, and come back to compare what they learnt.",
                 icon=":material/model_training:",
             )
-    shown = [run for run in ticked if run in own]
+    here = {run.id for run in own}  # an older look at the same runs
+    shown = [run for run in ticked if run.id in here]
     with rows:
         follow_runs(shown, listed)
     if plain := [run for run in shown if run.spec.search is None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from crowdcore import runs
 from crowdcore.core.errors import DataError
 from crowdcore.runs import Workspace, queue, store
 from crowdcore.runs.record import client_of
+from dashboard.services import runs as recorded
 from dashboard.services.runs import curves
 from tests.dashboard.app_page import button, words
 from tests.dashboard.train_page import asked, page
@@ -114,6 +116,13 @@ def test_a_run_that_trains_shows_how_far_it_is() -> None:
     assert test.multiselect(key="train-metric").options == ["Accuracy, test"]
     table = curves(run.id)
     assert table[["epoch", "mean"]].to_numpy().tolist() == [[1, 0.5], [2, 0.75]]
+
+
+def test_a_run_that_went_on_between_two_looks_keeps_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = asked()
+    store.set_state(run.id, "running")
+    monkeypatch.setattr(recorded, "runs_of", lambda _: [replace(run, epoch=run.epoch + 1)])
+    assert f"Cancel-{run.id}" in [b.key for b in page(runs=[run.id]).button]
 
 
 def test_a_run_in_its_first_stage_shows_how_far_it_is() -> None:
