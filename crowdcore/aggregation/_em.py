@@ -13,6 +13,7 @@ from crowdcore.aggregation._statistics import disagreement, too_few_labels
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.counts import clamp, vote_counts
 from crowdcore.core.em import LabelTable, MemoryEngine, Sums, TorchEngine, find_device
+from crowdcore.core.memory import need_room
 from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -177,6 +178,7 @@ class SumsEM(EMAggregator):
         return MemoryEngine(table, posterior, self.hard)
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
+        need_room(dataset.name, dataset.n_tasks, dataset.n_classes, dataset.n_workers)
         table = label_table(dataset, known)
         best: tuple[Fitted, FloatArray] | None = None
         reached = False, -np.inf  # on the votes' side, objective

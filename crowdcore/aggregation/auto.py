@@ -11,6 +11,7 @@ from crowdcore.aggregation._against_votes import lost_classes
 from crowdcore.aggregation._statistics import held_out, pooled_confusion, predicted
 from crowdcore.aggregation.base import AggregationResult, Aggregator, get
 from crowdcore.core.counts import clamp, soft_confusion_counts
+from crowdcore.core.memory import need_room
 from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -53,6 +54,7 @@ class Auto(Aggregator):
     )
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
+        need_room(dataset.name, dataset.n_tasks, dataset.n_classes, dataset.n_workers)
         weight, notes = self._weigh(dataset, known)
         posterior: FloatArray = np.zeros((dataset.n_tasks, dataset.n_classes))
         total, lost = 0.0, []

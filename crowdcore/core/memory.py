@@ -27,24 +27,28 @@ def available_memory() -> int:
     return min(limit for limit in limits if limit > 0)
 
 
-def need_room(name: str, n_tasks: int, n_classes: int) -> None:
-    """Refuse a table of numbers, of tasks by classes, that takes more than a quarter of the memory, before it is made.
+def need_room(name: str, n_tasks: int, n_classes: int, n_workers: int = 0) -> None:
+    """Refuse tables of numbers that take more than a quarter of the memory, before they are made.
 
     Args:
         name: of the dataset.
-        n_tasks: rows; 0: there is a table of classes by classes alone.
-        n_classes: columns.
+        n_tasks, n_classes: rows and columns of a table; 0 tasks: there is one of classes by classes alone.
+        n_workers: whose confusions are counted, smoothed, divided and their logarithms taken; 0: of nobody.
 
     Raises:
-        CrowdError: it takes more, as where every text has become a class.
+        CrowdError: they take more, as where every text has become a class.
     """
-    needed, there = 8 * n_classes * max(n_tasks, n_classes), available_memory()
-    if needed > there // 4:
-        rows = "tasks" if n_tasks > n_classes else "classes"
+    rows, what = max(
+        (n_tasks, f"a table of {n_tasks:,} tasks by classes needs"),
+        (n_classes, f"a table of {n_classes:,} classes by classes needs"),
+        (4 * n_workers * n_classes, f"confusions of {n_workers:,} workers need"),
+    )
+    needed, there = 8 * n_classes * rows / 2**30, available_memory() / 2**30
+    if needed > there / 4:
+        remedies = Remedy("label", when="another column holds the labels"), Remedy("merge_classes", when="some are one")
         raise CrowdError(
-            f"{name!r} has {n_classes:,} classes: a table of {max(n_tasks, n_classes):,} {rows} by classes needs "
-            f"{needed / 2**30:.3g} GiB, more than a quarter of the {there / 2**30:.3g} GiB there are.",
-            [Remedy("label", when="another column holds the labels"), Remedy("merge_classes", when="some are one")],
+            f"{name!r} has {n_classes:,} classes: {what} {needed:.3g} GiB, more than a quarter of {there:.3g} GiB.",
+            [*([Remedy.take_reference("majority-vote", "count votes alone")] if n_workers else []), *remedies],
         )
 
 

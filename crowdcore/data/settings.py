@@ -46,6 +46,7 @@ class ReadSettings(Settings):
     )
     encoding: str | None = Field(default=None, description="Encoding of a text file, e.g. latin-1.")
     delimiter: str | None = Field(default=None, min_length=1, max_length=1, description="Delimiter of a text file.")
+    quotes: bool | None = Field(default=None, description="Whether quotes enclose cells; if not, they are letters.")
     header: bool | None = Field(default=None, description="Whether the first row holds column names.")
     skip: int | None = Field(default=None, ge=0, description="Lines above the row of column names, such as a title.")
     extra_headers: int | None = Field(

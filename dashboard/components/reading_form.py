@@ -73,6 +73,7 @@ _BUTTONS: dict[str, str | dict[Any, str]] = {
     "extra_headers": "Skip {} rows below the column names",
     "header": {True: "The first row holds the column names", False: "The first row is data"},
     "turn": {True: "Rows are workers: turn the table", False: "Rows are tasks: do not turn the table"},
+    "quotes": {True: "Quotes enclose cells", False: "Quotes are letters"},
     "totals": {True: "It holds totals: leave it out", False: "It is a task: keep it"},
     "gold_worker": "The labels of {} are the true classes",
     "kind": {"classes": "They are classes", "ratings": "They are ratings"},

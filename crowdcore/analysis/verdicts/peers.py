@@ -113,8 +113,8 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
     """
     n_classes, n_workers = dataset.n_classes, dataset.n_workers
     refuse_beyond(
-        6 * 8 * dataset.n_annotations * n_classes,
-        f"Beliefs about {dataset.n_annotations:,} annotations and {n_classes:,} classes",
+        8 * n_classes * (6 * dataset.n_annotations + 4 * n_workers * n_classes),
+        f"Beliefs about {dataset.n_annotations:,} annotations by {n_workers:,} workers and {n_classes:,} classes",
         "Merge classes, or look at fewer tasks.",
     )
     once, first = first_labels(dataset)

@@ -7,7 +7,9 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -16,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.core.memory import release_memory
 from crowdcore.data.dictionary import strings, unescape
 from crowdcore.data.report import Finding, make_change, plural
@@ -190,9 +192,11 @@ class DelimitedTable(Table):
         if settings.delimiter is not None and (not settings.delimiter.isascii() or settings.delimiter in '"\r\n\0'):
             raise SettingError("delimiter", "be one ASCII character, but no quote or line end", settings.delimiter)
         before, sample, said = _begin(content.sample, settings.skip)
-        self.delimiter = settings.delimiter or said or _find_delimiter(sample, content.path.suffix.lower())
+        self._quoted = settings.quotes is not False
+        cut = partial(_rows, sample, quoted=self._quoted)
+        self.delimiter = settings.delimiter or said or _find_delimiter(cut, content.path.suffix.lower(), sample)
         self._single_line = _LINE_END.search(sample) is None
-        numbered = _rows(sample, self.delimiter)
+        numbered = cut(self.delimiter)
         begins = [begin for (begin, _), (_, row) in pairwise([(0, []), *numbered]) if row]
         rows = [row for _, row in numbered if row]
         if not rows:
@@ -204,8 +208,7 @@ class DelimitedTable(Table):
         self.header, self._named = head.named, int(head.named) + head.extra
         self._before = before + begins[head.skip]
         first, sizes = rows[head.skip], {len(row) for row in rows[head.skip + 1 :]}
-        doubts = check_quotes(content.path, self.encoding or "utf-8", self.delimiter, self._named, self._before)
-        self.findings = (*content.findings, *doubts, *head.findings)
+        self.findings = (*content.findings, *self._odd_quotes(content.path, sample, self.delimiter), *head.findings)
         names = [cell.strip() for cell in first] if self.header else [str(i + 1) for i in range(len(first))]
         if names[-2:] == _UNFILLED and len(names) not in sizes and len(names) - 2 in sizes:
             names = names[:-2]
@@ -219,6 +222,19 @@ class DelimitedTable(Table):
             listed = ", ".join(map(repr, self._commas[:5]))
             sentence = f"Decimal commas were read as points in {plural(len(self._commas), 'column')}: {listed}"
             self.findings += (Finding("decimal-comma", "note", sentence, len(self._commas), examples=self._commas[:5]),)
+
+    def _odd_quotes(self, path: Path, sample: str, delimiter: str) -> tuple[Finding, ...]:
+        """What `check_quotes` finds, with a way out where all rows are as long without quotes."""
+        if not self._quoted:
+            return ()
+        even = len({len(row) for _, row in _rows(sample, delimiter, quoted=False) if row}) == 1
+        letters = (Remedy("quotes", False, when="quotes are letters of the names"),) if even else ()
+        try:
+            doubts = check_quotes(path, self.encoding or "utf-8", delimiter, self._named, self._before)
+        except DataError as error:
+            error.remedies = letters
+            raise
+        return tuple(replace(doubt, remedies=letters) for doubt in doubts)
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """Batches of up to 1 MiB of text, or 8 MiB once a row is longer."""
@@ -254,7 +270,9 @@ class DelimitedTable(Table):
                 block_size=block,
                 use_threads=False,  # as fast here, and only so do errors carry their row
             ),
-            parse_options=pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            parse_options=pa_csv.ParseOptions(
+                delimiter=self.delimiter, quote_char='"' if self._quoted else False, newlines_in_values=self._quoted
+            ),
             convert_options=pa_csv.ConvertOptions(
                 include_columns=[numbered[i] for i in wanted],
                 column_types=dict.fromkeys(numbered, pa.large_string()),
@@ -329,11 +347,12 @@ def _decimal_commas(rows: list[list[str]], columns: tuple[str, ...]) -> tuple[st
     return tuple(found)
 
 
-def _rows(sample: str, delimiter: str) -> list[tuple[int, list[str]]]:
+def _rows(sample: str, delimiter: str, quoted: bool) -> list[tuple[int, list[str]]]:
     """The line in which each of the first 200 rows ends, and its cells; one too long for Python's reader ends them."""
     rows: list[tuple[int, list[str]]] = []
     try:
-        reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
+        quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+        reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, quoting=quoting)
         for row in islice(reader, 200):
             rows.append((reader.line_num, row))  # noqa: PERF401  # what was read before an error counts
     except csv.Error:
@@ -341,10 +360,10 @@ def _rows(sample: str, delimiter: str) -> list[tuple[int, list[str]]]:
     return rows
 
 
-def _find_delimiter(sample: str, suffix: str) -> str:
+def _find_delimiter(cut: Callable[[str], list[tuple[int, list[str]]]], suffix: str, sample: str) -> str:
     """The delimiter that cuts most rows into the same number (above one) of cells as the first, or as most."""
     candidates = ("\t", *(d for d in _DELIMITERS if d != "\t")) if suffix == ".tsv" else _DELIMITERS
-    sizes = {d: [len(row) for _, row in _rows(sample, d) if row] for d in candidates}
+    sizes = {d: [len(row) for _, row in cut(d) if row] for d in candidates}
     best, best_share = "", 0.0
     for delimiter, found in sizes.items():
         if not found or found[0] < 2:
@@ -357,6 +376,6 @@ def _find_delimiter(sample: str, suffix: str) -> str:
         if size > 1 and count > max(best_share, 0.5) * len(found):
             best, best_share = delimiter, count / len(found)
     for other in () if best else sorted(_UNUSUAL & {*sample[: sample.find("\n")]}):
-        found = [len(row) for _, row in _rows(sample, other) if row]
+        found = [len(row) for _, row in cut(other) if row]
         best = best or (other if len(found) > 2 and {*found} == {max(found[0], 3)} else "")
     return best or ("\t" if suffix == ".tsv" else ",")

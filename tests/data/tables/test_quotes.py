@@ -112,3 +112,17 @@ def test_a_line_that_is_far_too_long(tmp_path, monkeypatch):
     path.write_text('task,worker,label,text\nt1,w1,a,"' + "x" * (1 << 13) + '"\n', encoding="utf-8")
     with pytest.raises(DataError, match="A cell is longer than 0 MiB, or a quote is never closed"):
         examine(path)
+
+
+ODD = ['Pat "The Cat" Lee', '"quoted" Bob', '5" screen']
+
+
+@pytest.mark.parametrize("name", [*ODD, '"ann'])
+def test_quotes_that_are_letters_are_kept_once_that_is_said(write, name):
+    path = write({i: f"t{i},{name if i % 3 else 'w0'},{'ab'[i % 2]},ok" for i in range(60)})
+    if name.startswith('"'):
+        with pytest.raises(DataError) as refusal:
+            examine(path)
+        assert [remedy.choices for remedy in refusal.value.remedies] == [({"quotes": False},)]
+    votes = read_dataset(path, quotes=False)
+    assert (votes.n_annotations, [*votes.worker_ids]) == (60, sorted([name, "w0"]))
