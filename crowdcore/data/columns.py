@@ -28,7 +28,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         *("user_id", "username", "labeler", "labeler_id", "labeller", "labeller_id", "rater", "rater_id", "coder"),
         *("coder_id", "performer", "participant", "participant_id", "assessor", "judge", "judge_id", "turker"),
         *("observer", "expert", "assignment:worker_id", "completed_by", "crowdworker", "annotator_name"),
-        *("user_name", "worker_name", "rater_name"),
+        *("user_name", "worker_name", "rater_name", "created_by", "annotated_by", "labeled_by", "labelled_by"),
     ),
     "label": (
         *("label", "answer", "response", "annotation", "class", "category", "judgment", "judgement", "given_label"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from crowdcore.core.errors import DataError, Remedy
@@ -33,6 +34,7 @@ class Signature(NamedTuple):
 
 
 _SIDES = (  # names of two columns, of which the last words differ
+    *("*1_model *2_model", "*a_model *b_model", "*1_id *2_id", "*a_id *b_id", "left* right*", "first* second*"),
     *("*a *b", "*A *B", "*1 *2", "*left *right", "*first *second", "*winner *loser", "*rejected", "*better *worse"),
     "*won *lost",
 )
@@ -147,11 +149,11 @@ def _may_fit(name: str, source: Source) -> bool:
 
 
 def _has_column(columns: tuple[str, ...], name: str) -> bool:
-    return any(column.endswith(name[1:]) for column in columns) if name.startswith("*") else name in columns
+    return any(fnmatchcase(column, name) for column in columns)
 
 
 def _try(reader: Reader, source: Source, settings: ReadSettings) -> tuple[float, Reader]:
     try:
         return reader.fits(source, settings), reader
-    except MappingError:  # a column was named that this reader does not have
+    except DataError:  # a column was named that this reader does not have, or two have the name of its own
         return 0.0, reader

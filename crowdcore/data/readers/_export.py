@@ -80,7 +80,9 @@ def only_question(questions: Iterable[str], source: Source, settings: ReadSettin
     if settings.label in names:
         return str(settings.label)
     what = f"There is no question {settings.label!r}" if settings.label else "There are several questions"
-    raise MappingError(what, names, dict(roles), source.path, "label")
+    refusal = MappingError(what, names, dict(roles), source.path, "label")
+    refusal.remedies = (Remedy("label", tuple(names)),) if names else refusal.remedies
+    raise refusal
 
 
 def other_questions(questions: Iterable[str], chosen: str) -> list[Finding]:

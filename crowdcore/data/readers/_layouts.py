@@ -11,7 +11,7 @@ from crowdcore.data.columns import ALIASES, RATING_ALIASES, plain
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.json_table import name_in
 
-_COUNTER = {"count", "counts", "counter", "votes", "tally", "dist", "distribution", "histogram", "freq", "frequency"}
+COUNTER = {"count", "counts", "counter", "votes", "tally", "dist", "distribution", "histogram", "freq", "frequency"}
 _ONE = ("worker", "label")
 _FEW = 20  # different labels that are never too many
 
@@ -182,13 +182,13 @@ def _of_map(name: str, maps: list[Record], settings: ReadSettings) -> Layout | N
     if settings.format in ("counts", "nested"):
         return Layout("counts" if settings.format == "counts" else "map", name)
     numbers = [v for m in maps for v in m.values() if v is not None]
-    if not _few(v for m in maps for v in m.values()) and not {*plain(name).split("_")} & _COUNTER:
+    if not _few(v for m in maps for v in m.values()) and not {*plain(name).split("_")} & COUNTER:
         return None
     whole = all(isinstance(v, int | float) and not isinstance(v, bool) and v >= 0 for v in numbers)
     words = {*plain(name).split("_")}
     if not whole or words & {w for alias in ALIASES["worker"] for w in (alias, f"{alias}s")}:
         return Layout("map", name)
-    if words & _COUNTER:
+    if words & COUNTER:
         return Layout("counts", name)
     names, sums = {*chain(*maps)}, {round(sum(v for v in m.values() if v is not None), 6) for m in maps}
     few = len(names) <= _FEW and len(maps) > 2

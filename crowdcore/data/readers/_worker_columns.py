@@ -195,7 +195,7 @@ def share_labels(columns: list[list[str]]) -> bool:
 def are_places(workers: tuple[str, ...]) -> bool:
     """Whether the columns are numbered labels, ``label_1``, ``label_2`` …, which name nobody."""
     return len(workers) > 1 and all(
-        (match := re.fullmatch(r"(.*?)_?#", shape(plain(name)))) and match[1] in _PLACES for name in workers
+        (match := re.fullmatch(r"(.*?)[_#]*#", shape(plain(name)))) and match[1] in _PLACES for name in workers
     )
 
 

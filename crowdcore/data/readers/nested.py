@@ -18,7 +18,7 @@ from crowdcore.data.columns import ALIASES, plain
 from crowdcore.data.dictionary import compact, strings
 from crowdcore.data.encoder import encode
 from crowdcore.data.readers._answers import records, text_of
-from crowdcore.data.readers._layouts import Layout, entries, find_layout, is_named
+from crowdcore.data.readers._layouts import COUNTER, Layout, entries, find_layout, is_named
 from crowdcore.data.readers._stacked import no_workers, repeat_labels
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
 from crowdcore.data.report import Finding, plural
@@ -63,6 +63,8 @@ class Nested(Reader):
                 f"Workers answered {len(layout.questions)} questions: {', '.join(map(repr, layout.questions[:_SHOWN]))}"
             )
             raise DataError(what, file=source.path, code="several-questions", remedies=remedies)
+        if layout.kind == "places":
+            _refuse_numbers(source, layout)
         if layout.kind == "counts":
             return self._counts(source, layout, settings)
         table = _Rows(source, layout)
@@ -116,6 +118,24 @@ class Nested(Reader):
             remedies=(Remedy("format", self.name, when=f"{layout.field!r} names workers"),),
             path=source.path,
         )
+
+
+def _refuse_numbers(source: Source, layout: Layout) -> None:
+    """Refuse lists of as many numbers each that sum to 1 or 100, or are called counts.
+
+    Raises:
+        DataError: they are shares or counts of classes that are not named.
+    """
+    lists = [[e["label"] for e in _entries(record, layout)] for record in _head(source)]
+    filled = [each for each in lists if each]
+    if len({*map(len, filled)}) != 1 or any(type(value) not in (int, float) for each in filled for value in each):
+        return
+    sums = np.array([*map(sum, filled)])
+    shares = any(np.allclose(sums, whole, rtol=0.02) for whole in (1, 100)) and len({*map(str, filled)}) > 1
+    if shares or COUNTER & {*plain(layout.field).split("_")}:
+        what = f"{layout.field!r} lists {'shares' if shares else 'counts'} of classes that are not named"
+        advice = 'Write how many labels each class got, {"cat": 3, "dog": 2}, in place of each list.'
+        raise DataError(what, advice, file=source.path, column=layout.field, code="shares")
 
 
 def _head(source: Source) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
 
 _WORKER = {*ALIASES["worker"], "by", "name", "who", "reviewer", "evaluator", "assessor"}
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _LETTER = re.compile(r"(?<=[ _.-])[A-Ha-h]$")  # in place of a number
 _LABEL = {*ALIASES["label"], "score", "verdict", "judgement", "tag", "grade"}
 
@@ -43,7 +44,8 @@ class Pairs(Reader):
             what = "No columns form pairs of a worker and a label, such as annotator_1 and label_1"
             raise DataError(what, file=source.path, code="columns", remedies=[Remedy("workers")])
         taken = {column for pair in pairs for column in pair}
-        every = {r: c for r, c in assign_roles(table, settings).items() if c not in taken}
+        known = {} if table.repeated & taken else assign_roles(table, settings)
+        every = {r: c for r, c in known.items() if c not in taken}
         roles = {r: c for r, c in every.items() if r in (*ABOUT_TASKS, "worker")}
         if "task" not in roles and names_tasks(table) and table.columns[0] not in taken:
             roles["task"] = table.columns[0]
@@ -75,6 +77,9 @@ def _pairs(table: Table) -> list[tuple[str, str]]:
     for name in table.columns:
         told = _words(_LETTER.sub("", name)) & (_WORKER | _LABEL)
         numbered = _LETTER.sub(lambda found: str(ord(found[0].lower())), name) if told else name
+        numbered = f"{name} (1)" if name in table.repeated else numbered
+        if told and (order := {*plain(name).split("_")} & {*_ORDINALS}):
+            numbered = re.sub(word := order.pop(), str(_ORDINALS.index(word) + 1), plain(name))
         if shape(numbered).count("#") == 1:
             number = re.sub("[^0-9]+", "", numbered)
             kinds.setdefault(shape(numbered), {})[number] = name

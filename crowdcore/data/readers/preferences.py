@@ -85,18 +85,23 @@ def _find(table: Table, settings: ReadSettings) -> _Layout | None:
     pairs, of_sides = _pairs_of_sides(table)
     roles = assign_roles(table, settings) if pairs else {}
     for sides in pairs:
-        rest = [c for c in table.columns if c not in of_sides and c != roles.get("worker")]
+        rest = [c for c in table.columns if c not in of_sides]
+        worker = roles.get("worker") or next((c for c in rest if plain(c) in WEAK_ALIASES["worker"]), None)
+        rest = [c for c in rest if c != worker]
         likely = [settings.label] if settings.label else [c for c in rest if c != roles.get("gold")]
         if _are_ordered(sides):
             likely = [sides[0]] if roles.get("label") in (None, *sides) else []
         verdicts = [c for c in likely if _is_verdict(table, c, sides)]
-        worker = roles.get("worker")
         if worker is not None:
             verdicts = sorted(verdicts, key=lambda column: plain(column) not in _VERDICT)[:1]
         if not verdicts or (worker is None and len(verdicts) < 2):
             continue
         by_name = {plain(c): c for c in rest if c not in verdicts}
         question = [by_name[name] for name in (*_QUESTION, *ALIASES["task"]) if name in by_name][:1]
+        if not question and worker is not None:  # what tells the verdicts of a worker on the same two answers apart
+            both = [*zip(*map(table.words, (worker, *sides)), strict=True)]
+            apart = {c: len({*zip(both, table.words(c), strict=True)}) for c in by_name.values()}
+            question = [c for c, n in apart.items() if n == len(both) > len({*both})][:1]
         question = [c for c in question if len(set(cells_of(table, c))) < len(table.head) or worker is None]
         turn = [by_name["turn"]] if "turn" in by_name else []
         return _Layout(sides, (*question, *turn), tuple(verdicts), worker)

@@ -41,6 +41,7 @@ _SOME = 100_000  # annotations
 _LOOKED_AT, _WORDS = 1000, 3  # names; blanks in a name that is a sentence
 _GOLD = r"gold(en)?([ _-]?(standard|label|truth))?|ground[ _-]?truth|truth|experts?|adjudicat(or|ed|ion)|consensus"
 _GOLD += r"|majority([ _-]?vote)?|gold[ _-]?annotator|gs|gt|oracle|reference|answer[ _-]?key|curat(or|ed|ion)"
+_GOLD += r"|final([ _-]?(label|answer|decision))?|official|correct([ _-]?(label|answer))?|konsens|aggregat(e|ed|ion)"
 _GOLD += r"|musterlösung|referenz|référence|referencia|эталон|标准答案|正解"
 _NOBODY = r"n/?a|n\.a\.|nan|null|none|nil|unknown|anonym(ous|e|o)?|missing|[-–—?.]+|#n/a|\(?blank\)?|k\.a\.|guest"
 _NOBODY += r"|not[ _-]logged[ _-]in|unbekannt|inconnu|desconocido|неизвестн(о|ый)|аноним|未知|匿名|不明"

@@ -342,7 +342,9 @@ def _decimal_commas(rows: list[list[str]], columns: tuple[str, ...]) -> tuple[st
         cells = [row[place].strip() for row in rows if place < len(row) and row[place].strip()]
         split = [match.groups() for cell in cells if (match := _COMMA.match(cell))]
         plain = sum(cell.lstrip("-").isdigit() for cell in cells)
-        if split and len(split) + plain == len(cells) and any(int(a) >= int(b) or b[0] == "0" for a, b in split):
+        halves = {b for _, b in split} <= {"5", "25", "75"} and not {"5", "25", "75"} & {*cells}
+        down = halves or any(int(a) >= int(b) or b[0] == "0" for a, b in split)
+        if split and len(split) + plain == len(cells) and down:
             found += [name] if not all(len(b) == 3 for _, b in split) else []
     return tuple(found)
 
@@ -351,8 +353,7 @@ def _rows(sample: str, delimiter: str, quoted: bool) -> list[tuple[int, list[str
     """The line in which each of the first 200 rows ends, and its cells; one too long for Python's reader ends them."""
     rows: list[tuple[int, list[str]]] = []
     try:
-        quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-        reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, quoting=quoting)
+        reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, quoting=0 if quoted else 3)
         for row in islice(reader, 200):
             rows.append((reader.line_num, row))  # noqa: PERF401  # what was read before an error counts
     except csv.Error:
