@@ -255,5 +255,9 @@ def read_roles(
         keep = tuple(c for c in keep if c == settings.time)
     likely = {} if listed is None or "task" not in roles else {roles["task"]: listed}
     codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), keep, likely)
-    table.refuse_nested(column for role, column in roles.items() if role not in MEDIA)
+    label = roles.get("label", "")
+    listed_labels = table.nested.get(label, (0, ""))[1].startswith("[") and not any(
+        name.startswith(("{", "[{", "[[")) for name in codes[label].values.to_pylist()
+    )  # several classes, which are asked about
+    table.refuse_nested(c for role, c in roles.items() if role not in MEDIA and not (c == label and listed_labels))
     return RoleColumns({**roles}, {role: codes[column] for role, column in roles.items()}, kept, findings)

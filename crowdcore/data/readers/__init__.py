@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from itertools import combinations
 from typing import NamedTuple
 
 from crowdcore.core.errors import DataError, Remedy
@@ -10,6 +11,7 @@ from crowdcore.core.registry import Registry
 from crowdcore.data.columns import MappingError, assign_roles, need_roles
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables import Table
 from crowdcore.data.tables.json_table import RECORDS
 
 __all__ = ["Raw", "RawTasks", "Reader", "Source", "find_reader", "readers"]
@@ -38,6 +40,7 @@ _SIDES = (  # names of two columns, of which the last words differ
     *("*a *b", "*A *B", "*1 *2", "*left *right", "*first *second", "*winner *loser", "*rejected", "*better *worse"),
     "*won *lost",
 )
+_LOOKED_AT = 8  # columns
 _ANY = Signature(1.0, "table json json-lines text folder")
 # A reader without a signature, such as that of a plug-in, is asked about every source.
 _SIGNATURES = {
@@ -130,7 +133,22 @@ def _proposed(source: Source, settings: ReadSettings) -> tuple[Remedy, ...]:
     table, rated = source.need_table(), settings.model_copy(update={"kind": "ratings"})
     if settings.kind is None and readers["wide"]().fits(source, rated):
         return (Remedy.read_as("ratings", when="columns are workers, who rate"),)
+    roles = assign_roles(table, settings)
+    if "task" not in roles and {"worker", "label"} <= roles.keys():
+        return _several(table, roles["worker"], roles["label"])
     return proposed(table, settings) if table.header else ()
+
+
+def _several(table: Table, worker: str, label: str) -> tuple[Remedy, ...]:
+    """The first columns that together name a task: with the worker they are different in each row."""
+    words = {column: table.words(column) for column in table.columns if column not in (worker, label)}
+    for size in (2, 3):
+        for names in combinations([*words][:_LOOKED_AT], size):
+            units = [*zip(*map(words.__getitem__, names), strict=True)]
+            again, rows = len({*units}), {*zip(units, table.words(worker), strict=True)}
+            if len(units) > 0 and len(rows) == len(units) and 3 * again <= 2 * len(units):
+                return (Remedy("task", ([*names], names[0]), when="that names it"),)
+    return ()
 
 
 def _may_fit(name: str, source: Source) -> bool:

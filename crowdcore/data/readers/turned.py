@@ -81,12 +81,12 @@ class TurnedTable(Reader):
         items, aside = _items(table, worker)
         if not items:
             raise DataError("There is no column of a task", file=source.path, remedies=(Remedy("turn", False),))
-        codes, _ = table.encode(tuple(dict.fromkeys([*items, *([worker] if worker else [])])))
+        codes, _ = table.encode(tuple(dict.fromkeys([*items, *([] if worker is None else [worker])])))
         table.refuse_nested(items)
         n = len(codes[items[0]])
-        people = codes[worker] if worker else number_rows(n)
+        people = codes[worker] if worker is not None else number_rows(n)
         blocks = [Block(constant(name, n), people, codes[name]) for name in items]
-        who = f"the workers of column {worker!r}" if worker else "workers, who are called 1, 2, 3 …"
+        who = f"the workers of column {worker!r}" if worker is not None else "workers, who are called 1, 2, 3 …"
         sentence = f"{plural(n, 'row')} became {who}, and {plural(len(items), 'column')} became tasks"
         finding = Finding(
             "turned",
@@ -96,7 +96,7 @@ class TurnedTable(Reader):
             remedies=(Remedy("turn", False, when="rows are tasks and columns workers"),),
         )
         change = [columns_left_out(tuple(items), aside, "task")] if aside else []
-        roles = {"task": plural(len(items), "column"), **({"worker": worker} if worker else {})}
+        roles = {"task": plural(len(items), "column"), **({} if worker is None else {"worker": worker})}
         return stack(self.name, table, settings, blocks, roles, findings=(finding, *change))
 
 
@@ -129,7 +129,9 @@ def _is_form(table: Table) -> bool:
 def _items(table: Table, worker: str | None) -> tuple[list[str], dict[str, str]]:
     """The columns of tasks, and those that seem to hold something else; without those about a whole response."""
     about = {c for c in table.columns if plain(c) in _ABOUT_RESPONSES or plain(c).endswith("_complete")}
-    about |= {c for c in table.columns if c.partition(" - ")[2] in table.columns}  # Points - …, Feedback - …
+    about |= {
+        c for c in table.columns if " - " in c and c.partition(" - ")[2] in table.columns
+    }  # Points - …, Feedback - …
     if _is_form(table):
         about |= {c for c in table.columns[:_FIRST] if plain(c) in _PERSONAL | _PEOPLE or not cells_of(table, c)}
     left = tuple(c for c in table.columns if c not in about and c != worker)

@@ -221,6 +221,15 @@ _EAST = {  # encoding -> that of its usual characters, and the first bytes of th
     "euc_jp": ("euc_jp", 0xA4, 0xCF),  # behind two that are as likely without kana
     "big5": ("big5", 0xA4, 0xC6),
 }
+_SPELLED = {  # encoding -> letters beyond ASCII of a language each
+    "cp1252": (
+        *("àâæçéèêëîïôœùûüÿ", "äöüßéèà", "áéíñóúü", "áâãàçéêíóôõúü", "àèéìíîòóùú", "æøåéèêóòôâäöü", "éèëïóöüáí"),
+        *("àçéèíïóòúü", "õäöü"),
+    ),
+    "cp1250": ("áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "ąćęłńóśźż", "áéíóöőúüű", "čćđšž", "ăâîşţ"),
+    "cp1254": ("çğıöşüâîû",),
+    "cp1257": ("ąčęėįšųūž", "āčēģīķļņšūž"),
+}
 _PUNCTUATION = set("‘’“”„‚–—…€«»•§£©®™\xa0、。，；：？！（）《》「」")
 _JAPANESE = {"HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "CJK"}
 
@@ -228,18 +237,30 @@ _JAPANESE = {"HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "CJK"}
 def likely_encodings(path: Path) -> list[tuple[str, str]]:
     """Encodings that make words of a file's first cells beyond ASCII, the likeliest first, each with a word.
 
-    Empty where Western European letters make sense, or nothing does. A word has letters of one script and no capital
-    after a small letter; a Latin one is not mostly accents.
+    Empty where letters of a Western European language make sense, or nothing does. A word has letters of one script and
+    no capital after a small letter; a Latin one is not mostly accents.
     """
     with path.open("rb") as file:
         start = file.read(LOOKED_AT)
     cells = [cell for cell in re.split(rb"[\t,;\r\n\"]+", start) if not cell.isascii()][:_CELLS]
     if not cells or any(_share(cells, name)[0] >= _ENOUGH for name in _WESTERN[:2]):
-        return []
+        spelled = [name for name in _SPELLED if _is_spelled(cells, name)]
+        return (
+            []
+            if "cp1252" in spelled
+            else [(n, _shown(cells, n)) for n in (*spelled, *(["latin-1"] if spelled else []))]
+        )
     scores = {name: _share(cells, name) for name in (*_ALPHABETS, *_EAST, _WESTERN[2])}
     likely = [name for name, (score, _) in scores.items() if score >= _ENOUGH]
     likely.sort(key=lambda name: (name not in _ALPHABETS, *([-x for x in scores[name][:: 1 - 2 * (name in _EAST)]])))
     return [(name, _shown(cells, name)) for name in likely]
+
+
+def _is_spelled(cells: list[bytes], encoding: str) -> bool:
+    """Whether one of an encoding's languages has all letters."""
+    text = b" ".join(cells).decode(encoding, "replace").lower()
+    letters = {c for c in text if not c.isascii() and (c.isalpha() or c == "\ufffd")}
+    return any(letters <= {*alphabet} for alphabet in _SPELLED[encoding])
 
 
 def _share(cells: list[bytes], encoding: str) -> tuple[float, float]:

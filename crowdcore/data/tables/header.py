@@ -80,6 +80,12 @@ def _filled(row: list[str]) -> int:
     return sum(bool(cell.strip()) for cell in row)
 
 
+def _is_title(row: list[str], width: int, below: bool) -> bool:
+    """Whether a row is half empty, says one name over half of the columns, or is short ``below`` a title."""
+    filled = [cell.strip() for cell in row if cell.strip()]
+    return len(filled) <= width // 2 or 2 * len({*filled}) <= len(filled) or (below and len(row) < width)
+
+
 def _title_rows(rows: list[list[str]], known: set[str]) -> int:
     """How many rows stand above the names: not half as full as the rows below, and unlike them."""
     widths = [*map(len, rows)]
@@ -87,7 +93,7 @@ def _title_rows(rows: list[list[str]], known: set[str]) -> int:
     if len(rows) > 3 and set(widths[1:]) == {width} != {widths[0]} and all(map(NUMBER.match, rows[0])):
         return 1  # sizes, as in GLAD's files
     skip = 0
-    while skip < min(_TITLES, len(rows) - 2) and _filled(rows[skip]) <= width // 2:
+    while skip < min(_TITLES, len(rows) - 2) and _is_title(rows[skip], width, bool(skip)):
         skip += 1
     if not skip or width < 2:
         return 0

@@ -1,0 +1,144 @@
+"""Further variants of the kinds of files that people have, among them those that were once misread in silence."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdcore.core.errors import DataError
+from crowdcore.data import examine
+from tests.data.test_odd_inputs import BY_TASK, CLASSES, GOLD, NAMED, PAIRS, ROWS, TASKS, WORKERS, table, written
+
+PAIRED = [(t, *(cell for pair in given for cell in pair), *[""] * (8 - 2 * len(given))) for t, given in BY_TASK.items()]
+ORDINALS = ("first", "second", "third", "fourth")
+SAME: dict[str, Any] = {
+    "ordinals.csv": table(PAIRED, "doc", *(f"{k}_{role}" for k in ORDINALS for role in ("annotator", "label"))),
+    "the-same-names.csv": table(PAIRED, "doc", *["rater", "score"] * 4),
+    "one-name-above-the-names.csv": table([["item", *WORKERS], *NAMED], "", *["Annotator"] * 4),
+    "titles-with-a-delimiter.csv": "My project\nBy admin;in 2024\n\n"
+    + table(ROWS, "Text", "Coder", "Code", delimiter=";"),
+    "who-wrote-it.csv": table(
+        [(k, *row, "x") for k, row in enumerate(ROWS)], "ID", "File", "Created by", "Codes", "Quote"
+    ),
+    "days.csv": table(NAMED, "item", *(f"2024-05-0{k}" for k in range(1, 5))),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_crowd_is_read_without_a_question(name: str, tmp_path: Path) -> None:
+    found = examine(written(tmp_path, name, SAME[name]))
+    dataset = found.dataset(accept=True)
+    assert (dataset.n_tasks, dataset.n_workers, dataset.n_annotations) == (24, 4, len(ROWS))
+    assert ({*dataset.classes}, found.report.questions) == ({*CLASSES}, ())
+
+
+SHARES = [{"id": t, "probs": [v.count(c) / len(v) for c in CLASSES]} for t, _, v in PAIRS]
+COUNTS = [{"id": t, "label_count": [v.count(c) for c in CLASSES]} for t, _, v in PAIRS]
+
+
+@pytest.mark.parametrize("records", [SHARES, COUNTS])
+def test_lists_of_numbers_of_classes_are_no_labels(records: list[dict[str, Any]], tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="classes that are not named"):
+        examine(written(tmp_path, "numbers.jsonl", records))
+    rng = random.Random(5)
+    stars = [{"id": t, "labels": [rng.randint(1, 5) for _ in range(3)]} for t in TASKS]
+    assert examine(written(tmp_path, "stars.jsonl", stars)).dataset().n_annotations == 72
+
+
+def test_turned_tables_and_tables_of_pairs_are_asked_about(tmp_path: Path) -> None:
+    turned = [[w, *labels] for w, labels in zip(WORKERS, zip(*(row[1:] for row in NAMED), strict=True), strict=True)]
+    path = written(tmp_path, "turned.csv", table(turned, "", *TASKS))
+    assert [q.code for q in examine(path).report.questions] == ["orientation"]
+    assert examine(path, turn=True).dataset().n_tasks == 24
+    both = [(c, *(k + 3 * (c == d) for k, d in enumerate(CLASSES))) for c in CLASSES]
+    found = examine(written(tmp_path, "pairs.csv", table(both, "ann / ben", *CLASSES)))
+    assert [q.code for q in found.report.questions] == ["rows-as-columns"]
+
+
+SIDES = (("system_a", "system_b"), ("left_image", "right_image"), ("answer1_model", "answer2_model"))
+
+
+@pytest.mark.parametrize(("sides", "says"), [*zip(SIDES, (("A", "B"), ("left", "right"), ("1", "2")), strict=True)])
+@pytest.mark.parametrize("question", ["prompt_id", "trial"])
+def test_sides_beside_a_reviewer_are_no_workers(
+    sides: tuple[str, str], says: tuple[str, str], question: str, tmp_path: Path
+) -> None:
+    rows = [(f"q{k // 4}", *("xy"[:: 1 - 2 * (k % 2)]), WORKERS[k % 4], says[k % 3 == 0]) for k in range(80)]
+    report = examine(written(tmp_path, "sides.csv", table(rows, question, *sides, "evaluator", "preference"))).report
+    assert (report.format, report.n_tasks, report.n_workers) == ("preferences", 20, 4)
+
+
+@pytest.mark.parametrize("names", [("dialogue_id", "turn"), ("book", "chapter", "verse")])
+def test_columns_that_name_a_task_together_are_proposed(names: tuple[str, ...], tmp_path: Path) -> None:
+    units = [(f"d{k // 6}", *((k % 6,) if len(names) == 2 else (k % 6 // 2, k % 2))) for k in range(24)]
+    rows = [(*unit, w, CLASSES[k % 3]) for k, unit in enumerate(units) for w in WORKERS]
+    path = written(tmp_path, "parts.csv", table(rows, *names, "annotator", "label"))
+    with pytest.raises(DataError) as refusal:
+        examine(path)
+    together, first = refusal.value.remedies[0].choices
+    assert (together, first) == ({"task": [*names]}, {"task": names[0]})
+    assert examine(path, **together).dataset().n_tasks == 24
+
+
+def test_lists_of_classes_of_one_answer_are_told(tmp_path: Path) -> None:
+    rows = [{"task": t, "worker": w, "label": [*{v, GOLD[t]}]} for t, w, v in ROWS]
+    report = examine(written(tmp_path, "lists.jsonl", rows)).report
+    assert "multi-select" in {finding.code for finding in report.findings}
+    with pytest.raises(DataError, match="a list or a record"):
+        examine(written(tmp_path, "records.jsonl", [*rows, {"task": "t", "worker": "w", "label": {"a": [1]}}]))
+
+
+def test_halves_with_decimal_commas_are_no_choices(tmp_path: Path) -> None:
+    halves = [(t, w, ("1", "1,5", "2", "2,5")[k % 4]) for k, (t, w, _) in enumerate(ROWS)]
+    dataset = examine(
+        written(tmp_path, "halves.csv", table(halves, "item", "rater", "rating", delimiter=";"))
+    ).dataset()
+    assert dataset.classes == ("1", "1.5", "2", "2.5")
+
+
+@pytest.mark.parametrize("name", ["final", "Konsens", "official", "correct answer", "aggregated"])
+def test_more_names_of_gold(name: str, tmp_path: Path) -> None:
+    rows = [*ROWS, *((t, name, label) for t, label in GOLD.items())]
+    (question,) = examine(written(tmp_path, "gold.csv", table(rows, "task", "worker", "label"))).report.questions
+    assert question.code == "gold-among-workers"
+
+
+EAST = [
+    ("cp1250", ("záporný", "střední", "kladný")),
+    ("cp1250", ("rossz", "közepes időnként", "jó és kitűnő")),
+    ("cp1254", ("değil", "nötr şık", "ışıklı")),
+    ("cp1257", ("blogas", "vidutiniškas", "gerąžė")),
+    ("cp1255", ("שלילי", "ניטרלי", "חיובי")),
+]
+
+
+@pytest.mark.parametrize(("encoding", "words"), EAST)
+def test_letters_that_no_western_language_has_are_asked_about(
+    encoding: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    named = dict(zip(CLASSES, words, strict=True))
+    path = tmp_path / "words.csv"
+    path.write_bytes(table([(t, w, named[v]) for t, w, v in ROWS], "task", "worker", "label").encode(encoding))
+    (question,) = (q for q in examine(path).report.questions if q.code == "encoding-guessed")
+    assert encoding in {remedy.value for remedy in question.remedies}
+    assert {*examine(path, encoding=encoding).dataset().classes} == {*words}
+
+
+WEST = [
+    ("très bien", "négatif"),
+    ("größer", "süß"),
+    ("não", "opções"),
+    ("rød grød", "blå"),
+    ("più", "perché"),
+    ("niño", "día"),
+]
+
+
+@pytest.mark.parametrize("words", WEST)
+def test_western_languages_are_no_question(words: tuple[str, str], tmp_path: Path) -> None:
+    rows = [(t, w, words[v == "cat"]) for t, w, v in ROWS]
+    (tmp_path / "west.csv").write_bytes(table(rows, "task", "worker", "label").encode("cp1252"))
+    assert not examine(tmp_path / "west.csv").report.questions
