@@ -256,8 +256,8 @@ def read_roles(
     likely = {} if listed is None or "task" not in roles else {roles["task"]: listed}
     codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), keep, likely)
     label = roles.get("label", "")
-    listed_labels = table.nested.get(label, (0, ""))[1].startswith("[") and not any(
-        name.startswith(("{", "[{", "[[")) for name in codes[label].values.to_pylist()
-    )  # several classes, which are asked about
+    listed_labels = label in table.nested and all(
+        re.match(r"\[[^\[{\]]", name) for name in codes[label].values.to_pylist()
+    )  # several classes, which are told
     table.refuse_nested(c for role, c in roles.items() if role not in MEDIA and not (c == label and listed_labels))
     return RoleColumns({**roles}, {role: codes[column] for role, column in roles.items()}, kept, findings)

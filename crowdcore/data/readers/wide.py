@@ -118,7 +118,7 @@ class WideTable(Reader):
         named = np.flatnonzero(~blank(ids))  # a blank row is no task
         listed = named if len(named) else np.arange(n)
         counts = counted(worker, len(workers))
-        told = [*told, *_orientation(n, workers, ids, settings)]
+        told = [*told, *_orientation(n, workers, ids, roles.get("task", ""), settings)]
         if settings.workers is None and settings.kind != "ratings":
             told += ask_whether_counts(table, workers) or ask_whether_tags(table, workers)
         findings = alias_findings({r: c for r, c in roles.items() if r in part}, (), settings)
@@ -185,7 +185,7 @@ def _footnotes(task_row: IntArray, n: int, task: Codes | None) -> list[Finding]:
     return [Finding("footnote", "warning", sentence, len(odd), examples=(*odd[:5],), remedy="Delete what is no task.")]
 
 
-def _orientation(n: int, workers: tuple[str, ...], ids: Codes, settings: ReadSettings) -> list[Finding]:
+def _orientation(n: int, workers: tuple[str, ...], ids: Codes, task: str, settings: ReadSettings) -> list[Finding]:
     """What to ask where more workers than tasks were read, or both are the same names."""
     n_workers, told = len(workers), settings.workers is not None
     if n > 1 and not told and {*ids.values.to_pylist()} == {*workers}:
@@ -201,7 +201,8 @@ def _orientation(n: int, workers: tuple[str, ...], ids: Codes, settings: ReadSet
         Remedy("turn", True, when="rows are workers and columns are tasks"),
         Remedy("turn", False, when="columns are workers"),
     )
-    return [Finding("orientation", "question", sentence, n_workers, remedies=remedies)]
+    level: Level = "warning" if plain(task) in ALIASES["task"] else "question"
+    return [Finding("orientation", level, sentence, n_workers, remedies=remedies)]
 
 
 def _without_minus_one(label: Codes, cells: int, settings: ReadSettings) -> tuple[IntArray | None, list[Finding]]:

@@ -244,12 +244,10 @@ def likely_encodings(path: Path) -> list[tuple[str, str]]:
         start = file.read(LOOKED_AT)
     cells = [cell for cell in re.split(rb"[\t,;\r\n\"]+", start) if not cell.isascii()][:_CELLS]
     if not cells or any(_share(cells, name)[0] >= _ENOUGH for name in _WESTERN[:2]):
-        spelled = [name for name in _SPELLED if _is_spelled(cells, name)]
-        return (
-            []
-            if "cp1252" in spelled
-            else [(n, _shown(cells, n)) for n in (*spelled, *(["latin-1"] if spelled else []))]
-        )
+        if all(_is_spelled([cell], "cp1252") for cell in cells):
+            return []
+        spelled = [name for name in [*_SPELLED][1:] if _is_spelled(cells, name)]
+        return [(name, _shown(cells, name)) for name in (*spelled, *(["latin-1"] if spelled else []))]
     scores = {name: _share(cells, name) for name in (*_ALPHABETS, *_EAST, _WESTERN[2])}
     likely = [name for name, (score, _) in scores.items() if score >= _ENOUGH]
     likely.sort(key=lambda name: (name not in _ALPHABETS, *([-x for x in scores[name][:: 1 - 2 * (name in _EAST)]])))
