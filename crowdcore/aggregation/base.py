@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,10 @@ from crowdcore.core.memory import need_room, release_memory
 from crowdcore.core.registry import Registry
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.data.by_name import ByTask, class_numbers, names_of
 from crowdcore.data.dataset import CrowdDataset, refuse_unlabelled
+from crowdcore.data.doors import DatasetLike, as_dataset
+from crowdcore.data.kinds import need_classes
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.tags import repaired
 
@@ -106,10 +109,10 @@ class AggregationResult:
             (['task', 'label', 'probability'], 600)
         """
         n_tasks, n_classes = self.posterior.shape
-        names = np.array([*(self.classes or map(str, range(n_classes))), None], object)
         tasks = pd.RangeIndex(n_tasks) if self.task_ids is None else self.task_ids
+        names = names_of(self.classes or map(str, range(n_classes)), self.labels)
         sure = np.take_along_axis(self.posterior, np.maximum(self.labels, 0)[:, None], 1)[:, 0]
-        return pd.DataFrame({"task": tasks, "label": names[self.labels], "probability": sure})
+        return pd.DataFrame({"task": tasks, "label": names, "probability": sure})
 
 
 class Aggregator(Settings):
@@ -129,16 +132,16 @@ class Aggregator(Settings):
 
     def fit(
         self,
-        dataset: CrowdDataset,
+        dataset: DatasetLike,
         *,
-        known: IntArray | None = None,
+        known: ByTask | None = None,
         start: AggregationResult | None = None,
     ) -> AggregationResult:
         """Infer the true labels.
 
         Args:
             dataset: the annotations; its gold is not used.
-            known: (n_tasks,) true class of tasks to clamp (semi-supervised), -1 = unknown.
+            known: true classes of tasks to clamp (semi-supervised): by task, or (n_tasks,) with -1 = unknown.
             start: an earlier result to start from (same tasks and workers in the same order).
 
         Returns:
@@ -149,14 +152,10 @@ class Aggregator(Settings):
             CrowdError: the posterior would take more than a quarter of the memory.
             SettingError: ``known`` or ``start`` of another shape.
         """
+        dataset = need_classes(as_dataset(dataset))
         refuse_unlabelled(dataset)
         need_room(dataset.name, dataset.n_tasks, dataset.n_classes)
-        if known is not None:
-            known = np.asarray(known, np.int32)
-            if known.shape != (dataset.n_tasks,):
-                raise SettingError("known", f"have the shape ({dataset.n_tasks},)", known.shape)
-            if known.max(initial=-1) >= dataset.n_classes:
-                raise SettingError("known", f"hold classes below {dataset.n_classes}", int(known.max()))
+        known = None if known is None else class_numbers(dataset, known, "known")
         if start is not None and start.posterior.shape != (dataset.n_tasks, dataset.n_classes):
             raise SettingError(
                 "start",
@@ -182,9 +181,21 @@ class Aggregator(Settings):
         result = replace(result, labels=labels, collapsed=no_side, notes=notes, seconds=time.perf_counter() - began)
         return replace(result, task_ids=dataset.task_ids, classes=dataset.classes)
 
-    def fit_predict(self, dataset: CrowdDataset) -> pd.Series[str]:
+    def fit_predict(self, dataset: DatasetLike) -> pd.Series[str]:
         """(n_tasks,) name of each task's label, indexed by task; missing where nothing is known. See `fit`."""
-        return self.fit(dataset).frame().set_index("task")["label"]
+        return self.fit(dataset).frame().set_index("task")["label"].rename(self.name)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings, as scikit-learn asks for them."""
+        return {name: getattr(self, name) for name in type(self).model_fields}
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings in place, as scikit-learn does."""
+        self.__dict__.update(type(self)(**{**self.get_params(), **settings}).__dict__)
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        return self.model_copy()
 
     @abstractmethod
     def _fit(
@@ -222,11 +233,13 @@ def fitting(dataset: CrowdDataset) -> list[str]:
     return [name for name, method in usable.items() if dataset.sentences is not None or not method.sequential]
 
 
-def get(name: str, **settings: Any) -> Aggregator:
-    """The aggregator called ``name`` with these settings.
+def get(name: str | type[Aggregator] | Aggregator, **settings: Any) -> Aggregator:
+    """The aggregator of a name or class with these settings; one that is made already is itself.
 
     Raises:
         SettingError: no such aggregator or setting.
         PluginError: it is a plug-in that cannot be loaded.
     """
+    if isinstance(name, Aggregator):
+        return name.model_copy(update=settings) if settings else name
     return aggregators.find(name)(**settings)

@@ -120,6 +120,7 @@ from .recovery.recovered import (
     SkillComparison as SkillComparison,
     effective_confusion as effective_confusion,
     names_at_risk as names_at_risk,
+    recovered as recovered,
     recovered_confusion as recovered_confusion,
     skill_comparison as skill_comparison,
 )

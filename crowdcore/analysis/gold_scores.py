@@ -14,7 +14,9 @@ from crowdcore.analysis.labels.disagreement import judging_gold, p_in_words
 from crowdcore.analysis.statistics import majority_labels, mcnemar, sparse_votes
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.by_name import ByTask
 from crowdcore.data.dataset import SPLITS, CrowdDataset
+from crowdcore.data.doors import door
 from crowdcore.data.report import plural
 
 
@@ -160,8 +162,9 @@ class Judgement:
     reference: str = "gold"
 
 
+@door
 def judge(
-    dataset: CrowdDataset, result: AggregationResult, gold: IntArray | None = None, *, known: IntArray | None = None
+    dataset: CrowdDataset, result: AggregationResult, gold: ByTask | None = None, *, known: IntArray | None = None
 ) -> Judgement:
     """Score a result and list its warnings.
 
@@ -204,6 +207,7 @@ def judge(
     )
 
 
+@door
 def show_gold(dataset: CrowdDataset, percent: float, seed: int = 0) -> tuple[IntArray, IntArray]:
     """Share out gold: some of the training tasks' is shown to an aggregator, and the rest judges it.
 
@@ -265,6 +269,7 @@ class MinimaxBound:
         return pd.DataFrame({"method": [self.method], "bound": [self.value], "meaning": [self.sentence]})
 
 
+@door
 def minimax_bound(
     dataset: CrowdDataset, result: AggregationResult, class_distribution: FloatArray | None = None
 ) -> MinimaxBound:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
 
 from crowdcore import aggregation
 from crowdcore.aggregation._confidence import of_posterior
-from crowdcore.aggregation.base import AggregationResult
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.core.counts import most_probable
+from crowdcore.core.errors import DataError, SettingError, did_you_mean
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.by_name import ByTask, by_task, class_numbers, in_pandas
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 from crowdcore.data.report import plural
 from crowdcore.marks import current_marks, read_marks
 
@@ -168,9 +172,18 @@ def _alone(dataset: CrowdDataset) -> BoolArray:
     return alone
 
 
-ReferenceLike: TypeAlias = str | Reference | AggregationResult
+class Judging(Protocol):
+    """What makes a reference of its own: a trained result, or a run of one."""
+
+    def as_reference(self, dataset: CrowdDataset) -> Reference:
+        """What it predicts for the dataset's tasks."""
 
 
+ReferenceLike: TypeAlias = "str | Reference | AggregationResult | Judging | ByTask | None"
+"""What `resolve_reference` takes; None: gold where there is some, else the model ``"auto"``."""
+
+
+@door
 def available_references(dataset: CrowdDataset) -> list[str]:
     """Names that `resolve_reference` takes for this dataset; gold first where there is some."""
     gold, marked = dataset.has_gold, bool(read_marks(dataset))
@@ -178,6 +191,7 @@ def available_references(dataset: CrowdDataset) -> list[str]:
     return [*(["gold"] if gold else []), *reviewed, *aggregation.fitting(dataset)]
 
 
+@door
 def default_reference(dataset: CrowdDataset) -> str:
     """Name of the default reference: gold where there is some, else the model ``"auto"``.
 
@@ -189,41 +203,78 @@ def default_reference(dataset: CrowdDataset) -> str:
     return "gold" if dataset.has_gold else "auto"
 
 
-def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> Reference:
-    """Turn a name or a result into a `Reference`.
+@door
+def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = None) -> Reference:
+    """What to take for the truth, whatever it is given as.
 
     Args:
         reference: ``"gold"``, ``"reviewed"`` or ``"reviewed+gold"`` (the marks in the workspace, see
-            `reviewed_gold`), an aggregator's name (fitted with its default settings), an aggregation result or a
-            `Reference` (returned as it is).
+            `reviewed_gold`), an aggregator's name (fitted with its default settings) or an aggregator, what either
+            returns, a trained result or run; classes by task (a series or mapping, by name or number), an array with
+            one for each task, or probabilities (n_tasks, C); a `Reference` stays as it is. None: `default_reference`.
 
     Raises:
         DataError: gold or marks asked for, but no annotated task has any.
-        SettingError: no such reference, or one of another shape.
+        SettingError: no such reference, or one of other tasks or classes.
 
     Examples:
         >>> import crowdcore as cc
-        >>> cc.analysis.resolve_reference(cc.load_dataset("demo"), "dawid-skene").name
+        >>> demo = cc.load_dataset("demo")
+        >>> cc.analysis.resolve_reference(demo, "dawid-skene").name
         'dawid-skene'
+        >>> int(cc.analysis.resolve_reference(demo, {"digit-0001": "one"}).known.sum())
+        1
     """
-    if isinstance(reference, AggregationResult):
-        reference = Reference.of_fit(reference)
-    if isinstance(reference, Reference):
-        if len(reference.labels) != dataset.n_tasks:
-            raise SettingError("reference", f"cover {dataset.n_tasks} tasks", len(reference.labels))
-        return reference
-    if reference == "gold":
-        if not dataset.has_gold:
-            raise DataError(
-                f"{dataset.name} has no gold labels on annotated tasks",
-                "Use another reference, such as 'majority-vote' or 'dawid-skene'.",
-            )
-        return Reference("gold", dataset.gold)
-    if reference in REVIEWED:
-        return reviewed_gold(dataset, else_gold=reference != REVIEWED[0])
-    return resolve_reference(dataset, aggregation.get(reference).fit(dataset))
+    given: Any = default_reference(dataset) if reference is None else reference
+    if isinstance(given, str):
+        if given == "gold":
+            if not dataset.has_gold:
+                raise DataError(
+                    f"{dataset.name} has no gold labels on annotated tasks",
+                    "Use another reference, such as 'majority-vote' or 'dawid-skene'.",
+                )
+            return Reference("gold", dataset.gold)
+        if given in REVIEWED:
+            return reviewed_gold(dataset, else_gold=given != REVIEWED[0])
+        if given not in aggregation.aggregators:
+            known = [*available_references(dataset)]
+            remedy = f"{did_you_mean(given, known)}Known: {', '.join(known)}."
+            raise SettingError("reference", "name one that exists", given, remedy)
+    if isinstance(given, str | Aggregator) or (isinstance(given, type) and issubclass(given, Aggregator)):
+        given = aggregation.get(given).fit(dataset)
+    if isinstance(given, AggregationResult):
+        if given.task_ids is not None and not given.task_ids.equals(dataset.task_ids):
+            remedy = "`aggregation.align` takes it over to a dataset that has grown."
+            raise SettingError("reference", f"be fitted to the tasks of {dataset.name}", given.method, remedy)
+        given = Reference.of_fit(given)
+    if isinstance(given, Reference):
+        if len(given.labels) != dataset.n_tasks:
+            raise SettingError("reference", f"cover {dataset.n_tasks} tasks", len(given.labels))
+        return given
+    if hasattr(given, "as_reference"):
+        return cast(Reference, given.as_reference(dataset))
+    return _given(dataset, given)
 
 
+def _given(dataset: CrowdDataset, values: ByTask) -> Reference:
+    """A reference of the caller's own; a series that is called like the aggregator that made it keeps that name."""
+    called = str(getattr(values, "name", ""))
+    name = called if called in aggregation.aggregators else "given"
+    if isinstance(values := in_pandas(values), pd.DataFrame):
+        if "label" not in values and not set(dataset.classes).issubset(values):
+            raise SettingError("reference", "have a column `label`, or one for each class", list(values))
+        values = values["label"] if "label" in values else values[list(dataset.classes)]
+    if isinstance(values, pd.Series | Mapping) or np.ndim(values) != 2:
+        return Reference(name, class_numbers(dataset, values, "reference"))
+    posterior = by_task(dataset, values, "reference").astype(np.float64)
+    rows = posterior[~np.isnan(posterior).all(1)]
+    if posterior.shape[1] != dataset.n_classes or (rows < 0).any() or not np.allclose(rows.sum(1), 1, atol=1e-4):
+        must = f"hold probabilities of {dataset.n_classes} classes, which sum to 1"
+        raise SettingError("reference", must, posterior.shape)
+    return Reference(name, np.where(np.isnan(posterior[:, 0]), -1, most_probable(posterior)), posterior)
+
+
+@door
 def reviewed_gold(dataset: CrowdDataset, *, else_gold: bool = False, workspace: Path | str | None = None) -> Reference:
     """Return the classes marked in the workspace as the truth; a task that is marked unclear is unknown.
 

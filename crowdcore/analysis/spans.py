@@ -14,6 +14,7 @@ from crowdcore.analysis.statistics import check_share
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.doors import door
 from crowdcore.data.tags import Spans, TagScheme, find_spans, need_tags, worker_sequences
 
 SPAN_ERRORS = ("missed", "both", "boundary", "type", "exact")
@@ -78,8 +79,9 @@ class TaggingScores:
     n_exact: int
 
 
+@door
 def tagging_scores(
-    dataset: CrowdDataset, labels: IntArray, reference: ReferenceLike = "gold", tasks: IntArray | None = None
+    dataset: CrowdDataset, labels: IntArray, reference: ReferenceLike = None, tasks: IntArray | None = None
 ) -> TaggingScores:
     """Span precision, recall and F1 (seqeval's default mode, micro average) and token accuracy of one tagging.
 
@@ -139,7 +141,6 @@ class SpanScores:
     """Spans of each worker beside the true ones, on the sentences that the worker tagged.
 
     Args:
-        reference: what was taken for the truth.
         worker_ids: (R,) ids.
         sentences: (R,) sentences that each tagged, as far as the reference judges them.
         n_true: (R,) true spans in them.
@@ -197,9 +198,10 @@ def judged_tags(dataset: CrowdDataset, reference: ReferenceLike) -> tuple[Refere
     raise DataError(f"{truth.name} knows no token that anybody tagged")
 
 
+@door
 def span_scores(
     dataset: CrowdDataset,
-    reference: ReferenceLike = "gold",
+    reference: ReferenceLike = None,
     *,
     resamples: int = 200,
     level: float = 0.95,
@@ -283,8 +285,9 @@ def _bootstrap(
 BOUNDARY = ("exact", "starts early", "starts late", "ends early", "ends late", "both ends differ")
 
 
+@door
 def span_crowd(
-    dataset: CrowdDataset, reference: ReferenceLike = "gold", of: Literal["type", "boundary"] = "type"
+    dataset: CrowdDataset, reference: ReferenceLike = None, of: Literal["type", "boundary"] = "type"
 ) -> CrowdDataset:
     """Return a crowd whose tasks are the true spans, and whose labels are what each worker gave in their place.
 

@@ -5,8 +5,11 @@ Bad input ends with one clear line on standard error and exit code 2.
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import sys
+import threading
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -121,9 +124,21 @@ def execute(arguments: list[str] | None = None) -> None:
         _commands(app)(arguments)
 
 
+def _stop(*_: Any) -> None:
+    """End on Ctrl-C with one line, after a second at most: whatever is imported, and whatever threads still do."""
+    os.write(2, b"\ncrowdcore: Stopped.\n")
+    sys.stderr = io.StringIO()  # no traceback of what was interrupted
+    ending = threading.Timer(1, os._exit, (130,))
+    ending.daemon = True
+    ending.start()
+    raise KeyboardInterrupt
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a `CrowdError` or a file's error is one line on standard error and exit code 2."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin while they wait starve a shared machine
+    if arguments is None:
+        signal.signal(signal.SIGINT, _stop)
     try:
         execute(arguments)
     except CrowdError as error:
@@ -134,6 +149,9 @@ def main(arguments: list[str] | None = None) -> None:
     except MemoryError:
         print("crowdcore: This needs more memory than there is. Merge classes, or take fewer tasks.", file=sys.stderr)
         sys.exit(2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
     except OSError as error:
         if error.filename is None:
             raise

@@ -6,9 +6,13 @@ are those of the exhibits' catalogue, or return `Shown`.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import inspect
 import re
+import shutil
+import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import pandas as pd
 import typer
 
-from crowdcore.cli._output import Printed, print_json, print_note, print_table, save_exhibit, save_table
+from crowdcore.cli._output import STANDARD, Printed, print_json, print_note, print_table, save_exhibit, save_table
 from crowdcore.core.errors import DataError, SettingError, did_you_mean, missing_extra
 from crowdcore.core.settings import text_settings
 from crowdcore.core.spelling import read_options
@@ -52,8 +56,8 @@ def ends_in(*endings: str) -> Callable[[typer.CallbackParam, Path | None], Path 
     """
 
     def check(option: typer.CallbackParam, file: Path | None) -> Path | None:
-        if file is None:
-            return None
+        if file is None or (endings == TABLES and file == STANDARD):
+            return file
         if endings and file.suffix.lower() not in endings:
             listed = f"{', '.join(endings[:-1])} or {endings[-1]}"
             raise SettingError(option.opts[0], f"end in {listed}", str(file))
@@ -87,7 +91,9 @@ def is_folder(option: typer.CallbackParam, folder: Path | None) -> Path | None:
 
 
 is_table = ends_in(*TABLES)
-DatasetName = Annotated[str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`) or a path to one.")]
+DatasetName = Annotated[
+    str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`), a path to one, or - for standard input.")
+]
 ReferenceName = Annotated[
     str,
     typer.Option(
@@ -122,7 +128,9 @@ HideNames = Annotated[
 Checkpoint = Annotated[Path | None, typer.Option(help="Keep checkpoints in this folder, and resume from them.")]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", "-o", help=f"Also write the table to this file ({', '.join(TABLES)}).", callback=is_table),
+    typer.Option(
+        "--out", "-o", help=f"Also write the table to this file ({', '.join(TABLES)}); - prints CSV.", callback=is_table
+    ),
 ]
 OutFolder = Annotated[
     Path | None, typer.Option("--out", "-o", help="Save the result to this folder.", callback=is_folder)
@@ -145,7 +153,17 @@ Settings = Annotated[
 
 def open_labels(dataset: str, read: list[str] | None = None, accept: bool = False) -> Labelled:
     """A dataset by name, by path, or by what the app calls an upload to the workspace, whatever its labels are."""
-    return catalogue.open_labels(dataset, accept=accept, **reading(read))
+    source = piped() if dataset == str(STANDARD) else dataset
+    return catalogue.open_labels(source, accept=accept, **reading(read))
+
+
+@functools.cache
+def piped() -> Path:
+    """A file with what standard input holds, kept as long as this process."""
+    file = Path(tempfile.mkdtemp(prefix="crowdcore-"), "input")
+    atexit.register(shutil.rmtree, file.parent, ignore_errors=True)
+    file.write_bytes(sys.stdin.buffer.read())
+    return file
 
 
 def open_crowd(dataset: str, read: list[str] | None = None, accept: bool = False) -> CrowdDataset:
@@ -337,6 +355,8 @@ class Shown:
         """Write the table to a file, and print."""
         if out:
             save_table(self.saved if isinstance(self.saved, pd.DataFrame) else self.saved.table, out)
+        if out == STANDARD:
+            return
         if json:
             print_json(self.facts)
             return

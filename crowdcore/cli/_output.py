@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -189,13 +190,29 @@ def progress() -> Iterator[Callable[[float, str], None]]:
         yield lambda share, words: bar.update(line, completed=share, description=words)
 
 
+STANDARD = Path("-")
+"""Standard input or output."""
+
+
+@contextmanager
+def writing(out: Path) -> Iterator[Path]:
+    """The file to write a table to; of ``-`` one whose content is then printed."""
+    if out != STANDARD:
+        yield out
+        return
+    with TemporaryDirectory() as folder:
+        yield (file := Path(folder, "table.csv"))
+        say(file.read_text(encoding="utf-8").removesuffix("\n"))
+
+
 def save_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame to ``.csv`` or ``.parquet``."""
+    """Write a frame to ``.csv`` or ``.parquet``, or print it (``-``)."""
     import pyarrow as pa
 
     from crowdcore.data.writers.tables import write_table
 
-    write_table(pa.Table.from_pandas(frame, preserve_index=False), path)
+    with writing(path) as file:
+        write_table(pa.Table.from_pandas(frame, preserve_index=False), file)
 
 
 def save_exhibit(exhibit: Exhibit, out: Path | None, figure: Path | None) -> None:

@@ -14,7 +14,7 @@ from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis import tagging_scores
 from crowdcore.cli import _command as opt
-from crowdcore.cli._output import print_json, print_notes, print_table
+from crowdcore.cli._output import STANDARD, print_json, print_notes, print_table, writing
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import IntArray
 from crowdcore.data import CrowdDataset
@@ -87,9 +87,11 @@ def aggregate(
     if new:
         write_aggregated(ds, tagged, new)
     if out:
-        write_aggregated(
-            ds, result.labels, out, posterior=result.posterior, difficulty=result.difficulty, foil=result.foil
-        )
+        q, hard, foil = result.posterior, result.difficulty, result.foil
+        with writing(out) as file:
+            write_aggregated(ds, result.labels, file, posterior=q, difficulty=hard, foil=foil)
+    if out == STANDARD:
+        return
     facts = {
         "dataset": ds.name,
         "method": result.method,

@@ -152,13 +152,18 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         """The members that can be loaded, by name."""
         return self.map(lambda member: member)
 
-    def find(self, name: str) -> type[T]:
-        """The member called ``name``, or a refusal that names the nearest one.
+    def find(self, name: str | type[T]) -> type[T]:
+        """The member called ``name``, or a refusal that names the nearest one; a class of the kind is itself.
 
         Raises:
             SettingError: no such member.
             PluginError: it is a plug-in that cannot be loaded.
         """
+        if isinstance(name, type) and issubclass(name, self.base):
+            return name
+        if not isinstance(name, str):
+            must = f"be a name or a subclass of {self.base.__name__}"
+            raise SettingError(self.kind, must, getattr(name, "__name__", type(name).__name__))
         try:
             return self[name]
         except KeyError:

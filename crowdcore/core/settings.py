@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
@@ -65,6 +65,10 @@ class Settings(BaseModel):
                 raise SettingError(name, f"be one of {', '.join(map(str, choices))}", first["input"]) from error
             must = _MUST.get(first["type"], f"satisfy: {first['msg'].lower()}").format(**first.get("ctx", {}))
             raise SettingError(argument, must, first["input"]) from error
+
+    def __dir__(self) -> Iterable[str]:
+        """What a user needs, without pydantic's own names."""
+        return [name for name in super().__dir__() if name.startswith("__") or name not in dir(BaseModel)]
 
 
 FieldKind: TypeAlias = Literal["integer", "number", "boolean", "text", "choice", "list", "other"]

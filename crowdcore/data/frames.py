@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 import pandas as pd
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError, Remedy, SettingError
+from crowdcore.data.by_name import feature_rows
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import arrow_column
 from crowdcore.data.ratings import RatingDataset
@@ -21,7 +23,9 @@ from crowdcore.data.tables.base import Arrow, ArrowTable, categorical
 Gold: TypeAlias = "pd.Series[Any] | Mapping[Any, Any] | str | None"
 
 
-def from_frame(frame: Any, gold: Gold = None, *, accept: bool = False, **mapping: Any) -> CrowdDataset | Any:
+def from_frame(
+    frame: Any, gold: Gold = None, *, features: Any = None, accept: bool = False, **mapping: Any
+) -> CrowdDataset | Any:
     """A dataset from a frame of pandas, polars, pyarrow, DuckDB or anything else that narwhals knows.
 
     Args:
@@ -29,6 +33,7 @@ def from_frame(frame: Any, gold: Gold = None, *, accept: bool = False, **mapping
             a column per worker, missing labels NaN).
         gold: true classes by task (crowd-kit: a series whose index is the task; tasks may be missing), by the frame's
             index where it is wide and no column names the task, or the name of the frame's column of true classes.
+        features: a row of numbers per task, in a frame whose index, or column ``task``, names it.
         accept: go on although something would be dropped or merged; ``notes`` of the dataset keep what.
         mapping: fields of `crowdcore.data.ReadSettings`: ``worker="who"``, ``classes=[…]``, ``name="mine"`` …
 
@@ -46,7 +51,8 @@ def from_frame(frame: Any, gold: Gold = None, *, accept: bool = False, **mapping
         >>> votes.gold.tolist()
         [0, -1]
     """
-    return examine_frame(frame, gold, **mapping).dataset(accept=accept)
+    dataset = examine_frame(frame, gold, **mapping).dataset(accept=accept)
+    return dataset if features is None else replace(dataset, features=feature_rows(dataset, features, named=True))
 
 
 def examine_frame(frame: Any, gold: Gold = None, **mapping: Any) -> Import:
@@ -70,6 +76,8 @@ def _arrow(frame: Any) -> Arrow:
     try:
         known = nw.from_native(frame)
     except TypeError:
+        if hasattr(frame, "to_pandas"):  # a dataset of Hugging Face
+            return pa.Table.from_pandas(frame.to_pandas(), preserve_index=False)
         must = "be a frame, such as one of pandas, polars, pyarrow or DuckDB"
         raise SettingError("frame", must, type(frame).__name__) from None
     return (known.collect(backend="pyarrow") if isinstance(known, nw.LazyFrame) else known).to_arrow()

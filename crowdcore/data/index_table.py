@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
+from crowdcore.data.by_name import ByTask, by_task, class_numbers, feature_rows
 from crowdcore.data.lookups import counted, counted_sorted
 
 if TYPE_CHECKING:
@@ -178,11 +179,49 @@ class IndexTable:
             parts["file_row"] = self.file_row[keep]
         return replace(self, **parts)  # type: ignore[type-var]  # subclasses are dataclasses
 
+    def with_features(self: Dataset, features: ByTask) -> Dataset:
+        """The same dataset with features: a frame by task, or an array or tensor in the order of ``task_ids``.
+
+        Examples:
+            >>> import numpy as np
+            >>> import crowdcore as cc
+            >>> demo = cc.load_dataset("demo")
+            >>> demo.with_features(np.zeros((demo.n_tasks, 3))).features.shape
+            (1797, 3)
+        """
+        return replace(self, features=feature_rows(self, features))  # type: ignore[type-var]  # as above
+
+    def with_gold(self: Dataset, gold: ByTask) -> Dataset:
+        """The same dataset with other true labels, by task; tasks that are not named have none."""
+        given = by_task(self, gold, "gold").astype(float) if self.kind.numeric else class_numbers(self, gold, "gold")
+        return replace(self, gold=given)  # type: ignore[type-var]
+
+    def with_split(self: Dataset, split: ByTask) -> Dataset:
+        """The same dataset with other splits, by task: "train", "valid", "test"; tasks that are not named have none."""
+        given = by_task(self, split, "split")
+        codes = pd.Index(SPLITS).get_indexer(pd.Index(given))
+        if (wrong := ~pd.isna(given) & (codes < 0)).any():
+            raise SettingError("split", f"hold {', '.join(SPLITS)}", given[wrong][0])
+        return replace(self, split=codes)  # type: ignore[type-var]
+
     def without_workers(self: Dataset, workers: IntArray) -> Dataset:
         """The same dataset without the annotations of some workers (their ids and numbers stay)."""
         gone = np.zeros(self.n_workers, bool)
         gone[workers] = True
         return self.where(~gone[self.worker])
+
+    def _repr_html_(self) -> str:
+        """A card for notebooks: how much there is of what."""
+        judged = int(self.known.sum())
+        counts = {
+            f"{self.kind.task}s": self.n_tasks,
+            "workers": self.n_workers,
+            f"{self.kind.label}s": self.n_annotations,
+        }
+        about = {**{name: f"{n:,}" for name, n in counts.items()}, "with gold": f"{judged:,}"}
+        if self.label_names:
+            about["labels"] = ", ".join(self.label_names[:12]) + (", …" if len(self.label_names) > 12 else "")
+        return pd.DataFrame({self.name: about}).to_html()
 
     def _frame(self, values: Any) -> pd.DataFrame:
         """Task and worker (categorical ids), the labels, then the extra columns."""

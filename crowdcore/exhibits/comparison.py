@@ -36,7 +36,6 @@ from crowdcore.learning.comparison.comparability import (
     TEST,
     Kept,
     explain_missing_gold,
-    shown_seed,
     warnings,
 )
 from crowdcore.learning.comparison.summary import AT, AT_WORDS as AT_WORDS, EPOCHS, deviation
@@ -256,7 +255,7 @@ def truth(results: Results, dataset: CrowdDataset, worker: int | None, called: s
         if of_all is None:
             continue
         of_seeds = of_all if worker is None else of_all[:, worker]
-        seed, _ = shown_seed(r)
+        seed, _ = r.shown_seed
         matrices[name if seed is None else f"{name}, seed {seed}"] = of_seeds.mean(0) if seed is None else of_seeds[0]
     if len(matrices) == 1 or matrices["truth"].ndim != 2:
         return None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.recovery.seeds import Band, smoothed
+from crowdcore.analysis.recovery.seeds import Band, Trained, smoothed
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.figures import theme
 from crowdcore.figures.theme import dots
@@ -54,9 +54,12 @@ class _Line:
         return at, float(np.interp(at, self.band.x, self.band.mean))
 
 
+_COMPARED = ("test_accuracy", "test_rmse", "valid_accuracy", "valid_rmse")
+
+
 def learning_curves(
-    bands: Sequence[Band],
-    metric: str,
+    bands: Sequence[Band] | Trained | Sequence[Trained],
+    metric: str = "",
     *,
     selected: Sequence[IntArray | FloatArray] = (),
     percent: bool = True,
@@ -74,8 +77,8 @@ def learning_curves(
     so. A logarithmic axis of values needs values above 0; without, it stays linear, and the figure says so.
 
     Args:
-        bands: over epochs, one per run; the first run of a method has the method's colour.
-        metric: what is drawn, in words.
+        bands: over epochs, one per run; the first run of a method has the method's colour. Or trained results.
+        metric: what is drawn, in words; of results the name of a curve, by default what they are compared by on test.
         selected: (S,) epochs per run, drawn as one mark at their median.
         percent: whether the values are shares.
         smooth: epochs around each whose mean is drawn, with the measured line faint behind it; 1: none.
@@ -85,7 +88,13 @@ def learning_curves(
         until: the epoch that the axis reaches at least, for runs that go on.
         subtitle: data, remarks.
     """
-    lines = _lines(bands, selected, smooth)
+    results: Any = [one for one in (bands if isinstance(bands, Sequence) else [bands]) if hasattr(one, "curves")]
+    if results:
+        common = [name for name in results[0].curves if all(name in one.curves for one in results)]
+        metric = metric or next((name for name in _COMPARED if name in common), common[0])
+        selected, percent = selected or [one.selected_epoch for one in results], metric.endswith(("accuracy", "f1"))
+        bands, metric = [one.curve(metric) for one in results], metric.replace("_", " ").capitalize()
+    lines = _lines(cast("Sequence[Band]", bands), selected, smooth)
     shown = bool(lines) and len(lines) <= _FEW
     means = np.concatenate([line.band.mean for line in lines]) if lines else np.zeros(0)
     positive = bool((means > 0).all())

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from crowdcore import analysis
 from crowdcore.analysis.recovery.omega import OmegaRanking, OmegaSpread, OmegaTruth
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.figures import theme
+from crowdcore.figures.doors import draws
 from crowdcore.figures.heatmap import heatmap
 from crowdcore.figures.theme import dots, named, percent_ticks, ring
 
@@ -20,6 +22,7 @@ _SHAPES = 24  # groups whose distribution has an outline
 _BELOW = {"y": -0.2, "yanchor": "top"}  # a legend beneath the axis, where it may take several lines
 
 
+@draws(analysis.omega_ranking)
 def omega_ranking(
     ranking: OmegaRanking, *, highlight: int | None = None, title: str = "Tasks by ω̄, the share of common noise"
 ) -> go.Figure:
@@ -78,6 +81,7 @@ def _strip(edges: FloatArray, counts: IntArray, name: str, number: int, base: fl
     )
 
 
+@draws(analysis.omega_ranking)
 def omega_halves(ranking: OmegaRanking, *, title: str = "True classes in the two halves of the ranking") -> go.Figure:
     """Figure 10: how many tasks of each class lie in the top and the bottom half by ω̄; beside it the entropy."""
     n = len(ranking.classes)
@@ -136,6 +140,7 @@ def omega_halves(ranking: OmegaRanking, *, title: str = "True classes in the two
     return fig.update_xaxes(**_names(ranking.classes), showgrid=False)
 
 
+@draws(analysis.omega_spread)
 def omega_spread(
     spread: OmegaSpread,
     *,
@@ -216,6 +221,7 @@ def _bars_between(fig: go.Figure, x: AnyArray, low: FloatArray, high: FloatArray
     theme.line(fig, at, height, theme.ACCENT, width, name=name)
 
 
+@draws(analysis.omega_truth)
 def omega_truth(result: OmegaTruth, *, title: str = "Recovered ω against the true one") -> go.Figure:
     """How often a recovered ω goes with a true one; faithful recovery lies on the diagonal."""
     bins = len(result.counts)

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from crowdcore import analysis
 from crowdcore.analysis.ratings.pairs import RatingPairs
 from crowdcore.analysis.ratings.workers import RatingWorkers, SharedBias
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.figures import theme
+from crowdcore.figures.doors import draws
 from crowdcore.figures.heatmap import heatmap
 from crowdcore.figures.theme import dots, interval, ranked
 
@@ -18,6 +20,7 @@ MOST = 60  # workers with a name of their own on the axis
 LEVEL = 0.05  # q-value up to which a pair is coloured
 
 
+@draws(analysis.rating_workers)
 def rating_bias(result: RatingWorkers, *, title: str = "Bias of each worker") -> go.Figure:
     """Draw one dot per worker with its interval, lowest bias first; of many workers those with the most ratings.
 
@@ -43,6 +46,7 @@ def rating_bias(result: RatingWorkers, *, title: str = "Bias of each worker") ->
     return fig.update_yaxes(title="bias (orange: interval without 0, by chance 1 in 20)")
 
 
+@draws(analysis.shared_bias)
 def rating_shared_bias(
     result: SharedBias,
     *,
@@ -89,6 +93,7 @@ def pairs_drawn(result: RatingPairs, most: int = 40) -> IntArray:
     return np.sort(np.argsort(-pairs, kind="stable")[: min(most, int((pairs > 0).sum()))])
 
 
+@draws(analysis.rating_pairs)
 def rating_errors_alike(result: RatingPairs, most: int = 40, *, title: str = "Who errs alike?") -> go.Figure:
     """Draw the correlation of errors between workers, in colour up to a q-value of .05; of many those in most pairs.
 

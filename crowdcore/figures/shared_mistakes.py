@@ -8,12 +8,14 @@ from typing import Literal
 import numpy as np
 import plotly.graph_objects as go
 
+from crowdcore import analysis
 from crowdcore.analysis.mistakes.shared_mistakes import SharedMistakes
 from crowdcore.analysis.workers.distance import WorkerDistance, WorkerOrder
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.report import plural
 from crowdcore.figures import theme
+from crowdcore.figures.doors import draws
 from crowdcore.figures.heatmap import MAX_CELLS, MAX_LABELS, heatmap, window
 from crowdcore.figures.theme import named
 
@@ -29,6 +31,7 @@ _LEAST_Q = 1e-12
 _WIDE = 12  # classes from which cells have no room for a decimal
 
 
+@draws(analysis.shared_mistakes)
 def shared_mistakes(
     result: SharedMistakes,
     layer: Layer = "percent",
@@ -181,6 +184,7 @@ _FINEST = 300  # brackets of the tree narrower than this part of the height are 
 _TREE = 0.14  # share of the width
 
 
+@draws(analysis.worker_distance)
 def worker_distance(
     distance: WorkerDistance,
     order: WorkerOrder | None = None,

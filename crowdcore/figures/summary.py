@@ -7,10 +7,12 @@ from itertools import pairwise
 import numpy as np
 import plotly.graph_objects as go
 
+from crowdcore import analysis
 from crowdcore.analysis.labels.agreement import Agreement
 from crowdcore.analysis.labels.summary import AnnotationEntropy, ClassBalance, Summary
 from crowdcore.data.report import plural
 from crowdcore.figures import theme
+from crowdcore.figures.doors import draws
 from crowdcore.figures.theme import named
 
 _BINS = 30
@@ -19,6 +21,7 @@ _MANY = 40  # classes from which upright bars go without names
 _ROWS = 100  # classes from which those that lie do
 
 
+@draws(analysis.summary)
 def labels_per_worker(summary: Summary, *, title: str = "Annotations per worker") -> go.Figure:
     """Histogram of how many annotations each worker made; bins grow tenfold-wise where few workers made most."""
     counts = summary.annotations_per_worker
@@ -57,6 +60,7 @@ def labels_per_worker(summary: Summary, *, title: str = "Annotations per worker"
     return fig
 
 
+@draws(analysis.summary)
 def labels_per_task(summary: Summary, *, title: str = "Annotations per task") -> go.Figure:
     """How many tasks have 0, 1, 2, … annotations."""
     tasks = summary.tasks_by_annotations
@@ -74,6 +78,7 @@ def labels_per_task(summary: Summary, *, title: str = "Annotations per task") ->
     return fig.update_yaxes(title="tasks", rangemode="tozero", dtick=None if tasks.max(initial=0) > _FEW else 1)
 
 
+@draws(analysis.class_balance)
 def class_balance(balance: ClassBalance, *, title: str = "Class balance") -> go.Figure:
     """How often each class is true (reference) and how often it is given, in percent."""
     bars = [
@@ -100,6 +105,7 @@ def class_balance(balance: ClassBalance, *, title: str = "Class balance") -> go.
     return fig.update_xaxes(**_classes(balance.classes), autotickangles=[0, -40, -90])
 
 
+@draws(analysis.annotation_entropy)
 def annotation_entropy(entropy: AnnotationEntropy, *, title: str = "Entropy of the labels of each class") -> go.Figure:
     """How spread the labels of each true class are, the most confused classes first."""
     order = np.argsort(-np.nan_to_num(entropy.entropy, nan=-1.0), kind="stable")
@@ -124,6 +130,7 @@ def annotation_entropy(entropy: AnnotationEntropy, *, title: str = "Entropy of t
     return fig.update_yaxes(**_classes(names, _ROWS), autorange="reversed", showgrid=False)
 
 
+@draws(analysis.agreement)
 def agreement(result: Agreement, *, title: str = "Agreement between workers") -> go.Figure:
     """Each coefficient with its interval; those without enough overlap say so."""
     coefficients = result.coefficients

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 import plotly.graph_objects as go
 
+from crowdcore import analysis
 from crowdcore.analysis.coordinated.groups import Group, in_one_group
 from crowdcore.analysis.coordinated.workers import CoordinatedWorkers
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
@@ -19,6 +20,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray
 from crowdcore.data.report import plural
 from crowdcore.figures import theme
+from crowdcore.figures.doors import draws
 from crowdcore.figures.theme import dots, equal_line, interval, ranked, ring
 
 Measure = Literal["accuracy", "skill", "information", "agreement", "agreement_kappa", "majority_agreement"]
@@ -33,6 +35,7 @@ _MEASURES: dict[str, str] = {
 _INTERVALS = 300  # workers up to which each has its interval
 
 
+@draws(analysis.worker_quality)
 def worker_ranking(
     quality: WorkerQuality,
     by: Measure = "accuracy",
@@ -103,6 +106,7 @@ def worker_ranking(
     return fig.update_yaxes(title=_MEASURES[by], rangemode="tozero", **(theme.PERCENT if share else {}))
 
 
+@draws(analysis.pair_mistakes)
 def pair_mistakes(
     pairs: PairMistakes,
     *,
@@ -168,6 +172,7 @@ _ROW = 44  # pixels of a group
 _NAMES = 4  # members named on the axis
 
 
+@draws(analysis.coordinated_workers)
 def coordinated_workers(
     result: CoordinatedWorkers, *, most: int = 30, title: str = "Labels that change without each group"
 ) -> go.Figure:
@@ -277,6 +282,7 @@ def _blocks(
 _LEVEL = 0.05
 
 
+@draws(analysis.rounds)
 def round_workers(result: Rounds, *, title: str = "Who changed") -> go.Figure:
     """Draw a point per worker of both rounds: the second round against the first; surely changed ones are marked.
 
@@ -316,6 +322,7 @@ _WORDS = {
 _COLORS = {"exact": theme.PALETTE[2], "type": theme.PALETTE[3], "boundary": theme.PALETTE[1], "both": theme.PALETTE[6]}
 
 
+@draws(analysis.span_scores)
 def span_f1(scores: SpanScores, *, title: str = "Spans: F1 of each worker") -> go.Figure:
     """Draw F1 of each worker, the best first, with its interval where there is one.
 
@@ -340,6 +347,7 @@ def span_f1(scores: SpanScores, *, title: str = "Spans: F1 of each worker") -> g
     return fig.update_yaxes(title="F1 of spans", range=[0, 1.02], **theme.PERCENT)
 
 
+@draws(analysis.span_scores)
 def span_errors(scores: SpanScores, *, title: str = "What became of the true spans") -> go.Figure:
     """Draw a bar for each worker: true spans found, with another type or boundary, and missed.
 

@@ -6,6 +6,7 @@ from .api import (
     train_ratings as train_ratings,
 )
 from .classifier import CrowdClassifier as CrowdClassifier
+from .comparison.summary import compare as compare
 from .embedding import Embedded as Embedded, embed as embed
 from .networks.texts import TextFeatures as TextFeatures, text_features as text_features
 from .ratings.result import (

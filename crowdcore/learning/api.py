@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, cast
 
+from crowdcore import aggregation
+from crowdcore.aggregation.base import Aggregator
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
-from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.kinds import CLASSES, LEVELS, RATINGS, TAGS, LabelKind
+from crowdcore.data.by_name import ByTask
+from crowdcore.data.doors import DatasetLike, as_dataset
+from crowdcore.data.kinds import CLASSES, LEVELS, RATINGS, TAGS, LabelKind, need_classes
 from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
@@ -29,6 +32,9 @@ from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.problem import Problem, make_problem
 from crowdcore.learning.training.schedule import Job, Session, conclude, conclude_ratings, run_jobs
 from crowdcore.learning.trials import train_chosen
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 class TrainKeywords(TypedDict, total=False):
@@ -48,13 +54,13 @@ class TrainKeywords(TypedDict, total=False):
     select_on: Literal["auto", "gold", "crowd", "consensus", "holdout", "none"]
     names: Literal["as-trained", "validation-gold"]
     holdout: float
-    backbone: str
+    backbone: str | Callable[..., nn.Module]
     backbone_settings: dict[str, Any]
     standardise: bool | Literal["auto"]
     augment: Literal["no", "affine", "affine+flip", "crop", "crop+flip"]
     precision: Literal["float32", "bfloat16"]
     deterministic: bool
-    aggregator: str
+    aggregator: str | type[Aggregator] | Aggregator
     aggregator_settings: dict[str, Any]
     alternate: int
     balance: float | None
@@ -111,13 +117,13 @@ class _Kind:
 
     Args:
         default: the method where none is named.
-        method: a method by name.
+        method: a method by name, or its class.
         problem: from dataset, trainer's settings, features of workers and device to what a run learns from.
         conclude: from trained replicas to their result.
     """
 
     default: str
-    method: Callable[[str], type[CrowdMethod]]
+    method: Callable[[Any], type[CrowdMethod]]
     problem: Callable[[Any, TrainSettings, AnyArray | None, str], Problem]
     conclude: Callable[..., Any]
 
@@ -139,8 +145,8 @@ _KINDS: Mapping[LabelKind, _Kind] = {
 }
 
 
-def method_for(dataset: Labelled, name: str) -> type[CrowdMethod]:
-    """A method that learns from such labels, by name.
+def method_for(dataset: Labelled, name: str | type[CrowdMethod]) -> type[CrowdMethod]:
+    """A method that learns from such labels, by name or class.
 
     Raises:
         SettingError: there is none.
@@ -149,9 +155,10 @@ def method_for(dataset: Labelled, name: str) -> type[CrowdMethod]:
 
 
 def train(
-    dataset: Labelled,
-    method: str | None = None,
+    dataset: DatasetLike,
+    method: str | type[CrowdMethod] | None = None,
     *,
+    features: ByTask | None = None,
     seeds: int | Sequence[int] = SEEDS,
     device: str = "auto",
     worker_features: AnyArray | None = None,
@@ -166,8 +173,9 @@ def train(
 
     Args:
         dataset: tasks with features, images or texts (see `with_inputs`); annotations on the training tasks.
-        method: one of `base.names`, by default conal; for ratings crowd-layer (the default; ``connection="s"``,
-            ``"b"`` or ``"s+b"``), dl-em, dl-mean, dl-true, doctor-net or wdn.
+        method: one of `methods.names`, by default conal; for ratings crowd-layer (the default; ``connection="s"``,
+            ``"b"`` or ``"s+b"``), dl-em, dl-mean, dl-true, doctor-net or wdn. Or a class of your own.
+        features: a row per task, to learn from; see `CrowdDataset.with_features`.
         seeds: how many replicas (seeds 0, 1, …), or which seeds.
         device: "auto", "cpu", "cuda", "cuda:1".
         worker_features: (n_workers, F) what is known about the workers, for methods that use it.
@@ -178,6 +186,8 @@ def train(
         checkpoint: a folder to keep the state in; when it holds one of the same run, training goes on from there.
         checkpoint_every: epochs between two checkpoints.
         settings: fields of `TrainSettings` (epochs, batch_size, lr, backbone, …) and of the method's own settings.
+            A backbone is a name, or your own: a class or function that makes a network, or a network itself, of which
+            each replica has a copy with weights drawn anew (pass a function to begin with weights of your own).
 
     Returns:
         Histories, accuracies, predictions and recovered confusions of all replicas; for ratings a `RatingsResult` with
@@ -195,6 +205,10 @@ def train(
         >>> result.accuracy("test", at="selected").shape
         (2,)
     """
+    dataset = as_dataset(dataset)
+    dataset = dataset if features is None else dataset.with_features(features)
+    if isinstance(method, list | tuple):
+        raise SettingError("method", "be a single one", method, "`{m: train(dataset, m) for m in …}` trains several.")
     results: list[Learnt] = _train(
         dataset,
         method or _KINDS[dataset.kind].default,
@@ -216,8 +230,8 @@ def train_ratings(dataset: RatingDataset, method: str = "crowd-layer", **setting
 
 
 def sweep(
-    dataset: CrowdDataset,
-    method: str,
+    dataset: DatasetLike,
+    method: str | type[CrowdMethod],
     over: Mapping[str, Sequence[Any]],
     *,
     seeds: int | Sequence[int] = SEEDS,
@@ -239,7 +253,18 @@ def sweep(
     """
     points = [{**settings, **dict(zip(over, values, strict=True))} for values in itertools.product(*over.values())]
     which = seed_numbers(seeds)
-    return _train(dataset, method, points, which, device, worker_features, accept, on_event, should_stop, None)
+    return _train(
+        need_classes(as_dataset(dataset)),
+        method,
+        points,
+        which,
+        device,
+        worker_features,
+        accept,
+        on_event,
+        should_stop,
+        None,
+    )
 
 
 def usual_settings(dataset: Labelled) -> dict[str, Any]:
@@ -283,7 +308,7 @@ def seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
 
 def _train(
     dataset: Any,
-    method_name: str,
+    which: str | type[CrowdMethod],
     points: Sequence[Mapping[str, Any]],
     seeds: tuple[int, ...],
     device_name: str,
@@ -294,8 +319,8 @@ def _train(
     checkpoint: tuple[Path, int] | None,
 ) -> list[Any]:
     kind = _KINDS[dataset.kind]
-    method = kind.method(method_name)
-    points = [{**usual_settings(dataset), **point} for point in points]
+    method = kind.method(which)
+    points = [_named({**usual_settings(dataset), **point}) for point in points]
     split = [split_settings(method, point) for point in points]
     device = resolve_device(device_name)
     listen, stop = on_event or (lambda event: None), should_stop or (lambda: False)
@@ -316,7 +341,17 @@ def _train(
     else:
         session = Session(dataset, method, device, listen, stop, checkpoint)
         results = _together(kind, session, dataset, split, seeds, worker_features)
-    return [replace(result, notes=(*made, *result.notes)) for result in results]
+    return [replace(result, crowd=dataset, notes=(*made, *result.notes)) for result in results]
+
+
+def _named(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings with a network and an aggregator by name."""
+    if "backbone" in settings:
+        settings["backbone"] = backbones.named(settings["backbone"])
+    if not isinstance(settings.get("aggregator", ""), str):
+        made = aggregation.get(settings["aggregator"])
+        settings |= {"aggregator": made.name, "aggregator_settings": made.model_dump()}
+    return settings
 
 
 def _together(

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -84,19 +85,13 @@ def reference(run_id: str, dataset: CrowdDataset, *, workspace: Workspace | None
     Raises:
         DataError: no such run, no result, or another dataset.
     """
-    from crowdcore.analysis.reference import Reference
-
     trained = result(run_id, workspace=workspace)
     if trained.fingerprint != dataset.fingerprint:
         raise DataError(
             f"Run {run_id} was trained on {trained.dataset} with other annotations than those of {dataset.name}",
             "Choose a run on this dataset as it is now.",
         )
-    posterior = trained.mean_posterior(dataset.n_tasks)
-    labels = np.full(dataset.n_tasks, -1, np.int32)
-    known = ~np.isnan(posterior[:, 0])
-    labels[known] = posterior[known].argmax(1)
-    return Reference(f"run:{run_id}", labels, posterior)
+    return replace(trained.as_reference(dataset), name=f"run:{run_id}")
 
 
 def export_model(

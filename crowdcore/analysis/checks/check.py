@@ -20,6 +20,7 @@ from crowdcore.analysis.verdicts import verdict_word
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 Verdict: TypeAlias = Literal["pass", "fail", "underpowered"]
 _MEASURES = {"class_percent": {"min": "smallest_class_percent", "max": "largest_class_percent"}}
@@ -59,9 +60,7 @@ class Check:
         outcomes: one for each rule that limits something.
         dataset: its name.
         fingerprint: its digest.
-        reference: what was taken for the truth.
         n_annotations: labels it rests on.
-        worker_ids: names.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -86,11 +85,12 @@ class Check:
         return frame.assign(workers=[", ".join(self.workers_of(o)) for o in self.outcomes])
 
 
+@door
 def check(
     dataset: CrowdDataset,
     rules: Rules | Mapping[str, Any] | str | Path | None = None,
     *,
-    reference: ReferenceLike | None = None,
+    reference: ReferenceLike = None,
 ) -> Check:
     """Check a crowd against limits on agreement, dependence, drift, spam, speed, labels, balance and accuracy.
 

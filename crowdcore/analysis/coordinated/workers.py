@@ -16,6 +16,7 @@ from crowdcore.analysis.workers.quality import WhatIf, what_if
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 _TESTED = (
     "Tested: do two workers agree beyond what everybody else's labels on the same tasks explain, and beyond what is "
@@ -67,9 +68,6 @@ class CoordinatedWorkers:
 
     Attributes:
         groups: the groups.
-        worker_ids: (n_workers,) names.
-        task_ids: (n_tasks,) names.
-        reference: what was taken for the truth.
         notes: what was tested and what to bear in mind, one sentence each.
     """
 
@@ -131,8 +129,9 @@ class CoordinatedWorkers:
         )
 
 
+@door
 def coordinated_workers(
-    dataset: CrowdDataset, reference: ReferenceLike = "gold", found: Copying | None = None, *, level: float = 0.05
+    dataset: CrowdDataset, reference: ReferenceLike = None, found: Copying | None = None, *, level: float = 0.05
 ) -> CoordinatedWorkers:
     """Find workers who copy each other (`copying`), and measure what they change.
 

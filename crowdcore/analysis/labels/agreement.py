@@ -13,6 +13,7 @@ from crowdcore.analysis.statistics import bootstrap_weights, divide, percentile_
 from crowdcore.core.mistakes import repeats
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 from crowdcore.data.report import plural
 
 _MOST = 10_000_000  # entries of the (pairs, C) tables; pairs with most overlap come first
@@ -61,6 +62,7 @@ class PairKappa:
         return frame.sort_values("kappa", ascending=False, kind="stable", ignore_index=True)
 
 
+@door
 def pair_kappa(dataset: CrowdDataset, min_overlap: int = 10) -> PairKappa:
     """``kappa = (p_o - p_e) / (1 - p_e)`` over the tasks both labelled, p_e from both workers' labels on these tasks.
 
@@ -230,6 +232,7 @@ class Agreement:
         return pd.DataFrame([vars(c) for c in self.coefficients]).rename(columns={"name": "coefficient"})
 
 
+@door
 def agreement(
     dataset: CrowdDataset,
     *,

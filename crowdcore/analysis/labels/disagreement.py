@@ -12,7 +12,9 @@ from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_refer
 from crowdcore.analysis.statistics import mcnemar
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.by_name import ByTask, class_numbers
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 _TINY = 1e-9
 
@@ -61,14 +63,15 @@ class LabelDisagreement:
         )
 
 
+@door
 def label_disagreement(
-    dataset: CrowdDataset, labellings: Mapping[str, ReferenceLike], gold: IntArray | None = None
+    dataset: CrowdDataset, labellings: Mapping[str, ReferenceLike], gold: ByTask | None = None
 ) -> LabelDisagreement:
     """Compare every pair of labellings task by task, in O(M² N) time and O(M N) memory.
 
     Args:
         labellings: name -> result, aggregator's name, or reference; ``"gold"`` counts as one too.
-        gold: (n_tasks,) classes to judge by, -1 = do not judge; default is the gold of the annotated tasks.
+        gold: classes to judge by, by task or (n_tasks,), -1 = do not judge; default: the gold of annotated tasks.
             Leave out the tasks whose gold an aggregator was shown.
 
     Raises:
@@ -99,8 +102,9 @@ def p_in_words(p_value: float) -> str:
     return f"p = {p_value:.2g}" if not p_value < _TINY else f"p < {_TINY:g}"
 
 
+@door
 def label_difference(
-    dataset: CrowdDataset, first: ReferenceLike, second: ReferenceLike, gold: IntArray | None = None
+    dataset: CrowdDataset, first: ReferenceLike, second: ReferenceLike, gold: ByTask | None = None
 ) -> pd.DataFrame:
     """The tasks that two labellings label differently, the most confident first.
 
@@ -138,17 +142,9 @@ def label_difference(
     )
 
 
-def judging_gold(dataset: CrowdDataset, gold: IntArray | None = None) -> IntArray:
-    """(n_tasks,) ``gold``, or that of the annotated tasks; -1 where a task is not judged.
-
-    Raises:
-        SettingError: gold of another length.
-    """
-    if gold is None:
-        return np.where(dataset.annotated, dataset.gold, -1)
-    if gold.shape != (dataset.n_tasks,):
-        raise SettingError("gold", f"have the shape ({dataset.n_tasks},)", gold.shape)
-    return gold
+def judging_gold(dataset: CrowdDataset, gold: ByTask | None = None) -> IntArray:
+    """(n_tasks,) ``gold``, or that of the annotated tasks; -1 where a task is not judged."""
+    return np.where(dataset.annotated, dataset.gold, -1) if gold is None else class_numbers(dataset, gold, "gold")
 
 
 def _probability(labelling: Reference, tasks: IntArray) -> FloatArray:
@@ -170,8 +166,6 @@ class TaskDisagreement:
         entropy: (n_tasks,) entropy of the task's labels in nats.
         reference_label: (n_tasks,) what the reference says, -1 where it knows nothing.
         wrong: (n_tasks,) share of the labels that differ from it, NaN where it knows nothing.
-        task_ids: (n_tasks,) names.
-        reference: what was taken for the truth.
     """
 
     n_annotations: IntArray
@@ -205,7 +199,7 @@ class TaskDisagreement:
         )
 
 
-def task_disagreement(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> TaskDisagreement:
+def task_disagreement(dataset: CrowdDataset, reference: ReferenceLike = None) -> TaskDisagreement:
     """Spread of the labels of every task, and how many of them the reference calls wrong.
 
     Sparse: O(A log A) time, O(A) memory, never tasks x classes.

@@ -16,6 +16,7 @@ from crowdcore.analysis.workers.confusion import refuse_beyond
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
+from crowdcore.data.doors import door
 
 _MOST_OUTCOMES = 64  # possible labels of planned assignments that are distinguished for a task
 _BLOCK = 2_000_000  # numbers worked on at once
@@ -61,6 +62,7 @@ class NextLabels:
         return table.sort_values("labels", ascending=False, kind="stable")
 
 
+@door
 def next_labels(
     dataset: CrowdDataset,
     budget: int,

@@ -10,10 +10,11 @@ import pandas as pd
 import scipy.sparse
 
 from crowdcore.analysis.labels.agreement import Agreement, agreement
-from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, default_reference, resolve_reference
+from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, resolve_reference
 from crowdcore.analysis.statistics import group_means, majority_labels, sparse_votes
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 _BLOCK = 256  # true classes worked on at once
 
@@ -23,7 +24,6 @@ class NoiseRates:
     """CCC's noise rates, as shares between 0 and 1; NaN where the reference knows no annotated task.
 
     Attributes:
-        reference: what was taken for the truth.
         tasks_without_truth: N.R.1, share of tasks where no worker gave the true label.
         wrong_annotations: N.R.2, share of annotations that are wrong.
         n_tasks: annotated tasks that the reference knows.
@@ -53,7 +53,6 @@ class ClassBalance:
     """Shares of each class among true labels and among given labels.
 
     Attributes:
-        reference: what was taken for the truth.
         tasks: (C,) annotated tasks of each true class (expected number when soft).
         annotations: (C,) annotations that gave the label, on any annotated task.
     """
@@ -91,7 +90,6 @@ class AnnotationEntropy:
     """Entropy of the labels given to tasks of each class (CoNAL, App. C).
 
     Attributes:
-        reference: what was taken for the truth.
         entropy: (C,) nats; 0 = always the same label, log C = any label alike; NaN without annotations.
         annotations: (C,) annotations on tasks of the class (expected number when soft).
     """
@@ -106,7 +104,8 @@ class AnnotationEntropy:
         return pd.DataFrame({"class": self.classes, "entropy": self.entropy, "annotations": self.annotations})
 
 
-def noise_rates(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> NoiseRates:
+@door
+def noise_rates(dataset: CrowdDataset, reference: ReferenceLike = None) -> NoiseRates:
     """N.R.1 and N.R.2; with a soft reference q expectations, ``1 - sum of q_i over i's labels`` and ``1 - q_i(y)``.
 
     Raises:
@@ -134,7 +133,8 @@ def noise_rates(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> Noi
     return NoiseRates(truth.name, none, wrong, len(known), n_annotations)
 
 
-def class_balance(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> ClassBalance:
+@door
+def class_balance(dataset: CrowdDataset, reference: ReferenceLike = None) -> ClassBalance:
     """Compare the true classes of annotated tasks with the given labels.
 
     Raises:
@@ -149,7 +149,8 @@ def class_balance(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> C
     return ClassBalance(truth.name, dataset.classes, tasks, np.bincount(dataset.label, minlength=n).astype(np.float64))
 
 
-def annotation_entropy(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> AnnotationEntropy:
+@door
+def annotation_entropy(dataset: CrowdDataset, reference: ReferenceLike = None) -> AnnotationEntropy:
     """Entropy in nats of the distribution of all annotations given to tasks of each class.
 
     Raises:
@@ -199,7 +200,6 @@ class Summary:
 
     Attributes:
         name: the dataset.
-        reference: what was taken for the truth.
         n_tasks, n_annotated, n_gold: N tasks, those with annotations, and those of the latter with gold.
         n_workers, n_active: R workers, and those with annotations.
         n_classes: C.
@@ -263,7 +263,8 @@ class Summary:
         return pd.DataFrame({"quantity": list(rows), "value": list(rows.values())})
 
 
-def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Summary:
+@door
+def summary(dataset: CrowdDataset, reference: ReferenceLike = None) -> Summary:
     """Counts, noise rates, balance, entropies and agreement of a dataset.
 
     Args:
@@ -280,7 +281,7 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Su
         >>> round(100 * result.noise.wrong_annotations, 2)
         24.55
     """
-    truth = resolve_reference(dataset, default_reference(dataset) if reference is None else reference)
+    truth = resolve_reference(dataset, reference)
     judge = as_judge(dataset, truth)
     right = correctness(dataset, judge)
     accuracy = group_means(right, dataset.worker, dataset.n_workers)

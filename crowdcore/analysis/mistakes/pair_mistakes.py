@@ -16,6 +16,7 @@ from crowdcore.core.latent_classes import ALONE, LEVELS, MOST, SLOPES, start_pri
 from crowdcore.core.task_types import count_partners, fill_pairs, fit_step
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 NULL_BEYOND = (
     "Tested: do two workers agree, right or wrong alike, more often than both workers' skills and the tasks explain? "
@@ -65,8 +66,6 @@ class PairMistakes:
         p_beyond: (n_pairs,) chance under ``null_beyond`` that copying explains their labels as well; NaN where
             nothing was open on the tasks that both labelled.
         q_beyond: (n_pairs,) the same after Benjamini-Hochberg.
-        worker_ids: (n_workers,) names.
-        reference: what was taken for the truth.
         null: the first null hypothesis in one sentence: given the true class, the two workers err independently of
             each other, each with the label counts that they have in that class. False as soon as tasks differ.
         null_beyond: the second: given the true class and each task's difficulty and foil, the two workers' labels are
@@ -107,7 +106,8 @@ class PairMistakes:
         return frame.sort_values(["p_beyond", "p_value"], kind="stable", ignore_index=True)
 
 
-def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> PairMistakes:
+@door
+def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = None) -> PairMistakes:
     """Count, for every two workers, the tasks on which both agree, right or wrong alike, and compare with chance.
 
     **Workers who err independently** (``expected``, ``p_value``, ``q_value``). Within each class, let each worker's

@@ -29,7 +29,9 @@ from crowdcore.core.mistakes import (
     soft_mistakes,
 )
 from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.by_name import class_number
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 MAX_CLASSES = 2_000  # of a C x C result: 32 MB for each of its arrays
 
@@ -58,7 +60,6 @@ class SharedMistakes:
     """Row = true class, column = given label; the diagonal holds correct labels.
 
     Attributes:
-        reference: what was taken for the truth.
         n_workers: R, all workers of the dataset, the denominator of ``percent``.
         percent: (C, C) ``100 / R * workers``.
         workers: (C, C) workers who gave label b to at least one task of true class a (expected number when soft).
@@ -108,9 +109,10 @@ class SharedMistakes:
         return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
 
+@door
 def shared_mistakes(
     dataset: CrowdDataset,
-    reference: ReferenceLike = "gold",
+    reference: ReferenceLike = None,
     *,
     significance: bool = True,
     resamples: int = 0,
@@ -286,6 +288,7 @@ class MistakeCell:
         return pd.DataFrame({"task": self.task_ids, "worker": self.worker_ids}).assign(**names)
 
 
+@door
 def mistake_cell(dataset: CrowdDataset, reference: ReferenceLike, true: str | int, given: str | int) -> MistakeCell:
     """Find the annotations that gave the label ``given`` to tasks whose true class is ``true``.
 
@@ -331,17 +334,8 @@ def _most_first(numbers: IntArray) -> tuple[IntArray, IntArray]:
     return distinct[order], times[order]
 
 
-def class_number(dataset: CrowdDataset, argument: str, which: str | int) -> int:
-    """Number of a class given by name or number; a name wins where classes are called "0", "1", …"""
-    if isinstance(which, str) and which in dataset.classes:
-        return dataset.classes.index(which)
-    if not isinstance(which, str) and 0 <= which < dataset.n_classes:
-        return int(which)
-    shown = ", ".join(dataset.classes[:12]) + (", …" if dataset.n_classes > 12 else "")
-    raise SettingError(argument, f"be a class or its number below {dataset.n_classes}", which, f"Classes: {shown}.")
-
-
-def mistake_list(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> pd.DataFrame:
+@door
+def mistake_list(dataset: CrowdDataset, reference: ReferenceLike = None) -> pd.DataFrame:
     """The mistakes that were made, most shared first; for any number of classes, in O(A) memory.
 
     Args:

@@ -11,6 +11,7 @@ import pandas as pd
 from crowdcore.analysis.ratings.pairs import SMALLEST_VARIANCE, first_ratings, pair_moments, weighted_kappa
 from crowdcore.analysis.statistics import bootstrap_weights, percentile_interval
 from crowdcore.core.types import FloatArray
+from crowdcore.data.doors import door
 from crowdcore.data.ratings import RatingDataset
 
 MOST_LEVELS = 30  # distinct ratings up to which they count as ordered classes
@@ -54,6 +55,7 @@ class RatingAgreement:
         return next(c for c in self.coefficients if c.name == name)
 
 
+@door
 def rating_agreement(
     dataset: RatingDataset, *, resamples: int = 500, level: float = 0.95, seed: int = 0, min_overlap: int = 10
 ) -> RatingAgreement:

@@ -12,9 +12,10 @@ from scipy import special
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import cg
 
-from crowdcore.analysis.ratings.workers import RatingTruth
+from crowdcore.analysis.ratings.workers import RatingTruth, rating_truth
 from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.doors import door
 from crowdcore.data.ratings import RatingDataset
 
 _COPIES, _GROUPS = (0.05, 0.5), 50  # q-value and correlation of copies; workers who are set apart from theirs at most
@@ -57,7 +58,8 @@ class RatingPairs:
         return pd.DataFrame({"worker": ids[self.worker_a], "other": ids[self.worker_b], **columns})
 
 
-def rating_pairs(dataset: RatingDataset, truth: RatingTruth, min_overlap: int = 10) -> RatingPairs:
+@door
+def rating_pairs(dataset: RatingDataset, truth: RatingTruth | str | None = None, min_overlap: int = 10) -> RatingPairs:
     """Distance, weighted kappa and error correlation of every pair with ``min_overlap`` tasks in common.
 
     Errors are what is left of ratings beside the worker's own curve over the truth (`beside_curve`), so that neither
@@ -65,7 +67,7 @@ def rating_pairs(dataset: RatingDataset, truth: RatingTruth, min_overlap: int = 
     known, they are beside the worker's line over the weighted mean of the task (`residuals`), and their correlation is
     that beyond what this mean gives independent workers. A worker's repeats on a task count once, the first.
     """
-    chosen = first_ratings(dataset)
+    truth, chosen = rating_truth(dataset, truth), first_ratings(dataset)
     chosen = chosen[~np.isnan(truth.compared[chosen])]
     centre = (dataset.low + dataset.high) / 2
     a, b, n, rated = pair_moments(dataset, chosen, dataset.rating[chosen] - centre, min_overlap)

@@ -11,6 +11,7 @@ from scipy import special
 from crowdcore.analysis.statistics import benjamini_hochberg, holm
 from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.doors import door
 from crowdcore.data.ratings import RatingDataset
 
 
@@ -36,8 +37,9 @@ class RatingTruth:
         return self.name == "gold"
 
 
-def rating_truth(dataset: RatingDataset, reference: str = "gold") -> RatingTruth:
-    """The reference of that name.
+@door
+def rating_truth(dataset: RatingDataset, reference: str | RatingTruth | None = None) -> RatingTruth:
+    """The reference of that name; None: gold where there is some, else the mean of the others.
 
     Args:
         reference: ``"gold"``, or an aggregator of ratings. For ``"mean"`` a rating is compared with the mean of the
@@ -47,6 +49,9 @@ def rating_truth(dataset: RatingDataset, reference: str = "gold") -> RatingTruth
         DataError: gold asked for, but there is none.
         SettingError: no such aggregator.
     """
+    if isinstance(reference, RatingTruth):
+        return reference
+    reference = reference or ("gold" if dataset.has_gold else "mean")
     if reference == "gold":
         if not dataset.has_gold:
             raise DataError(f"{dataset.name} has no gold", remedies=[Remedy.take_reference("mean")])
@@ -80,7 +85,6 @@ class RatingWorkers:
 
     Attributes:
         worker_ids: the workers.
-        reference: what was taken for the truth.
         level: of the intervals.
         n: ratings on tasks whose truth is known.
         bias: mean of y − t, in the unit of the ratings; above 0: overrates.
@@ -123,7 +127,10 @@ class RatingWorkers:
         return pd.DataFrame(table)
 
 
-def rating_workers(dataset: RatingDataset, truth: RatingTruth, level: float = 0.95) -> RatingWorkers:
+@door
+def rating_workers(
+    dataset: RatingDataset, truth: RatingTruth | str | None = None, level: float = 0.95
+) -> RatingWorkers:
     """Bias, scale, correlation and error of every worker.
 
     Intervals: Student's t for bias, scale (least squares) and mean absolute error; Fisher's z for the correlation;
@@ -131,9 +138,10 @@ def rating_workers(dataset: RatingDataset, truth: RatingTruth, level: float = 0.
     independent. Where a few tasks carry most of the error, those of correlation, MAE and RMSE are too narrow.
 
     Args:
-        truth: of `rating_truth`.
+        truth: of `rating_truth`, or what it takes.
         level: of the intervals.
     """
+    truth = rating_truth(dataset, truth)
     known = ~np.isnan(truth.compared)
     worker, y, t = dataset.worker[known], dataset.rating[known], truth.compared[known]
     n = np.bincount(worker, minlength=dataset.n_workers)
@@ -195,7 +203,8 @@ class RatingSurprise:
     p_value: FloatArray
 
 
-def rating_surprise(dataset: RatingDataset, truth: RatingTruth) -> RatingSurprise:
+@door
+def rating_surprise(dataset: RatingDataset, truth: RatingTruth | str | None = None) -> RatingSurprise:
     """Each rating's error beside the errors of its worker's other ratings.
 
     The difference over its standard error is the externally studentised residual: where a worker's errors are
@@ -204,8 +213,9 @@ def rating_surprise(dataset: RatingDataset, truth: RatingTruth) -> RatingSurpris
 
     Args:
         dataset: the ratings.
-        truth: of `rating_truth`.
+        truth: of `rating_truth`, or what it takes.
     """
+    truth = rating_truth(dataset, truth)
     known, n_workers = ~np.isnan(truth.compared), dataset.n_workers
     worker, error = dataset.worker, dataset.rating - truth.compared
     n_of = np.bincount(worker[known], minlength=n_workers).astype(float)
@@ -233,7 +243,6 @@ class SharedBias:
     """The crowd's mean error in each bin of the truth; all (n_bins,), NaN where nobody rated.
 
     Attributes:
-        reference: what was taken for the truth.
         checked: whether that is gold.
         level: of the intervals.
         edges: (n_bins + 1,) of the bins.
@@ -294,7 +303,10 @@ class SharedBias:
         return f"{words} {ENDS}" if inwards else words
 
 
-def shared_bias(dataset: RatingDataset, truth: RatingTruth, bins: int = 10, level: float = 0.95) -> SharedBias:
+@door
+def shared_bias(
+    dataset: RatingDataset, truth: RatingTruth | str | None = None, bins: int = 10, level: float = 0.95
+) -> SharedBias:
     """The crowd's bias over the range of the truth, and whether it is more than the sum of individual biases.
 
     A bin's bias is the mean error of its ratings. Its variance is robust to clusters of workers and of tasks at once
@@ -304,7 +316,7 @@ def shared_bias(dataset: RatingDataset, truth: RatingTruth, bins: int = 10, leve
     then relative to its own ratings, and cancel.
 
     Args:
-        truth: of `rating_truth`.
+        truth: of `rating_truth`, or what it takes.
         bins: equal parts of the range.
         level: of the intervals and of the test.
 
@@ -313,6 +325,7 @@ def shared_bias(dataset: RatingDataset, truth: RatingTruth, bins: int = 10, leve
     """
     if bins < 2:
         raise SettingError("bins", "be at least 2", bins)
+    truth = rating_truth(dataset, truth)
     edges = np.linspace(dataset.low, dataset.high, bins + 1)
     known = ~np.isnan(truth.compared)
     where = truth.rating[dataset.task[known]]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from crowdcore.analysis.labels.disagreement import task_disagreement
 from crowdcore.analysis.labels.summary import annotation_entropy
-from crowdcore.analysis.recovery.seeds import FromSeeds, check_omega, over_seeds, seed_rows
+from crowdcore.analysis.recovery.seeds import FromSeeds, check_omega, of_result, over_seeds, seed_rows
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import correlation, divide, ranks
 from crowdcore.core.errors import DataError, SettingError
@@ -80,7 +80,6 @@ class OmegaRanking(FromSeeds):
         seed_correlation: mean Spearman correlation of the tasks' ω̄ between two seeds, over all seeds of the run,
             whichever is shown; NaN for a single one.
         task_ids: (n,) names.
-        reference: what was taken for the truth.
         seeds: the seeds that were combined.
     """
 
@@ -135,10 +134,11 @@ class OmegaRanking(FromSeeds):
         return pd.DataFrame({**columns, "omega": self.class_omega, "entropy": self.class_entropy})
 
 
+@of_result
 def omega_ranking(
     dataset: CrowdDataset,
     omega: FloatArray,
-    reference: ReferenceLike = "gold",
+    reference: ReferenceLike = None,
     *,
     seeds: Sequence[int],
     seed: int | None = None,
@@ -258,11 +258,12 @@ class OmegaSpread(FromSeeds):
         return pd.DataFrame(columns)
 
 
+@of_result
 def omega_spread(
     dataset: CrowdDataset,
     omega: FloatArray,
     by: By = "class",
-    reference: ReferenceLike = "gold",
+    reference: ReferenceLike = None,
     *,
     seeds: Sequence[int],
     seed: int | None = None,
@@ -359,6 +360,7 @@ class OmegaTruth(FromSeeds):
         return pd.DataFrame(columns)
 
 
+@of_result
 def omega_truth(
     dataset: CrowdDataset, omega: FloatArray, *, seeds: Sequence[int], seed: int | None = None, bins: int = 20
 ) -> OmegaTruth:

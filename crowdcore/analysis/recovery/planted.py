@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.ratings.pairs import RatingPairs, rating_pairs
-from crowdcore.analysis.ratings.workers import RatingTruth, SharedBias, rating_workers, shared_bias
+from crowdcore.analysis.ratings.workers import RatingTruth, SharedBias, rating_truth, rating_workers, shared_bias
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.spans import TaggingScores, span_scores, tagging_scores
 from crowdcore.analysis.statistics import group_means, row_shares
@@ -17,6 +17,7 @@ from crowdcore.analysis.workers.confusion import WorkerConfusion, worker_confusi
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 from crowdcore.data.ratings import RatingDataset
 
 
@@ -71,6 +72,7 @@ class Planted:
         )
 
 
+@door
 def planted(dataset: CrowdDataset) -> Planted:
     """Count a crowd's labels by true class.
 
@@ -106,7 +108,6 @@ class TagRecovery:
     """Errors by gold, and by a reference in the place of the truth.
 
     Args:
-        reference: what was taken for the truth.
         scores: of the reference's own tags, by gold.
         true: confusions of the workers by gold.
         found: confusions of the workers by the reference.
@@ -144,6 +145,7 @@ class TagRecovery:
         return pd.DataFrame(columns)[~np.isnan(self.true_rates[:, 0])].reset_index(drop=True)
 
 
+@door
 def tag_recovery(dataset: CrowdDataset, reference: ReferenceLike) -> TagRecovery:
     """Compare what a reference says of the workers' errors with what gold says.
 
@@ -219,6 +221,7 @@ class RatingBiases:
         return pd.DataFrame(columns)[self.n_ratings > 0].sort_values("ratings", ascending=False, kind="stable")
 
 
+@door
 def rating_biases(dataset: RatingDataset, learnt: FloatArray, least: int = 10) -> RatingBiases:
     """Compare learnt biases with the mean difference of a worker's ratings from the gold.
 
@@ -254,7 +257,6 @@ class RatingRecovery:
     """What was planted in ratings, and its estimates with a reference in the place of the truth.
 
     Args:
-        reference: what was taken for the truth.
         worker_ids: (R,) ids.
         worker_role: (R,) words such as "spammer", empty for an ordinary worker.
         n_ratings: (R,) ratings of each.
@@ -319,7 +321,10 @@ class RatingRecovery:
         return pd.DataFrame(columns)[self.n_ratings > 0].reset_index(drop=True)
 
 
-def rating_recovery(dataset: RatingDataset, truth: RatingTruth, judging: BoolArray | None = None) -> RatingRecovery:
+@door
+def rating_recovery(
+    dataset: RatingDataset, truth: RatingTruth | str | None = None, judging: BoolArray | None = None
+) -> RatingRecovery:
     """Compare what a reference leads to with what was planted.
 
     Args:
@@ -337,7 +342,7 @@ def rating_recovery(dataset: RatingDataset, truth: RatingTruth, judging: BoolArr
         >>> round(rating_recovery(crowd, mean).bias_error), round(rating_recovery(crowd, gold).bias_error)
         (2, 0)
     """
-    planted = dataset.truth
+    planted, truth = dataset.truth, rating_truth(dataset, truth)
     at, scale, noise = (getattr(planted, f"worker_{name}", None) for name in ("bias", "scale", "noise"))
     if planted is None or at is None or scale is None or noise is None or not dataset.has_gold:
         raise DataError(f"What was planted in {dataset.name} is not known", "Make it with simulate.ratings.")

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.recovery.seeds import FromSeeds, check_by_worker, check_omega, over_seeds, seed_rows
+from crowdcore.analysis.recovery.seeds import FromSeeds, check_by_worker, check_omega, of_result, over_seeds, seed_rows
 from crowdcore.analysis.statistics import correlation, divide, group_means, known_mean, ranks
 from crowdcore.analysis.workers.confusion import WorkerConfusion
 from crowdcore.analysis.workers.counted import confusion_of_counts, count_interval
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,6 @@ class RecoveredConfusion(FromSeeds):
         n_annotations: (n_workers,) annotations of each worker; a model's own matrices of the others are its start.
         counts: (n_workers, C, C) expected labels behind counted ``matrices``, mean over seeds; None for others.
         seeds: the seeds that were combined.
-        worker_ids: (n_workers,) names.
     """
 
     matrices: FloatArray
@@ -108,6 +108,7 @@ def matrix_frame(
     )
 
 
+@of_result
 def recovered_confusion(
     dataset: CrowdDataset,
     worker_confusion: FloatArray,
@@ -178,6 +179,9 @@ def recovered_confusion(
     )
 
 
+recovered = recovered_confusion
+
+
 def _distance(own: FloatArray, common: FloatArray, group: IntArray | None) -> FloatArray:
     """(S, R) mean squared difference between each worker's confusion and the common one of its group."""
     if common.ndim == 4 and group is None:
@@ -194,6 +198,7 @@ def _mean_omega(dataset: CrowdDataset, omega: FloatArray) -> FloatArray:
     return np.stack([group_means(values, dataset.worker, dataset.n_workers) for values in omega])
 
 
+@of_result
 def effective_confusion(
     dataset: CrowdDataset,
     worker_confusion: FloatArray,
@@ -226,6 +231,7 @@ def effective_confusion(
     return np.asarray(mean * shared + (1 - mean) * own)
 
 
+@door
 def names_at_risk(dataset: CrowdDataset, effective: FloatArray) -> list[tuple[int, int]]:
     """Classes whose tasks would most often get another label; labels alone cannot name these.
 
@@ -255,9 +261,7 @@ class SkillComparison(FromSeeds):
         correlation: Pearson's, over workers, every worker counting alike.
         weighted: the same, weighted by ``n_annotations``, as few labels say little.
         rank_correlation: Spearman's.
-        reference: what was taken for the truth.
         seeds: the seeds that were combined.
-        worker_ids: (n_workers,) names.
     """
 
     learned: FloatArray

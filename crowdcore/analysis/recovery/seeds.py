@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, Concatenate, Protocol, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -11,6 +14,7 @@ import pandas as pd
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import DatasetLike, P, R, as_dataset, door
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +70,58 @@ def check_by_worker(
     if np.shape(matrices) != shape:
         raise SettingError(name, f"have the shape {shape}", np.shape(matrices))
     return np.asarray(matrices[rows], np.float64)
+
+
+class Trained(Protocol):
+    """A trained result, such as `learning.TrainingResult`."""
+
+    def dataset_of(self, given: Any = None) -> Any:
+        """What it was trained on, which is the one that is given, if any."""
+
+
+class FromResult(Protocol[P, R]):
+    """A function of a dataset and what was recovered from it, which also takes both from a trained result."""
+
+    @overload
+    def __call__(self, dataset: DatasetLike, /, *args: P.args, **settings: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *, dataset: DatasetLike, **settings: Any) -> R: ...
+    @overload
+    def __call__(self, result: Trained, /, *args: Any, **settings: Any) -> R: ...
+    @overload
+    def __call__(self, dataset: DatasetLike, result: Trained, /, *args: Any, **settings: Any) -> R: ...
+
+
+_PARTS = {n: n for n in ("worker_confusion", "common_confusion", "omega", "group", "seeds")} | {
+    "counts": "worker_counts"
+}
+
+
+def of_result(function: Callable[Concatenate[CrowdDataset, P], R]) -> FromResult[P, R]:
+    """Take a trained result in place of the arrays it holds, and of the seeds, of which those are shown that can be.
+
+    A result alone brings its dataset along; ``function(dataset, result)`` names it.
+    """
+    parameters, inner = signature(function).parameters, cast(Any, door(function))
+    others = [name for name in parameters if name not in _PARTS]
+
+    @wraps(function)
+    def read(*args: Any, **settings: Any) -> R:
+        at = next((k for k, given in enumerate(args[:2]) if hasattr(given, "dataset_of")), None)
+        if at is None:
+            return cast(R, inner(*args, **settings))
+        result = args[at]
+        dataset = result.dataset_of(as_dataset(args[0]) if at else None)
+        parts = {name: getattr(result, _PARTS[name]) for name in parameters if name in _PARTS}
+        for name, part in parts.items():
+            if part is None and parameters[name].default is Parameter.empty:
+                raise SettingError("result", f"be of a method that recovers `{name}`, such as 'conal'", result.method)
+        if "seed" in parameters:
+            parts["seed"] = result.shown_seed[0]
+        named = dict(zip(others[1:], args[at + 1 :], strict=False))
+        return cast(R, inner(dataset, **{**parts, **named, **settings}))
+
+    return cast(FromResult[P, R], read)
 
 
 class FromSeeds:

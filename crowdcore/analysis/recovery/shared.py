@@ -15,6 +15,7 @@ from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import correlation, divide
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 _SMALL, _STEPS = 300_000, (120, 30)  # cells of counts up to which, and beyond which, so many steps improve the split
 _Z = 1.96  # standard deviations of a 95 % interval
@@ -57,6 +58,7 @@ class SharedPart(FromSeeds):
         return pd.DataFrame({"true": names[at[0]], "given": names[at[1]], **numbers})
 
 
+@door
 def shared_part(
     dataset: CrowdDataset,
     counts: FloatArray,
@@ -117,7 +119,6 @@ class OmegaUse:
         omega_correlation, mistake_correlation: of ω, and of that probability, with being wrong as others are, over all
             these annotations; NaN where either is constant.
         wrong_correlation: of ω, over wrong annotations.
-        reference: what was taken for the truth.
     """
 
     n: FloatArray
@@ -151,8 +152,9 @@ class OmegaUse:
         return pd.DataFrame(columns if self.mistake is None else {**columns, "shared mistake": self.mistake})
 
 
+@door
 def omega_use(
-    dataset: CrowdDataset, omega: FloatArray, reference: ReferenceLike = "gold", mistake: FloatArray | None = None
+    dataset: CrowdDataset, omega: FloatArray, reference: ReferenceLike = None, mistake: FloatArray | None = None
 ) -> OmegaUse:
     """Judge ω by what it is read for: which wrong labels are shared.
 

@@ -15,6 +15,7 @@ from crowdcore.analysis.statistics import divide, wilson_interval
 from crowdcore.analysis.workers.counted import confusion_of_counts
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 _LEAST_BELIEF = 0.02  # below which a label does not count towards a class
 
@@ -51,7 +52,6 @@ class RecoveredShares(FromSeeds):
         common_labels: of the labels as far as the run explains them by π^g, in each seed; None as above.
         seeds: the seeds that were looked at.
         classes: (C,) names.
-        reference: what was taken for the truth.
     """
 
     cells: IntArray
@@ -99,6 +99,7 @@ class RecoveredShares(FromSeeds):
 _OBSERVED = {"observed": "share", "low": "low", "high": "high"}
 
 
+@door
 def recovered_shares(
     dataset: CrowdDataset,
     reference: ReferenceLike,

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from crowdcore.analysis.reference import Reference, ReferenceLike, default_reference, resolve_reference
+from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.analysis.two_rounds.split import HALVES, ROUND, in_second, join_rounds
 from crowdcore.analysis.verdicts.peers import by_gold, peer_beliefs
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 _LEAST = 5  # tasks in each round below which nothing is tested
 
@@ -219,7 +220,6 @@ class Rounds:
         workers: (n_workers,) share of right labels of each worker, on the classes met in both rounds.
         q_workers: (n_workers,) NaN for workers of one round and those with fewer than five labels in one.
         labels: (2, n_workers) labels given in each round.
-        reference: what was taken for the truth.
         truth: the same in words.
         by_chance: whether the rounds are halves drawn at random, so that every change is chance.
     """
@@ -292,7 +292,8 @@ def _frame(change: Change, q_value: FloatArray) -> pd.DataFrame:
     return pd.DataFrame({**columns, "from": change.low, "to": change.high, "q_value": q_value})
 
 
-def compare_rounds(first: CrowdDataset, second: CrowdDataset, reference: ReferenceLike | None = None) -> Rounds:
+@door
+def compare_rounds(first: CrowdDataset, second: CrowdDataset, reference: ReferenceLike = None) -> Rounds:
     """Test what changed from one dataset to the next, and who changed; see `rounds`.
 
     Args:
@@ -311,12 +312,13 @@ def compare_rounds(first: CrowdDataset, second: CrowdDataset, reference: Referen
         False
     """
     both = join_rounds(first, second)
-    result = rounds(both, default_reference(both) if reference is None else reference, by=ROUND)
+    result = rounds(both, reference, by=ROUND)
     names = (first.name, second.name) if first.name != second.name else ("first", "second")
     return replace(result, names=names)
 
 
-def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str = "", at: str = "") -> Rounds:
+@door
+def rounds(dataset: CrowdDataset, reference: ReferenceLike = None, *, by: str = "", at: str = "") -> Rounds:
     """Compare two rounds of one dataset.
 
     Agreement, the share of right labels, the share of wrong ones per class and of each mistake are means over labels;

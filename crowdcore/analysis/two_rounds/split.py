@@ -11,11 +11,13 @@ from crowdcore.analysis.verdicts.drift import times
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 from crowdcore.data.times import TIME
 
 ROUND, HALVES, DATE = "round", "halves", "date"
 
 
+@door
 def join_rounds(first: CrowdDataset, second: CrowdDataset) -> CrowdDataset:
     """All annotations of two datasets, with the column ``round`` (1 or 2); equal ids are the same task or worker.
 
@@ -61,6 +63,7 @@ def join_rounds(first: CrowdDataset, second: CrowdDataset) -> CrowdDataset:
     return CrowdDataset(name, tuple(classes), tasks, workers, task, worker, label, gold, extra=extra)
 
 
+@door
 def in_second(dataset: CrowdDataset, by: str = "", at: str = "") -> tuple[BoolArray, tuple[str, str]]:
     """(n_annotations,) whether each annotation is of the second round, and the names of the two rounds.
 

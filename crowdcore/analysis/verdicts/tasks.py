@@ -19,6 +19,7 @@ from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.core.counts import vote_counts
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 TaskVerdict: TypeAlias = Literal["check", "relabel", "ambiguous", "fine", "unlabelled"]
 TASK_VERDICTS: Mapping[TaskVerdict, str] = {
@@ -106,9 +107,10 @@ class TaskVerdicts:
         return float(np.nansum(1 - self.sure))
 
 
+@door
 def task_verdicts(
     dataset: CrowdDataset,
-    reference: ReferenceLike = "gold",
+    reference: ReferenceLike = None,
     *,
     sure: float = SURE,
     split: float = 0.3,

@@ -32,6 +32,7 @@ from crowdcore.analysis.workers.quality import WithoutEach, without_each
 from crowdcore.analysis.workers.speed import WorkerSpeed, worker_speed
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 WorkerVerdict: TypeAlias = Literal["remove", "check", "train", "watch", "underpowered", "trust"]
 WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
@@ -74,7 +75,6 @@ class WorkerVerdicts:
         alike: the partner of each worker who may copy, which chance explains, too.
         speed: seconds per answer; None without them. It gives reasons, not verdicts.
         without: how the majority vote changes without the worker.
-        worker_ids: names.
         reference: what confusions were counted against.
         truth: what was taken for the truth, in words.
         control: how multiple testing is controlled, in words.
@@ -234,9 +234,10 @@ class WorkerEvidence:
         )
 
 
+@door
 def worker_evidence(
     dataset: CrowdDataset,
-    reference: ReferenceLike = "gold",
+    reference: ReferenceLike = None,
     pairs: Copying | None = None,
     peers: Peers | None = None,
     guideline: GuidelineMistakes | None = None,
@@ -280,9 +281,10 @@ def worker_evidence(
     )
 
 
+@door
 def worker_verdicts(
     dataset: CrowdDataset,
-    reference: ReferenceLike = "gold",
+    reference: ReferenceLike = None,
     *,
     remove: float = REMOVE,
     trust: float = TRUST,

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaincinv, gammaln
 
+from crowdcore import aggregation
 from crowdcore.aggregation import DawidSkene
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.analysis.reference import ReferenceLike, as_judge, resolve_reference
@@ -16,6 +17,7 @@ from crowdcore.core.counts import confusion_counts, soft_confusion_counts
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 MOST_BYTES = 4 * 2**30
 
@@ -27,8 +29,6 @@ class WorkerConfusion:
     Args:
         matrices: (n_workers, C, C) row = true class, column = given label, rows sum to 1; NaN rows without evidence.
         counts: (n_workers, C, C) annotations behind ``matrices``; fractions where the reference is soft.
-        worker_ids: (n_workers,) names.
-        reference: what was taken for the truth.
     """
 
     matrices: FloatArray
@@ -72,7 +72,8 @@ class WorkerConfusion:
         )
 
 
-def worker_confusion(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> WorkerConfusion:
+@door
+def worker_confusion(dataset: CrowdDataset, reference: ReferenceLike = None) -> WorkerConfusion:
     """Count each worker's labels by true class and normalise the rows (CCC, section 2.2).
 
     With a soft reference an annotation counts towards every class by the task's posterior. Repeats count each. Labels
@@ -242,9 +243,10 @@ def credible_intervals(
     return ConfusionIntervals(result.method, how, level, result.confusion, low, high)
 
 
+@door
 def bootstrap_confusion(
     dataset: CrowdDataset,
-    aggregator: Aggregator,
+    aggregator: str | type[Aggregator] | Aggregator,
     *,
     known: IntArray | None = None,
     n_resamples: int = 200,
@@ -254,7 +256,7 @@ def bootstrap_confusion(
     """Percentile intervals over resamplings of the tasks with replacement, each fitted from the first fit.
 
     Args:
-        aggregator: any that estimates confusions.
+        aggregator: any that estimates confusions: a name, a class or one with settings.
         known: (n_tasks,) classes to clamp, -1 = unknown.
         n_resamples: fits; the time is that of so many fits.
         level, seed: of the intervals, between 0 and 1; of the resampling.
@@ -265,6 +267,7 @@ def bootstrap_confusion(
     check_share(level=level)
     if n_resamples < 2:
         raise SettingError("n_resamples", "be at least 2", n_resamples)
+    aggregator = aggregation.get(aggregator)
     first = aggregator.fit(dataset, known=known)
     if first.confusion is None:
         raise SettingError("aggregator", "estimate confusions", aggregator.name, "Use another one, e.g. 'dawid-skene'.")
@@ -307,6 +310,7 @@ def _resampled(dataset: CrowdDataset, tasks: IntArray) -> CrowdDataset:
 _PRIOR = 0.5  # Jeffreys' weight of an entry, and of the rest of its row
 
 
+@door
 def sampled_confusion(
     dataset: CrowdDataset,
     *,

@@ -15,6 +15,7 @@ from crowdcore.analysis.workers.confusion import WorkerConfusion, refuse_beyond,
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 from crowdcore.data.report import plural
 
 Distance = Literal["shrunken-mse", "mse", "shared-mse", "jensen-shannon"]
@@ -30,8 +31,6 @@ class WorkerDistance:
             row (never for "mse" and "shrunken-mse").
         overlap: (n_workers, n_workers) int, classes for which both workers have evidence.
         kind: which distance.
-        worker_ids: (n_workers,) names.
-        reference: what was taken for the truth.
     """
 
     matrix: FloatArray
@@ -54,7 +53,8 @@ class WorkerDistance:
         )
 
 
-def worker_distance(dataset: CrowdDataset, reference: ReferenceLike = "gold", kind: Distance = "mse") -> WorkerDistance:
+@door
+def worker_distance(dataset: CrowdDataset, reference: ReferenceLike = None, kind: Distance = "mse") -> WorkerDistance:
     """Distances between the true confusions of every two workers; see `confusion_distance` for the kinds.
 
     Raises:
@@ -174,7 +174,6 @@ class WorkerOrder:
         order: (n_workers,) worker numbers, similar ones adjacent.
         linkage: (n_workers - 1, 4) merges as SciPy has them: two clusters, their distance, members.
         groups: (n_workers,) group of each worker, numbered 0, 1, ... along ``order``.
-        worker_ids: (n_workers,) names.
         method: how order, groups and unknown distances came about, in words.
     """
 

@@ -12,6 +12,7 @@ from crowdcore.analysis.statistics import holm
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 _ROUNDS = 30
 _FEWEST = 10  # labels beside others' below which nobody is said to lean
@@ -29,7 +30,6 @@ class Lean:
         low, high: ends of the 95 % interval.
         p_value: of no lean (Student's t), after Holm over the workers.
         n: labels on tasks that others labelled, too.
-        worker_ids: names.
     """
 
     shift: FloatArray
@@ -50,6 +50,7 @@ class Lean:
         return pd.DataFrame({"worker": self.worker_ids, **columns})
 
 
+@door
 def is_ordered(dataset: CrowdDataset) -> bool:
     """Whether the classes are numbers, and so have an order."""
     names = dataset.classes
@@ -63,6 +64,7 @@ def places(dataset: CrowdDataset) -> FloatArray | None:
     return np.argsort(np.argsort([float(name) for name in dataset.classes])).astype(np.float64)
 
 
+@door
 def worker_lean(dataset: CrowdDataset) -> Lean:
     """Fit ``y_ir = task_i + lean_r`` in turns to the places of the labels among the ordered classes.
 
@@ -109,6 +111,7 @@ def worker_lean(dataset: CrowdDataset) -> Lean:
     return Lean(shift, *ends, holm(p_value), n.astype(np.int64), dataset.worker_ids)
 
 
+@door
 def without_lean(dataset: CrowdDataset, found: Lean | None = None) -> CrowdDataset:
     """The labels less their worker's lean, rounded to the nearest class; of workers who do not surely lean unchanged.
 

@@ -31,7 +31,9 @@ from crowdcore.analysis.statistics import (
 from crowdcore.analysis.workers.confusion import worker_confusion
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.by_name import WorkerLike, worker_numbers
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 
 _INTERVAL = (
     "The accuracy's interval is chance in the worker's own labels, without mistakes of the reference. Agreement with "
@@ -65,8 +67,6 @@ class WorkerQuality:
         answers_single: (n_workers,) q <= 0.05, and other labels come at most a fifth as often as the tasks call for.
         random_answer: (n_workers,) p-value of "labels do not depend on the truth" (see `independence_p_value`). A
             large one accuses nobody, as few labels give one too: `worker_verdicts` says who is no better than guessing.
-        worker_ids: (n_workers,) names.
-        reference: what was taken for the truth.
         notes: what to bear in mind, one sentence each.
     """
 
@@ -99,7 +99,8 @@ class WorkerQuality:
         return pd.DataFrame({"worker": self.worker_ids, **columns})
 
 
-def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, level: float = 0.95) -> WorkerQuality:
+@door
+def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = None, *, level: float = 0.95) -> WorkerQuality:
     """Measure every worker against the reference and against the other workers.
 
     Args:
@@ -337,8 +338,6 @@ class WhatIf:
             labels; NaN without reference.
         aggregator: how the consensus was made.
         reference: what was taken for the truth, empty if there was none.
-        task_ids: (n_tasks,) names.
-        worker_ids: (n_workers,) names.
     """
 
     workers: IntArray
@@ -364,17 +363,18 @@ class WhatIf:
         )
 
 
+@door
 def what_if(
     dataset: CrowdDataset,
-    workers: Sequence[int] | Sequence[str] | IntArray,
-    aggregator: str | Aggregator = "majority-vote",
-    reference: ReferenceLike = "gold",
+    workers: WorkerLike | Sequence[WorkerLike] | IntArray,
+    aggregator: str | type[Aggregator] | Aggregator = "majority-vote",
+    reference: ReferenceLike = None,
 ) -> WhatIf:
     """Aggregate with and without some workers.
 
     Args:
-        workers: their numbers or ids.
-        aggregator: a name (default settings) or an aggregator.
+        workers: their ids or numbers, or those of one.
+        aggregator: a name or class (default settings) or an aggregator.
         reference: what accuracies are measured against; without any gold labels, "gold" gives NaN.
 
     Raises:
@@ -387,11 +387,11 @@ def what_if(
         >>> len(without.changed), len(without.unlabelled)
         (11, 0)
     """
-    gone = _numbers(dataset, workers)
+    gone = worker_numbers(dataset, workers)
     rest = dataset.without_workers(gone)
     if rest.n_annotations == 0:
         raise SettingError("workers", "leave some annotations", f"{len(gone)} workers", "Remove fewer workers.")
-    method = aggregation.get(aggregator) if isinstance(aggregator, str) else aggregator
+    method = aggregation.get(aggregator)
     before, after = method.fit(dataset).labels, method.fit(rest).labels
     truth, name = _truth(dataset, reference)
     return WhatIf(
@@ -422,7 +422,6 @@ class WithoutEach:
             the tasks that have labels; NaN without reference.
         accuracy: the accuracy with everyone.
         reference: what was taken for the truth, empty if there was none.
-        worker_ids: (n_workers,) names.
     """
 
     changed: IntArray
@@ -438,7 +437,8 @@ class WithoutEach:
         return pd.DataFrame({"worker": self.worker_ids, **columns})
 
 
-def without_each(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> WithoutEach:
+@door
+def without_each(dataset: CrowdDataset, reference: ReferenceLike = None) -> WithoutEach:
     """Leave out each worker in turn from the majority vote (ties to the lowest class), all at once.
 
     Args:
@@ -466,19 +466,6 @@ def without_each(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> Wi
         change = np.divide(right.sum() + gain, left, out=change, where=left > 0) - accuracy
     changed = per_worker((before != after) & ~lost)
     return WithoutEach(changed, per_worker(lost), change, accuracy, name, dataset.worker_ids)
-
-
-def _numbers(dataset: CrowdDataset, workers: Sequence[int] | Sequence[str] | IntArray) -> IntArray:
-    """Distinct worker numbers of numbers or ids."""
-    given = np.asarray(workers)
-    if given.dtype.kind in "iu":
-        numbers, known = given, (given >= 0) & (given < dataset.n_workers)
-    else:
-        numbers = dataset.worker_ids.get_indexer(pd.Index(given))
-        known = numbers >= 0
-    if not known.all():
-        raise SettingError("workers", f"be among the {dataset.n_workers} workers", given[~known][0].item())
-    return np.unique(numbers.astype(np.int64))
 
 
 def _truth(dataset: CrowdDataset, reference: ReferenceLike) -> tuple[IntArray | None, str]:

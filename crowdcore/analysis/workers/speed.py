@@ -13,7 +13,9 @@ from crowdcore.analysis.verdicts.drift import times
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.workers.changes import BREAK_MINUTES, Changes, change_points
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.data.by_name import WorkerLike, worker_number
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
 from crowdcore.data.times import SECONDS, TIME, durations
 
 BY_GAPS = (
@@ -99,7 +101,6 @@ class WorkerSpeed:
         fast: share of the ``n`` answers that are too fast.
         too_fast: whether the worker answers too fast by `RULE`.
         change: the most probable change of log seconds beside the others on the same tasks; None without times.
-        worker_ids: names.
     """
 
     n: IntArray
@@ -143,6 +144,7 @@ def beside_others(
     return kept[compared], beside[compared]
 
 
+@door
 def worker_speed(dataset: CrowdDataset) -> WorkerSpeed | None:
     """How long workers' answers take (`answer_times`); None where that is unknown.
 
@@ -210,7 +212,6 @@ class WorkerOverTime(_Blocks):
     Attributes:
         accuracy: mean belief in the labels; with gold, the share that is right; ``low`` and ``high`` are the ends of
             its 95 % Wilson interval.
-        reference: what was taken for the truth.
     """
 
     accuracy: FloatArray
@@ -243,42 +244,46 @@ class WorkerSpeedOverTime(_Blocks):
         return self._table("seconds", "ratio", "low", "high")
 
 
+@door
 def worker_over_time(
-    dataset: CrowdDataset, reference: ReferenceLike = "gold", *, worker: int, blocks: int = 10
+    dataset: CrowdDataset, reference: ReferenceLike = None, *, worker: WorkerLike, blocks: int = 10
 ) -> WorkerOverTime | None:
     """Accuracy of a worker's judged labels in blocks by time; None where labels have no times.
 
     Args:
         reference: gold judges by gold; anything else by the other workers' labels (`peer_beliefs`).
-        worker: number of the worker.
+        worker: id or number of the worker.
         blocks: most blocks; each holds five labels or more.
 
     Raises:
         DataError: no usable reference.
     """
-    moment = times(dataset)
+    moment, who = times(dataset), worker_number(dataset, worker)
     if moment is None or dataset.extra is None:
         return None
     truth = resolve_reference(dataset, reference)
     peers = peer_beliefs(dataset, truth)
     belief = peers.judge[np.arange(len(peers.label)), peers.label]
     when = moment[peers.row]
-    parts = _split((peers.worker == worker) & ~np.isnan(belief) & ~np.isnan(when), when, blocks)
+    parts = _split((peers.worker == who) & ~np.isnan(belief) & ~np.isnan(when), when, blocks)
     if not parts:
         return None
     accuracy, n = np.array([belief[part].mean() for part in parts]), np.array([float(len(part)) for part in parts])
     low, high = wilson_interval(accuracy, n, 0.95)
     took = durations(dataset.extra[SECONDS]) if SECONDS in dataset.extra else np.full(dataset.n_annotations, np.nan)
-    about = _about(dataset, worker, [peers.row[part] for part in parts], took)
+    about = _about(dataset, who, [peers.row[part] for part in parts], took)
     return WorkerOverTime(*about, low, high, accuracy, truth.name)
 
 
-def worker_speed_over_time(dataset: CrowdDataset, *, worker: int, blocks: int = 10) -> WorkerSpeedOverTime | None:
+@door
+def worker_speed_over_time(
+    dataset: CrowdDataset, *, worker: WorkerLike, blocks: int = 10
+) -> WorkerSpeedOverTime | None:
     """Speed of a worker in blocks by time; None where the labels have no times or no seconds to compare.
 
     Args:
         dataset: with the column ``timestamp``, and ``seconds`` where gaps between labels are not to time them.
-        worker: number of the worker.
+        worker: id or number of the worker.
         blocks: most blocks; each holds five answers or more.
 
     Examples:
@@ -286,21 +291,21 @@ def worker_speed_over_time(dataset: CrowdDataset, *, worker: int, blocks: int = 
         >>> cc.analysis.worker_speed_over_time(cc.load_dataset("demo"), worker=0) is None
         True
     """
-    moment, (kept, seconds) = times(dataset), timed_answers(dataset)
+    moment, (kept, seconds), who = times(dataset), timed_answers(dataset), worker_number(dataset, worker)
     if moment is None or not len(kept):
         return None
     rows, log_ratio = beside_others(dataset, kept, seconds, moment)
     changes = change_points(log_ratio, dataset.worker[rows], moment[rows], dataset.n_workers)
-    parts = _split(dataset.worker[rows] == worker, moment[rows], blocks)
+    parts = _split(dataset.worker[rows] == who, moment[rows], blocks)
     if not parts:
         return None
     took = np.full(dataset.n_annotations, np.nan)
     took[kept] = seconds
     low, ratio, high = np.exp(np.array([np.quantile(log_ratio[part], (0.25, 0.5, 0.75)) for part in parts]).T)
-    sure = bool(changes.adjusted[worker] <= CHANGED)
-    before, after = (float(np.exp(level[worker])) if sure else np.nan for level in (changes.before, changes.after))
-    about = _about(dataset, worker, [rows[part] for part in parts], took)
-    return WorkerSpeedOverTime(*about, low, high, ratio, int(changes.at[worker]) if sure else -1, before, after)
+    sure = bool(changes.adjusted[who] <= CHANGED)
+    before, after = (float(np.exp(level[who])) if sure else np.nan for level in (changes.before, changes.after))
+    about = _about(dataset, who, [rows[part] for part in parts], took)
+    return WorkerSpeedOverTime(*about, low, high, ratio, int(changes.at[who]) if sure else -1, before, after)
 
 
 def _split(chosen: BoolArray, when: FloatArray, blocks: int) -> list[IntArray]:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.memory import frugal_memory, release_memory
+from crowdcore.data.by_name import feature_rows
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import clean
 from crowdcore.data.ratings import Labelled, RatingDataset
@@ -101,11 +102,12 @@ def examine_ratings(path: str | Path, **mapping: Any) -> Import:
     return examine(path, **{**mapping, "kind": "ratings"})
 
 
-def read_dataset(path: str | Path, *, accept: bool = False, **mapping: Any) -> CrowdDataset | Any:
+def read_dataset(path: str | Path, *, features: Any = None, accept: bool = False, **mapping: Any) -> CrowdDataset | Any:
     """Read a dataset from a file or folder; its format and the kind of its labels are recognised by content.
 
     Args:
         path: a dataset folder, or a CSV, TSV, JSON, JSON lines or Parquet file.
+        features: a row of numbers per task, in a frame whose index, or column ``task``, names it.
         accept: go on although something would be dropped or merged; ``notes`` of the dataset keep what.
         mapping: fields of `ReadSettings`, as for `examine`.
 
@@ -127,7 +129,8 @@ def read_dataset(path: str | Path, *, accept: bool = False, **mapping: Any) -> C
         >>> votes
         CrowdDataset('votes': 2 tasks, 2 workers, 2 classes, 3 annotations)
     """
-    return examine_table(path, **mapping).dataset(accept=accept)
+    dataset = examine_table(path, **mapping).dataset(accept=accept)
+    return dataset if features is None else replace(dataset, features=feature_rows(dataset, features, named=True))
 
 
 def read_ratings(

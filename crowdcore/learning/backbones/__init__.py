@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
+import copy
+import pkgutil
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from crowdcore.core.errors import SettingError
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     from crowdcore.learning.backbones.base import Backbone
 
-__all__ = ["REGISTRY", "build", "fills_device", "names", "wants_images"]
+__all__ = ["REGISTRY", "build", "fills_device", "named", "names", "wants_images"]
 
 REGISTRY: Registry[Backbone] = Registry(__name__, "crowdcore.learning.backbones.base:Backbone", "backbone")
 
@@ -22,6 +24,48 @@ REGISTRY: Registry[Backbone] = Registry(__name__, "crowdcore.learning.backbones.
 def names() -> list[str]:
     """Names of the backbones that come along."""
     return list(REGISTRY)
+
+
+_OWN: dict[str, Any] = {}
+"""Name -> what makes a network, or a network, that no other process could import."""
+
+
+def named(network: Any) -> str:
+    """The name of what is handed in as a network: a name, a class or function that makes one, or a network.
+
+    Raises:
+        SettingError: something else.
+    """
+    if isinstance(network, str):
+        return network
+    if not callable(network):
+        must = "be a name, a class or function that makes a network, or a torch.nn.Module"
+        raise SettingError("backbone", must, type(network).__name__)
+    if getattr(network, "name", None) in REGISTRY:
+        return str(network.name)
+    called = getattr(network, "__qualname__", type(network).__name__)
+    name = f"{getattr(network, '__module__', '')}:{called}"
+    with suppress(Exception):  # of whatever is imported
+        if pkgutil.resolve_name(name) is network:
+            return name
+    name = f":{called}-{len(_OWN)}"
+    _OWN[name] = network
+    return name
+
+
+def _own(name: str) -> Any:
+    """What makes a network of one's own.
+
+    Raises:
+        SettingError: it cannot be imported, or was made in another process.
+    """
+    if name.startswith(":") and name not in _OWN:
+        must = "be a class in a file that can be imported, to be made again in another process"
+        raise SettingError("backbone", must, name[1:])
+    try:
+        return _OWN[name] if name in _OWN else pkgutil.resolve_name(name)
+    except (ImportError, AttributeError) as error:
+        raise SettingError("backbone", "name something that can be imported", name, f"{error}.") from error
 
 
 def wants_images(name: str) -> bool:
@@ -55,12 +99,13 @@ def build(name: str, input_shape: tuple[int, ...], n_outputs: int, settings: Map
     if ":" not in name:
         backbone = REGISTRY.find(name)
         return backbone(input_shape, n_outputs, backbone.Settings(**settings))
-    module_name, _, class_name = name.partition(":")
-    try:
-        factory = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError) as error:
-        raise SettingError("backbone", "name something that can be imported", name, f"{error}.") from error
-    module = factory(**settings)
+    factory = _own(name)
+    if isinstance(factory, type) and issubclass(factory, REGISTRY.base):
+        return factory(input_shape, n_outputs, factory.Settings(**settings))
+    module = copy.deepcopy(factory) if isinstance(factory, nn.Module) else factory(**settings)
+    if isinstance(factory, nn.Module):
+        for part in module.modules():
+            getattr(part, "reset_parameters", lambda: None)()
     if not isinstance(module, nn.Module):
         raise SettingError("backbone", "make a torch.nn.Module", type(module).__name__)
     training = module.training

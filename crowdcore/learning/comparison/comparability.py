@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from crowdcore.analysis.recovery.seeds import seeds_comparable
 from crowdcore.core import spelling
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.learning.ratings.result import RatingsResult
@@ -78,22 +77,6 @@ def _group_by(results: Mapping[str, TrainingResult], value: Callable[[TrainingRe
 
 def _list_groups(groups: Mapping[str, Sequence[str]]) -> str:
     return "; ".join(f"{value}: {' · '.join(names)}" for value, names in groups.items())
-
-
-def shown_seed(result: TrainingResult) -> tuple[int | None, str]:
-    """None for the mean over seeds, or the first seed if seeds are not comparable; and the reason, a sentence."""
-    confusion = result.worker_confusion if result.worker_confusion is not None else result.common_confusion
-    if confusion is None:
-        return None, ""
-    comparable = seeds_comparable(
-        confusion if confusion.ndim == 4 else confusion[:, None],
-        result.selected_epoch,
-        seeds=result.seeds,
-        classes=result.classes,
-        at_last=not result.validated_on,
-    )
-    seed = result.seeds[0]
-    return (None, "") if comparable else (seed, f"Seed {seed} is shown, not the mean over seeds: {comparable.reason}.")
 
 
 Seen = Literal["no", "validation", "all"]

@@ -22,8 +22,8 @@ from crowdcore.learning.comparison.comparability import (
     ensemble,
     features_seen,
     names_by,
-    shown_seed,
 )
+from crowdcore.learning.comparison.variation import name_runs
 from crowdcore.learning.curve_metrics import ACCURACY, RMSE, SPAN_F1, SelectionScore
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.counts import worker_counts
@@ -125,11 +125,7 @@ def same_seeds(results: Mapping[str, TrainingResult], at: At) -> dict[str, Float
 
 def curve_bands(results: Mapping[str, TrainingResult] | Mapping[str, RatingsResult], metric: str) -> list[Band]:
     """Curves of a metric over epochs, of every result with it."""
-    return [
-        band(name, r.method, np.arange(1, len(r.curves[metric]) + 1), r.curves[metric])
-        for name, r in results.items()
-        if metric in r.curves
-    ]
+    return [replace(r.curve(metric), name=name) for name, r in results.items() if metric in r.curves]
 
 
 def class_bands(results: Mapping[str, TrainingResult], at: Kept = "selected") -> list[Band]:
@@ -163,6 +159,11 @@ def scores(results: Mapping[str, TrainingResult], at: Kept = "selected") -> pd.D
             )
             rows.append({"run": ensemble_name(name), **{s: mean[s][0] for s in SCORES}})
     return pd.DataFrame(rows)
+
+
+def compare(results: Sequence[TrainingResult] | Mapping[str, TrainingResult]) -> pd.DataFrame:
+    """`scores` of several results, which are named by what sets them apart where no names are given."""
+    return scores(results if isinstance(results, Mapping) else name_runs(results))
 
 
 def ensemble_name(name: str) -> str:
@@ -200,7 +201,7 @@ def recovered(result: TrainingResult, dataset: CrowdDataset) -> dict[str, Any]:
         counted confusion; ``omega``, per true class (by gold, else majority vote) its mean ω̄ and its tasks in both
         halves of the ranking.
     """
-    seed, why = shown_seed(result)
+    seed, why = result.shown_seed
     parts: dict[str, Any] = {"seed": seed, "why": why, "common_confusion": None, "worker_skill": None, "omega": None}
     if (own := result.worker_confusion) is not None:
         shared = result.common_confusion, result.omega, result.group

@@ -22,8 +22,8 @@ def names() -> list[str]:
     return list(REGISTRY)
 
 
-def get(name: str) -> type[CrowdMethod]:
-    """The method called ``name``.
+def get(name: str | type[CrowdMethod]) -> type[CrowdMethod]:
+    """The method called ``name``; a class is itself.
 
     Raises:
         SettingError: no such method; the nearest one is suggested.

@@ -257,12 +257,14 @@ METHODS: Mapping[str, type[RatingMethod]] = {
 """Name -> method."""
 
 
-def find(name: str) -> type[RatingMethod]:
-    """A method by name.
+def find(name: str | type[RatingMethod]) -> type[RatingMethod]:
+    """A method by name, or its class.
 
     Raises:
         SettingError: there is none.
     """
+    if isinstance(name, type) and issubclass(name, RatingMethod):
+        return name
     if name not in METHODS:
         raise SettingError("method", f"be one of {', '.join(METHODS)} for ratings", name)
     return METHODS[name]

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.analysis.recovery.seeds import Band, band, seeds_comparable
+from crowdcore.analysis.reference import Reference
+from crowdcore.core.counts import most_probable
+from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.data.by_name import names_of
+from crowdcore.data.catalogue import open_labels
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.ratings import Labelled
 from crowdcore.learning.curve_metrics import curve_table
 from crowdcore.learning.training import metrics
 from crowdcore.learning.training.inputs import Preparation
@@ -61,6 +70,7 @@ class Result:
         device: where it ran.
         versions: package -> version.
         notes: what one should know, one sentence each.
+        crowd: the dataset itself, where the result was not read from a file.
     """
 
     FORMAT: ClassVar[int | str]
@@ -87,6 +97,23 @@ class Result:
     device: str = "cpu"
     versions: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    crowd: Labelled | None = None
+
+    def dataset_of(self, given: Labelled | None = None) -> Any:
+        """What it was trained on: the dataset that is given, or its own, or the one of that name; gold may differ.
+
+        Raises:
+            SettingError: these are others, or there is none.
+        """
+        own = self.crowd
+        found = own if given is None else given
+        if found is None:
+            with suppress(CrowdError):
+                found = open_labels(self.dataset)
+        if found is None or not (found is own or found.fingerprint == self.fingerprint or _alike(found, own)):
+            must = f"be {self.dataset} as this result of {self.method} was trained on it"
+            raise SettingError("dataset", must, getattr(found, "name", None), "Pass it before the result.")
+        return found
 
     @property
     def title(self) -> str:
@@ -102,6 +129,16 @@ class Result:
     def history(self) -> pd.DataFrame:
         """The curves as a long table: seed, epoch (from 1), split, metric, value."""
         return curve_table(self.curves, self.seeds)
+
+    def curve(self, metric: str) -> Band:
+        """A metric over epochs.
+
+        Raises:
+            SettingError: no such metric.
+        """
+        if metric not in self.curves:
+            raise SettingError("metric", f"be one of {', '.join(self.curves)}", metric)
+        return band(self.title, self.method, np.arange(1, len(self.curves[metric]) + 1), self.curves[metric])
 
     def save(self, folder: Path | str) -> Path:
         """Write the result to a folder as JSON, Parquet and safetensors; returns the folder."""
@@ -185,6 +222,23 @@ class TrainingResult(Result):
         if not self.names:  # written before classes could be named by gold
             order = np.tile(np.arange(len(self.classes)), (len(self.seeds), 1))
             self.names.update({"selected": order, "last": order})
+
+    @cached_property
+    def shown_seed(self) -> tuple[int | None, str]:
+        """None for the mean over seeds, or the first seed if seeds are not comparable; and the reason, a sentence."""
+        confusion = self.worker_confusion if self.worker_confusion is not None else self.common_confusion
+        if confusion is None:
+            return None, ""
+        comparable = seeds_comparable(
+            confusion if confusion.ndim == 4 else confusion[:, None],
+            self.selected_epoch,
+            seeds=self.seeds,
+            classes=self.classes,
+            at_last=not self.validated_on,
+        )
+        seed = self.seeds[0]
+        why = f"Seed {seed} is shown, not the mean over seeds: {comparable.reason}."
+        return (None, "") if comparable else (seed, why)
 
     @property
     def candidates(self) -> pd.DataFrame:
@@ -288,6 +342,31 @@ class TrainingResult(Result):
         out /= out.sum(1, keepdims=True)
         return out
 
+    def as_reference(self, dataset: CrowdDataset) -> Reference:
+        """What it predicts, the mean over seeds; tasks without input are unknown.
+
+        Raises:
+            SettingError: it was trained on another dataset.
+        """
+        posterior = self.mean_posterior(self.dataset_of(dataset).n_tasks)
+        known = ~np.isnan(posterior[:, 0])
+        labels = np.where(known, most_probable(posterior), -1)
+        return Reference(f"run:{self.title}", labels.astype(np.int32), posterior)
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each task that was learnt from or predicted: task, split, label (mean over seeds), probability.
+
+        Raises:
+            SettingError: its dataset, which names the tasks, is not found; see `dataset_of`.
+        """
+        dataset = self.dataset_of()
+        truth = self.as_reference(dataset)
+        assert truth.posterior is not None
+        of = {"split": names_of(_SPLITS, self.split), "label": names_of(self.classes, truth.labels[self.task])}
+        return pd.DataFrame(
+            {"task": dataset.task_ids[self.task], **of, "probability": truth.posterior[self.task].max(1)}
+        )
+
     def predict_proba(self, features: AnyArray) -> FloatArray:
         """(S, n, C) class probabilities of other tasks, from rows like those of the dataset.
 
@@ -310,13 +389,18 @@ class TrainingResult(Result):
         return self.probabilities[at][:, rows], truth
 
 
+def _alike(one: Labelled, other: Labelled | None) -> bool:
+    """Whether two datasets have the same tasks and labels, whatever their gold."""
+    return other is not None and one.task_ids.equals(other.task_ids) and one.annotations.equals(other.annotations)
+
+
 def _save(result: Result, folder: Path) -> Path:
     """Write a result; nothing is pickled."""
     from safetensors.numpy import save_file  # reading what a result is must not need this package
 
     arrays = {name: array for name in result.ARRAYS if (array := getattr(result, name)) is not None}
     arrays |= {key: array for table in result.TABLES for key, array in _flat(table, getattr(result, table))}
-    apart = {"curves", "model", "preparation", *result.ARRAYS, *result.TABLES}
+    apart = {"crowd", "curves", "model", "preparation", *result.ARRAYS, *result.TABLES}
     head = {"format": result.FORMAT} | {f.name: getattr(result, f.name) for f in fields(result) if f.name not in apart}
     if isinstance(result, TrainingResult):
         head["image"] = result.preparation.image

@@ -39,7 +39,7 @@ from crowdcore.exhibits.recovered import RunView, of_run
 from crowdcore.exhibits.workers import worker_distances, worker_ranking
 from crowdcore.figures.heatmap import MAX_CELLS
 from crowdcore.learning.comparison import variation
-from crowdcore.learning.comparison.comparability import explain_missing_gold, shown_seed
+from crowdcore.learning.comparison.comparability import explain_missing_gold
 from crowdcore.learning.validation import selected_by
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _views(of: Material) -> list[RunView]:
 
 def _named(shown: Exhibit, view: RunView, title: str, name: str = "") -> Exhibit:
     """An exhibit that says which run it is of, and which seed where there is no mean over seeds."""
-    _, why = shown_seed(view.result)
+    _, why = view.result.shown_seed
     figure = None if shown.figure is None else go.Figure(shown.figure).update_layout(title_text=escaped(title))
     slug = "-".join(view.run_name.split())
     notes = (*([why] if why else []), *shown.notes)

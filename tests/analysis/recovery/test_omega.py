@@ -122,7 +122,7 @@ def test_refusals():
     with pytest.raises(SettingError, match="`omega`"):
         omega_ranking(crowd, np.ones((1, 3)), seeds=(0,))
     with pytest.raises(DataError, match="no gold labels"):
-        omega_ranking(replace(crowd, gold=np.full(20, -1)), omegas(crowd, 1), seeds=(0,))
+        omega_ranking(replace(crowd, gold=np.full(20, -1)), omegas(crowd, 1), "gold", seeds=(0,))
 
 
 @given(crowds(), st.sampled_from(["class", "worker"]), st.booleans())

@@ -90,9 +90,9 @@ def test_lost_tasks_are_listed():
 
 def test_without_gold_there_is_no_accuracy():
     crowd = make_crowd([0, 0, 1], [0, 1, 0], [1, 0, 1], 2, 2, 2)
-    assert np.isnan(what_if(crowd, [1]).accuracy_before)
-    assert what_if(crowd, [1]).reference == ""
-    assert np.isnan(without_each(crowd).accuracy_change).all()
+    assert np.isnan(what_if(crowd, [1], reference="gold").accuracy_before)
+    assert what_if(crowd, [1], reference="gold").reference == ""
+    assert np.isnan(without_each(crowd, "gold").accuracy_change).all()
     assert what_if(crowd, [1], reference="majority-vote").accuracy_before == 1.0
 
 
