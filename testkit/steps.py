@@ -56,7 +56,7 @@ def open_page(page: Page, address: str) -> None:
 def visit(page: Page, address: str) -> None:
     """Go to an address of the app that the tab shows, as its back button does.
 
-    Loading the app anew, as `open_page` does, takes the browser four seconds of the processor and the server two.
+    Loading the app anew, as `open_page` does, takes a second of the processor more.
     """
     page.evaluate("a => { history.pushState({}, '', a); dispatchEvent(new PopStateEvent('popstate')) }", address)
     settled(page)
