@@ -134,7 +134,7 @@ def test_codes_of_a_missing_label(case: str, code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("codes", "odd"), [("1 2 3 99", "99"), ("0 1 999", "999"), ("1 2 3 4 5 -9", "-9"), ("0 1 NA", "NA")]
+    ("codes", "odd"), [("1 2 3 99", "99"), ("0 1 999", "999"), ("1 2 3 4 5 -9", "-9"), ("a b <NA>", "<NA>")]
 )
 def test_further_codes_of_a_missing_label(codes: str, odd: str) -> None:
     names = codes.split()

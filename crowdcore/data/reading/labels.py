@@ -28,6 +28,7 @@ LOOKS_MISSING = (
     *("-1", "na", "n/a", "n.a.", "#n/a", "nan", "null", "#null!", "\\n", "nil", "none", "missing", "sysmis", "#value!"),
     *("?", "??", ".", "-", "--", "–", "—", "n.d.", "k.a.", "n.v.", "dk", "skip", "skipped", "blank", "(blank)", "无"),
     *("no label", "no answer", "unlabeled", "unlabelled", "unanswered", "not answered", "keine angabe", "нет ответа"),
+    *("<na>", "not applicable", "nicht beurteilbar", "sans réponse", "sin respuesta", "nessuna risposta"),
 )
 _CODES = (99, 999, 9999, 98, 998, 88, -9, -99, -999, -9999, -8, -98, -88)  # far from the other small whole numbers
 _OUTSIDE = -2  # number of a label that is in no class
