@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, cast
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, cast
+
+from torch import nn
 
 from crowdcore import aggregation
 from crowdcore.aggregation.base import Aggregator
@@ -32,9 +34,6 @@ from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.problem import Problem, make_problem
 from crowdcore.learning.training.schedule import Job, Session, conclude, conclude_ratings, run_jobs
 from crowdcore.learning.trials import train_chosen
-
-if TYPE_CHECKING:
-    from torch import nn
 
 
 class TrainKeywords(TypedDict, total=False):
