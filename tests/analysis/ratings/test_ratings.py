@@ -53,7 +53,7 @@ def test_the_mean_leaves_out_the_rating_itself():
     truth = analysis.rating_truth(cc.ratings_from_frame(frame, 0, 6), "mean")
     np.testing.assert_array_equal(truth.compared, [4.5, 3, 1.5, np.nan])
     with pytest.raises(cc.DataError, match="has no gold"):
-        analysis.rating_truth(cc.ratings_from_frame(frame, 0, 6))
+        analysis.rating_truth(cc.ratings_from_frame(frame, 0, 6), "gold")
 
 
 @pytest.mark.parametrize(("name", "steeper", "words"), [("mean", -1, "towards 0"), ("raykar-em", 1, "too steep")])
