@@ -182,7 +182,7 @@ def test_no_reference_is_gold_or_else_auto(votes: cc.CrowdDataset) -> None:
         3.5,
         object(),
     ],
-    ids=str,
+    ids=lambda wrong: type(wrong).__name__,
 )
 def test_a_reference_that_does_not_fit_is_refused(votes: cc.CrowdDataset, wrong: Any) -> None:
     with pytest.raises(cc.SettingError) as refused:
