@@ -136,7 +136,7 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(SettingError, match="lie between 0 and 1"):
         analysis.coordinated_workers(crowd, level=0)
     with pytest.raises(DataError, match="no gold"):
-        analysis.coordinated_workers(replace(crowd, gold=None))
+        analysis.coordinated_workers(replace(crowd, gold=None), "gold")
 
 
 @pytest.mark.parametrize(("size", "rate"), [(5, 0.9), (3, 0.5)])

@@ -221,7 +221,7 @@ def test_too_many_classes_are_refused_with_a_way_out():
 def test_no_gold_is_refused(crowd):
     bare = make_crowd(crowd.task, crowd.worker, crowd.label, crowd.n_tasks, crowd.n_workers, crowd.n_classes)
     with pytest.raises(cc.DataError, match="majority-vote"):
-        shared_mistakes(bare)
+        shared_mistakes(bare, "gold")
 
 
 def test_tags_that_each_worker_misses_are_no_shared_mistake():
