@@ -215,7 +215,7 @@ def test_numbers_that_may_be_names_are_refused() -> None:
 
 
 def test_labels_of_another_kind_are_refused_by_kind() -> None:
-    rated = cc.data.simulate.ratings(n_tasks=20, n_workers=5)
+    rated = cc.data.simulate.ratings(n_tasks=200, n_workers=5)
     with pytest.raises(cc.DataError, match="classes"):
         analysis.shared_mistakes(rated)
     with pytest.raises(cc.DataError, match="numbers"):

@@ -27,7 +27,7 @@ from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
 
 MINUS_ONE = ("-1", "-1.0")
-_NUMBER = re.compile(r"-?[0-9]*[.,]?[0-9]+%?$")
+_NUMBER = re.compile(r"[-+]?[0-9]*[.,]?[0-9]+(e[-+]?[0-9]+)?%?$", re.IGNORECASE)
 _TOTALS = {
     *("total", "totals", "grand total", "sum", "mean", "average", "count", "n", "all", "subtotal", "avg", "median"),
     *("summe", "gesamt", "mittelwert", "insgesamt", "anzahl", "moyenne", "somme", "suma", "promedio", "media"),
