@@ -9,7 +9,6 @@ from hypothesis import given, settings, strategies as st
 import crowdcore as cc
 from crowdcore.aggregation._em import start_posterior
 from crowdcore.aggregation.base import AggregationResult
-from crowdcore.aggregation.item_response import ItemResponse
 from crowdcore.data.dataset import CrowdDataset
 from testkit.crowds import simulate_crowd
 from tests.aggregation.contract import rearrange
@@ -49,7 +48,7 @@ def fitted(crowd: CrowdDataset, steps: int | None = None) -> AggregationResult:
 
 def check(crowd: CrowdDataset) -> None:
     """Two iterations from the votes, which come before any acceleration, and what follows from them."""
-    model = ItemResponse(max_iterations=2, tolerance=0)
+    model = cc.aggregation.get("item-response", max_iterations=2, tolerance=0)
     literal, found = LiteralItemResponse(crowd), model._side(crowd, None, start_posterior(crowd, None, None))
     objective = [literal.step() for _ in range(2)]
     assert found.log_likelihood == pytest.approx(objective, rel=1e-9)

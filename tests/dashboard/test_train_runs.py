@@ -12,7 +12,6 @@ from crowdcore import runs
 from crowdcore.core.errors import DataError
 from crowdcore.runs import Workspace, queue, store
 from crowdcore.runs.record import client_of
-from dashboard.services import runs as recorded
 from dashboard.services.runs import curves
 from tests.dashboard.app_page import button, words
 from tests.dashboard.train_page import asked, page
@@ -121,7 +120,7 @@ def test_a_run_that_trains_shows_how_far_it_is() -> None:
 def test_a_run_that_went_on_between_two_looks_keeps_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     run = asked()
     store.set_state(run.id, "running")
-    monkeypatch.setattr(recorded, "runs_of", lambda _: [replace(run, epoch=run.epoch + 1)])
+    monkeypatch.setattr("dashboard.services.runs.runs_of", lambda _: [replace(run, epoch=run.epoch + 1)])
     assert f"Cancel-{run.id}" in [b.key for b in page(runs=[run.id]).button]
 
 

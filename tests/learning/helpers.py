@@ -84,9 +84,7 @@ def in_double(batch: Batch) -> Batch:
 
 def same_results(loaded: TrainingResult, result: TrainingResult, features: np.ndarray) -> None:
     """Every field and prediction of a result is that of another, which was read from a file and has no dataset."""
-    for field in fields(result):
-        if field.name == "crowd":
-            continue
+    for field in (each for each in fields(result) if each.name != "crowd"):
         a, b = getattr(result, field.name), getattr(loaded, field.name)
         if isinstance(a, dict):
             assert set(a) == set(b), field.name

@@ -58,7 +58,6 @@ def test_the_app_opens_beside_a_hostile_module_and_ends_when_asked(
         page = browser.new_page(reduced_motion="reduce")
         page.goto(f"http://localhost:{port}")
         expect(page.get_by_text("5,254 annotations")).to_be_visible(timeout=60_000)
-        expect(page.get_by_role("heading", name="Guideline to fix")).to_be_visible(timeout=60_000)
         page.get_by_role("link", name="Mistakes", exact=True).click()
         expect(page.get_by_role("heading", name="Mistakes", exact=True)).to_be_visible(timeout=60_000)
         asked = time.monotonic()
