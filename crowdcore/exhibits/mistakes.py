@@ -112,7 +112,7 @@ def _verdict(of: Mapping[str, Any], is_guideline: bool, repeated_by: int) -> str
         verdict = "More workers than chance explains" if shared else "No more workers than chance explains"
         words.append(f"{verdict}: it would bring {of['expected']:.1f}.")
         if of["tasks"]:
-            words.append(f"As good as {of['carriers']:.0f} of {of['tasks']:.0f} tasks carry it.")
+            words.append(f"The test rests on about {of['carriers']:.0f} of {of['tasks']:.0f} tasks.")
         if alone and not shared:
             words.append("A few tasks make the difference: look whether they have a wrong reference or mislead.")
     return " ".join(words)
