@@ -88,7 +88,7 @@ def worker_partners(view: View, worker: str) -> Exhibit:
 @cached
 def worker_over_time(view: View, worker: str) -> Exhibit:
     """Accuracy of one worker over time, with intervals; an empty table where labels have no times."""
-    found = view.of(analysis.worker_over_time, worker=view.worker_number(worker))
+    found = view.of(analysis.worker_over_time, worker=np.intp(view.worker_number(worker)))
     title = f"{worker} over time"
     if found is None:
         none = pd.DataFrame({"times": ["none: the data have no column “timestamp”"]})
@@ -117,7 +117,7 @@ def worker_speed(view: View) -> Exhibit:
 @cached
 def worker_speed_over_time(view: View, worker: str) -> Exhibit:
     """How long one worker's answers take over time, beside the others on the same tasks."""
-    found = analysis.worker_speed_over_time(view.dataset, worker=view.worker_number(worker))
+    found = analysis.worker_speed_over_time(view.dataset, worker=np.intp(view.worker_number(worker)))
     title = f"Speed of {worker}"
     if found is None:
         none = pd.DataFrame({"seconds": ["none: it needs the column “timestamp”"]})

@@ -301,7 +301,8 @@ def what_if_tasks(view: View, without: tuple[str, ...]) -> Exhibit:
 
 @cached
 def _what_if(view: View, without: tuple[str, ...]) -> WhatIf:
-    return analysis.what_if(view.dataset, [view.worker_number(name) for name in without], reference=view.truth)
+    gone = np.array([view.worker_number(name) for name in without], np.intp)
+    return analysis.what_if(view.dataset, gone, reference=view.truth)
 
 
 @cached

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 import pandas as pd
@@ -73,6 +74,19 @@ def test_what_holds_for_every_exhibit(name: str) -> None:
     if name in TINY:
         for reference in ("gold", "majority-vote"):
             assert not ONE.findall(texts(made(function, seen(reference, tiny=True))))
+
+
+@cache
+def numbered() -> View:
+    """The same crowd, in which everything is called by the number of another."""
+    plain, turned = crowd(), [str((n + 1) % 60) for n in range(60)]
+    called = {"worker_ids": pd.Index([*"12340"]), "task_ids": pd.Index(turned), "classes": tuple("1230")}
+    return view(replace(plain, **called), "gold")
+
+
+@pytest.mark.parametrize("name", OF_VIEWS)
+def test_numbers_for_names_are_names(name: str) -> None:
+    assert made(OF_VIEWS[name], numbered()).title
 
 
 def strings(value: object) -> list[str]:
