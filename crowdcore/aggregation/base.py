@@ -241,5 +241,5 @@ def get(name: str | type[Aggregator] | Aggregator, **settings: Any) -> Aggregato
         PluginError: it is a plug-in that cannot be loaded.
     """
     if isinstance(name, Aggregator):
-        return name.model_copy(update=settings) if settings else name
+        return type(name)(**name.get_params() | settings) if settings else name
     return aggregators.find(name)(**settings)

@@ -91,7 +91,7 @@ def learning_curves(
     results: Any = [one for one in (bands if isinstance(bands, Sequence) else [bands]) if hasattr(one, "curves")]
     if results:
         common = [name for name in results[0].curves if all(name in one.curves for one in results)]
-        metric = metric or next((name for name in _COMPARED if name in common), common[0])
+        metric = metric or next((name for name in (*_COMPARED, *common) if name in common), "")
         selected, percent = selected or [one.selected_epoch for one in results], metric.endswith(("accuracy", "f1"))
         bands, metric = [one.curve(metric) for one in results], metric.replace("_", " ").capitalize()
     lines = _lines(cast("Sequence[Band]", bands), selected, smooth)

@@ -252,18 +252,8 @@ def sweep(
     """
     points = [{**settings, **dict(zip(over, values, strict=True))} for values in itertools.product(*over.values())]
     which = seed_numbers(seeds)
-    return _train(
-        need_classes(as_dataset(dataset)),
-        method,
-        points,
-        which,
-        device,
-        worker_features,
-        accept,
-        on_event,
-        should_stop,
-        None,
-    )
+    crowd = need_classes(as_dataset(dataset))
+    return _train(crowd, method, points, which, device, worker_features, accept, on_event, should_stop, None)
 
 
 def usual_settings(dataset: Labelled) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from dashboard import state
 from dashboard.components.run_choice import viewer_zone
 from dashboard.components.table import download
 from dashboard.components.text import as_text, count
-from dashboard.services.runs import spelled
+from dashboard.services.runs import own, spelled
 
 ROWS = 6  # that are seen before the table scrolls
 SHOWN = 8  # runs that are shown while none is ticked
@@ -42,9 +42,9 @@ def board(listed: list[Run]) -> list[Run]:
 
 def _usual(found: Sequence[Run]) -> list[Run]:
     """The runs of the dataset that are live or were started last: what is shown while none is ticked."""
-    own = [run for run in found if run.spec.dataset == spelled(state.get("dataset")) and not run.spec.parent]
-    newest = own[0].spec.group if own else ""
-    return [run for run in own if not run.has_ended or (run.spec.group == newest and newest)][:SHOWN][::-1] or own[:1]
+    here = own(found, state.get("dataset"))
+    newest = here[0].spec.group if here else ""
+    return [run for run in here if not run.has_ended or (run.spec.group == newest and newest)][:SHOWN][::-1] or here[:1]
 
 
 def _filtered(listed: list[Run]) -> list[Run]:
@@ -80,8 +80,7 @@ def _filtered(listed: list[Run]) -> list[Run]:
 def _told(found: list[Run]) -> None:
     """How many, what the star means, and all of them as a file."""
     datasets = len({run.spec.dataset for run in found})
-    words = f"{count(len(found), 'run')} on {count(datasets, 'dataset')}"
-    st.caption(words)
+    st.caption(f"{count(len(found), 'run')} on {count(datasets, 'dataset')}")
     download(
         "CSV",
         lambda: csv_bytes(runs.run_table(found)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, ParamSpec
 
@@ -51,7 +51,13 @@ def _listed(which: str | None) -> tuple[Run, ...]:
 
 def runs_of(name: str) -> list[Run]:
     """All runs of a dataset, finished and live, newest first, without the trials of searches; about a second old."""
-    return [] if training_fault() else [found for found in _listed(spelled(name)) if not found.spec.parent]
+    return [] if training_fault() else own(_listed(spelled(name)), name)
+
+
+def own(found: Iterable[Run], name: str) -> list[Run]:
+    """Those of a dataset, without the trials of searches."""
+    which = spelled(name)
+    return [run for run in found if run.spec.dataset == which and not run.spec.parent]
 
 
 def all_runs() -> list[Run]:

@@ -21,7 +21,7 @@ from dashboard.components.search_form import search_form
 from dashboard.components.text import as_text
 from dashboard.components.train_form import form
 from dashboard.services import opening
-from dashboard.services.runs import all_runs, runs_of, training_fault
+from dashboard.services.runs import all_runs, own, training_fault
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -35,31 +35,31 @@ def draw() -> None:
         return
     dataset = state.get("dataset")
     with st.spinner("Looking up the runs …"):
-        listed, own = all_runs(), runs_of(dataset)
+        listed = all_runs()
+    here = own(listed, dataset)
     opened = opening.labelled(dataset)
     if why := untrainable(opened):
         noun = embeddable(opened)
         embedding_form(noun) if noun else nothing_to_learn(why)
     else:
-        forms(begins=not own)
+        forms(begins=not here)
     # Streamlit knows a fragment by its place: were one moved by what comes and goes above, as when a run ends, a
     # click on its way to it would be lost.
     table, rows, drawn, searches, chosen = (st.container() for _ in range(5))
     ticked: list[Run] = []
     with table:
-        if own or state.get_many("datasets") or state.get_many("runs"):
+        if here or state.get_many("datasets") or state.get_many("runs"):
             ticked = run_table.board(listed)
         elif listed:
             others = list(dict.fromkeys(run.spec.dataset for run in listed))
             link("train", "Runs of other datasets", icon="table_rows", datasets=others)
-        if not own and not why:
+        if not here and not why:
             st.info(
                 f"Nothing has been trained on {as_text(dataset_title(dataset))} yet. Choose methods above and press "
                 "**Start**: you can close the page while they train, and come back to compare what they learnt.",
                 icon=":material/model_training:",
             )
-    here = {run.id for run in own}  # an older look at the same runs
-    shown = [run for run in ticked if run.id in here]
+    shown = [run for run in ticked if run in here]
     with rows:
         follow_runs(shown, listed)
     if plain := [run for run in shown if run.spec.search is None]:
@@ -77,9 +77,8 @@ def forms(begins: bool) -> None:
     """What to train, or what to search, folded once there are runs."""
     opened = st.session_state.setdefault("train-open", {})
     begins = opened.setdefault(state.get("dataset"), begins or bool(state.chosen("methods") or state.chosen("view")))
-    names = ["Train", "Search settings"]
-    key = f"train-form-{begins}"
-    shown = st.expander("Train", expanded=begins, key=key, on_change="rerun", icon=":material/model_training:")
+    names, icon = ["Train", "Search settings"], ":material/model_training:"
+    shown = st.expander("Train", expanded=begins, key=f"train-form-{begins}", on_change="rerun", icon=icon)
     if shown.open:
         with shown:
             view = state.one_of("view", names) or names[0]
