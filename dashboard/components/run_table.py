@@ -79,8 +79,7 @@ def _filtered(listed: list[Run]) -> list[Run]:
 
 def _told(found: list[Run]) -> None:
     """How many, what the star means, and all of them as a file."""
-    datasets = len({run.spec.dataset for run in found})
-    st.caption(f"{count(len(found), 'run')} on {count(datasets, 'dataset')}")
+    st.caption(f"{count(len(found), 'run')} on {count(len({run.spec.dataset for run in found}), 'dataset')}")
     download(
         "CSV",
         lambda: csv_bytes(runs.run_table(found)),

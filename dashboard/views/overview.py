@@ -50,12 +50,13 @@ def board() -> None:
     """The crowd in a sentence and two figures, what to do about it, and what that rests on."""
     follow()
     view, above = looked_at(), st.container(key="told")
-    pictures(view)
-    cards, below = st.container(), st.container()
+    drawn, cards, below = (st.container() for _ in range(3))
     with below:
         limits = thresholds()
     remove, trust, confused, sure = (limits[key] for key in THRESHOLDS)
     with above, st.spinner("Judging workers and tasks …", show_time=True):
+        with drawn:
+            pictures(view)
         counts = verdicts.verdicts(view, remove, trust, confused, sure)
     truth, knows, *limits_told, wrong, control = counts.notes
     with above:
