@@ -13,6 +13,7 @@ import threading
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import typer
@@ -24,31 +25,26 @@ from crowdcore.core.errors import CrowdError, need_posix
 
 __all__ = ["app", "main"]
 
-_COMMANDS = {  # name -> module and function; a module is imported when one of its commands is asked for
-    "datasets": "files:datasets",
-    "examine": "files:examine",
-    **{name: f"analyse:{name}" for name in ("info", "overview", "check")},
-    "show": "analyse:show",
-    **{name: f"analyse:{name}" for name in ("mistakes", "distances", "quality", "coordinated", "spans")},
-    "marks": "files:marks",
-    "rounds": "analyse:rounds",
-    "aggregate": "aggregate:aggregate",
-    "train": "train:train",
-    "compare": "compare:compare",
-    "simulate": "simulate:simulate",
-    "report": "report:report",
-    "reproduce": "report:reproduce",
-    "worker": "serve:worker",
-    "scheduler": "serve:scheduler",
-    **{name: f"files:{name}" for name in ("fetch", "export", "embed")},
-    "glossary": "analyse:glossary",
-    "topics": "train:topics",
-    "next": "analyse:next_labels",
-    "app": "serve:app",
-    "ratings": "ratings:app",
-    "runs": "runs:app",
-    "workspace": "serve:workspace_app",
+_PANELS = {  # group -> name -> module and function; a module is imported when one of its commands is asked for
+    "Look": {
+        **{name: f"files:{name}" for name in ("datasets", "examine", "fetch")},
+        **{name: f"analyse:{name}" for name in ("info", "overview", "check", "show", "mistakes", "distances")},
+        **{name: f"analyse:{name}" for name in ("quality", "coordinated", "spans", "rounds", "glossary")},
+        "marks": "files:marks",
+    },
+    "Infer": {"aggregate": "aggregate:aggregate", "ratings": "ratings:app", "next": "analyse:next_labels"},
+    "Learn": {
+        **{"embed": "files:embed", "train": "train:train", "compare": "compare:compare", "topics": "train:topics"},
+        **{"simulate": "simulate:simulate", "reproduce": "report:reproduce"},
+    },
+    "Run": {
+        **{"runs": "runs:app", "workspace": "serve:workspace_app"},
+        **{"compute-worker": "serve:worker", "scheduler": "serve:scheduler"},
+    },
+    "Share": {"app": "serve:app", "report": "report:report", "export": "files:export"},
 }
+_COMMANDS = {name: place for panel in _PANELS.values() for name, place in panel.items()}
+_FORMER = {"worker": "compute-worker"}  # for one release
 
 
 class _Commands(TyperGroup):
@@ -60,8 +56,18 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return _load(cmd_name) if cmd_name in _COMMANDS else None
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Options, or names of commands, of which none is imported."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        names = (name for name in _COMMANDS if name.startswith(incomplete))
+        return [SimpleNamespace(value=name, type="plain", help=None) for name in names]
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """``crowdcore votes.csv`` opens the file in the app."""
+        if new := _FORMER.get(args[0]):
+            print(f"`crowdcore {args[0]}` is now called `crowdcore {new}`.", file=sys.stderr)
+            args = [new, *args[1:]]
         opens = args[0] not in _COMMANDS and Path(args[0]).is_file()
         return super().resolve_command(ctx, ["app", *args] if opens else args)
 
@@ -76,8 +82,9 @@ def _load(name: str) -> Any:
         single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
         single.command(name)(command(found))
         found = single
-    loaded = typer.main.get_command(found)
+    loaded: Any = typer.main.get_command(found)
     loaded.name = name
+    loaded.rich_help_panel = next(panel for panel, names in _PANELS.items() if name in names)
     return loaded
 
 
@@ -86,7 +93,6 @@ app = typer.Typer(
     cls=_Commands,
     help="Who makes which labelling mistakes, which of those are shared, and what is the truth behind them?",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -22,7 +22,7 @@ import pandas as pd
 import typer
 
 from crowdcore.cli._output import STANDARD, Printed, print_json, print_note, print_table, save_exhibit, save_table
-from crowdcore.core.errors import DataError, SettingError, did_you_mean, missing_extra
+from crowdcore.core.errors import DataError, SettingError, did_you_mean, either, missing_extra
 from crowdcore.core.settings import text_settings
 from crowdcore.core.spelling import read_options
 from crowdcore.data import CrowdDataset, RatingDataset, catalogue, read_ratings
@@ -30,6 +30,7 @@ from crowdcore.data.kinds import need_classes, need_ratings
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tags import need_tags
+from crowdcore.data.writers.tables import ENDINGS
 from crowdcore.exhibits import Exhibit, view
 from crowdcore.exhibits.fits import canonical
 from crowdcore.exhibits.view import named
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference
 
 
-TABLES = (".csv", ".parquet")
+TABLES = ENDINGS
 FIGURES = (".html", ".svg", ".png", ".pdf")
-_FILES = {*TABLES, *FIGURES, ".json", ".jsonl", ".md", ".tsv", ".txt", ".xlsx", ".zip"}
+FILES = {*TABLES, *FIGURES, ".conll", ".jsonl", ".tsv", ".txt", ".xlsx", ".xml", ".zip"}
 
 
 def ends_in(*endings: str) -> Callable[[typer.CallbackParam, Path | None], Path | None]:
@@ -59,8 +60,7 @@ def ends_in(*endings: str) -> Callable[[typer.CallbackParam, Path | None], Path 
         if file is None or (endings == TABLES and file == STANDARD):
             return file
         if endings and file.suffix.lower() not in endings:
-            listed = f"{', '.join(endings[:-1])} or {endings[-1]}"
-            raise SettingError(option.opts[0], f"end in {listed}", str(file))
+            raise SettingError(option.opts[0], f"end in {either(endings)}", str(file))
         if not file.parent.is_dir():
             raise DataError(f"The folder {file.parent} of {option.opts[0]} does not exist", "Create it first.")
         if file.is_dir():
@@ -85,14 +85,27 @@ def is_folder(option: typer.CallbackParam, folder: Path | None) -> Path | None:
         return folder
     if folder.exists():
         raise DataError(f"{folder} of {option.opts[0]} is a file", "Choose another folder.")
-    if folder.suffix.lower() in _FILES:
+    if folder.suffix.lower() in FILES:
         raise SettingError(option.opts[0], "be a folder", str(folder), "Leave its ending out.")
     return folder
 
 
+def completes(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """What a shell completes an argument with."""
+
+    def matching(incomplete: str) -> list[str]:
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return matching
+
+
 is_table = ends_in(*TABLES)
 DatasetName = Annotated[
-    str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`), a path to one, or - for standard input.")
+    str,
+    typer.Argument(
+        help="Name of a dataset (see `crowdcore datasets`), a path to one, or - for standard input.",
+        autocompletion=completes(catalogue.list_datasets),
+    ),
 ]
 ReferenceName = Annotated[
     str,
@@ -104,11 +117,7 @@ ReferenceName = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Accept = Annotated[
-    bool,
-    typer.Option(
-        "--accept",
-        help="Continue although rows would be dropped or merged, images or texts left out (all reported).",
-    ),
+    bool, typer.Option("--accept", help="Continue although rows, images or texts would be left out or merged.")
 ]
 Read = Annotated[
     list[str] | None,
@@ -120,10 +129,7 @@ Read = Annotated[
     ),
 ]
 HideNames = Annotated[
-    bool,
-    typer.Option(
-        "--hide-names", help="Show pseudonyms instead of worker ids, and no extra columns of the annotations."
-    ),
+    bool, typer.Option("--hide-names/--names", help="Show pseudonyms, and no extra columns; or the workers' ids.")
 ]
 Checkpoint = Annotated[Path | None, typer.Option(help="Keep checkpoints in this folder, and resume from them.")]
 Out = Annotated[
@@ -132,22 +138,22 @@ Out = Annotated[
         "--out", "-o", help=f"Also write the table to this file ({', '.join(TABLES)}); - prints CSV.", callback=is_table
     ),
 ]
-OutFolder = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Save the result to this folder.", callback=is_folder)
-]
+_SEEDS = f"{SEEDS}, or the preset's"
+_TO_FOLDER = typer.Option("--out", "-o", help="Write what was found to this folder.", callback=is_folder)
+OutFolder = Annotated[Path | None, _TO_FOLDER]
+NeededFolder = Annotated[Path, _TO_FOLDER]
 Figure = Annotated[
     Path | None,
     typer.Option("--figure", help=f"Also draw it to this file ({', '.join(FIGURES)}).", callback=ends_in(*FIGURES)),
 ]
 Seeds = Annotated[int, typer.Option(help="How many seeds.", min=1)]
-AnySeeds = Annotated[
-    int | None, typer.Option("--seeds", help=f"How many seeds; default: {SEEDS}, or the preset's.", min=1)
-]
+AnySeeds = Annotated[int | None, typer.Option("--seeds", help="How many seeds.", min=1, show_default=_SEEDS)]
 Seed = Annotated[list[int] | None, typer.Option(help="Exactly this seed; may be repeated.", min=0)]
 Epochs = Annotated[int | None, typer.Option(help="Passes over the training tasks; default: the method's.", min=1)]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method; may be repeated.")
+    list[str] | None,
+    typer.Option("--set", "-s", metavar="NAME=VALUE", help="A setting of what is named; may be repeated."),
 ]
 
 
@@ -196,9 +202,9 @@ def settings(pairs: list[str] | None, option: str = "--set") -> dict[str, Any]:
     return read_options(pairs or [], option)
 
 
-Runs = Annotated[
-    list[str] | None, typer.Option("--run", metavar="ID", help="A run, for exhibits of results; repeatable.")
-]
+_OF_RUN = typer.Option("--run", metavar="ID", help="A run, or the beginning of its id, where results are shown.")
+Run = Annotated[str | None, _OF_RUN]
+Runs = Annotated[list[str] | None, _OF_RUN]
 _LONG = 40  # letters beyond which a column takes several lines
 
 

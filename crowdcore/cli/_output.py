@@ -19,6 +19,7 @@ import pandas as pd
 from crowdcore.core.errors import Remedy, SettingError, either
 from crowdcore.core.spelling import spell_text, spell_value, visible
 from crowdcore.data.report import plural
+from crowdcore.data.writers.texts import spelled
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -139,11 +140,11 @@ def _table(frame: pd.DataFrame, title: str, wrapped: Collection[str]) -> tuple[T
     for column in frame.columns:
         number = frame[column].dtype.kind in "if"
         side: JustifyMethod = "right" if number else "left"
-        widest = max(map(cell_len, map(_cell, frame[column])))
+        widest = max(map(cell_len, map(spelled, frame[column])))
         least = min(_WRAPPED_WIDTH, widest) if column in wrapped else max(widest, cell_len(visible(str(column))))
         table.add_column(escape(visible(str(column))), justify=side, no_wrap=column not in wrapped, min_width=least)
     for row in frame.itertuples(index=False):
-        table.add_row(*[escape(_cell(v)) for v in row])
+        table.add_row(*[escape(spelled(v)) for v in row])
     endless = Console(width=10_000)
     return table, Measurement.get(endless, endless.options, table).minimum
 
@@ -162,14 +163,6 @@ def print_notes(notes: tuple[str, ...]) -> None:
     console = Console(highlight=False)
     for note in notes:
         console.print(f"Note: {escape(visible(note))}", soft_wrap=not console.is_terminal)
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float | np.floating):
-        if math.isnan(value):
-            return "–"
-        return f"{value:.3g}" if 0 < abs(float(value)) < 0.001 else f"{value:z,.3f}".rstrip("0").rstrip(".")
-    return "–" if value is None or value is pd.NA else visible(str(value))
 
 
 @contextmanager
@@ -206,7 +199,7 @@ def writing(out: Path) -> Iterator[Path]:
 
 
 def save_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame to ``.csv`` or ``.parquet``, or print it (``-``)."""
+    """Write a frame to a file of `ENDINGS`, or print it as CSV (``-``)."""
     import pyarrow as pa
 
     from crowdcore.data.writers.tables import write_table

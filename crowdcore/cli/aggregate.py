@@ -52,7 +52,15 @@ def span_facts(ds: CrowdDataset, labels: IntArray, of: str = "") -> dict[str, fl
 
 def aggregate(
     ds: CrowdDataset,
-    method: Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(aggregation.names())}.")] = "auto",
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            help=f"One of: {', '.join(aggregation.names())}.",
+            autocompletion=opt.completes(aggregation.names),
+        ),
+    ] = "auto",
     set: opt.Settings = None,
     gold: Annotated[
         bool, typer.Option("--with-gold", help="Fix tasks with gold to their gold label (semi-supervised).")

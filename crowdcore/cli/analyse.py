@@ -218,7 +218,7 @@ def rounds(
 
 
 def check(
-    dataset: Annotated[str, typer.Argument(help="Name of a dataset or a path to one.")] = "",
+    dataset: opt.DatasetName = "",
     rules: Annotated[
         Path | None, typer.Option(help="Rules (.yaml, .toml, .json); default: all at recommended limits.")
     ] = None,
@@ -274,13 +274,15 @@ def glossary(
 
 
 def show(
-    exhibit: Annotated[str, typer.Argument(help="What to show; without it, all that can be shown is listed.")] = "",
-    dataset: Annotated[str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`) or a path.")] = "demo",
+    exhibit: Annotated[
+        str,
+        typer.Argument(
+            help="What to show; without it, all that can be shown is listed.", autocompletion=opt.completes(catalogue)
+        ),
+    ] = "",
+    dataset: opt.DatasetName = "demo",
     reference: opt.ReferenceName = "",
-    set: Annotated[
-        list[str] | None,
-        typer.Option("--set", "-s", metavar="NAME=VALUE", help="An option, as listed; repeatable, also for lists."),
-    ] = None,
+    set: opt.Settings = None,
     run: Runs = None,
     only: Annotated[
         tuple[str, float, float] | None,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import pandas as pd
+import pyarrow as pa
 import typer
 
 from crowdcore import aggregation, analysis, exhibits, learning
@@ -16,8 +17,9 @@ from crowdcore.cli._output import print_json, print_notes, print_table, save_fig
 from crowdcore.cli.aggregate import accuracy, span_facts
 from crowdcore.cli.train import accuracy_table, over_seeds, span_rows, train_one
 from crowdcore.core.errors import CrowdError, DataError
-from crowdcore.data import CrowdDataset
+from crowdcore.data import CrowdDataset, catalogue
 from crowdcore.data.pseudonyms import hide_names as without_names
+from crowdcore.data.writers.texts import markdown as markdown_of
 from crowdcore.learning.settings import SEEDS
 
 if TYPE_CHECKING:
@@ -54,7 +56,10 @@ class Trained:
 
 
 def compare(
-    datasets: Annotated[list[str], typer.Argument(help="Datasets by name or path.")],
+    datasets: Annotated[
+        list[str],
+        typer.Argument(help="Datasets by name or path.", autocompletion=opt.completes(catalogue.list_datasets)),
+    ],
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,10 +75,7 @@ def compare(
     hide_names: opt.HideNames = False,
     json: opt.Json = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables.")] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Write tables and figures to this folder.", callback=opt.is_folder),
-    ] = None,
+    out: opt.OutFolder = None,
     read: opt.Read = None,
     accept: opt.Accept = False,
 ) -> None:
@@ -96,14 +98,15 @@ def compare(
     tables = _inferred_tables(inferred) if inferred else {}
     learnt: list[dict[str, Any]] = []
     if trained:
-        from crowdcore.learning.comparison.summary import row
+        from crowdcore.learning.comparison.summary import recovered, row
 
         learnt = [row(one.result) for one in trained]
         tables |= _trained_tables(trained, learnt, datasets, seeds)
     if out:
         _write(out, {kind: one.frame for kind, one in tables.items() if len(one.frame)}, trained)
     if json:
-        facts = [row | {"recovered": recovered(one, hide_names)} for row, one in zip(learnt, trained, strict=True)]
+        shown = (replace(one, dataset=without_names(one.dataset)) if hide_names else one for one in trained)
+        facts = [fact | {"recovered": recovered(t.result, t.dataset)} for fact, t in zip(learnt, shown, strict=True)]
         parts = {kind.replace("-", "_"): one.frame for kind, one in tables.items() if kind not in _OWN}
         print_json({"aggregation": inferred, "learning": facts, **parts})
     elif markdown:
@@ -264,13 +267,6 @@ _TESTS: dict[str, tuple[str, Callable[[Results], list[Compared]]]] = {
 }
 
 
-def recovered(trained: Trained, hide_names: bool) -> dict[str, Any]:
-    """What a method recovered of its crowd, by worker."""
-    from crowdcore.learning.comparison.summary import recovered as facts
-
-    return facts(trained.result, without_names(trained.dataset) if hide_names else trained.dataset)
-
-
 def _write(folder: Path, tables: dict[str, pd.DataFrame], trained: Sequence[Trained]) -> None:
     """Tables as CSV; for each learning result its history, and its common confusions (first seed) as figures."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -313,11 +309,5 @@ def _notes_by_method(rows: list[dict[str, Any]]) -> tuple[str, ...]:
 
 def _markdown(frame: pd.DataFrame) -> str:
     """A Markdown table; in columns of numbers the largest is bold."""
-    columns = {}
-    for name, column in frame.items():
-        best = column.max() if column.dtype.kind == "f" else None
-        columns[name] = [
-            "–" if pd.isna(v) else f"**{v}**" if best is not None and v == best else str(v) for v in column
-        ]
-    lines = [f"| {' | '.join(map(str, columns))} |", "|---" * len(columns) + "|"]
-    return "\n".join([*lines, *(f"| {' | '.join(cells)} |" for cells in zip(*columns.values(), strict=True))])
+    best = {str(name): column.max() for name, column in frame.items() if column.dtype.kind == "f"}
+    return markdown_of(pa.Table.from_pandas(frame, preserve_index=False), best).rstrip()

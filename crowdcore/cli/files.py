@@ -16,11 +16,11 @@ from crowdcore.data import CrowdDataset, RatingDataset, load_dataset, sources
 from crowdcore.data.catalogue import dataset_folders
 from crowdcore.data.media import SIDE
 from crowdcore.data.uploads import uploaded_datasets
+from crowdcore.data.writers.imports import TOOLS, write_import
 
 if TYPE_CHECKING:
     from crowdcore.marks import TakenMarks
 
-_OTHER_TABLES = {".conll", ".json", ".jsonl", ".tsv", ".txt", ".xlsx", ".zip"}  # that are not written
 AnyPath = Annotated[Path, typer.Argument(help="A file or a dataset folder.")]
 
 
@@ -84,13 +84,29 @@ def export(
     target: Annotated[
         Path, typer.Argument(help="A folder (our format), or a .csv, .parquet (long table) or .conll file.")
     ],
+    to: Annotated[
+        str, typer.Option(help=f"Write a file that this tool imports, with proposed labels: {', '.join(TOOLS)}.")
+    ] = "",
+    tasks: Annotated[
+        Path | None, typer.Option(help="Only tasks of this table, as `next`, `marks` or `overview` wrote it.")
+    ] = None,
+    reference: opt.ReferenceName = "auto",
     hide_names: opt.HideNames = False,
     json: opt.Json = False,
 ) -> None:
-    """Write a dataset as a folder in our format, its annotations as one long table, or its tags as CoNLL columns."""
+    """Write a dataset as a folder in our format, its annotations as one long table, or its tags as CoNLL columns.
+
+    With --to, write a file for a tool that people label in; --reference proposes the labels.
+    """
     from crowdcore.data.pseudonyms import hide_names as without_names, in_order
     from crowdcore.data.writers import write_conll, write_folder, write_long
 
+    if to:
+        inferred, _ = opt.choose_reference(reference, ds)
+        write_import(in_order(without_names(ds)) if hide_names else ds, target, to, inferred, tasks=tasks)
+        facts = {"dataset": ds.name, "written": str(target), "to": to}
+        print_json(facts) if json else say(f"{ds.name}: for {to} -> {target}")
+        return
     writers = {"": write_folder, ".csv": write_long, ".parquet": write_long, ".conll": write_conll}
     write = _writer(target, writers)
     write(in_order(without_names(ds)) if hide_names else ds, target)
@@ -114,7 +130,7 @@ def export_ratings(
 def _writer(target: Path, writers: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
     """What writes a file with such an ending; ``""`` is for folders, whose names may end as they like."""
     suffix = target.suffix.lower()
-    if suffix in _OTHER_TABLES - writers.keys():
+    if suffix in opt.FILES - writers.keys():
         raise SettingError("target", f"be a folder, or end in {', '.join(filter(None, writers))}", target.name)
     return writers.get(suffix, writers[""])
 
@@ -182,7 +198,7 @@ def marks(
     ] = None,
     worker: Annotated[str, typer.Option(help="The worker whose label you looked at.")] = "",
     comment: Annotated[str, typer.Option(help="Comment stored with the added marks.")] = "",
-    by: Annotated[str, typer.Option(help="Author of the marks; with --undo: whose last mark.")] = "",
+    by: Annotated[str, typer.Option("--author", "--by", help="Who marks; with --undo: whose last mark.")] = "",
     take: Annotated[
         Path | None, typer.Option("--import", help="Import marks from a CSV with the columns task and right class.")
     ] = None,
@@ -190,10 +206,7 @@ def marks(
     undo: Annotated[bool, typer.Option("--undo", help="Undo the last mark.")] = False,
     export: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the tasks marked wrong or unclear to this file (.csv, .parquet).",
-            callback=opt.is_table,
-        ),
+        typer.Option(help="Write the tasks marked wrong or unclear to this file.", callback=opt.is_table),
     ] = None,
     training: Annotated[
         Path | None,

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import pandas as pd
 import typer
 
 from crowdcore import reproduce as reproductions, runs
-from crowdcore.cli._command import (
-    Accept,
-    DatasetName,
-    Device,
-    Json,
-    Read,
-    choose_reference,
-    full_id,
-    is_folder,
-    open_labels,
-)
+from crowdcore.cli import _command as opt
+from crowdcore.cli._command import choose_reference, full_id, open_labels
 from crowdcore.cli._output import print_json, print_note, print_notes, print_table, progress, say
 from crowdcore.data import CrowdDataset
 from crowdcore.data.kinds import need_classes
@@ -29,34 +19,23 @@ _LISTS = ("list", "LIST")
 
 
 def report(
-    dataset: DatasetName,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.", callback=is_folder)],
-    run: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--run",
-            metavar="ID",
-            help="A run, or the beginning of its id; repeatable. Runs on other datasets take part in sweeps only.",
-        ),
-    ] = None,
+    dataset: opt.DatasetName,
+    out: opt.NeededFolder,
+    run: opt.Runs = None,
     part: Annotated[
         list[str] | None, typer.Option("--part", help="Parts of the report; repeatable. Default: everything available.")
     ] = None,
-    reference: Annotated[
-        str,
-        typer.Option(
-            "--reference",
-            "-r",
-            help="What is taken for the truth: gold, an aggregator, or run:ID; default: gold, without any 'auto'.",
-        ),
-    ] = "",
-    names: Annotated[bool, typer.Option("--names", help="Show the workers' ids instead of pseudonyms.")] = False,
+    reference: opt.ReferenceName = "",
+    hide_names: opt.HideNames = True,
     svg: Annotated[bool, typer.Option(help="Also write the figures as SVG.")] = True,
-    json: Json = False,
-    read: Read = None,
-    accept: Accept = False,
+    json: opt.Json = False,
+    read: opt.Read = None,
+    accept: opt.Accept = False,
 ) -> None:
-    """Write a report: one offline HTML file, and CSV and SVG files of everything it shows."""
+    """Write a report: one offline HTML file, and CSV and SVG files of everything it shows.
+
+    Runs on other datasets take part in sweeps only.
+    """
     from crowdcore.runs.report import Trained, build, command_line, write_report
 
     ds = open_labels(dataset, read, accept)
@@ -65,11 +44,11 @@ def report(
     trained = [Trained(i, runs.learnt(i), runs.command_line(one.spec), one.name) for i, one in known.items()]
     elsewhere = dict.fromkeys(known[t.id].spec.dataset for t in trained if t.result.fingerprint != ds.fingerprint)
     crowds = [need_classes(open_labels(other, accept=True)) for other in elsewhere]
-    again = command_line(dataset, ids, part or (), reference, names, str(out))
+    again = command_line(dataset, ids, part or (), reference, not hide_names, str(out))
     truth, note = choose_reference(reference, ds) if isinstance(ds, CrowdDataset) else (reference, "")
     with progress() as tell:
         tell(0, "Putting it together")
-        found = build(ds, trained, part, crowds=crowds, reference=truth, show_names=names, command=again)
+        found = build(ds, trained, part, crowds=crowds, reference=truth, show_names=not hide_names, command=again)
         files, fault = write_report(found, out, svg, lambda share, title: tell(share, f"Drawing {title}"))
     print_note(note)
     if json:
@@ -88,17 +67,12 @@ def reproduce(
         Literal["small", "paper"],
         typer.Option(help="small: two cores, all together within an hour. paper: all seeds and epochs, for a GPU."),
     ] = "small",
-    device: Device = "auto",
-    train: Annotated[bool, typer.Option(help="Train what is missing; otherwise show only what exists.")] = True,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", help="Write tables (.csv, .json, .md) and figures to this folder.", callback=is_folder
-        ),
-    ] = None,
-    json: Json = False,
+    device: opt.Device = "auto",
+    train: Annotated[bool, typer.Option(" /--no-train", help="Only show what is trained already.")] = True,
+    out: opt.OutFolder = None,
+    json: opt.Json = False,
 ) -> None:
-    """Reproduce a paper's table or figure, beside the paper's numbers.
+    """Reproduce a paper's table or figure, beside the paper's numbers; --out writes tables and figures.
 
     Runs that are trained already are not trained again: interrupted, the same command goes on.
     """

@@ -202,7 +202,7 @@ def list_(
     state: Annotated[State | None, typer.Option(help="Only runs in this state.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only runs with this tag; repeated: with all of them.")] = None,
     find: Annotated[str, typer.Option(help="Only runs with all these words in their name, settings, note …")] = "",
-    trials: Annotated[bool, typer.Option("--trials", help="Also show the trials of searches.")] = False,
+    trials: Annotated[bool, typer.Option("--with-trials", "--trials", help="Also show trials.")] = False,
     out: opt.Out = None,
     json: opt.Json = False,
 ) -> None:
@@ -382,10 +382,7 @@ def export(
 @app.command()
 def predictions(
     run_id: RunId,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Write to this file (.csv, .parquet).", callback=opt.is_table),
-    ] = None,
+    out: opt.Out = None,
     json: opt.Json = False,
 ) -> None:
     """Class and probabilities of every task, the mean over seeds."""

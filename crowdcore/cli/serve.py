@@ -1,4 +1,4 @@
-"""`crowdcore app | worker | scheduler | workspace`: what serves people and runs, and the folder that it works in."""
+"""`crowdcore app | compute-worker | scheduler | workspace`: what serves people and runs, and their folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import crowdcore
-from crowdcore.cli._command import Json
+from crowdcore.cli._command import DatasetName, Device, Json
 from crowdcore.cli._output import print_json, say
 from crowdcore.core.errors import CrowdError, SettingError, missing_extra
 from crowdcore.core.listening import LET_ANYONE_IN, is_this_machine, would_let_anyone_in
@@ -26,15 +26,18 @@ workspace_app = typer.Typer(
 )
 _PACKAGE = Path(crowdcore.__file__).parent
 _PATIENCE = 60.0  # seconds
+_ADDRESS = "Address to listen on."
+Port = Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)]
 
 
 def app(
-    dataset: Annotated[str, typer.Argument(help="Dataset or file to open first.")] = DEMO,
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8501,
-    address: Annotated[str, typer.Option(help="Address to listen on; default: this machine only.")] = "localhost",
+    dataset: DatasetName = DEMO,
+    port: Port = 8501,
+    address: Annotated[str, typer.Option(help=_ADDRESS)] = "localhost",
     let_anyone_in: Annotated[
         bool, typer.Option("--let-anyone-in", help="Serve other machines without sign-in.")
     ] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
 ) -> None:
     """Open the dashboard in a browser; other machines are served only if people sign in (docs/sharing.md)."""
     if let_anyone_in:
@@ -45,7 +48,7 @@ def app(
         print(_welcome(f"http://{address}:{port}"), flush=True)
     places = (_PACKAGE / "_app" / "dashboard", _PACKAGE.parent / "dashboard")  # of a wheel, and of a checkout
     script = next(folder / "server.py" for folder in places if folder.is_dir())
-    options = [f"--server.port={port}", f"--server.address={address}"]
+    options = [f"--server.port={port}", f"--server.address={address}", *["--server.headless=true"] * no_browser]
     # -P keeps the modules of the user's folder out. Streamlit takes over this process, so signals reach it.
     os.execv(sys.executable, [sys.executable, "-P", "-m", "streamlit", "run", str(script), *options, "--", dataset])
 
@@ -69,7 +72,7 @@ def _welcome(address: str) -> str:
 
 def worker(
     slots: Annotated[int, typer.Option(help="Runs at once.", min=1)] = 1,
-    device: Annotated[str, typer.Option(help="auto (the first GPU, else the CPU), cpu or cuda:N.")] = "auto",
+    device: Device = "auto",
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -97,7 +100,7 @@ def worker(
     from crowdcore.runs.worker_process import devices, run_worker
     from crowdcore.runs.workspace import Workspace
 
-    chosen = devices()[0] if device == "auto" else device
+    chosen = {"auto": devices()[0], "cuda": "cuda:0"}.get(device, device)
     if chosen not in {"cpu", *devices()}:
         raise SettingError("--device", f"be auto, cpu or one of {', '.join(devices())}", device)
     workspace = Workspace.open()
@@ -121,9 +124,9 @@ def _wait_for_engine(workspace: Workspace) -> None:
 
 def scheduler(
     host: Annotated[
-        str | None, typer.Option(help="Address to listen on; default: this machine's on its network.")
+        str | None, typer.Option("--address", "--host", help=_ADDRESS, show_default="this machine's on its network")
     ] = None,
-    port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8786,
+    port: Port = 8786,
 ) -> None:
     """Let several machines train for one workspace, which is a folder that they share.
 

@@ -11,9 +11,11 @@ import typer
 from crowdcore import analysis
 from crowdcore.cli import _command as opt
 from crowdcore.cli._output import print_json, print_notes, print_table, progress, save_exhibit, save_table
-from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.cli.train import PresetName
+from crowdcore.core.errors import CrowdError, SettingError, either
 from crowdcore.data import CrowdDataset, RatingDataset, simulate as simulators
 from crowdcore.data.catalogue import full_name
+from crowdcore.data.report import plural
 
 if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled
@@ -25,10 +27,7 @@ def simulate(
     simulator: Annotated[
         str | None, typer.Argument(help="Name of a simulator; without one, lists simulators and presets.")
     ] = None,
-    set: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the simulator; may be repeated."),
-    ] = None,
+    set: opt.Settings = None,
     over: Annotated[
         list[str] | None,
         typer.Option("--over", metavar="NAME=[A,B]", help="A setting to vary; may be repeated."),
@@ -46,14 +45,14 @@ def simulate(
             help="A setting of the training, or METHOD.NAME=VALUE for one method; may be repeated.",
         ),
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="A documented table; the other options change it.")] = None,
+    preset: PresetName = None,
     crowds: Annotated[int | None, typer.Option(help="Crowds at each point.", min=1)] = None,
-    seeds: Annotated[int | None, typer.Option(help="Training seeds on each crowd.", min=1)] = None,
+    seeds: opt.AnySeeds = None,
     epochs: opt.Epochs = None,
     device: opt.Device = "auto",
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Write the crowd to this folder; with methods, the table (.csv, .parquet)."),
+        typer.Option("--out", "-o", help="Write the crowd to this folder; with methods, the table to this file."),
     ] = None,
     figure: opt.Figure = None,
     json: opt.Json = False,
@@ -246,15 +245,12 @@ def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | Non
     from crowdcore.learning import study_recovery
     from crowdcore.learning.recovery.study import MEASURES, spelled
 
-    if out is not None and out.suffix not in {".csv", ".parquet"}:
-        raise SettingError("--out", "end in .csv or .parquet where methods are trained", str(out))
+    if out is not None and out.suffix not in opt.TABLES:
+        raise SettingError("--out", f"end in {either(opt.TABLES)} where methods are trained", str(out))
     with progress() as tell:
         study = study_recovery(plan, device=device, on_progress=tell)
     varied = list(spelled(plan.over))
-    count = len(plan.points())
-    words = (
-        f"{plan.simulation} · {plan.crowds} crowd{'s' * (plan.crowds > 1)} × {plan.seeds} seed{'s' * (plan.seeds > 1)}"
-    )
+    words = f"{plan.simulation} · {plural(plan.crowds, 'crowd')} × {plural(plan.seeds, 'seed')}"
     shown = study_errors(study.table, varied, {c.name: c.method for c in plan.methods}, words)
     if out:
         save_table(study.table, out)
@@ -263,6 +259,7 @@ def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | Non
         print_json({"plan": plan.model_dump(), "crowds": study.crowds, "table": study.table, "summary": shown.table})
         return
     columns = [*varied, "method", *(c for c in MEASURES if c in shown.table), "seconds"]
-    title = f"Who recovered what: {words}" + (f" at each of {count} points" if count > 1 else "")
+    points = plural(len(plan.points()), "point")
+    title = f"Who recovered what: {words}, {points}"
     print_table(study.crowds.drop(columns="crowd") if plan.crowds == 1 else study.crowds, "What was planted")
     print_table(shown.table[columns], title, (*study.notes, *shown.notes), limit=200)

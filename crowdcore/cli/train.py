@@ -16,10 +16,10 @@ from crowdcore.cli._command import Drawn, Shown, as_drawn
 from crowdcore.cli._output import Printed, print_json, print_table, progress, save_table, say
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data import CrowdDataset, RatingDataset
+from crowdcore.data import CrowdDataset, RatingDataset, list_datasets
 from crowdcore.data.dataset import SPLITS
 from crowdcore.data.ratings import Labelled
-from crowdcore.learning import presets
+from crowdcore.learning import methods, presets
 from crowdcore.learning.settings import SEEDS
 
 if TYPE_CHECKING:
@@ -50,10 +50,13 @@ def _list_presets(wanted: bool) -> None:
 OptionalDataset = Annotated[
     str | None,
     typer.Argument(
-        metavar="DATASET", help="Name of a dataset or a path to one; default: the preset's.", show_default=False
+        metavar="DATASET",
+        help="Name of a dataset or a path to one; default: the preset's.",
+        show_default=False,
+        autocompletion=opt.completes(list_datasets),
     ),
 ]
-PresetName = Annotated[str | None, typer.Option("--preset", help="All runs of a table; --presets lists them.")]
+PresetName = Annotated[str | None, typer.Option("--preset", help="A documented table, which other options change.")]
 ListPresets = Annotated[
     bool, typer.Option("--presets", callback=_list_presets, is_eager=True, help="List the presets.")
 ]
@@ -106,7 +109,10 @@ def train(
     method: Annotated[
         str | None,
         typer.Option(
-            "--method", "-m", help="A learning method, such as trace; default: conal, of ratings and tags crowd-layer."
+            "--method",
+            "-m",
+            help="A learning method, such as trace; default: conal, of ratings and tags crowd-layer.",
+            autocompletion=opt.completes(methods.names),
         ),
     ] = None,
     preset: PresetName = None,
@@ -283,7 +289,7 @@ def compare_ratings(
     epochs: opt.Epochs = None,
     device: opt.Device = "auto",
     set: opt.Settings = None,
-    at: Annotated[str, typer.Option(help="Epoch: selected, last or best.")] = "selected",
+    at: Annotated[str, typer.Option("--epoch", "--at", help="Epoch: selected, last or best.")] = "selected",
 ) -> Shown:
     """Train the rows of the crowd layer's table with the same seeds, and test them against DL-MEAN."""
     known, results = learning.RATING_ROWS, {}
@@ -301,7 +307,7 @@ def compare_ratings(
 
 def biases(
     ds: RatingDataset,
-    run: Annotated[Path | None, typer.Option(help="A folder that `ratings train --out` wrote; default: train.")] = None,
+    run: opt.Run = None,
     connection: Annotated[str, typer.Option(help="Connection of the trained crowd layer: b or s+b.")] = "b",
     seeds: opt.Seeds = SEEDS,
     epochs: opt.Epochs = None,
@@ -309,10 +315,17 @@ def biases(
     least: Annotated[int, typer.Option(help="Minimum number of ratings of a worker.", min=1)] = 10,
     hide_names: opt.HideNames = False,
 ) -> Drawn:
-    """Learnt biases of the workers beside the true ones (Rodrigues & Pereira 2018, Fig. 4)."""
+    """Learnt biases of the workers beside the true ones (Rodrigues & Pereira 2018, Fig. 4).
+
+    --run also takes a folder that `ratings train --out` wrote; without it, a crowd layer is trained.
+    """
     from crowdcore.exhibits.ratings import rating_biases
 
-    if run:
+    if run and not Path(run).is_dir():
+        result = next(iter(opt.results_of([run]).values()))
+        if not isinstance(result, learning.RatingsResult):
+            raise SettingError("--run", "be one that learnt ratings", run)
+    elif run:
         result = learning.load_ratings_result(run)
     else:
         given = {**opt.with_epochs(None, epochs), "connection": connection}

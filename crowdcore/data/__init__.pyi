@@ -13,6 +13,7 @@ from .dataset import (
     Media as Media,
     SimulatedTruth as SimulatedTruth,
 )
+from .dictionary import neutralise as neutralise
 from .frames import (
     examine_frame as examine_frame,
     from_frame as from_frame,
@@ -41,10 +42,10 @@ from .settings import (
 )
 from .splitting import split_tasks as split_tasks, take_tasks as take_tasks
 from .writers import (
-    neutralise as neutralise,
     write_aggregated as write_aggregated,
     write_conll as write_conll,
     write_folder as write_folder,
     write_long as write_long,
     write_wide as write_wide,
 )
+from .writers.imports import write_import as write_import

@@ -133,7 +133,7 @@ class Engine:
             if workers:
                 self._joined = time.monotonic()
             alone = time.monotonic() - self._joined > _ALONE
-            return "No worker has joined: start `crowdcore worker`." if alone else ""
+            return "No worker has joined: start `crowdcore compute-worker`." if alone else ""
         except CrowdError as error:
             return str(error)
         except Exception:  # the record may be locked, the scheduler on its way: both pass

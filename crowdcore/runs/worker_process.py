@@ -199,7 +199,7 @@ async def _schedule(pem: Path, host: str | None, port: int, say: Callable[[str],
     except OSError as error:
         raise DataError(f"The scheduler cannot listen at port {port} ({error})", "Choose another --port.") from error
     say(f"The scheduler listens at {scheduler.address}; its key is {pem}.")
-    say(f"On each machine that trains: crowdcore worker --scheduler {scheduler.address}")
+    say(f"On each machine that trains: crowdcore compute-worker --scheduler {scheduler.address}")
     say(f"Where the app runs: {JOIN}={scheduler.address} crowdcore app")
     await stop.wait()
     await scheduler.close()

@@ -89,3 +89,10 @@ def test_difficulty_and_foil_of_each_task_are_written(crowdcore, tmp_path) -> No
     table = pd.read_csv(out)
     assert table["difficulty"].to_numpy() == pytest.approx(found.difficulty[found.labels >= 0])
     assert table["foil"].notna().sum() == (found.foil >= 0).sum()
+
+
+@pytest.mark.parametrize("ending", ["json", "md", "tex"])
+def test_labels_are_written_as_text(ending: str, run, tmp_path) -> None:
+    out = tmp_path / f"labels.{ending}"
+    assert run("aggregate", "demo", "-m", "majority-vote", "--out", out).code == 0
+    assert "digit-0001" in out.read_text() and "one" in out.read_text()

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdcore.cli.compare import Trained, recovered
 from crowdcore.data import read_dataset
-from crowdcore.data.pseudonyms import pseudonyms
+from crowdcore.data.pseudonyms import hide_names, pseudonyms
 from crowdcore.data.writers import write_folder
+from crowdcore.learning.comparison.summary import recovered
 from testkit.named_crowd import NAME, SIDE, named_crowd, names_in
 from testkit.recorded_runs import invented
 
@@ -55,6 +55,7 @@ def test_files_hold_none(run, folder: Path, tmp_path: Path) -> None:
     assert run("quality", folder, "--hide-names", "--out", tmp_path / "quality.csv").code == 0
     assert run("distances", folder, "--hide-names", "--figure", tmp_path / "distances.html").code == 0
     assert run("export", folder, tmp_path / "votes.csv", "--hide-names").code == 0
+    assert run("export", folder, tmp_path / "votes.json", "--to", "lewidi", "--hide-names").code == 0
     found = {str(f): names_in(f.read_bytes()) for f in tmp_path.rglob("*") if f.is_file()}
     assert len(found) > 10
     assert not any(found.values())
@@ -77,7 +78,8 @@ def test_an_export_without_names_is_the_same_crowd(run, folder: Path, tmp_path: 
 
 def test_what_methods_recovered_goes_by_pseudonyms() -> None:
     crowd = named_crowd()
-    skills = [recovered(Trained(crowd, invented(crowd, "trace")), hide)["worker_skill"] for hide in (False, True)]
+    result = invented(crowd, "trace")
+    skills = [recovered(result, shown)["worker_skill"] for shown in (crowd, hide_names(crowd))]
     assert list(skills[0]) == crowd.worker_ids.tolist()
     assert list(skills[1]) == pseudonyms(crowd)
     assert np.array_equal([*skills[0].values()], [*skills[1].values()], equal_nan=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -25,3 +26,14 @@ def test_assignments_keep_the_limits_and_hide_names(crowdcore, run, refused, tmp
     assert not names_in(f"{hidden.out}{hidden.err}".encode() + out.read_bytes())
     assert crowdcore("next", folder, "--worker", f"{NAME}02", "--budget", 5)["workers"][0]["labels"] == 5
     assert "nobody" in str(refused("next", folder, "--worker", "nobody"))
+
+
+def test_next_labels_go_back_to_a_tool(run, crowdcore, tmp_path: Path) -> None:
+    plan, file = tmp_path / "next.csv", tmp_path / "tasks.json"
+    crowdcore("next", "demo", "--budget", 5, "--out", plan)
+    written = crowdcore("export", "demo", file, "--to", "label-studio", "--tasks", plan, "--reference", "majority-vote")
+    tasks = json.loads(file.read_text())
+    assert [task["data"]["task"] for task in tasks] == list(dict.fromkeys(pd.read_csv(plan)["task"]))
+    assert all(task["data"]["workers"] and task["predictions"] for task in tasks)
+    assert written == {"dataset": "demo", "written": str(file), "to": "label-studio"}
+    assert "label-studio" in run("export", "demo", file, "--to", "labelstudio").err

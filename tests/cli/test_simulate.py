@@ -122,7 +122,7 @@ def test_people_get_a_table_with_what_its_columns_mean(run) -> None:
         (["synthetic", "-m", "conel"], "Did you mean 'conal'"),
         (["synthetic", "-m", "conal", "--train", "trace.lr=1"], "name one of the methods conal"),
         (["synthetic", "-m", "conal", "--train", "rate=1"], "be a setting of the trainer"),
-        (["synthetic", "-m", "conal", "--out", "folder"], "end in .csv or .parquet"),
+        (["synthetic", "-m", "conal", "--out", "folder"], "end in .csv, "),
         (["--preset", "fig4"], "strength, proportion"),
         (["conal", "--preset", "strength"], "go without a simulator"),
     ],

@@ -125,7 +125,7 @@ def test_without_extras_every_page_works_or_says_what_to_install(
     assert loaded == "[]"
 
 
-@pytest.mark.parametrize("command", ["train demo", "runs start demo", "runs list", "worker"])
+@pytest.mark.parametrize("command", ["train demo", "runs start demo", "runs list", "compute-worker"])
 def test_without_extras_commands_say_what_to_install(
     command: str, bare: Path, environment: dict[str, str], hostile_folder: Path
 ) -> None:

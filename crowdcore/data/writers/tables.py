@@ -15,15 +15,17 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from crowdcore.core import files
-from crowdcore.core.errors import DataError, Remedy, SettingError
+from crowdcore.core.errors import DataError, Remedy, SettingError, either
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 from crowdcore.data.dictionary import arrow_column, clean, escape, strings
 from crowdcore.data.encoder import encode
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.tables.base import RESERVED, Arrow
+from crowdcore.data.writers.texts import TEXTS
 
 TableFormat = Literal["parquet", "csv"]
+ENDINGS = (".csv", ".parquet", *TEXTS)
 ROWS = 1 << 18  # of a row group: a reader holds one at a time
 DICTIONARY = 1 << 14  # values of a dictionary that stays one: read as one, a larger one takes many times its size
 
@@ -41,25 +43,21 @@ def replacing(path: Path, overwrite: bool = False) -> Iterator[Path]:
         yield temporary
 
 
-def table_format(path: Path) -> TableFormat:
-    """The format a file's name asks for.
+def write_table(table: Arrow, path: Path) -> None:
+    """Write a pyarrow table as Parquet, as CSV (UTF-8, formulas neutralised), or as a text of `TEXTS`.
 
     Raises:
-        SettingError: neither ``.csv`` nor ``.parquet``.
+        SettingError: the file's name ends otherwise.
     """
     suffix = path.suffix.lower()
-    if suffix == ".csv":
-        return "csv"
-    if suffix == ".parquet":
-        return "parquet"
-    raise SettingError("path", "end in .csv or .parquet", path.name)
-
-
-def write_table(table: Arrow, path: Path) -> None:
-    """Write a pyarrow table as Parquet, or as CSV (UTF-8, formulas neutralised)."""
+    if suffix not in ENDINGS:
+        raise SettingError("path", f"end in {either(ENDINGS)}", path.name)
     with replacing(path) as temporary:
-        if table_format(path) == "parquet":
+        if suffix == ".parquet":
             _write_parquet(table, temporary)
+            return
+        if suffix in TEXTS:
+            temporary.write_text(TEXTS[suffix](table), encoding="utf-8")
             return
         columns = zip(table.columns, table.column_names, strict=True)
         table = pa.table([_safe(column, name) for column, name in columns], names=table.column_names)
