@@ -22,6 +22,7 @@ from crowdcore.aggregation.base import Aggregator
 from crowdcore.core.counts import clamp, vote_counts
 from crowdcore.core.em import LabelTable, Parameters, Sums, em_step, expected_sums
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dictionary import natural_order
 from crowdcore.data.encoder import Encoder
@@ -32,7 +33,7 @@ _INDEXING, _STEP = 80, 40  # bytes per annotation that indexing a partition and 
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionedResult:
+class PartitionedResult(Shown):
     """Result of an aggregator over partitions; the labels are on disk.
 
     Attributes:

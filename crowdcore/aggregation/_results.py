@@ -67,34 +67,34 @@ def align(result: AggregationResult, before: CrowdDataset, after: CrowdDataset) 
         difficulty=rows(result.difficulty, task),
         foil=None if result.foil is None else renamed(_take(result.foil, task, -1)),
         group=None if result.group is None else _take(result.group, worker, -1),
+        task_ids=after.task_ids,
+        classes=after.classes,
     )
 
 
-def changed_labels(before: AggregationResult, after: AggregationResult, dataset: CrowdDataset) -> pd.DataFrame:
+def changed_labels(
+    before: AggregationResult, after: AggregationResult, dataset: CrowdDataset | None = None
+) -> pd.DataFrame:
     """The tasks whose label differs between two results on one dataset (`align` the earlier one first).
+
+    Args:
+        before, after: the results.
+        dataset: not needed, as results know their tasks.
 
     Returns:
         One row per task: ``task``, ``before``, ``after`` (class names, None = no label), and the probabilities
         ``confidence_before``, ``confidence_after`` of those labels.
 
     Raises:
-        SettingError: the results do not cover the dataset's tasks.
+        SettingError: the results do not cover the same tasks.
     """
-    for name, result in (("before", before), ("after", after)):
-        if result.posterior.shape != (dataset.n_tasks, dataset.n_classes):
-            shape = dataset.n_tasks, dataset.n_classes
-            raise SettingError(name, f"have a posterior of shape {shape}", result.posterior.shape, "Align it first.")
-    changed = np.flatnonzero(before.labels != after.labels)
-    names = np.array([*dataset.classes, None], object)  # -1 is the last
-    return pd.DataFrame(
-        {
-            "task": dataset.task_ids[changed],
-            "before": names[before.labels[changed]],
-            "after": names[after.labels[changed]],
-            "confidence_before": before.posterior[changed].max(1),
-            "confidence_after": after.posterior[changed].max(1),
-        }
-    )
+    n = len(after.labels) if dataset is None else dataset.n_tasks
+    if before.posterior.shape != after.posterior.shape or len(after.labels) != n:
+        raise SettingError("before", f"cover the {n} tasks of ``after``", len(before.labels), "Align it first.")
+    changed = before.labels != after.labels
+    old, new = (r.frame()[changed].reset_index(drop=True) for r in (before, after))
+    sure = {"confidence_before": old["probability"], "confidence_after": new["probability"]}
+    return pd.DataFrame({"task": new["task"], "before": old["label"], "after": new["label"], **sure})
 
 
 def _take(values: T, index: IntArray, missing: float, axis: int = 0) -> T:

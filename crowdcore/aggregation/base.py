@@ -16,6 +16,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.memory import need_room, release_memory
 from crowdcore.core.registry import Registry
 from crowdcore.core.settings import Settings
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.by_name import ByTask, class_numbers, names_of
 from crowdcore.data.dataset import CrowdDataset, refuse_unlabelled
@@ -41,7 +42,7 @@ class Tagger(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class AggregationResult:
+class AggregationResult(Shown):
     """Result of an aggregator; None for parts that the method does not estimate.
 
     Args:
@@ -92,12 +93,6 @@ class AggregationResult:
     seconds: float = 0.0
     task_ids: pd.Index[str] | None = None
     classes: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        """Method, size and what was noticed: one line, not the arrays."""
-        n_tasks, n_classes = self.posterior.shape
-        known = f"{(self.labels >= 0).sum():,} of {n_tasks:,} tasks"
-        return f"AggregationResult({self.method!r}: {known} labelled, {n_classes:,} classes, {len(self.notes)} notes)"
 
     def frame(self) -> pd.DataFrame:
         """A row for each task: task, label (its name) and probability, both missing where nothing is known.

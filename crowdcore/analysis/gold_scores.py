@@ -13,6 +13,7 @@ from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis.labels.disagreement import judging_gold, p_in_words
 from crowdcore.analysis.statistics import majority_labels, mcnemar, sparse_votes
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.by_name import ByTask
 from crowdcore.data.dataset import SPLITS, CrowdDataset
@@ -21,7 +22,7 @@ from crowdcore.data.report import plural
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(Shown):
     """Tasks grouped by the probability that their label was given; empty groups are NaN.
 
     Attributes:
@@ -49,17 +50,9 @@ class Calibration:
 
     def frame(self) -> pd.DataFrame:
         """One row per group."""
-        return pd.DataFrame(
-            {
-                "from": self.edges[:-1],
-                "to": self.edges[1:],
-                "tasks": self.n_tasks,
-                "confidence": self.bin_confidence,
-                "accuracy": self.bin_accuracy,
-                "low": self.low,
-                "high": self.high,
-            }
-        )
+        group = {"from": self.edges[:-1], "to": self.edges[1:], "tasks": self.n_tasks}
+        found = {"confidence": self.bin_confidence, "accuracy": self.bin_accuracy}
+        return pd.DataFrame({**group, **found, "low": self.low, "high": self.high})
 
 
 def calibration(result: AggregationResult, gold: IntArray, n_bins: int = 10) -> Calibration:
@@ -136,7 +129,7 @@ NAN = float("nan")
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgement(Shown):
     """Scores and warnings of one result; NaN without gold.
 
     Attributes:
@@ -246,7 +239,7 @@ _BLOCK = 4_000_000  # entries of the (annotations, C, C) tables held at once
 
 
 @dataclass(frozen=True, eq=False)
-class MinimaxBound:
+class MinimaxBound(Shown):
     """CoNAL, Theorem 1.
 
     Attributes:

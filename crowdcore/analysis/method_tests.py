@@ -12,6 +12,7 @@ import pandas as pd
 
 from crowdcore.analysis.statistics import holm, mcnemar
 from crowdcore.core.errors import SettingError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
 LEVEL = 0.05  # up to which a p-value counts as significant
@@ -19,7 +20,7 @@ _EXACT = 12  # decimals to which two differences tie
 
 
 @dataclass(frozen=True, eq=False)
-class PairedTests:
+class PairedTests(Shown):
     """Every pair of methods, compared seed by seed.
 
     Args:
@@ -110,7 +111,7 @@ RESAMPLES = 10_000
 
 
 @dataclass(frozen=True)
-class PairedBootstrap:
+class PairedBootstrap(Shown):
     """A mean difference with its interval and p-value, all in the unit of the differences.
 
     Attributes:
@@ -171,7 +172,7 @@ _FEW_TASKS = 10  # tasks that differ below which a bootstrap over them says litt
 
 
 @dataclass(frozen=True, eq=False)
-class TaskTests:
+class TaskTests(Shown):
     """Every pair of methods, compared task by task.
 
     The bootstrap is about one network of each method: a task counts as the share of seeds that have it right.
@@ -275,7 +276,7 @@ def _task_caveat(n: int, fewest: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class CriticalDifference:
+class CriticalDifference(Shown):
     """Mean ranks of k methods over n blocks; rank 1 is the highest score, ties share their mean rank.
 
     Args:

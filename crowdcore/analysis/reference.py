@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -15,6 +17,7 @@ from crowdcore.aggregation._confidence import of_posterior
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.counts import most_probable
 from crowdcore.core.errors import DataError, SettingError, did_you_mean
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.by_name import ByTask, by_task, class_numbers, in_pandas
 from crowdcore.data.dataset import CrowdDataset
@@ -27,7 +30,7 @@ REVIEWED = ("reviewed", "reviewed+gold")
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
+class Reference(Shown):
     """Labels or probabilities treated as the truth.
 
     Args:
@@ -210,8 +213,9 @@ def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = None) ->
     Args:
         reference: ``"gold"``, ``"reviewed"`` or ``"reviewed+gold"`` (the marks in the workspace, see
             `reviewed_gold`), an aggregator's name (fitted with its default settings) or an aggregator, what either
-            returns, a trained result or run; classes by task (a series or mapping, by name or number), an array with
-            one for each task, or probabilities (n_tasks, C); a `Reference` stays as it is. None: `default_reference`.
+            returns, a trained result, a run or ``"run:<id>"``; classes by task (a series or mapping, by name or
+            number), an array with one for each task, or probabilities (n_tasks, C); a `Reference` stays as it is.
+            None: `default_reference`.
 
     Raises:
         DataError: gold or marks asked for, but no annotated task has any.
@@ -234,6 +238,8 @@ def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = None) ->
                     "Use another reference, such as 'majority-vote' or 'dawid-skene'.",
                 )
             return Reference("gold", dataset.gold)
+        if re.fullmatch("(run:)?[0-9a-f]{32}", given):  # a layer above, which made the run
+            return cast(Reference, import_module("crowdcore.runs").reference(given.removeprefix("run:"), dataset))
         if given in REVIEWED:
             return reviewed_gold(dataset, else_gold=given != REVIEWED[0])
         if given not in aggregation.aggregators:

@@ -12,6 +12,7 @@ import scipy.sparse
 from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, explain_unjudged, resolve_reference
 from crowdcore.analysis.statistics import check_share
 from crowdcore.core.errors import DataError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.doors import door
@@ -59,7 +60,7 @@ def pair_spans(true: IntArray, given: IntArray, first: BoolArray, scheme: TagSch
 
 
 @dataclass(frozen=True)
-class TaggingScores:
+class TaggingScores(Shown):
     """How near one tagging is to another.
 
     Args:
@@ -137,7 +138,7 @@ def _measures(exact: FloatArray, given: FloatArray, true: FloatArray) -> FloatAr
 
 
 @dataclass(frozen=True, eq=False)
-class SpanScores:
+class SpanScores(Shown):
     """Spans of each worker beside the true ones, on the sentences that the worker tagged.
 
     Args:

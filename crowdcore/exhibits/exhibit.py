@@ -14,10 +14,10 @@ import pandas as pd
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.memory import available_memory
+from crowdcore.core.shown import Shown
 from crowdcore.data.dataset import CrowdDataset
 
 if TYPE_CHECKING:
-    import pandas as pd
     import plotly.graph_objects as go
 
     from crowdcore.analysis import Coefficient, RatingCoefficient
@@ -127,7 +127,7 @@ class _Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Exhibit:
+class Exhibit(Shown):
     """Something to show.
 
     Args:
@@ -155,11 +155,12 @@ class Exhibit:
         if not self.alt:
             object.__setattr__(self, "alt", self.title)
 
+    def __repr__(self) -> str:
+        return f"Exhibit({self.name!r}: {self.title!r})"
+
 
 def none_of(name: str, title: str, why: str) -> Exhibit:
     """An exhibit that says why there is nothing to show."""
-    import pandas as pd
-
     return Exhibit(name, title, None, pd.DataFrame(), (why,))
 
 
@@ -184,8 +185,6 @@ def between(table: pd.DataFrame, column: str, least: float | None = None, most: 
 
 def containing(table: pd.DataFrame, words: str) -> pd.DataFrame:
     """The rows in which every word occurs somewhere, whatever its case."""
-    import numpy as np
-
     for word in words.split():
         hits = [table[name].astype(str).str.contains(word, case=False, regex=False) for name in table.columns]
         table = table[np.logical_or.reduce(hits)]
@@ -194,9 +193,6 @@ def containing(table: pd.DataFrame, words: str) -> pd.DataFrame:
 
 def cells(classes: Sequence[str], /, **matrices: AnyArray) -> pd.DataFrame:
     """A row per cell of (C, C) matrices, in their order: true class, given label, and what each matrix has there."""
-    import numpy as np
-    import pandas as pd
-
     true, given = np.indices((len(classes), len(classes))).reshape(2, -1)
     names = np.array(classes, object)
     columns = {name: matrix.ravel() for name, matrix in matrices.items()}

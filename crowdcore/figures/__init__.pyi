@@ -16,6 +16,7 @@ from .curves import (
     rank_changes as rank_changes,
     seed_accuracies as seed_accuracies,
 )
+from .doors import figure_of as figure_of
 from .heatmap import (
     Window as Window,
     window as window,

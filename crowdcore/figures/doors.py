@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, cast
 
 import plotly.graph_objects as go
 
@@ -29,3 +30,29 @@ def draws(analyse: Callable[..., A]) -> Callable[[Callable[Concatenate[A, P], go
         return drawn
 
     return decorate
+
+
+_FIGURES = {
+    **{"RatingPairs": "rating_errors_alike", "RatingWorkers": "rating_bias", "SharedBias": "rating_shared_bias"},
+    **{"RatingsResult": "learning_curves", "TrainingResult": "learning_curves", "Rounds": "round_workers"},
+    **{"SpanScores": "span_f1", "Summary": "labels_per_worker", "WorkerQuality": "worker_ranking"},
+    **{"Calibration": "", "ConfusionIntervals": ""},  # these are drawn several at once, or with names
+}
+"""Result -> the figure that draws it, where it is not called like it."""
+
+
+def figure_of(result: Any) -> go.Figure | None:
+    """The figure that draws a result as it is, an exhibit's own; None where there is none.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> cc.figures.figure_of(cc.analysis.summary("demo")).layout.title.text.startswith("Annotations per worker")
+        True
+    """
+    if hasattr(result, "figure"):
+        return cast("go.Figure | None", result.figure)
+    kind = type(result).__name__
+    name = _FIGURES.get(kind, re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower())
+    from crowdcore import figures
+
+    return cast(go.Figure, getattr(figures, name)(result)) if name in dir(figures) else None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
@@ -62,14 +62,15 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Args:
             X: (n_tasks, n_features), or images (n_tasks, H, W[, channels]).
             y: annotations; a frame with the columns task (row of X), worker, label; or, so that cross-validation
-                can split it with X, a matrix (n_tasks, n_workers) in which -1, NaN or None means no label.
+                can split it with X, a matrix (n_tasks, n_workers) in which -1, NaN or None means no label, or the
+                labels (n_tasks,) of a single worker.
 
         Raises:
             DataError: annotations of tasks that X does not have, NaN in X, no annotations.
         """
-        X = np.asarray(X)
-        if X.ndim < 2:
-            raise SettingError("X", "have one row per task", X.shape)
+        if np.ndim(X) == 1:
+            raise SettingError("X", "have one row per task", np.shape(X))
+        X = self._checked(X)
         task, worker, label, workers, classes = _annotations(y, len(X))
         dataset = CrowdDataset(
             "X",
@@ -86,20 +87,25 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.result_ = train(
             dataset, self.method, seeds=[self.seed], device=self.device, **{**given, **(self.settings or {})}
         )
-        self.classes_, self.workers_, self.n_features_in_ = classes, workers, X.shape[1]
+        self.classes_, self.workers_ = classes, workers
         return self
+
+    def _checked(self, X: AnyArray, first: bool = True) -> AnyArray:
+        """(n_tasks, …) numbers, with the features of the first fit; NaN is refused where tasks are named."""
+        rows: AnyArray = validate_data(self, X, reset=first, allow_nd=True, ensure_all_finite=not first)
+        return rows
 
     def predict_proba(self, X: AnyArray) -> FloatArray:
         """(n_tasks, C) class probabilities, columns in the order of ``classes_``."""
         check_is_fitted(self)
-        probabilities: FloatArray = self.result_.predict_proba(np.asarray(X))[0]
+        probabilities: FloatArray = self.result_.predict_proba(self._checked(X, first=False))[0]
         return probabilities
 
     def predict(self, X: AnyArray) -> AnyArray:
         """(n_tasks,) most probable labels."""
-        check_is_fitted(self)
-        best: AnyArray = self.classes_[self.predict_proba(X).argmax(1)]
-        return best
+        best = self.predict_proba(X).argmax(1)
+        labels: AnyArray = self.classes_[best]
+        return labels
 
     def score(self, X: AnyArray, y: pd.DataFrame | AnyArray, sample_weight: None = None) -> float:
         """Accuracy against true labels (n_tasks,), or the share of annotations (frame, matrix) that agree."""
@@ -124,6 +130,7 @@ def _annotations(y: pd.DataFrame | AnyArray, n_tasks: int) -> tuple[IntArray, In
         task, names, labels = _task_numbers(y["task"]), y["worker"].to_numpy(), y["label"].to_numpy()
     else:
         table = np.asarray(y)
+        table = table[:, None] if table.ndim == 1 else table
         if table.ndim != 2 or len(table) != n_tasks:
             raise SettingError("y", f"be a frame, or a matrix with one row for each of {n_tasks} tasks", table.shape)
         present = ~(pd.isna(table) | (table == -1))

@@ -21,6 +21,9 @@ from crowdcore.learning.training.events import epoch_words
 if TYPE_CHECKING:
     import mlflow.entities
 
+    from crowdcore.analysis import Reference
+    from crowdcore.data import CrowdDataset
+
 _GRID = 10  # points of a continuous range in a grid
 
 
@@ -217,6 +220,12 @@ class Run:
     def has_ended(self) -> bool:
         """Whether nothing more will come by itself."""
         return self.state in ENDED
+
+    def as_reference(self, dataset: CrowdDataset) -> Reference:
+        """What it predicts for the tasks it was trained on, by its result in the workspace; see `runs.reference`."""
+        from crowdcore import runs
+
+        return runs.reference(self.id, dataset)
 
 
 def read_run(entry: mlflow.entities.Run) -> Run | None:

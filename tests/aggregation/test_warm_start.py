@@ -86,7 +86,8 @@ def test_changed_labels():
     before, after = grown()
     old = cc.aggregation.align(cc.aggregation.get("majority-vote").fit(before), before, after)
     new = cc.aggregation.get("dawid-skene").fit(after)
-    changed = cc.aggregation.changed_labels(old, new, after)
+    changed = cc.aggregation.changed_labels(old, new)
+    assert list(old.frame()["task"]) == list(after.task_ids)
     assert list(changed.columns) == ["task", "before", "after", "confidence_before", "confidence_after"]
     assert len(changed) == (old.labels != new.labels).sum() >= 20
     assert (changed["before"] != changed["after"]).all()

@@ -13,12 +13,15 @@ import pandas as pd
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.registry import Registry
 from crowdcore.core.settings import Settings
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import FloatArray
+from crowdcore.data.doors import DatasetLike, as_dataset
+from crowdcore.data.kinds import need_ratings
 from crowdcore.data.ratings import RatingDataset
 
 
 @dataclass(frozen=True, eq=False)
-class RatingResult:
+class RatingResult(Shown):
     """Result of an aggregator of ratings; None for parts that the method does not estimate.
 
     Args:
@@ -35,6 +38,7 @@ class RatingResult:
         converged: whether the stopping rule was met; None for closed forms.
         notes: warnings in words.
         seconds: wall time of the fit.
+        task_ids: names of the tasks.
     """
 
     method: str
@@ -50,10 +54,12 @@ class RatingResult:
     converged: bool | None = None
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    task_ids: pd.Index[str] | None = None
 
-    def frame(self, dataset: RatingDataset) -> pd.DataFrame:
+    def frame(self, dataset: RatingDataset | None = None) -> pd.DataFrame:
         """One row per task: task, rating, and its standard deviation where the method estimates it."""
-        table = pd.DataFrame({"task": np.asarray(dataset.task_ids), "rating": self.rating})
+        tasks = self.task_ids if dataset is None else dataset.task_ids
+        table = pd.DataFrame({"task": range(len(self.rating)) if tasks is None else tasks, "rating": self.rating})
         return table if self.sd is None else table.assign(sd=self.sd)
 
 
@@ -67,7 +73,7 @@ class RatingAggregator(Settings):
     title: ClassVar[str]
     paper: ClassVar[str]
 
-    def fit(self, dataset: RatingDataset, *, known: FloatArray | None = None) -> RatingResult:
+    def fit(self, dataset: DatasetLike, *, known: FloatArray | None = None) -> RatingResult:
         """Infer the true ratings.
 
         Args:
@@ -78,6 +84,7 @@ class RatingAggregator(Settings):
             DataError: no ratings.
             SettingError: ``known`` of another shape.
         """
+        dataset = need_ratings(as_dataset(dataset))
         if dataset.n_annotations == 0:
             raise DataError(f"{dataset.name} has no ratings", "There is nothing to aggregate.")
         if known is not None and np.shape(known) != (dataset.n_tasks,):
@@ -85,7 +92,8 @@ class RatingAggregator(Settings):
         began = time.perf_counter()
         result = self._fit(dataset, np.full(dataset.n_tasks, np.nan) if known is None else np.asarray(known, float))
         clamped = result.rating if known is None else np.where(np.isnan(known), result.rating, known)
-        return replace(result, rating=clamped, seconds=time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        return replace(result, rating=clamped, seconds=seconds, task_ids=dataset.task_ids)
 
     @abstractmethod
     def _fit(self, dataset: RatingDataset, known: FloatArray) -> RatingResult: ...

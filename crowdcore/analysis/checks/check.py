@@ -18,6 +18,7 @@ from crowdcore.analysis.checks.rules import Measured, Measures, Rules, read_rule
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.verdicts import verdict_word
 from crowdcore.core.errors import DataError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
@@ -53,7 +54,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Check:
+class Check(Shown):
     """Verdicts on a crowd, in the order of `Rules`.
 
     Attributes:

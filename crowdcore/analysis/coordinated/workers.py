@@ -14,6 +14,7 @@ from crowdcore.analysis.statistics import check_share, row_shares
 from crowdcore.analysis.workers.confusion import worker_confusion
 from crowdcore.analysis.workers.quality import WhatIf, what_if
 from crowdcore.core.errors import DataError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
@@ -63,7 +64,7 @@ class CoordinatedGroup(Group):
 
 
 @dataclass(frozen=True, eq=False)
-class CoordinatedWorkers:
+class CoordinatedWorkers(Shown):
     """Groups of coordinated workers, the surest first; no worker is in two.
 
     Attributes:

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from crowdcore.analysis.statistics import bootstrap_weights, divide, percentile_interval, sparse_votes
 from crowdcore.core.mistakes import repeats
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
@@ -21,7 +22,7 @@ _TABLE = 10_000_000  # pairs of workers up to which they are looked up in a tabl
 
 
 @dataclass(frozen=True, eq=False)
-class PairKappa:
+class PairKappa(Shown):
     """Aligned arrays, one entry per pair of workers with at least ``min_overlap`` tasks in common.
 
     Attributes:
@@ -50,15 +51,8 @@ class PairKappa:
 
     def frame(self) -> pd.DataFrame:
         """One row per pair, most alike first."""
-        frame = pd.DataFrame(
-            {
-                "worker": self.worker_ids[self.worker_a],
-                "other": self.worker_ids[self.worker_b],
-                "kappa": self.kappa,
-                "agreement": self.agreement,
-                "overlap": self.overlap,
-            }
-        )
+        pair = {"worker": self.worker_ids[self.worker_a], "other": self.worker_ids[self.worker_b]}
+        frame = pd.DataFrame({**pair, "kappa": self.kappa, "agreement": self.agreement, "overlap": self.overlap})
         return frame.sort_values("kappa", ascending=False, kind="stable", ignore_index=True)
 
 
@@ -194,7 +188,7 @@ class Coefficient:
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement:
+class Agreement(Shown):
     """All coefficients of one dataset.
 
     Attributes:

@@ -11,6 +11,7 @@ import pandas as pd
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import mcnemar
 from crowdcore.core.errors import SettingError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.by_name import ByTask, class_numbers
 from crowdcore.data.dataset import CrowdDataset
@@ -20,7 +21,7 @@ _TINY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class LabelDisagreement:
+class LabelDisagreement(Shown):
     """M labellings of the same tasks, compared in pairs; NaN where a pair has no task.
 
     Attributes:
@@ -155,7 +156,7 @@ def _probability(labelling: Reference, tasks: IntArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class TaskDisagreement:
+class TaskDisagreement(Shown):
     """Label statistics of each task; 0, -1 or NaN for tasks without annotations.
 
     Args:

@@ -14,6 +14,7 @@ from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis.workers.confusion import refuse_beyond
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 from crowdcore.data.doors import door
@@ -25,7 +26,7 @@ FIT = {"max_iterations": 5}
 
 
 @dataclass(frozen=True, eq=False)
-class NextLabels:
+class NextLabels(Shown):
     """Assignments, the likeliest wrong label first; arrays (n,).
 
     Attributes:

@@ -12,6 +12,7 @@ import scipy.sparse
 from crowdcore.analysis.labels.agreement import Agreement, agreement
 from crowdcore.analysis.reference import Reference, ReferenceLike, as_judge, resolve_reference
 from crowdcore.analysis.statistics import group_means, majority_labels, sparse_votes
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
@@ -20,7 +21,7 @@ _BLOCK = 256  # true classes worked on at once
 
 
 @dataclass(frozen=True, eq=False)
-class NoiseRates:
+class NoiseRates(Shown):
     """CCC's noise rates, as shares between 0 and 1; NaN where the reference knows no annotated task.
 
     Attributes:
@@ -38,18 +39,13 @@ class NoiseRates:
 
     def frame(self) -> pd.DataFrame:
         """One row per rate, in percent."""
+        rates = ["tasks where no worker gave the true label", "annotations that are wrong"]
         percent = [100 * self.tasks_without_truth, 100 * self.wrong_annotations]
-        return pd.DataFrame(
-            {
-                "rate": ["tasks where no worker gave the true label", "annotations that are wrong"],
-                "percent": percent,
-                "of": [self.n_tasks, self.n_annotations],
-            }
-        )
+        return pd.DataFrame({"rate": rates, "percent": percent, "of": [self.n_tasks, self.n_annotations]})
 
 
 @dataclass(frozen=True, eq=False)
-class ClassBalance:
+class ClassBalance(Shown):
     """Shares of each class among true labels and among given labels.
 
     Attributes:
@@ -74,19 +70,12 @@ class ClassBalance:
 
     def frame(self) -> pd.DataFrame:
         """One row per class."""
-        return pd.DataFrame(
-            {
-                "class": self.classes,
-                "tasks": self.tasks,
-                "true share": self.true_share,
-                "annotations": self.annotations,
-                "given share": self.given_share,
-            }
-        )
+        true = {"class": self.classes, "tasks": self.tasks, "true share": self.true_share}
+        return pd.DataFrame({**true, "annotations": self.annotations, "given share": self.given_share})
 
 
 @dataclass(frozen=True, eq=False)
-class AnnotationEntropy:
+class AnnotationEntropy(Shown):
     """Entropy of the labels given to tasks of each class (CoNAL, App. C).
 
     Attributes:
@@ -195,7 +184,7 @@ def _share(values: FloatArray | IntArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class Summary(Shown):
     """Summary statistics of a dataset; shares lie between 0 and 1.
 
     Attributes:

@@ -13,6 +13,7 @@ from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.analysis.workers.confusion import refuse_beyond
 from crowdcore.core.compiled import n_ranges, run_ranges
 from crowdcore.core.latent_classes import ALONE, LEVELS, MOST, SLOPES, start_prior
+from crowdcore.core.shown import Shown
 from crowdcore.core.task_types import count_partners, fill_pairs, fit_step
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -50,7 +51,7 @@ def pair_reference(truth: Reference) -> ReferenceLike:
 
 
 @dataclass(frozen=True, eq=False)
-class PairMistakes:
+class PairMistakes(Shown):
     """Pairs of workers with at least one judged task in common, arrays aligned; ``worker_a < worker_b``.
 
     Attributes:
@@ -96,13 +97,8 @@ class PairMistakes:
         """One row per pair, the smallest p-value first."""
         columns = ("both_labelled", "both_wrong", "wrong_alike", "expected", "p_value", "q_value")
         beyond = ("expected_beyond", "agreed", "expected_agreed", "p_beyond", "q_beyond")
-        frame = pd.DataFrame(
-            {
-                "worker_a": self.worker_ids[self.worker_a],
-                "worker_b": self.worker_ids[self.worker_b],
-                **{name: getattr(self, name) for name in (*columns, *beyond)},
-            }
-        )
+        pair = {"worker_a": self.worker_ids[self.worker_a], "worker_b": self.worker_ids[self.worker_b]}
+        frame = pd.DataFrame({**pair, **{name: getattr(self, name) for name in (*columns, *beyond)}})
         return frame.sort_values(["p_beyond", "p_value"], kind="stable", ignore_index=True)
 
 

@@ -28,6 +28,7 @@ from crowdcore.core.mistakes import (
     mistake_triples,
     soft_mistakes,
 )
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.by_name import class_number
 from crowdcore.data.dataset import CrowdDataset
@@ -56,7 +57,7 @@ OVERRULED = "Tasks whose votes tie, or are overruled, are not tested: the same l
 
 
 @dataclass(frozen=True, eq=False)
-class SharedMistakes:
+class SharedMistakes(Shown):
     """Row = true class, column = given label; the diagonal holds correct labels.
 
     Attributes:
@@ -256,7 +257,7 @@ def _worker_bootstrap(
 
 
 @dataclass(frozen=True, eq=False)
-class MistakeCell:
+class MistakeCell(Shown):
     """Annotations that gave one label to tasks of one true class, with their workers and tasks.
 
     Attributes:
@@ -370,7 +371,7 @@ def mistake_list(dataset: CrowdDataset, reference: ReferenceLike = None) -> pd.D
 
 
 @dataclass(frozen=True, eq=False)
-class LargestConfusions:
+class LargestConfusions(Shown):
     """Off-diagonal cells, the largest first.
 
     Args:
@@ -392,14 +393,8 @@ class LargestConfusions:
         """One row per recovered cell: true, given, recovered and observed share."""
         true, given = self.recovered.T
         names = np.array(self.classes, dtype=object)
-        return pd.DataFrame(
-            {
-                "true": names[true],
-                "given": names[given],
-                "recovered": self.recovered_share[true, given],
-                "observed": self.observed_share[true, given],
-            }
-        )
+        shares = {"recovered": self.recovered_share[true, given], "observed": self.observed_share[true, given]}
+        return pd.DataFrame({"true": names[true], "given": names[given], **shares})
 
 
 def largest_confusions(

@@ -10,6 +10,7 @@ import pandas as pd
 
 from crowdcore.analysis.ratings.pairs import SMALLEST_VARIANCE, first_ratings, pair_moments, weighted_kappa
 from crowdcore.analysis.statistics import bootstrap_weights, percentile_interval
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import FloatArray
 from crowdcore.data.doors import door
 from crowdcore.data.ratings import RatingDataset
@@ -30,7 +31,7 @@ class RatingCoefficient:
 
 
 @dataclass(frozen=True)
-class RatingAgreement:
+class RatingAgreement(Shown):
     """All coefficients of one dataset.
 
     Attributes:

@@ -14,6 +14,7 @@ from scipy.sparse.linalg import cg
 
 from crowdcore.analysis.ratings.workers import RatingTruth, rating_truth
 from crowdcore.analysis.statistics import benjamini_hochberg
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.doors import door
 from crowdcore.data.ratings import RatingDataset
@@ -23,7 +24,7 @@ SMALLEST_VARIANCE = 1e-12  # of ratings in a range of 1; sums of squares leave a
 
 
 @dataclass(frozen=True, eq=False)
-class RatingPairs:
+class RatingPairs(Shown):
     """Pairs of workers with enough tasks in common; all (n_pairs,).
 
     Attributes:

@@ -10,13 +10,14 @@ from scipy import special
 
 from crowdcore.analysis.statistics import benjamini_hochberg, holm
 from crowdcore.core.errors import DataError, Remedy, SettingError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.doors import door
 from crowdcore.data.ratings import RatingDataset
 
 
 @dataclass(frozen=True, eq=False)
-class RatingTruth:
+class RatingTruth(Shown):
     """A reference for ratings.
 
     Args:
@@ -80,7 +81,7 @@ _FEW_RATINGS = 10  # below which nobody is said not to follow the tasks
 
 
 @dataclass(frozen=True, eq=False)
-class RatingWorkers:
+class RatingWorkers(Shown):
     """How each worker's ratings y relate to the truth t; all (n_workers,), NaN where ratings are too few, or equal.
 
     Attributes:
@@ -189,7 +190,7 @@ def rating_workers(
 
 
 @dataclass(frozen=True, eq=False)
-class RatingSurprise:
+class RatingSurprise(Shown):
     """How each rating lies beside the others of its worker; all (n_annotations,), NaN where nothing tells.
 
     Attributes:
@@ -239,7 +240,7 @@ ENDS = "At the ends of the range errors can only point inwards, even those of un
 
 
 @dataclass(frozen=True, eq=False)
-class SharedBias:
+class SharedBias(Shown):
     """The crowd's mean error in each bin of the truth; all (n_bins,), NaN where nobody rated.
 
     Attributes:

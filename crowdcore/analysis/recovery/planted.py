@@ -15,6 +15,7 @@ from crowdcore.analysis.spans import TaggingScores, span_scores, tagging_scores
 from crowdcore.analysis.statistics import group_means, row_shares
 from crowdcore.analysis.workers.confusion import WorkerConfusion, worker_confusion
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
@@ -22,7 +23,7 @@ from crowdcore.data.ratings import RatingDataset
 
 
 @dataclass(frozen=True, eq=False)
-class Planted:
+class Planted(Shown):
     """A crowd judged by gold.
 
     Args:
@@ -104,7 +105,7 @@ KINDS = ("missed", "boundary", "type")
 
 
 @dataclass(frozen=True, eq=False)
-class TagRecovery:
+class TagRecovery(Shown):
     """Errors by gold, and by a reference in the place of the truth.
 
     Args:
@@ -187,7 +188,7 @@ def _distance(estimate: FloatArray, true: FloatArray) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class RatingBiases:
+class RatingBiases(Shown):
     """Biases of R workers in the dataset's unit.
 
     Args:
@@ -253,7 +254,7 @@ def bias_correlation(dataset: RatingDataset, a: FloatArray, b: FloatArray) -> fl
 
 
 @dataclass(frozen=True, eq=False)
-class RatingRecovery:
+class RatingRecovery(Shown):
     """What was planted in ratings, and its estimates with a reference in the place of the truth.
 
     Args:

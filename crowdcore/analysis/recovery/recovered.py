@@ -278,16 +278,9 @@ class SkillComparison(FromSeeds):
 
     def frame(self) -> pd.DataFrame:
         """One row per worker."""
-        return pd.DataFrame(
-            {
-                "worker": self.worker_ids,
-                "annotations": self.n_annotations,
-                "classes": self.n_classes,
-                "observed_skill": self.observed,
-                "learned_skill": self.learned,
-                "learned_skill_std": self.learned_spread,
-            }
-        )
+        of = {"worker": self.worker_ids, "annotations": self.n_annotations, "classes": self.n_classes}
+        skills = {"observed_skill": self.observed, "learned_skill": self.learned}
+        return pd.DataFrame({**of, **skills, "learned_skill_std": self.learned_spread})
 
 
 def skill_comparison(

@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import SettingError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import DatasetLike, P, R, as_dataset, door
 
 
 @dataclass(frozen=True, eq=False)
-class OverSeeds:
+class OverSeeds(Shown):
     """Mean of a quantity over seeds, and its standard deviation (n - 1), NaN for a single seed."""
 
     mean: FloatArray
@@ -124,7 +125,7 @@ def of_result(function: Callable[Concatenate[CrowdDataset, P], R]) -> FromResult
     return cast(FromResult[P, R], read)
 
 
-class FromSeeds:
+class FromSeeds(Shown):
     """Mixin of results that combine ``seeds``."""
 
     seeds: tuple[int, ...]
@@ -140,7 +141,7 @@ LEAST_GAIN = 0.02  # of the squared distance of a row, from which on another ord
 
 
 @dataclass(frozen=True)
-class SeedsComparable:
+class SeedsComparable(Shown):
     """Whether seeds can be averaged.
 
     Args:
@@ -209,7 +210,7 @@ def _better_order(first: FloatArray, other: FloatArray, n_workers: int) -> IntAr
 
 
 @dataclass(frozen=True, eq=False)
-class Band:
+class Band(Shown):
     """One method along an axis; a position without values is NaN.
 
     Args:

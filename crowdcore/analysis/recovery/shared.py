@@ -13,6 +13,7 @@ from crowdcore.aggregation.conal_em import ConalEM
 from crowdcore.analysis.recovery.seeds import FromSeeds, check_by_worker, over_seeds, seed_rows
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import correlation, divide
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
@@ -109,7 +110,7 @@ def _mistake(dataset: CrowdDataset, d: Decomposition, posterior: FloatArray) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class OmegaUse:
+class OmegaUse(Shown):
     """ω of right labels, of labels that are wrong as another's of their task is, and of labels that are wrong alone.
 
     Args:

@@ -13,6 +13,7 @@ from crowdcore.analysis.recovery.seeds import FromSeeds, check_by_worker, check_
 from crowdcore.analysis.reference import ReferenceLike, as_judge, resolve_reference
 from crowdcore.analysis.statistics import divide, wilson_interval
 from crowdcore.analysis.workers.counted import confusion_of_counts
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
@@ -21,7 +22,7 @@ _LEAST_BELIEF = 0.02  # below which a label does not count towards a class
 
 
 @dataclass(frozen=True, eq=False)
-class LabelShares:
+class LabelShares(Shown):
     """Shares of the labels on tasks of each true class, (C, C); NaN rows of classes without labels.
 
     Args:

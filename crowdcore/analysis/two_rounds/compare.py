@@ -12,6 +12,7 @@ from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_refer
 from crowdcore.analysis.statistics import benjamini_hochberg
 from crowdcore.analysis.two_rounds.split import HALVES, ROUND, in_second, join_rounds
 from crowdcore.analysis.verdicts.peers import by_gold, peer_beliefs
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
@@ -201,7 +202,7 @@ _CARRIERS = 5  # tasks with a mistake below which its change is not tested
 
 
 @dataclass(frozen=True, eq=False)
-class Rounds:
+class Rounds(Shown):
     """Two rounds side by side; q-values are after Benjamini–Hochberg, times the number of families.
 
     Attributes:

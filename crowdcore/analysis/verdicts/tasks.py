@@ -17,6 +17,7 @@ from crowdcore.analysis.verdicts import SURE
 from crowdcore.analysis.verdicts.gold import wrong_gold
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.core.counts import vote_counts
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
@@ -44,7 +45,7 @@ _WRONG_GOLD = 0.5  # chance that gold is wrong from which it is to be checked
 
 
 @dataclass(frozen=True, eq=False)
-class TaskVerdicts:
+class TaskVerdicts(Shown):
     """Verdicts with their evidence; arrays (n_tasks,), NaN and -1 for tasks without labels.
 
     Attributes:

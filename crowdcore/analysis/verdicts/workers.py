@@ -30,6 +30,7 @@ from crowdcore.analysis.verdicts.skill import (
 from crowdcore.analysis.workers.lean import is_ordered, places
 from crowdcore.analysis.workers.quality import WithoutEach, without_each
 from crowdcore.analysis.workers.speed import WorkerSpeed, worker_speed
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
@@ -50,7 +51,7 @@ _SIGN, _ALIKE = 0.05, 0.1  # p-value below which labels show knowledge or a fall
 
 
 @dataclass(frozen=True, eq=False)
-class WorkerVerdicts:
+class WorkerVerdicts(Shown):
     """Verdicts with their evidence; arrays (n_workers,).
 
     Attributes:
@@ -133,7 +134,7 @@ class WorkerVerdicts:
 
 
 @dataclass(frozen=True, eq=False)
-class WorkerEvidence:
+class WorkerEvidence(Shown):
     """Evidence of verdicts on workers, independent of the thresholds.
 
     Attributes:

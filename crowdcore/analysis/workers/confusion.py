@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from crowdcore.analysis.reference import ReferenceLike, as_judge, resolve_refere
 from crowdcore.analysis.statistics import check_share, row_shares
 from crowdcore.core.counts import confusion_counts, soft_confusion_counts
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
@@ -23,7 +25,7 @@ MOST_BYTES = 4 * 2**30
 
 
 @dataclass(frozen=True, eq=False)
-class WorkerConfusion:
+class WorkerConfusion(Shown):
     """Confusion matrix of each worker.
 
     Args:
@@ -61,15 +63,9 @@ class WorkerConfusion:
         """One line per cell that holds annotations: worker, true, given, count, share (of the worker's row)."""
         worker, true, given = np.nonzero(self.counts)
         names = pd.Index(self.classes)
-        return pd.DataFrame(
-            {
-                "worker": self.worker_ids[worker],
-                "true": names[true],
-                "given": names[given],
-                "count": self.counts[worker, true, given],
-                "share": self.matrices[worker, true, given],
-            }
-        )
+        of = {"worker": self.worker_ids[worker], "true": names[true], "given": names[given]}
+        found = {"count": self.counts[worker, true, given], "share": self.matrices[worker, true, given]}
+        return pd.DataFrame({**of, **found})
 
 
 @door
@@ -180,7 +176,7 @@ def beta_ends(counts: FloatArray, level: float, concentration: float, none: floa
 
 
 @dataclass(frozen=True, eq=False)
-class ConfusionIntervals:
+class ConfusionIntervals(Shown):
     """Intervals of every entry of every worker's confusion; NaN where there is no evidence.
 
     Attributes:
@@ -197,18 +193,14 @@ class ConfusionIntervals:
     low: FloatArray
     high: FloatArray
 
-    def frame(self, dataset: CrowdDataset) -> pd.DataFrame:
-        """One row per worker, true and given class: estimate, low, high."""
+    def frame(self, dataset: CrowdDataset | None = None) -> pd.DataFrame:
+        """One row per worker, true and given class, by name where the dataset is given: estimate, low, high."""
         r, true, given = (axis.ravel() for axis in np.indices(self.estimate.shape))
-        names = np.array(dataset.classes, object)
-        return pd.DataFrame(
-            {
-                "worker": dataset.worker_ids[r],
-                "true": names[true],
-                "given": names[given],
-                **{part: getattr(self, part).ravel() for part in ("estimate", "low", "high")},
-            }
-        )
+        of: dict[str, Any] = {"worker": r, "true": true, "given": given}
+        if dataset is not None:
+            names = np.array(dataset.classes, object)
+            of = {"worker": dataset.worker_ids[r], "true": names[true], "given": names[given]}
+        return pd.DataFrame({**of, **{part: getattr(self, part).ravel() for part in ("estimate", "low", "high")}})
 
 
 def credible_intervals(

@@ -13,6 +13,7 @@ from crowdcore.analysis.reference import ReferenceLike
 from crowdcore.analysis.statistics import divide
 from crowdcore.analysis.workers.confusion import WorkerConfusion, refuse_beyond, shrunken_confusion, worker_confusion
 from crowdcore.core.errors import SettingError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
@@ -23,7 +24,7 @@ _BLOCK = 256  # workers compared with all others at a time
 
 
 @dataclass(frozen=True, eq=False)
-class WorkerDistance:
+class WorkerDistance(Shown):
     """Distances between workers.
 
     Args:
@@ -167,7 +168,7 @@ _AS_CLEAR = 0.8  # of the largest rise: a cut that rises so much is nearly as cl
 
 
 @dataclass(frozen=True, eq=False)
-class WorkerOrder:
+class WorkerOrder(Shown):
     """Workers clustered by their distances.
 
     Args:
@@ -190,13 +191,8 @@ class WorkerOrder:
 
     def frame(self) -> pd.DataFrame:
         """One line per worker in the order found: worker, position, group."""
-        return pd.DataFrame(
-            {
-                "worker": self.worker_ids[self.order],
-                "position": np.arange(len(self.order)),
-                "group": self.groups[self.order],
-            }
-        )
+        who, position = self.worker_ids[self.order], np.arange(len(self.order))
+        return pd.DataFrame({"worker": who, "position": position, "group": self.groups[self.order]})
 
 
 def order_workers(distance: WorkerDistance, n_groups: int | None = None) -> WorkerOrder:

@@ -10,6 +10,7 @@ from scipy.special import stdtr, stdtrit
 
 from crowdcore.analysis.statistics import holm
 from crowdcore.core.errors import DataError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
@@ -21,7 +22,7 @@ _LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Lean:
+class Lean(Shown):
     """Each worker's lean, in steps between neighbouring classes; arrays (n_workers,), NaN with too few labels.
 
     Attributes:

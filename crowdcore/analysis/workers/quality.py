@@ -30,6 +30,7 @@ from crowdcore.analysis.statistics import (
 )
 from crowdcore.analysis.workers.confusion import worker_confusion
 from crowdcore.core.errors import SettingError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.by_name import WorkerLike, worker_numbers
 from crowdcore.data.dataset import CrowdDataset
@@ -45,7 +46,7 @@ _BLOCK = 1_000_000  # numbers in the confusions that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
-class WorkerQuality:
+class WorkerQuality(Shown):
     """One entry per worker, NaN where a worker gave no evidence for it.
 
     Attributes:
@@ -326,7 +327,7 @@ def independence_p_value(counts: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class WhatIf:
+class WhatIf(Shown):
     """The consensus with and without some workers.
 
     Attributes:
@@ -412,7 +413,7 @@ def what_if(
 
 
 @dataclass(frozen=True, eq=False)
-class WithoutEach:
+class WithoutEach(Shown):
     """The majority vote without each worker alone, arrays aligned with the workers.
 
     Attributes:

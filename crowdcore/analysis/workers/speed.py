@@ -12,6 +12,7 @@ from crowdcore.analysis.statistics import wilson_interval
 from crowdcore.analysis.verdicts.drift import times
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.workers.changes import BREAK_MINUTES, Changes, change_points
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.by_name import WorkerLike, worker_number
 from crowdcore.data.dataset import CrowdDataset
@@ -91,7 +92,7 @@ RULE = (
 
 
 @dataclass(frozen=True, eq=False)
-class WorkerSpeed:
+class WorkerSpeed(Shown):
     """Seconds per answer; arrays (n_workers,), NaN where a worker has no timed answer.
 
     Attributes:
@@ -182,7 +183,7 @@ _FEWEST = 5  # labels of a block
 
 
 @dataclass(frozen=True, eq=False)
-class _Blocks:
+class _Blocks(Shown):
     """Labels of one worker in the order of their times, in blocks of equal size; arrays (n_blocks,).
 
     Attributes:

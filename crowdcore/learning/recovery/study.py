@@ -12,6 +12,7 @@ import pandas as pd
 
 from crowdcore import analysis
 from crowdcore.core.errors import DataError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import Labelled
@@ -45,7 +46,7 @@ class Trained:
 
 
 @dataclass(frozen=True, eq=False)
-class RecoveryStudy:
+class RecoveryStudy(Shown):
     """Results of a plan.
 
     Args:

@@ -17,6 +17,7 @@ from crowdcore.analysis.recovery.seeds import Band, band, seeds_comparable
 from crowdcore.analysis.reference import Reference
 from crowdcore.core.counts import most_probable
 from crowdcore.core.errors import CrowdError, DataError, SettingError
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.by_name import names_of
 from crowdcore.data.catalogue import open_labels
@@ -47,7 +48,7 @@ class RecoveredAt(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Result:
+class Result(Shown):
     """Result of S replicas, one per seed: what results for labels of every kind have.
 
     Args:

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.settings import Settings, setting
+from crowdcore.core.shown import Shown
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.media import given_texts
@@ -335,7 +336,7 @@ def _climb(topics: Topics, settings: Fitting) -> list[float]:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedTopics:
+class FittedTopics(Shown):
     """Fitted topics; their rows sum to 1.
 
     Args:

@@ -1,0 +1,106 @@
+"""`Shown`: what a result says of itself in a line of text and in a notebook, whatever its size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sized
+from contextlib import suppress
+from dataclasses import fields
+from html import escape
+from importlib import import_module
+from textwrap import shorten
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.errors import CrowdError
+
+MOST = 600  # characters of a text
+ROWS, COLUMNS = 10, 12  # of a table
+_SHORT = 60  # characters of a value
+_PLAIN = (str, bool, int, float, np.generic)
+
+
+class Shown:
+    """Base of results, which are dataclasses: sizes instead of arrays; a short table, its notes and a figure.
+
+    The table is the head of ``frame()``, or without one a row for each part; the figure is that of
+    `crowdcore.figures.figure_of`. Names are escaped.
+    """
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        cls.__repr__ = cls.__repr__  # type: ignore[method-assign]  # else a dataclass writes one, with all arrays
+
+    def __repr__(self) -> str:
+        text = f"{type(self).__name__}({', '.join(f'{name}{value}' for name, value in _parts(self))})"
+        return text if len(text) <= MOST else f"{text[: MOST - 2]}…)"
+
+    def _repr_html_(self) -> str:
+        table = self._shown_table()
+        known = {"name", "title", "alt", "notes"}
+        about = [f"{name}{value}" for name, value in _parts(self) if value.startswith("=") and name not in known]
+        if table is None:
+            about, parts = [], {name: value.lstrip("=: ") for name, value in _parts(self)}
+            table = pd.DataFrame({"part": parts.keys(), "": parts.values()})
+        left = len(table) - ROWS
+        notes = [f"… and {left:,} more rows: <code>.frame()</code>"] if left > 0 else []
+        notes += [escape(str(note)) for note in getattr(self, "notes", ())[:ROWS]]
+        title = escape(getattr(self, "title", "") or type(self).__name__)
+        head = f"<p><b>{title}</b> {escape(shorten(', '.join(about), MOST, placeholder=' …'))}</p>"
+        return f"{head}{table_html(table)}{''.join(f'<p>{note}</p>' for note in notes)}"
+
+    def _ipython_display_(self) -> None:
+        """Show table and figure in a notebook; elsewhere IPython goes on to the text."""
+        from IPython import get_ipython
+        from IPython.display import HTML, display
+
+        if getattr(get_ipython(), "kernel", None) is None:
+            raise NotImplementedError
+        display(HTML(self._repr_html_()))
+        with suppress(CrowdError, ValueError):  # plotly's where Jupyter's nbformat is missing
+            figure = import_module("crowdcore.figures").figure_of(self)  # a layer above, which may be there
+            if figure is not None:
+                display(figure)
+
+    def _shown_table(self) -> pd.DataFrame | None:
+        with suppress(CrowdError):  # a result that was read from a file may not find its dataset
+            return self.frame() if hasattr(self, "frame") else getattr(self, "table", None)
+        return None
+
+
+def table_html(table: pd.DataFrame) -> str:
+    """The head of a table for notebooks, with escaped names, three decimals and a dash for what is missing."""
+    head = table.head(ROWS)
+    texts = head.apply(lambda column: column.where(column.notna(), "–") if column.dtype == object else column)
+    html: str = texts.to_html(
+        index=False, max_cols=COLUMNS, border=0, na_rep="–", float_format=_decimals, justify="left"
+    )
+    return html
+
+
+def _decimals(number: float) -> str:
+    return f"{number:,.3f}" if number == 0 or abs(number) >= 0.001 else f"{number:.1e}"
+
+
+def _parts(result: Any) -> Iterator[tuple[str, str]]:
+    """Name of each part that there is, and "=value" of what is plain or few, ": size" of the rest."""
+    for name in (field.name for field in fields(result) if not field.name.startswith("_")):
+        value = getattr(result, name)
+        shape = getattr(value, "shape", ())
+        if value is None or (isinstance(value, Sized) and not shape and not len(value)):
+            continue
+        if shape:
+            yield name, f": {' × '.join(f'{n:,}' for n in shape)}"
+        elif isinstance(value, _PLAIN):
+            yield name, f"={_plain(value)}"
+        elif isinstance(value, tuple) and len(value) < ROWS and all(isinstance(one, _PLAIN) for one in value):
+            yield name, f"={shorten(', '.join(map(_plain, value)), _SHORT, placeholder=' …')}"
+        else:
+            yield name, f": {len(value):,}" if isinstance(value, Sized) else f": {type(value).__name__}"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, str):
+        return repr(shorten(value, _SHORT, placeholder=" …"))
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
