@@ -9,6 +9,7 @@ import pandas as pd
 
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.testing import simulate_crowd as simulate_crowd
 
 
 class Kind(NamedTuple):
@@ -153,30 +154,3 @@ def _draw(rows: FloatArray, rng: np.random.Generator) -> IntArray:
 
 def _other(gold: IntArray, k: Kind, rng: np.random.Generator) -> IntArray:
     return np.asarray((gold + rng.integers(1, k.classes, len(gold))) % k.classes)
-
-
-def simulate_crowd(
-    n_tasks: int = 300,
-    n_workers: int = 12,
-    n_classes: int = 4,
-    per_task: int = 3,
-    accuracy: float = 0.7,
-    seed: int = 0,
-) -> CrowdDataset:
-    """A plain crowd: every worker errs uniformly with rate 1 - accuracy; gold known."""
-    rng = np.random.default_rng(seed)
-    gold = rng.integers(n_classes, size=n_tasks)
-    task = np.repeat(np.arange(n_tasks), per_task)
-    worker = rng.permuted(np.tile(np.arange(n_workers), (n_tasks, 1)), axis=1)[:, :per_task].ravel()
-    wrong = (gold[task] + rng.integers(1, n_classes, size=len(task))) % n_classes
-    label = np.where(rng.random(len(task)) < accuracy, gold[task], wrong)
-    return CrowdDataset(
-        "simulated",
-        tuple(f"class {c}" for c in range(n_classes)),
-        pd.Index([f"t{i:05d}" for i in range(n_tasks)]),
-        pd.Index([f"w{r:03d}" for r in range(n_workers)]),
-        task,
-        worker,
-        label,
-        gold=gold,
-    )

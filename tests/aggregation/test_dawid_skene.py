@@ -7,9 +7,9 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.core.errors import SettingError
+from crowdcore.testing import widen
 from testkit.crowds import simulate_crowd
 from tests.aggregation import literal
-from tests.aggregation.contract import widen
 
 
 def model(iterations, **settings):

@@ -8,8 +8,8 @@ import pytest
 import crowdcore as cc
 from crowdcore.aggregation._em import start_posterior
 from crowdcore.core.counts import clamp
+from crowdcore.testing import widen
 from testkit.crowds import simulate_crowd
-from tests.aggregation.contract import widen
 
 
 def test_start_is_vote_shares_then_an_earlier_result_then_known_classes():

@@ -10,8 +10,8 @@ import crowdcore as cc
 from crowdcore.aggregation._em import start_posterior
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.testing import rearrange
 from testkit.crowds import simulate_crowd
-from tests.aggregation.contract import rearrange
 from tests.aggregation.literal_item_response import LiteralItemResponse
 
 

@@ -12,7 +12,7 @@ import crowdcore as cc
 from crowdcore import aggregation
 from crowdcore.analysis import available_references, tagging_scores
 from crowdcore.data.tags import TagScheme
-from tests.aggregation.contract import sound
+from crowdcore.testing.aggregators import sound
 from tests.analysis.test_spans import tagged
 from tests.data.test_tags import CLASSES
 

@@ -12,8 +12,8 @@ import crowdcore as cc
 from crowdcore.aggregation._em import start_posterior
 from crowdcore.core.em import LabelTable, TorchEngine
 from crowdcore.core.errors import MissingExtraError, SettingError
+from crowdcore.testing import widen
 from testkit.crowds import simulate_crowd
-from tests.aggregation.contract import widen
 
 NAMES = ["dawid-skene", "one-coin", "fast-dawid-skene"]
 

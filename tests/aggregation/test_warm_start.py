@@ -9,8 +9,8 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.core.errors import SettingError
+from crowdcore.testing import rearrange
 from testkit.crowds import simulate_crowd
-from tests.aggregation.contract import rearrange
 
 
 def grown():

@@ -100,10 +100,7 @@ class RatingAggregator(Settings):
 
 
 rating_aggregators: Registry[RatingAggregator] = Registry(
-    __package__,
-    RatingAggregator,
-    "aggregator",
-    group="crowdcore.rating-aggregators",
+    __package__, RatingAggregator, "aggregator", group="crowdcore.rating-aggregators"
 )
 
 
