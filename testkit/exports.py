@@ -170,6 +170,36 @@ MT_BENCH = [
 ]  # fmt: skip
 
 
+# the fields of Project.export of Labelbox's SDK (github.com/Labelbox/labelbox-python)
+LABELBOX = [
+    {
+        "data_row": {"id": f"cl{task}", "external_id": task, "row_data": TEXTS[task]},
+        "media_attributes": {"mime_type": "text/plain"},
+        "projects": {
+            "p": {
+                "name": "Reviews",
+                "labels": [
+                    {
+                        "label_details": {"created_by": f"{who}@x.org", "created_at": "2024-05-01T10:00:00.000+00:00"},
+                        "performance_details": {"seconds_to_create": 12},
+                        "annotations": {"objects": [{"name": "place"}] * (not given), "classifications": given},
+                    }
+                    for who, given in labels
+                ],
+            }
+        },
+    }
+    for task, labels in {
+        "1": [
+            ("ann", [{"name": "sentiment", "radio_answer": {"name": "pos"}}]),
+            ("bob", [{"name": "sentiment", "radio_answer": {"name": "neg"}}]),
+            ("eve", [{"name": "sentiment", "checklist_answers": [{"name": "pos"}, {"name": "neg"}]}]),
+        ],
+        "2": [(w, [{"name": "sentiment", "radio_answer": {"name": "neg"}}]) for w in ("ann", "bob")] + [("eve", [])],
+    }.items()
+]  # fmt: skip
+
+
 def lines(records: list[Any]) -> str:
     """JSON lines."""
     return "".join(json.dumps(record) + "\n" for record in records)
@@ -187,6 +217,7 @@ FILES: dict[str, str] = {
     "argilla.jsonl": lines(ARGILLA_FLAT),
     "sagemaker.json": json.dumps(SAGEMAKER),
     "lighttag.json": json.dumps(LIGHTTAG),
+    "labelbox.jsonl": lines(LABELBOX),
     "lewidi.json": json.dumps(LEWIDI),
     "mt-bench.jsonl": lines(MT_BENCH),
 }
@@ -196,7 +227,7 @@ COUNTS = {
     "mturk.csv": (7, 5), "toloka.tsv": (5, 4), "appen.csv": (5, 4), "label-studio.json": (8, 4),
     "label-studio-table.csv": (5, 4), "label-studio-table.json": (5, 4), "prodigy.jsonl": (6, 3),
     "argilla.json": (5, 5), "argilla.jsonl": (6, 4), "sagemaker.json": (6, 4), "lighttag.json": (6, 4),
-    "lewidi.json": (6, 5), "mt-bench.jsonl": (4, 3), "doccano": (6, 4),
+    "labelbox.jsonl": (6, 4), "lewidi.json": (6, 5), "mt-bench.jsonl": (4, 3), "doccano": (6, 4),
 }  # fmt: skip
 """File name -> answers in it, those that are an annotation of one class."""
 

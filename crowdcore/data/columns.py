@@ -16,32 +16,26 @@ from crowdcore.data.tables.base import Arrow, Table
 
 # Most telling first. Names are compared in lower case, with runs of blanks, dots, dashes and slashes as "_".
 ALIASES: dict[str, tuple[str, ...]] = {
-    "task": (
-        *("task", "task_id", "item", "item_id", "question_id", "question", "example_id", "example", "instance_id"),
-        *("instance", "unit_id", "unit", "_unit_id", "document_id", "doc_id", "document", "sample_id", "sample"),
-        *("object_id", "object", "image_id", "text_id", "sentence_id", "hitid", "hit_id", "hit", "data_id"),
-        *("trace_id", "segment_id", "segment", "file_id", "image_name", "subject_id", "subject", "source_id"),
-        *("post_id", "tweet_id", "tweetid", "comment_id", "input:image", "image", "id"),
-    ),
-    "worker": (
-        *("worker", "worker_id", "_worker_id", "workerid", "annotator", "annotator_id", "_annotator_id", "user"),
-        *("user_id", "username", "labeler", "labeler_id", "labeller", "labeller_id", "rater", "rater_id", "coder"),
-        *("coder_id", "performer", "participant", "participant_id", "assessor", "judge", "judge_id", "turker"),
-        *("observer", "expert", "assignment:worker_id", "completed_by", "crowdworker", "annotator_name"),
-        *("user_name", "worker_name", "rater_name", "created_by", "annotated_by", "labeled_by", "labelled_by"),
-    ),
-    "label": (
-        *("label", "answer", "response", "annotation", "class", "category", "judgment", "judgement", "given_label"),
-        *("worker_label", "choice", "vote", "value", "output:result", "output", "rating"),
-    ),
-    "gold": (
-        *("gold", "gold_label", "true_label", "truth", "ground_truth", "groundtruth", "gt", "golden", "golden:result"),
-        *("true_class", "correct_label", "label_true", "y_true", "expert_label"),
-    ),
-    "split": ("split", "subset", "partition"),
-    "text": ("text", "sentence", "content", "tweet", "input:text"),
-    "image": ("image", "image_path", "image_url", "picture", "img", "input:image"),
-    "audio": ("audio", "audio_path", "audio_url", "sound", "input:audio"),
+    role: tuple(words.split())
+    for role, words in {
+        "task": "task task_id item item_id question_id question example_id example instance_id instance unit_id unit "
+        "_unit_id document_id doc_id document sample_id sample object_id object image_id text_id sentence_id "
+        "hitid hit_id hit data_id trace_id segment_id segment file_id image_name subject_id subject source_id "
+        "post_id tweet_id tweetid comment_id input:image image id",
+        "worker": "worker worker_id _worker_id workerid annotator annotator_id _annotator_id user user_id username "
+        "labeler labeler_id labeller labeller_id rater rater_id coder coder_id performer participant "
+        "participant_id assessor judge judge_id turker observer expert assignment:worker_id completed_by "
+        "crowdworker annotator_name user_name worker_name rater_name created_by annotated_by labeled_by "
+        "labelled_by",
+        "label": "label answer response annotation class category judgment judgement given_label worker_label choice "
+        "vote value output:result output rating",
+        "gold": "gold gold_label true_label truth ground_truth groundtruth gt golden golden:result true_class "
+        "correct_label label_true y_true expert_label",
+        "split": "split subset partition",
+        "text": "text sentence content tweet input:text",
+        "image": "image image_path image_url picture img input:image",
+        "audio": "audio audio_path audio_url sound input:audio",
+    }.items()
 }
 
 RATING_ALIASES = ("score", "stars", "points", "grade")  # of the label, where labels are numbers

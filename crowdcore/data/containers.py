@@ -71,11 +71,7 @@ def only_inside(folder: Path) -> Path:
 
 
 def _decompress(path: Path, kind: str, target: Path) -> None:
-    """Write what a compressed file holds.
-
-    Raises:
-        DataError: damaged, or larger than it may be.
-    """
+    """Write what a compressed file holds."""
     most = min(most_bytes(path), shutil.disk_usage(target.parent).free // 2)
     left = most
     try:
@@ -113,11 +109,7 @@ def _holds_arrays(path: Path) -> bool:
 
 
 def _matrix(path: Path, settings: ReadSettings) -> ArrowTable:
-    """A matrix of tasks × workers, or records with named fields, as a table.
-
-    Raises:
-        DataError: another shape, Python objects, or too large.
-    """
+    """A matrix of tasks × workers, or records with named fields, as a table."""
     if zipfile.is_zipfile(path):
         names = array_names(path)
         if len(names) != 1:

@@ -94,11 +94,7 @@ def as_text(values: Arrow) -> Arrow:
 
 
 def _floats_as_text(values: Arrow) -> Arrow:
-    """Floating-point numbers in their shortest spelling.
-
-    Raises:
-        DataError: whole numbers so large that two of them may have become one.
-    """
+    """Floating-point numbers in their shortest spelling."""
     numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0  # so that -0 is 0
     known = numbers[~np.isnan(numbers)]
     exact = 2.0 ** {32: 24, 64: 53}[values.type.bit_width]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 import pandas as pd
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError, Remedy, SettingError
-from crowdcore.data.by_name import feature_rows
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import arrow_column
 from crowdcore.data.ratings import RatingDataset
@@ -51,8 +49,7 @@ def from_frame(
         >>> votes.gold.tolist()
         [0, -1]
     """
-    dataset = examine_frame(frame, gold, **mapping).dataset(accept=accept)
-    return dataset if features is None else replace(dataset, features=feature_rows(dataset, features, named=True))
+    return examine_frame(frame, gold, **mapping).dataset(accept, features)
 
 
 def examine_frame(frame: Any, gold: Gold = None, **mapping: Any) -> Import:
@@ -66,11 +63,7 @@ def examine_frame(frame: Any, gold: Gold = None, **mapping: Any) -> Import:
 
 
 def _arrow(frame: Any) -> Arrow:
-    """The pyarrow table of any frame that narwhals knows; what is lazy is computed.
-
-    Raises:
-        SettingError: it is no frame.
-    """
+    """The pyarrow table of any frame that narwhals knows; what is lazy is computed."""
     import narwhals as nw
 
     try:
@@ -149,11 +142,7 @@ class FrameTable(ArrowTable):
 
 
 def _levels(frame: pd.DataFrame) -> Iterator[tuple[Any, pd.Series[Any]]]:
-    """Name and values of the index's levels that are columns.
-
-    Raises:
-        DataError: a level and a column of the same name differ.
-    """
+    """Name and values of the index's levels that are columns."""
     index = frame.index
     for i, name in enumerate(index.names):
         values = index.get_level_values(i).to_series(index=index)

@@ -67,11 +67,7 @@ class IndexTable:
         object.__setattr__(self, "worker_ids", pd.Index(self.worker_ids))
 
     def _check(self, low: float, high: float) -> None:
-        """Refuse arrays that do not fit together, rows out of order, and labels or gold outside ``low`` … ``high``.
-
-        Raises:
-            DataError: any of these.
-        """
+        """Refuse arrays that do not fit together, rows out of order, and labels or gold outside ``low`` … ``high``."""
         value, n = self.kind.value, self.n_tasks
         if not len(self.task) == len(self.worker) == len(self.values):
             raise DataError(f"`task`, `worker` and `{value}` must have the same length")

@@ -64,13 +64,9 @@ def hide_names(dataset: D) -> D:
         >>> sorted(hide_names(cc.load_dataset("demo")).worker_ids)[:2]
         ['worker 01', 'worker 02']
     """
-    hidden = replace(
-        dataset,
-        worker_ids=pd.Index(pseudonyms(dataset)),
-        extra=None,
-        truth=dataset.truth and replace(dataset.truth, worker_role=()),
-        notes=hidden_in(dataset.notes, dataset),
-    )
+    names, notes = pd.Index(pseudonyms(dataset)), hidden_in(dataset.notes, dataset)
+    truth = dataset.truth and replace(dataset.truth, worker_role=())
+    hidden = replace(dataset, worker_ids=names, extra=None, truth=truth, notes=notes)
     vars(hidden)["fingerprint"] = dataset.fingerprint
     return hidden
 

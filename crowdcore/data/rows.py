@@ -318,11 +318,8 @@ class Rows:
             file = part if isinstance(part, Path) else None
             n = int((split == code).sum())
             if not shape or shape[0] != n:
-                raise DataError(
-                    f"{shape[0] if shape else 0} rows for {n} tasks of that split",
-                    "There must be one row per task, in the order of tasks.*.",
-                    file=file,
-                )
+                what = f"{shape[0] if shape else 0} rows for {n} tasks of that split"
+                raise DataError(what, "There must be one row per task, in the order of tasks.*.", file=file)
             if shape[1:] and shapes[0][1:] and shape[1:] != shapes[0][1:]:
                 raise DataError(f"Rows of shape {shape[1:]}, but {shapes[0][1:]} in another split", file=file)
         return cls(tuple(parts.values()), part_of, row_of)

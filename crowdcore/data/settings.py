@@ -44,8 +44,14 @@ class ReadSettings(Settings):
     merge_workers: Merge = Field(
         default=None, description='Worker ids that are one worker: "variants", or {name: spellings}.'
     )
+    merge_tasks: bool | None = Field(
+        default=None, description="Whether tasks that are the same number, such as 1, 01 and 1.0, are one task."
+    )
     encoding: str | None = Field(default=None, description="Encoding of a text file, e.g. latin-1.")
     delimiter: str | None = Field(default=None, min_length=1, max_length=1, description="Delimiter of a text file.")
+    decimal: Literal[",", "."] | None = Field(
+        default=None, description="Sign before the decimals of numbers; the other one may part thousands: 1,234.5."
+    )
     quotes: bool | None = Field(default=None, description="Whether quotes enclose cells; if not, they are letters.")
     header: bool | None = Field(default=None, description="Whether the first row holds column names.")
     skip: int | None = Field(default=None, ge=0, description="Lines above the row of column names, such as a title.")
@@ -59,7 +65,9 @@ class ReadSettings(Settings):
     )
     totals: bool | None = Field(default=None, description="Whether the last row of a wide table holds totals.")
     question: str | None = Field(default=None, description="Which of several questions to read.")
-    gold_worker: str | None = Field(default=None, description="Worker whose labels are the true classes.")
+    gold_worker: str | tuple[str, ...] | None = Field(
+        default=None, description="Worker whose labels are the true classes; several where they agree, as a list."
+    )
     time: str | None = Field(default=None, description="Column of the time at which a label was given.")
     missing: tuple[str, ...] | None = Field(
         default=None, description="Labels that count as missing; empty cells always do."

@@ -17,18 +17,13 @@ _LARGEST = 1e11  # s since 1970, in the year 5138: larger numbers are in a small
 _CLOCK = 9.2e9  # s: nanoseconds since 1970 fit 64 bits until the year 2262; dates beyond stand for "never"
 
 
-_DONE = frozenset(
-    [
-        *("submit", "submitted", "submission", "completed", "completion", "finished", "updated", "modified", "saved"),
-        "recorded",
-    ]
-)
-_POINTS = _DONE | frozenset(
-    [
-        *("time", "times", "timestamp", "timestamps", "datetime", "date", "day", "when", "clock", "created", "started"),
-        *("begun", "start", "end", "begin", "zeit", "zeitstempel", "datum", "uhrzeit", "horodateur", "fecha", "hora"),
-    ]
-)
+_DONE = {"submit", "submitted", "submission", "completed", "completion", "finished", "updated", "modified", "saved"}
+_DONE |= {"recorded"}
+_POINTS = {
+    *("time", "times", "timestamp", "timestamps", "datetime", "date", "day", "when", "clock", "created", "started"),
+    *("begun", "start", "end", "begin", "zeit", "zeitstempel", "datum", "uhrzeit", "horodateur", "fecha", "hora"),
+    *_DONE,
+}
 _SPANS = frozenset(["seconds", "sec", "secs", "ms", "minute", "minutes", "duration", "elapsed"])
 _OF_A_SPAN = _SPANS | {"second", "spent", "taken", "took", "lead", "zone", "timezone"}
 _UNREAD, _SINCE = 0.1, 1e8  # share of times that may be unreadable; s since 1970, in 1973: less is a duration

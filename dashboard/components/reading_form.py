@@ -17,17 +17,13 @@ if TYPE_CHECKING:
 KINDS = {"classes": "Classes, or tags of tokens", "ratings": "Ratings: numbers, or words in an order"}
 YES_NO = {True: "Yes", False: "No"}
 CHOICES: dict[str, dict[Any, str]] = {
-    "repeats": {
-        "keep": "Keep and count all",
-        "first": "Keep the first",
-        "last": "Keep the last",
-        "majority": "Majority",
-    },
+    "repeats": {"keep": "Keep all", "first": "Keep the first", "last": "Keep the last", "majority": "Majority"},
     "multi_select": {"drop": "Leave out", "keep": "Each combination is a class"},
     "flagged": {"keep": "Keep", "drop": "Leave out"},
     "unmarked": {"drop": "Leave out", "keep": "Seen: nothing to mark"},
     "header": YES_NO,
     "turn": YES_NO,
+    "decimal": {".": "Point: 1,234.5", ",": "Comma: 1.234,5"},
     "delimiter": {",": "Comma", ";": "Semicolon", "\t": "Tab", "|": "Bar |", " ": "Blank"},
 }
 TITLES = {
@@ -48,6 +44,7 @@ TITLES = {
     "extra_headers": "Rows below them that explain",
     "turn": "Rows are workers, columns are tasks",
     "delimiter": "Delimiter",
+    "decimal": "Sign before decimals",
     "encoding": "Encoding",
     "format": "Format",
     "sheet": "Sheet",
@@ -83,6 +80,8 @@ _BUTTONS: dict[str, str | dict[Any, str]] = {
     "unmarked": {"drop": "Leave them out", "keep": "They were seen: keep them"},
     "merge_classes": "Merge them",
     "merge_workers": "Merge them",
+    "merge_tasks": {True: "They are one task", False: "They are different tasks"},
+    "decimal": {".": "Commas part thousands", ",": "Commas stand before decimals"},
 }
 
 
@@ -217,7 +216,7 @@ def _task(names: Sequence[str]) -> object:
 _FORM = {
     "Columns": ("task", "worker", "label", "gold", "time", "workers"),
     "Labels": ("missing", "repeats", "question"),
-    "Table": ("header", "skip", "extra_headers", "turn", "fill", "delimiter", "encoding", "sheet", "format"),
+    "Table": ("header", "skip", "extra_headers", "turn", "fill", "delimiter", "decimal", "encoding", "sheet", "format"),
 }
 
 

@@ -60,7 +60,7 @@ def test_tasks_that_gold_alone_labels_take_consent() -> None:
 
 
 @pytest.mark.parametrize(
-    "people", [("Goldie", "Mr. Truth", "expert_1", "expert_2"), ("Nan-Li", "Una", "n.n.", "modeller")]
+    "people", [("Goldie", "Mr. Truth", "expertise", "Ms. Gold"), ("Nan-Li", "Una", "n.n.", "modeller")]
 )
 def test_people_are_not_asked_about(people: tuple[str, ...]) -> None:
     assert not examine_frame(crowd(*people)).report.findings

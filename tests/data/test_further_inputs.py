@@ -112,6 +112,10 @@ EAST = [
     ("cp1254", ("değil", "nötr şık", "ışıklı")),
     ("cp1257", ("blogas", "vidutiniškas", "gerąžė")),
     ("cp1255", ("שלילי", "ניטרלי", "חיובי")),
+    ("cp850", ("größer", "süß", "Äpfel")),
+    ("cp850", ("où", "là", "ici")),
+    ("cp850", ("für", "dafür", "café")),
+    ("cp852", ("záporný", "střední", "kladný")),
 ]
 
 
@@ -134,6 +138,7 @@ WEST = [
     ("rød grød", "blå"),
     ("più", "perché"),
     ("niño", "día"),
+    ("«oui»", "„ja“ – doch…"),
 ]
 
 

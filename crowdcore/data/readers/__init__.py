@@ -55,6 +55,7 @@ _SIGNATURES = {
     "image-folder": Signature(0.5, "folder"),
     "label-studio": Signature(0.9, "json json-lines", ("data annotations", "data completions")),
     "label-studio-table": Signature(0.9, "table", ("id annotator annotation_id",)),
+    "labelbox": Signature(0.95, "json json-lines", ("data_row projects",)),
     "lewidi": Signature(0.9, "json"),
     "lighttag": Signature(0.9, "json json-lines", ("examples",)),
     "long": Signature(0.6, "table"),

@@ -87,11 +87,7 @@ def first_of(record: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 
 def need_records(record: Mapping[str, Any], name: str, source: Source, row: int) -> list[dict[str, Any]]:
-    """The list of records under a name, empty where there is none.
-
-    Raises:
-        DataError: it is something else.
-    """
+    """The list of records under a name, empty where there is none."""
     found = record.get(name)
     if found is None:
         return []
@@ -167,11 +163,7 @@ class Answers:
                 raise SettingError(role, what, name, remedies=(remedy,))
 
     def task_name(self, given: object, number: int) -> str:
-        """What a task is called: its id, or its number where it has none.
-
-        Raises:
-            DataError: one task's number is another's id.
-        """
+        """What a task is called: its id, or its number where it has none."""
         name = text_of(given)
         if name:
             self.ids.add(name)
@@ -225,11 +217,7 @@ class Answers:
         self.truths.append(row)
 
     def raw(self, form: str, **more: Any) -> Raw:
-        """All of it as the validation takes it.
-
-        Raises:
-            DataError: nothing is left.
-        """
+        """All of it as the validation takes it."""
         table = self.source.table
         left = tuple(left_out(code, self._file_rows(rows)) for code, rows in self.dropped.items())
         if not self.row:

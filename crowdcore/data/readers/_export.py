@@ -69,11 +69,7 @@ def _options(answer: Any) -> list[Any] | None:
 
 
 def only_question(questions: Iterable[str], source: Source, settings: ReadSettings, roles: Mapping[str, str]) -> str:
-    """The question named in the settings, or the only one.
-
-    Raises:
-        MappingError: there are several, or none of that name.
-    """
+    """The question named in the settings, or the only one."""
     names = list(questions)
     if settings.label is None and len(names) == 1:
         return names[0]

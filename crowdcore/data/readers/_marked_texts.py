@@ -126,11 +126,7 @@ class MarkedTexts(Answers):
         return marked
 
     def raw(self, form: str, **more: Any) -> Raw:
-        """All of it as the validation takes it: a row for each worker and token.
-
-        Raises:
-            DataError: nobody marked a span.
-        """
+        """All of it as the validation takes it: a row for each worker and token."""
         left = self._left()
         if not self.row or not self.types:
             said = f": {'; '.join(f.sentence for f in left)}" if left else ""

@@ -71,9 +71,6 @@ def stack(
         kept: rows of the table, from 0, that the blocks hold; None: all.
         columns_per_row: cells of a row that count, if not as many as blocks.
         more: further fields of `Raw`.
-
-    Raises:
-        DataError: there is no row.
     """
     k, n = len(blocks), len(blocks[0].label)
     if not n:
@@ -148,9 +145,6 @@ def repeat_labels(
         count: (k,) how often the one was given to the other.
         rows: (k,) row of the file that says so.
         more: further fields of `Raw`.
-
-    Raises:
-        DataError: no label at all, or more than people give.
     """
     n_tasks, n = len(tasks.task), int(count.sum())
     per_task = np.bincount(task, count, n_tasks).astype(np.int64)

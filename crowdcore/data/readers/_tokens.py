@@ -76,9 +76,6 @@ def by_tokens(raw: Raw) -> Raw:
     """The same annotations with tokens as tasks, called ``<sentence>:<position>`` from 1 on, and tags as labels.
 
     A row whose number of tags is not the number of the sentence's tokens is left out, and reported.
-
-    Raises:
-        DataError: there is no list of sentences, or it has no text.
     """
     about = raw.tasks
     if about is None or not about.listed or "text" not in about.media or about.task.missing.any():

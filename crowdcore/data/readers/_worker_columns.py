@@ -36,7 +36,7 @@ _TOLD_BY_NAME = {
 }
 _WEAK = ("a number", "a time", "text", "an id")  # what labels in words contradict
 _NO_LABELS = ("a time", "text", "an id")  # by name, and no content contradicts it: nothing is lost without them
-_NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?$")
+NUMBER = re.compile(r"[-+]?[0-9]*[.,]?[0-9]+([eE][-+]?[0-9]+)?%?$")
 _FLOAT = re.compile(r"^(-?[0-9]+)\.0+$")
 _OF_OTHERS = {*ALIASES["worker"], *ALIASES["label"], *ALIASES["task"]}
 _PLACES = {*ALIASES["label"], "score", "judgement", "verdict", "stars"}
@@ -63,13 +63,7 @@ class WorkerColumns:
 
 
 def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
-    """The columns named in ``settings.workers``; else those that neither name nor content tells to be something else.
-
-    Raises:
-        MappingError: a named column is not there.
-        SettingError: a column is named as a worker and as something else, or twice.
-        DataError: two columns have the name of one that plays a role.
-    """
+    """The columns named in ``settings.workers``; else those that neither name nor content tells to be another thing."""
     assigned = assign_roles(table, settings)
     roles = {role: column for role, column in assigned.items() if role in ABOUT_TASKS}
     if settings.workers is not None:
@@ -109,7 +103,7 @@ def told_apart(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[st
         w for w, n in Counter(w for found in words.values() for w in found).items() if 2 * n > max(len(columns), 2)
     }
     aside = {c: _told(found[-1]) for c, found in words.items() if found and found[-1] not in common}
-    labels = {cell for c in columns if c not in aside for cell in cells_of(table, c) if not _NUMBER.match(cell)}
+    labels = {cell for c in columns if c not in aside for cell in cells_of(table, c) if not NUMBER.match(cell)}
     for column in [c for c, what in aside.items() if what in _WEAK]:
         filled = cells_of(table, column)
         if len(filled) >= FEW and 4 * sum(cell in labels for cell in filled) > 3 * len(filled):
@@ -123,7 +117,7 @@ def told_apart(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[st
     spread = Counter(word for filled in cells.values() for word in set(filled))
     shapes = Counter(shape(column) for column in columns if shape(column) != "#")
     for column, filled in cells.items():
-        known = sum(spread[word] > 1 or (numbers and bool(_NUMBER.match(word))) for word in filled)
+        known = sum(spread[word] > 1 or (numbers and bool(NUMBER.match(word))) for word in filled)
         if len(filled) >= FEW and len(cells) > 2 and 4 * known < len(filled) and shapes[shape(column)] < 2:
             aside[column] = "values that no other column holds"
     return aside

@@ -95,11 +95,7 @@ def _are_spans(values: Iterable[Any]) -> bool:
 
 
 def _responses(record: dict[str, Any], number: int, source: Source) -> dict[str, list[_Response]]:
-    """Question -> its responses.
-
-    Raises:
-        DataError: they are not what Argilla writes.
-    """
+    """Question -> its responses."""
     found: dict[str, list[_Response]] = {}
     nested = record.get("responses")
     if isinstance(nested, dict):
@@ -137,15 +133,8 @@ def _fields(record: dict[str, Any], questions: list[str]) -> dict[str, Any]:
     """What the task shows: ``fields``, or the columns that belong to nothing else."""
     if isinstance(record.get("fields"), dict):
         return dict(record["fields"])
-    own = {
-        "id",
-        "status",
-        "_server_id",
-        "external_id",
-        "metadata",
-        *(f"{q}-suggestion" for q in questions),
-        *(question + part for question in questions for part in _FLAT),
-    }
+    own = {"id", "status", "_server_id", "external_id", "metadata", *(f"{q}-suggestion" for q in questions)}
+    own |= {question + part for question in questions for part in _FLAT}
     return {name: value for name, value in record.items() if name not in own}
 
 

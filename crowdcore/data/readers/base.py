@@ -18,7 +18,7 @@ from crowdcore.core.errors import DataError, SettingError, did_you_mean
 from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.data.columns import read_roles
 from crowdcore.data.dataset import SimulatedTruth
-from crowdcore.data.dictionary import Codes, clean
+from crowdcore.data.dictionary import Codes, clean, strings
 from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import MEDIA, ReadSettings
@@ -313,21 +313,34 @@ def with_gold(raw: Raw, task: Codes, gold: Codes, where: str) -> Raw:
     return replace(raw, tasks=replace(about, gold=Codes(gold.values, given)), findings=findings)
 
 
-def gold_of_worker(raw: Raw, name: str) -> Raw:
-    """The rows of all workers but one, whose labels become the gold.
+def gold_of_workers(raw: Raw, given: str | tuple[str, ...]) -> Raw:
+    """The rows of all workers but one or some, whose labels become the gold of each task on which these agree.
 
     Raises:
         SettingError: there is no such worker, or a column holds the gold.
-        DataError: it labelled a task twice.
     """
-    names = pc.utf8_trim_whitespace(raw.worker.values)
-    one = np.append(np.asarray(pc.equal(names, name.strip())), False)[raw.worker.codes]
-    if not one.any():
-        remedy = did_you_mean(name, names[:1000].to_pylist())
-        raise SettingError("gold_worker", "name a worker of the file", name, remedy)
+    names = [given] if isinstance(given, str) else [*given]
+    there = pc.utf8_trim_whitespace(raw.worker.values)
+    for name in names:
+        if not pc.any(pc.equal(there, name.strip())).as_py():
+            remedy = did_you_mean(name, there[:1000].to_pylist())
+            raise SettingError("gold_worker", "name a worker of the file", name, remedy)
     if raw.tasks is not None and raw.tasks.gold is not None:
-        raise SettingError("gold_worker", "be left out where a column holds the gold", name)
-    rows = np.flatnonzero(one)
-    what = f"{plural(len(rows), 'label')} of the worker {name!r} {'was' if len(rows) == 1 else 'were'} read as the gold"
-    others = raw.keep(np.flatnonzero(~one), Finding("gold-worker", "note", what, len(rows), left_out=len(rows)))
-    return with_gold(others, raw.task.take(rows), raw.label.take(rows), "other labels")
+        raise SettingError("gold_worker", "be left out where a column holds the gold", given)
+    chosen = np.asarray(pc.is_in(there, value_set=strings(name.strip() for name in names)))
+    golden = np.append(chosen, False)[raw.worker.codes]
+    rows, who = np.flatnonzero(golden), " and ".join(map(repr, names))
+    what = f"{plural(len(rows), 'label')} of {who} {'was' if len(rows) == 1 else 'were'} read as the gold"
+    found = [Finding("gold-worker", "note", what, len(rows), left_out=len(rows))]
+    label = clean(raw.label.take(rows), raw.missing, raw.escaped).codes
+    filled = np.flatnonzero(~label.missing)
+    task, label = clean(raw.task.take(rows[filled]), whole="mixed").codes, label.take(filled)
+    known = np.flatnonzero(~task.missing)
+    first, where, differs = task.first_rows, task.codes[known], np.zeros(len(task.values), bool)
+    np.logical_or.at(differs, where, label.codes[known] != label.codes[first[where]])
+    if differs.any():
+        of = f"{plural(int(differs.sum()), 'task')} on which the labels of {who} differ"
+        found.append(make_change("gold-contradicts", of, "have no gold", count=int(differs.sum())))
+    agreed = rows[filled[first[~differs]]]
+    others = raw.keep(np.flatnonzero(~golden), *found)
+    return with_gold(others, raw.task.take(agreed), raw.label.take(agreed), "other labels")

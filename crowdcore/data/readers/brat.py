@@ -26,11 +26,7 @@ class Brat(Reader):
         return 0.9 if source.inside("**/*.ann") else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read the spans of every worker.
-
-        Raises:
-            DataError: all files lie in one folder, or a text is not there.
-        """
+        """Read the spans of every worker."""
         files, folder = source.inside("**/*.ann"), source.folder
         if folder is None or len({file.parent for file in files}) < 2:
             what = "brat's files do not say who marked them"

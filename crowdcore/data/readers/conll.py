@@ -137,11 +137,7 @@ class _Read:
         return header
 
     def _codes(self, cells: Arrow, number: IntArray) -> IntArray:
-        """(n_tokens, n_columns - 1) int32 tags, -1 where there is none.
-
-        Raises:
-            DataError: what is not an IOB2 tag; says where.
-        """
+        """(n_tokens, n_columns - 1) int32 tags, -1 where there is none."""
         encoded = cells.dictionary_encode()
         indices = np.asarray(encoded.indices).reshape(len(number), -1)
         codes = np.full(len(encoded.dictionary), -1, np.int32)

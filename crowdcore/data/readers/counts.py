@@ -54,11 +54,7 @@ class CountTable(Reader):
         return 0.5 if not settings.label and _find_columns(source.table, settings) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read all counts; shares are read where a column says of how many.
-
-        Raises:
-            DataError: shares of an unknown number of labels, ranks, or no counts at all.
-        """
+        """Read all counts; shares are read where a column says of how many."""
         table = source.need_table()
         if table.nests and _find_columns(table, settings) is None:
             return Nested().read(source, settings)

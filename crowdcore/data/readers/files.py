@@ -9,7 +9,7 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, Remedy
 from crowdcore.data.columns import ALIASES, assign_roles, plain
 from crowdcore.data.readers import find_reader
 from crowdcore.data.readers.base import Raw, Reader, Source, with_gold
@@ -23,12 +23,13 @@ from crowdcore.data.tables.content import IOB2_TAG
 from crowdcore.data.tables.parts import PartsTable, path_keys
 
 MOST_FILES = 20_000
-WORKER = "worker (file name)"
+WORKER, TASK = "worker (file name)", "task (file name)"
 _PACKED = (".xlsx", ".xls", ".xlsm", ".ods", ".gz", ".bz2", ".xz", ".zst", ".npy")
 _SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".conll", *_PACKED)
 _ABOUT = ("readme", "license", "licence", "citation", "changelog", "metadata")  # files about the others
 _LIKELY = 0.5  # share of values that two columns of tasks have in common
 _LOOKED_AT = 3  # files that say whether the folder holds tables
+_COMPARED = 50  # whose first rows are compared
 
 
 class Files(Reader):
@@ -60,6 +61,9 @@ class Files(Reader):
             return replace(raw, format=self.name)
         with ExitStack() as opened:
             tables = [_open(content, settings, opened) for content in contents]
+            if settings.header is None and _lack_headers([table.need_table() for table in tables]):
+                settings = settings.model_copy(update={"header": False})
+                tables = [_open(content, settings, opened) for content in contents]
             if len(tables) == 1:
                 raw = _read(replace(tables[0], name=source.name), settings)
             else:
@@ -94,11 +98,7 @@ class _Part(NamedTuple):
 
 
 def _files(source: Source) -> list[Path]:
-    """The tables of a folder, in order; those in subfolders only where these are called ``name=value``.
-
-    Raises:
-        DataError: there are too many.
-    """
+    """The tables of a folder, in order; those in subfolders only where these are called ``name=value``."""
     folder = source.folder
     if folder is None:
         return []
@@ -131,11 +131,7 @@ def _read(source: Source, settings: ReadSettings) -> Raw:
 
 
 def _of_tables(parts: Sequence[_Part], source: Source, settings: ReadSettings) -> Raw:
-    """Tables of the same columns one after another; or answers and the truth.
-
-    Raises:
-        DataError: tables that do not belong together.
-    """
+    """Tables of the same columns one after another; or answers and the truth."""
     sizes = {len(part.table.columns) for part in parts if not part.table.header and part.table.delimiter}
     if len(sizes) > 1:
         return _answers_and_truth(parts, source, settings)
@@ -145,19 +141,52 @@ def _of_tables(parts: Sequence[_Part], source: Source, settings: ReadSettings) -
         return _answers_and_truth(parts, source, settings)
     folder = source.path
     assert folder is not None
-    known: list[Mapping[str, str | None]] = [part.keys for part in parts]
-    joined = PartsTable(folder, [(part.table, keys) for part, keys in zip(parts, known, strict=True)])
-    if settings.worker is None and "worker" in assign_roles(joined, settings):
+    doubts: list[Finding] = []
+
+    def with_names(*columns: str) -> PartsTable:
+        return PartsTable(folder, [(part.table, {**part.keys, **dict.fromkeys(columns, part.stem)}) for part in parts])
+
+    joined = with_names(*(name for name in (TASK, WORKER) if name in (settings.task, settings.worker)))
+    roles = assign_roles(joined, settings)
+    if roles.get("worker", WORKER) != WORKER and roles.get("task", TASK) == TASK:
+        left = [c for c in parts[0].table.columns if c != roles["worker"]]
+        label = roles.get("label", left[0] if len(left) == 1 else None)
+        joined, settings = with_names(TASK), settings.model_copy(update={"task": TASK, "label": label})
+    elif settings.worker is None and "worker" in roles:
         for sheets in (finding for finding in source.findings if finding.code == "sheet"):
             what = f"{sheets.count} sheets hold rows, and name their workers"
             raise DataError(what, file=folder, code="sheet", remedies=sheets.remedies)
-    elif settings.worker is None:
-        known = [{**part.keys, WORKER: part.stem} for part in parts]
-        joined = PartsTable(folder, [(part.table, keys) for part, keys in zip(parts, known, strict=True)])
-        settings = settings.model_copy(update={"worker": WORKER, **_two_columns(parts[0].table, settings)})
+    elif settings.worker in (None, WORKER):
+        first = _two_columns(parts[0].table, settings.model_copy(update={"worker": None}))
+        doubts = _files_as_workers(parts, first.get("task")) if {"task", "worker"}.isdisjoint(roles) else []
+        joined, settings = with_names(WORKER), settings.model_copy(update={"worker": WORKER, **first})
     raw = _read(Source(source.name, None, joined), settings)
     again = joined.headers_within(per_row=1)
-    return replace(raw, n_rows=raw.n_rows + sum(f.left_out for f in again), findings=(*raw.findings, *again))
+    return replace(raw, n_rows=raw.n_rows + sum(f.left_out for f in again), findings=(*raw.findings, *again, *doubts))
+
+
+def _lack_headers(tables: Sequence[Table]) -> bool:
+    """Whether what was read as names of columns is different in each table, and half of it stands in others' cells."""
+    names = [table.columns for table in tables]
+    if len({*map(len, names)}) > 1 or len({*names}) < 2 or not all(t.header and t.delimiter for t in tables):
+        return False
+    cells = [{word for words in _cells(table).values() for word in words} for table in tables[:_COMPARED]]
+    others = [set[str]().union(*cells[:k], *cells[k + 1 :]) for k in range(len(cells))]
+    return all(2 * len({*columns} & words) >= len(columns) for columns, words in zip(names, others, strict=False))
+
+
+def _files_as_workers(parts: Sequence[_Part], first: str | None) -> list[Finding]:
+    """What to ask where the files are more than the names in their first column, which come again in others."""
+    names = [_cells(part.table)[first] for part in parts] if first else []
+    every = {name for column in names for name in column}
+    if len(parts) <= len(every) or 2 * len(every) > sum(map(len, names)):
+        return []
+    what = f"{len(parts):,} files were read as workers, and {len(every):,} names in {first!r} as tasks"
+    remedies = (
+        Remedy(("task", "worker"), [TASK, first], when="each file is a task"),
+        Remedy("worker", WORKER, when="each file is a worker"),
+    )
+    return [Finding("files-as-workers", "question", what, len(parts), column=first, remedies=remedies)]
 
 
 def _two_columns(table: Table, settings: ReadSettings) -> dict[str, str]:
@@ -170,11 +199,7 @@ def _two_columns(table: Table, settings: ReadSettings) -> dict[str, str]:
 
 
 def _answers_and_truth(parts: Sequence[_Part], source: Source, settings: ReadSettings) -> Raw:
-    """The annotations of the table that has most columns, with gold from the one that has the task and one more.
-
-    Raises:
-        DataError: there are no two such tables.
-    """
+    """The annotations of the table that has most columns, with gold from the one that has the task and one more."""
     crowd = max(parts, key=lambda part: len(part.table.columns)).table
     others = [part for part in parts if part.table is not crowd]
     truths = [(part, found) for part in others if (found := _truth(part.table, crowd, settings))]
@@ -255,11 +280,7 @@ def _overlap(one: list[str], other: list[str]) -> float:
 
 
 def _columns(folder: Path, contents: Sequence[Content]) -> dict[str, list[list[str]]]:
-    """Worker -> token and tag of each line, empty between sentences.
-
-    Raises:
-        DataError: a line with more or less.
-    """
+    """Worker -> token and tag of each line, empty between sentences."""
     found: dict[str, list[list[str]]] = {}
     for content in contents:
         text = content.path.read_text(content.encoding).removeprefix("\ufeff")
@@ -277,11 +298,7 @@ def _columns(folder: Path, contents: Sequence[Content]) -> dict[str, list[list[s
 
 
 def pasted(columns: Mapping[str, list[list[str]]], source: Source) -> list[str]:
-    """Lines of a token and the tag of each worker, below a line of their names.
-
-    Raises:
-        DataError: the workers do not have the same tokens.
-    """
+    """Lines of a token and the tag of each worker, below a line of their names."""
     (first, lines), *others = columns.items()
     for worker, theirs in others:
         pairs = enumerate(zip_longest(lines, theirs, fillvalue=None), 1)

@@ -41,13 +41,8 @@ class ImageFolder(Reader):
         names = [path.as_posix() for path in paths]
         splits = [path.parts[0] if len(path.parts) == 3 else "" for path in paths]
         nothing = Codes(strings([]), np.empty(0, np.int32))
-        tasks = RawTasks(
-            _codes(names),
-            True,
-            _codes([path.parts[-2] for path in paths]),
-            _codes(splits) if any(splits) else None,
-            {"image": _codes(names)},
-        )
+        gold, split = _codes([path.parts[-2] for path in paths]), _codes(splits) if any(splits) else None
+        tasks = RawTasks(_codes(names), True, gold, split, {"image": _codes(names)})
         classes = tuple(sorted({path.parts[-2] for path in paths}))
         return Raw(self.name, nothing, nothing, nothing, n_rows=0, tasks=tasks, classes=classes, classes_from="folders")
 

@@ -148,12 +148,7 @@ def _controls(table: JsonTable) -> dict[str, str]:
 
 
 def _one(controls: dict[str, str], named: str | None, source: Source) -> str:
-    """The control that is named, or the only one with choices, or where there is none the only one with spans.
-
-    Raises:
-        DataError: there is none.
-        MappingError: there are several, only ratings, or none of that name.
-    """
+    """The control that is named, or the only one with choices, or where there is none the only one with spans."""
     faults = {
         ("choices", "pairwise"): "Several controls hold choices",
         (SPANS,): "Several controls hold spans",

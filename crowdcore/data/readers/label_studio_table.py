@@ -45,11 +45,7 @@ class LabelStudioTable(Reader):
 
 
 def _control(source: Source) -> str:
-    """The column of the only control: the one that is neither Label Studio's own nor a text, image or sound.
-
-    Raises:
-        MappingError: it is not the only one.
-    """
+    """The column of the only control: the one that is neither Label Studio's own nor a text, image or sound."""
     media = {alias for kind in MEDIA for alias in ALIASES[kind]}
     names = [c for c in source.need_table().columns if c not in _TOOL and plain(c) not in media]
     if len(names) != 1:

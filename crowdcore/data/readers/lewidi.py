@@ -48,11 +48,7 @@ def _items(source: Source) -> dict[str, Any]:
 
 
 def _pairs(item: dict[str, Any], source: Source, number: int) -> list[tuple[str, list[str]]]:
-    """Annotator and labels: one each in 2023, maybe several joined by commas in 2025.
-
-    Raises:
-        DataError: there is not one label for each annotator.
-    """
+    """Annotator and labels: one each in 2023, maybe several joined by commas in 2025."""
     who, given = _words(item.get("annotators")), item.get("annotations")
     if isinstance(given, dict):
         return [(name, _words(given.get(name))) for name in dict.fromkeys([*who, *given])]

@@ -41,11 +41,7 @@ class LongTable(Reader):
 
 
 def _one_question(raw: Raw, question: str, source: Source) -> Raw:
-    """The rows of one of several questions, whose names stand in a column beside the labels.
-
-    Raises:
-        DataError: no such column holds it.
-    """
+    """The rows of one of several questions, whose names stand in a column beside the labels."""
     extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
     for name in extra.column_names:
         if pa.types.is_nested(extra[name].type):

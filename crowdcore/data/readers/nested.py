@@ -121,11 +121,7 @@ class Nested(Reader):
 
 
 def _refuse_numbers(source: Source, layout: Layout) -> None:
-    """Refuse lists of as many numbers each that sum to 1 or 100, or are called counts.
-
-    Raises:
-        DataError: they are shares or counts of classes that are not named.
-    """
+    """Refuse lists of as many numbers each that sum to 1 or 100, or are called counts."""
     lists = [[e["label"] for e in _entries(record, layout)] for record in _head(source)]
     filled = [each for each in lists if each]
     if len({*map(len, filled)}) != 1 or any(type(value) not in (int, float) for each in filled for value in each):
@@ -146,11 +142,24 @@ def _records(source: Source) -> Iterator[dict[str, Any]]:
     """The records; those inside of a document that holds one list of them beside what is about all."""
     table = source.table
     if isinstance(table, JsonTable) and table.is_one_record:
-        lists = [v for v in table.document.values() if isinstance(v, list) and len(v) > 1 and isinstance(v[0], dict)]
+        inside = _unwrapped(table.document).values()
+        lists = [v for v in inside if isinstance(v, list) and len(v) > 1 and isinstance(v[0], dict)]
         if len(lists) == 1 and any(isinstance(v, list | dict) for v in lists[0][0].values()):
             return (record for record in lists[0] if isinstance(record, dict))
     written = table.written_nested if table is not None else {}
     return (decoded(record, written) for record in records(source)) if written else records(source)
+
+
+def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
+    """What the only record in a document holds, ``{"data": {"items": […]}}``, if there are lists of annotations."""
+    found = document
+    while len(inner := [v for v in found.values() if isinstance(v, dict | list) and v]) == 1:
+        if isinstance(inner[0], list):
+            entries = [e for e in inner[0] if isinstance(e, dict)]
+            nests = len(entries) > 1 and any(isinstance(v, dict | list) for v in entries[0].values())
+            return found if entries and (_is_row(entries[0]) or nests) else document
+        found = inner[0]
+    return document
 
 
 def _columns_of(table: Table) -> ArrowTable | None:
@@ -159,6 +168,7 @@ def _columns_of(table: Table) -> ArrowTable | None:
     None: another document. By columns, by rows, split, as pandas calls it, or with all rows below one of its names.
     """
     document = table.document if isinstance(table, JsonTable) and (table.is_keyed or table.is_one_record) else {}
+    document = _unwrapped(document)
     columns: Mapping[str, Any] = document
     lists = {n: [*v.values()] if isinstance(v, dict) else v for n, v in document.items() if isinstance(v, dict | list)}
     rows = [(name, row) for name, listed in lists.items() if listed and all(map(_is_row, listed)) for row in listed]
@@ -360,11 +370,7 @@ def _single(value: Any) -> Any:
 def _entries(
     record: Mapping[str, Any], layout: Layout, path: Path | None = None, row: int | None = None
 ) -> list[Mapping[str, Any]]:
-    """The entries of a record.
-
-    Raises:
-        DataError: lists of different length.
-    """
+    """The entries of a record."""
     value = record.get(layout.field)
     if layout.kind == "map":
         return [{"worker": k, "label": v} for k, v in value.items()] if isinstance(value, Mapping) else []

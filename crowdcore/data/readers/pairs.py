@@ -33,11 +33,7 @@ class Pairs(Reader):
         return 0.55 if _pairs(source.table) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read the pairs; one without a label is no annotation.
-
-        Raises:
-            DataError: no columns form pairs.
-        """
+        """Read the pairs; one without a label is no annotation."""
         table = source.need_table()
         pairs = _pairs(table)
         if not pairs:

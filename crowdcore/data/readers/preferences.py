@@ -24,13 +24,8 @@ from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Table
 
-_ORDERED = (
-    ("winner", "loser"),
-    ("chosen", "rejected"),
-    ("better", "worse"),
-    ("preferred", "rejected"),
-    ("won", "lost"),
-)
+_BETTER, _WORSE = ("winner", "chosen", "better", "preferred", "won"), ("loser", "rejected", "worse", "rejected", "lost")
+_ORDERED = tuple(zip(_BETTER, _WORSE, strict=True))
 """Sides in the order of the verdict, which is the column of the first."""
 _SIDES = (("a", "b"), ("1", "2"), ("left", "right"), ("first", "second"), *_ORDERED)
 _ALONE = {side for sides in _SIDES[2:] for side in sides}  # names of columns that may be nothing but the side
@@ -59,11 +54,7 @@ class Preferences(Reader):
         return 0.66 if _find(source.table, settings) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read the verdicts.
-
-        Raises:
-            DataError: there are no two sides, or no verdicts on them.
-        """
+        """Read the verdicts."""
         table = source.need_table()
         found = _find(table, settings)
         if found is None:

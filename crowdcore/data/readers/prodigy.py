@@ -112,12 +112,7 @@ def _marks(record: dict[str, Any]) -> bool:
 
 
 def _one_question(table: JsonTable, named: str | None, source: Source) -> str:
-    """The field that is named, or the only one that answers the questions of the file; spans where none does.
-
-    Raises:
-        DataError: workers marked spans, and nothing else.
-        MappingError: the file mixes choices and suggestions, or has none of that name.
-    """
+    """The field that is named, or the only one that answers the questions of the file; spans where none does."""
     found: dict[str, None] = {}
     marked = False
     for record in table.records():
@@ -140,11 +135,7 @@ def _one_question(table: JsonTable, named: str | None, source: Source) -> str:
 
 
 def _options(record: dict[str, Any], number: int, source: Source) -> dict[str, str | None]:
-    """The id of each option of a line (its text where it has none) -> its text, None where it has only an id.
-
-    Raises:
-        DataError: an option has neither, or two different options go by one name.
-    """
+    """The id of each option of a line (its text where it has none) -> its text, None where it has only an id."""
     found: dict[str, str | None] = {}
     for option in record["options"]:
         known = option if isinstance(option, dict) else {"text": option}

@@ -35,12 +35,7 @@ class QuestionTable(Reader):
         return 0.5 if _grid(source.table, found) or _field(source.table, found) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read the labels of one question.
-
-        Raises:
-            DataError: there are not several questions.
-            SettingError: there is none of the name that the settings say.
-        """
+        """Read the labels of one question."""
         table = source.need_table()
         found = find_workers(table, settings)
         layout = _grid(table, found) or _field(table, found)

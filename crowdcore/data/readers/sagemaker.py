@@ -15,12 +15,8 @@ from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable
 
 _OWN = "annotationsFromAllWorkers"  # in output.manifest, by AWS's sample of a post-annotation function
-_PATTERNS = (
-    "*/*.json",
-    "iteration-*/*/*.json",
-    "worker-response/iteration-*/*/*.json",
-    "annotations/worker-response/iteration-*/*/*.json",
-)
+_PLACES = ("", "worker-response/", "annotations/worker-response/")
+_PATTERNS = ("*/*.json", *(f"{place}iteration-*/*/*.json" for place in _PLACES))
 
 
 class _Answer(NamedTuple):
@@ -70,11 +66,7 @@ class SageMaker(Reader):
 
 
 def _answers(source: Source) -> Iterator[_Answer]:
-    """All answers, whatever the file; ``row`` counts the entries of a file, or the files of a folder.
-
-    Raises:
-        DataError: the manifest of consolidated labels, or no file of Ground Truth.
-    """
+    """All answers, whatever the file; ``row`` counts the entries of a file, or the files of a folder."""
     for number, file in enumerate(_files(source), 1):
         opened = Source.at(file)
         for record in records(opened):

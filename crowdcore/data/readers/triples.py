@@ -26,16 +26,12 @@ class Triples(Reader):
     def fits(self, source: Source, settings: ReadSettings) -> float:
         """There are no names, and only one column can be the label."""
         table = source.table
-        if table is None or table.header or table.delimiter is None or settings.turn:
+        if table is None or table.header or settings.turn or table.columns[:2] != ("1", "2"):
             return 0.0
         return 0.5 if roles_by_content(table, settings) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read the columns, and say which is which.
-
-        Raises:
-            DataError: the content does not say it.
-        """
+        """Read the columns, and say which is which."""
         table = source.need_table()
         roles = roles_by_content(table, settings)
         if roles is None:

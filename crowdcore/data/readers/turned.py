@@ -67,12 +67,7 @@ class TurnedTable(Reader):
         return 0.5 if strong and len(items) > 1 and share_labels([cells_of(table, c) for c in items]) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read the columns of tasks.
-
-        Raises:
-            MappingError: the worker's column is not there.
-            DataError: no column of a task.
-        """
+        """Read the columns of tasks."""
         table = source.need_table()
         if settings.worker is not None and settings.worker not in table.columns:
             raise MappingError(f"There is no column {settings.worker!r}", table.columns, {}, source.path, "worker")
@@ -88,13 +83,8 @@ class TurnedTable(Reader):
         blocks = [Block(constant(name, n), people, codes[name]) for name in items]
         who = f"the workers of column {worker!r}" if worker is not None else "workers, who are called 1, 2, 3 …"
         sentence = f"{plural(n, 'row')} became {who}, and {plural(len(items), 'column')} became tasks"
-        finding = Finding(
-            "turned",
-            "warning",
-            sentence,
-            n,
-            remedies=(Remedy("turn", False, when="rows are tasks and columns workers"),),
-        )
+        remedies = (Remedy("turn", False, when="rows are tasks and columns workers"),)
+        finding = Finding("turned", "warning", sentence, n, remedies=remedies)
         change = [columns_left_out(tuple(items), aside, "task")] if aside else []
         roles = {"task": plural(len(items), "column"), **({} if worker is None else {"worker": worker})}
         return stack(self.name, table, settings, blocks, roles, findings=(finding, *change))

@@ -75,11 +75,7 @@ def _is_ours(file: Path) -> bool:
 
 
 def _lines(name: str, users: Mapping[str, _Document], columns: list[str], feature: str, source: Source) -> list[str]:
-    """A line for each token, an empty one before each sentence.
-
-    Raises:
-        DataError: the workers' files hold other tokens.
-    """
+    """A line for each token, an empty one before each sentence."""
     first = next(iter(users.values()))
     if any(document.tokens != first.tokens for document in users.values()):
         raise DataError(f"The tokens of {name!r} differ between workers", file=source.path, code="tokens")
@@ -93,11 +89,7 @@ def _lines(name: str, users: Mapping[str, _Document], columns: list[str], featur
 
 
 def _read(file: Path, settings: ReadSettings) -> _Document:
-    """The tokens and tags of a file.
-
-    Raises:
-        DataError: a line with fewer columns than the file says.
-    """
+    """The tokens and tags of a file."""
     content = identify(file, settings.encoding)
     names: list[str | None] = []  # of the columns after the token; None: of a relation or chain
     document, previous, sentence = _Document([], [], {}), dict[str, tuple[str, str | None]](), ""

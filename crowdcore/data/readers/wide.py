@@ -18,7 +18,7 @@ from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.lookups import counted
 from crowdcore.data.readers._stacked import blank
-from crowdcore.data.readers._worker_columns import alike, find_workers, label_columns, share_labels
+from crowdcore.data.readers._worker_columns import NUMBER, alike, find_workers, label_columns, share_labels
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.readers.counts import ask_whether_counts, ask_whether_tags
 from crowdcore.data.report import Finding, Level, make_change, plural
@@ -27,7 +27,6 @@ from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
 
 MINUS_ONE = ("-1", "-1.0")
-_NUMBER = re.compile(r"[-+]?[0-9]*[.,]?[0-9]+(e[-+]?[0-9]+)?%?$", re.IGNORECASE)
 _TOTALS = {
     *("total", "totals", "grand total", "sum", "mean", "average", "count", "n", "all", "subtotal", "avg", "median"),
     *("summe", "gesamt", "mittelwert", "insgesamt", "anzahl", "moyenne", "somme", "suma", "promedio", "media"),
@@ -152,7 +151,7 @@ def _total_row(label: Codes, task_row: IntArray, n: int, task: Codes | None, set
     words = {label.values[int(code)].as_py().strip() for code in np.unique(label.codes[last])}
     others = label.values.take(pa.array(np.unique(label.codes[~last]))).to_pylist()
     name = "" if task is None or task.codes[n - 1] < 0 else task.values[int(task.codes[n - 1])].as_py()
-    numbers = bool(others) and all(map(_NUMBER.match, words)) and not any(map(_NUMBER.match, others))
+    numbers = bool(others) and all(map(NUMBER.match, words)) and not any(map(NUMBER.match, others))
     if last.sum() < 2 and not numbers:
         return None
     apart = not words & {word.strip() for word in others}

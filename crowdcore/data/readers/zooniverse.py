@@ -82,9 +82,6 @@ def _answers(
         several: whether there are several workflows, whose questions have the same names.
         source: to refuse a damaged cell; None: it holds no answer.
         row: its number.
-
-    Raises:
-        DataError: the cell is no JSON.
     """
     cell = record.get("annotations")
     try:

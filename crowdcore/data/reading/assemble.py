@@ -19,7 +19,7 @@ from crowdcore.data.lookups import counted_sorted
 from crowdcore.data.media import ENDING, is_address
 from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.data.readers.base import Raw, RawTasks
-from crowdcore.data.reading.doubts import crowd_findings, look_again, tally
+from crowdcore.data.reading.doubts import crowd_findings, look_again, no_shared_tasks, tally, void_classes
 from crowdcore.data.reading.labels import Classes
 from crowdcore.data.reading.numbering import (
     Annotations,
@@ -42,6 +42,7 @@ from crowdcore.data.times import SECONDS, TIME, durations, moments
 
 _RANK = {"question": 0, "change": 1, "warning": 2, "note": 3}
 _FILES = {"features": ("features{}.npy",), "images": ("images{}.npy", "images{}.npz", "jpeg{}.npz")}
+_OF_RAW = ("format", "encoding", "delimiter", "header", "columns", "roles", "n_rows")
 _LOOKED_FOR = 1000  # files of this many tasks at most
 _TIMES = {
     TIME: (moments, "a time", "Write all of them like 2024-05-31T14:30:00Z, or all as seconds since 1970."),
@@ -55,11 +56,7 @@ def by_level(findings: list[Finding]) -> list[Finding]:
 
 
 def assemble(understood: Understood, settings: ReadSettings, name: str) -> tuple[ImportReport, Labelled]:
-    """Number, check and sort what was understood.
-
-    Raises:
-        DataError: nothing sensible can be made of it.
-    """
+    """Number, check and sort what was understood."""
     raw, labels, findings = understood.raw, understood.labels, list(understood.findings)
     tasks, noticed = number_tasks(raw, understood.task, understood.listed)
     findings += noticed
@@ -78,8 +75,10 @@ def assemble(understood: Understood, settings: ReadSettings, name: str) -> tuple
     given, repeats, noticed = without_repeats(given, len(workers), raw, settings)
     findings += [*noticed, *about_tasks]
     counts = tally(given.worker, given.label, len(workers), len(labels.names) if isinstance(labels, Classes) else 0)
-    findings += labels.findings(counts.per_class)
-    findings += crowd_findings(counts, counted_sorted(given.task, len(tasks.ids)), tasks.ids, workers)
+    void = void_classes(given, gold, labels, len(tasks.ids), len(workers)) if isinstance(labels, Classes) else []
+    findings += labels.findings(counts.per_class, void)
+    per_task = counted_sorted(given.task, len(tasks.ids))
+    findings += [*crowd_findings(counts, per_task, tasks.ids, workers), *no_shared_tasks(given, per_task, raw)]
     if isinstance(labels, Classes) and raw.sentences is None:
         findings += look_again(given, gold, labels.names, tasks.ids, raw)
     extra, noticed = _readable_times(raw, given.rows)
@@ -119,16 +118,8 @@ def assemble(understood: Understood, settings: ReadSettings, name: str) -> tuple
     found = pd.DataFrame() if dataset.extra is None else dataset.extra
     report = ImportReport(
         source=name,
-        format=raw.format,
-        encoding=raw.encoding,
-        delimiter=raw.delimiter,
-        header=raw.header,
-        columns=raw.columns,
-        roles=raw.roles,
-        n_rows=raw.n_rows,
-        n_tasks=dataset.n_tasks,
-        n_workers=dataset.n_workers,
-        n_annotations=dataset.n_annotations,
+        **{name: getattr(raw, name) for name in _OF_RAW},
+        **{name: getattr(dataset, name) for name in ("n_tasks", "n_workers", "n_annotations")},
         n_gold=int(labels.known(gold).sum()),
         n_repeats=repeats.n_repeats,
         n_contradicting=int(repeats.contradicting.sum()),
@@ -240,9 +231,6 @@ def _attach_rows(folder: Path | None, kind: str, split: IntArray, n_listed: int)
     """``features_<split>.npy`` or ``images_<split>.npy`` (or ``.npz``, or ``jpeg_<split>.npz``) of a folder, unopened.
 
     A file without ``_<split>`` belongs to the tasks without a split. Rows follow the list of tasks.
-
-    Raises:
-        DataError: a file has another number of rows than its split has tasks.
     """
     if folder is None:
         return None
@@ -321,11 +309,7 @@ def _file_rows(raw: Raw, rows: IntArray | None) -> IntArray | None:
 def _attach_truth(
     truth: SimulatedTruth | None, rows: IntArray | None, n_workers: int, path: Path | None
 ) -> SimulatedTruth | None:
-    """The generating truth, its per-annotation parts at the rows that were taken in.
-
-    Raises:
-        DataError: it is about another number of workers.
-    """
+    """The generating truth, its per-annotation parts at the rows that were taken in."""
     if truth is None:
         return None
     for name in ("worker_confusion", "group", "worker_bias", "worker_scale", "worker_noise", "worker_role"):

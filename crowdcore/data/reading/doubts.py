@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,13 +12,15 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import Remedy
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
-from crowdcore.data.dictionary import Codes, strings
+from crowdcore.data.dictionary import Codes, NumberColumn, strings
 from crowdcore.data.encoder import encode
 from crowdcore.data.lookups import counted
 from crowdcore.data.media import ADDRESSES, SUFFIXES, blank_texts, image_faults, image_names, is_address
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.readers.base import Raw
-from crowdcore.data.reading.labels import Labels
+from crowdcore.data.reading.labels import Classes, Labels
+from crowdcore.data.reading.repeated import further_columns
+from crowdcore.data.reading.spellings import rename
 from crowdcore.data.report import IMAGES, TEXTS, Finding, Level, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow
@@ -38,6 +40,8 @@ _NO_FILES = Finding(
 _NONE_THERE = "Put the files where the column says, seen from the folder of the table; in the app upload a ZIP of both."
 _LABELS, _TASKS, _FEW = 40, 10, 10  # below which agreement says nothing; classes that are few
 _SOME = 100_000  # annotations
+_ROW = "a row number was read as the task"
+_AGREED = 0.2  # κ of the other classes below which nothing is said of a code
 _LOOKED_AT, _WORDS = 1000, 3  # names; blanks in a name that is a sentence
 _GOLD = r"gold(en)?([ _-]?(standard|label|truth))?|ground[ _-]?truth|truth|experts?|adjudicat(or|ed|ion)|consensus"
 _GOLD += r"|majority([ _-]?vote)?|gold[ _-]?annotator|gs|gt|oracle|reference|answer[ _-]?key|curat(or|ed|ion)"
@@ -49,8 +53,9 @@ _MODEL = (
     r"(chat)?gpt.*|(claude|gemini|gemma|(meta-)?llama|mistral|mixtral|qwen|deepseek|phi|bert|roberta)([ _.-]?\d.*|-.*)?"
 )
 _MODEL += r"|(.*[ _-])?(model|prediction|predicted|classifier|llm|bot|baseline|\d+(\.\d+)?b)([ _-].*)?"
-_ZEROS = r"0+\d+|\d+\.0+"
-_ODD = f"(?i)^({_GOLD}|{_NOBODY}|{_MODEL}|{_ZEROS})$"
+_ZEROS = r"^(0+\d+|\d+\.0+)$"
+_GOLD = rf"({_GOLD})([ _.-]?\d{{1,3}}|[ _.-][a-z])?"  # also one of several: expert_1, Expert A
+_ODD = f"(?i)^({_GOLD}|{_NOBODY}|{_MODEL})$"
 ENOUGH = 10  # labels after which always the same answer is worth a word
 
 
@@ -109,15 +114,41 @@ def crowd_findings(tally: Tally, per_task: IntArray, tasks: Arrow, workers: list
     findings += _about_workers(
         "single-label-workers", "note", tally.per_worker == 1, workers, "with a single annotation"
     )
-    if len(per_task) >= ENOUGH and per_task.max() == 1:
-        sentence = f"None of {plural(len(per_task), 'task')} has two labels: agreement cannot be measured"
-        remedies = (Remedy("task", when="a row number was read as the task"),)
-        findings.append(Finding("no-shared-tasks", "warning", sentence, len(per_task), remedies=remedies))
     if np.count_nonzero(tally.per_class) > 1:
         same = (tally.answers == 1) & (tally.per_worker >= ENOUGH)
         wording = f"who gave the same answer to all of their {ENOUGH} or more tasks"
         findings += _about_workers("one-answer-workers", "warning", same, workers, wording)
     return findings
+
+
+def no_shared_tasks(given: Annotations, per_task: IntArray, raw: Raw) -> list[Finding]:
+    """What to say where no task has two labels, or no two workers' files have a task in common: that is asked about.
+
+    Args:
+        given: the annotations, sorted by task.
+        per_task: (n_tasks,) annotations of each task.
+        raw: where they are from.
+    """
+    files = raw.format == "files" and raw.roles.get("worker", "").endswith("(file name)")
+    if len(per_task) < ENOUGH or not len(given.task) or (per_task.max() > 1 and not files):
+        return []
+    same = given.task[1:] == given.task[:-1]
+    alone = bool((given.worker[1:] == given.worker[:-1])[same].all() and np.ptp(given.worker) > 0)
+    if per_task.max() > 1 and not alone:
+        return []
+    found, rows = [], pa.array(np.arange(len(given.task)) if given.rows is None else given.rows)
+    for name, column in further_columns(raw) if alone and len(rows) <= _SOME else ():
+        codes = encode(column.take(rows)).codes
+        cells = np.unique(np.column_stack([codes, given.worker])[codes >= 0], axis=0)[:, 0]
+        if len(cells) > 0.9 * len(rows) and (np.unique(cells, return_counts=True)[1] > 1).mean() > 0.5:
+            found.append(Remedy("task", name, when="that names it"))
+    files = files and alone
+    what = f"None of {plural(len(per_task), 'task')} has two labels: agreement cannot be measured"
+    if files:
+        what = f"No two files have one of the {len(per_task):,} tasks in common: each may call them otherwise"
+    level: Level = "question" if found or files else "warning"
+    remedies = tuple(found) or (Remedy("task", when="another column names it in all files" if files else _ROW),)
+    return [Finding("no-shared-tasks", level, what, len(per_task), remedies=remedies)]
 
 
 def look_again(given: Annotations, gold: IntArray, classes: tuple[str, ...], tasks: Arrow, raw: Raw) -> list[Finding]:
@@ -171,6 +202,45 @@ def look_again(given: Annotations, gold: IntArray, classes: tuple[str, ...], tas
     return findings
 
 
+def void_classes(given: Annotations, gold: IntArray, classes: Classes, n_tasks: int, n_workers: int) -> list[str]:
+    """Classes that may mean that there is no label, and behave so: workers agree on them no more than by chance.
+
+    Looked at are pairs of labels of one task. How many hold the class twice is likelier (20 : 1) by chance than if it
+    agreed half as well as the other classes do; several workers use it, and it is no gold. A class 0 below 1, 2, 3 …
+    must not come close to agreement.
+
+    Args:
+        given: the annotations, sorted by task; the first hundred thousand are looked at.
+        gold: (n_tasks,) class number, -1 = unknown.
+        classes: the class list.
+        n_tasks, n_workers: how many there are.
+    """
+    task, worker, label, k = given.task[:_SOME], given.worker[:_SOME], given.label[:_SOME], len(classes.names)
+    found = []
+    for name, near in classes.codes_of_none:
+        c = classes.names.index(name)
+        by_worker, is_c = counted(worker[label == c], n_workers), label == c
+        if (gold == c).any() or np.count_nonzero(by_worker) < 3 or 2 * by_worker.max() > by_worker.sum():
+            continue
+        per_task, of_class = counted(task, n_tasks), counted(task[is_c], n_tasks)
+        pairs = float((per_task * (per_task - 1.0)).sum() / 2)
+        both = float((of_class * (of_class - 1.0)).sum() / 2)
+        share = is_c[per_task[task] > 1].mean() if pairs else 0.0
+        n_others = per_task - of_class
+        cells = np.unique(task[~is_c].astype(np.int64) * k + label[~is_c], return_counts=True)[1]
+        among = float((n_others * (n_others - 1.0)).sum())
+        agree = float((cells * (cells - 1.0)).sum()) / max(among, 1)
+        chance = float(((counted(label[~is_c], k) / max((~is_c).sum(), 1)) ** 2).sum())
+        kappa = (agree - chance) / max(1 - chance, 1e-9)
+        expected = pairs * share**2
+        if kappa < _AGREED or expected <= 0:
+            continue
+        of_a_class = expected + pairs * kappa / 2 * share * (1 - share)
+        if of_a_class - expected - both * np.log(of_a_class / expected) >= np.log(20):
+            found += [name] if not near or both <= expected + 2 * np.sqrt(expected) else []
+    return found
+
+
 def _other_labels(raw: Raw, given: Annotations) -> tuple[Remedy, ...]:
     """The further columns of few values that differ within tasks, one of which may be the label."""
     extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
@@ -208,6 +278,15 @@ def worker_findings(raw: Raw, worker: Codes, labels: Labels, settings: ReadSetti
     values, findings = worker.values, []
     if len(values) > 1 and pc.any(pc.match_substring_regex(values, _ODD)).as_py():
         findings = _odd_workers(raw, worker, settings)
+    same = {} if isinstance(worker, NumberColumn) or settings.workers else _same_numbers(values)
+    if same:
+        merged = dict(settings.merge_workers) if isinstance(settings.merge_workers, dict) else {}
+        remedy = Remedy("merge_workers", merged | same, when="they are one person")
+        twice = [name for others in same.values() for name in others]
+        sentence = f"Workers that are the same number as others: {', '.join(map(repr, twice[:_NAMED]))}"
+        column = raw.roles.get("worker") if raw.roles.get("worker") in raw.columns else None
+        found = Finding("same-number-workers", "question", sentence, len(twice), (), column, (*twice[:5],))
+        findings.append(replace(found, remedies=(remedy,)))
     names = [name for name in labels.names if not re.match(r"[-+0-9.]", name)][:_LOOKED_AT]
     both = tuple(strings(names).filter(pc.is_in(strings(names), value_set=values)).to_pylist())
     if raw.format in ("long", "wide") and len(both) > 1 and 2 * len(both) >= min(len(names), len(values)):
@@ -256,6 +335,7 @@ def _odd_workers(raw: Raw, worker: Codes, settings: ReadSettings) -> list[Findin
     gold = named(_GOLD)
     if gold and len(values) > len(gold) and raw.truth is None and (raw.tasks is None or raw.tasks.gold is None):
         remedies = [Remedy("gold" if g in raw.columns else "gold_worker", g, when=f"{g!r} is the gold") for g in gold]
+        remedies += [Remedy("gold_worker", [*gold], when="they are the gold where they agree")] * (len(gold) > 1)
         add("gold-among-workers", gold, f"Gold may stand among the workers: {listed(gold)}", *remedies)
     nobody = () if in_columns or raw.arrays is not None else named(_NOBODY)
     if nobody and len(values) > len(nobody):
@@ -265,18 +345,47 @@ def _odd_workers(raw: Raw, worker: Codes, settings: ReadSettings) -> list[Findin
     models = named(_MODEL)
     if models and len(values) > len(models):
         add("models-as-workers", models, f"Models may stand among the workers: {listed(models)}")
-    whole = {name: str(int(float(name))) for name in named(_ZEROS)}
-    there = {*values.filter(pc.is_in(values, value_set=pa.array([*whole.values()], values.type))).to_pylist()}
-    same: dict[str, list[str]] = {}
-    for name, number in whole.items():
-        if number in there and name != number:
-            same.setdefault(number, []).append(name)
-    if same:
-        merged = dict(settings.merge_workers) if isinstance(settings.merge_workers, dict) else {}
-        remedy = Remedy("merge_workers", merged | same, when="they are one person")
-        names = tuple(name for several in same.values() for name in several)
-        add("same-number-workers", names, f"Workers that are the same number as others: {listed(names)}", remedy)
     return findings
+
+
+def _same_numbers(values: Arrow) -> dict[str, list[str]]:
+    """Name -> others of a column that are the same number written in another way, such as 01 and 1.0."""
+    same: dict[str, list[str]] = {}
+    likely = values.filter(pc.or_(pc.starts_with(values, "0"), pc.ends_with(values, "0")))
+    for name in likely.filter(pc.match_substring_regex(likely, _ZEROS)).to_pylist():
+        same.setdefault(name.partition(".")[0].lstrip("0") or "0", []).append(name)
+    if not same:
+        return {}
+    plain = {*values.filter(pc.is_in(values, value_set=strings(same))).to_pylist()}
+    every = [[number, *others] if number in plain else others for number, others in same.items()]
+    return {first: others for first, *others in every if others}
+
+
+def merge_numbers(
+    raw: Raw, task: Codes, listed: Codes | None, settings: ReadSettings
+) -> tuple[Codes, Codes | None, list[Finding]]:
+    """The tasks, and the list of them, of which those that are one number are one if the settings say so, else asked.
+
+    Those of a dataset folder, and of sentences, are what they are called.
+    """
+    fixed = raw.arrays is not None or raw.truth is not None or raw.sentences is not None
+    if fixed or settings.merge_tasks is False or isinstance(task, NumberColumn):
+        return task, listed, []
+    same = _same_numbers(task.values if listed is None else pa.concat_arrays([task.values, listed.values]).unique())
+    names = tuple(name for others in same.values() for name in others)
+    if not names:
+        return task, listed, []
+    what = f"{plural(len(names), 'task')} that {'is' if len(names) == 1 else 'are'} the same number as others, such as "
+    what += " and ".join(map(repr, next([first, others[0]] for first, others in same.items())))
+    choices = {True: "they are one task", False: "they are different tasks"}
+    remedies = tuple(Remedy("merge_tasks", value, when=when) for value, when in choices.items())
+    column = raw.roles.get("task") if raw.roles.get("task") in raw.columns else None
+    if not settings.merge_tasks:
+        found = Finding("same-number-tasks", "question", what, len(names), (), column, names[:5], remedies=remedies)
+        return task, listed, [found]
+    became = {name: first for first, others in same.items() for name in others}
+    note = Finding("same-number-tasks", "note", f"{what}, became one with them", len(names), (), column, names[:5])
+    return rename(task, became), None if listed is None else rename(listed, became), [note]
 
 
 def media_findings(dataset: Labelled) -> list[Finding]:

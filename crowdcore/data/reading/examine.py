@@ -39,11 +39,12 @@ class Import:
     report: ImportReport
     _dataset: Labelled
 
-    def dataset(self, accept: bool = False) -> CrowdDataset | Any:
+    def dataset(self, accept: bool = False, features: Any = None) -> CrowdDataset | Any:
         """Import the dataset: a `CrowdDataset`, or a `RatingDataset` where labels are numbers.
 
         Args:
             accept: agree to everything in ``report.changes``.
+            features: a row of numbers per task, in a frame whose index, or column ``task``, names it.
 
         Raises:
             DataError: something would be dropped or merged, and that was not accepted.
@@ -58,7 +59,8 @@ class Import:
                 code=first.code,
                 remedies=(*first.remedies, Remedy.accept()),
             )
-        return self._dataset
+        found = self._dataset
+        return found if features is None else replace(found, features=feature_rows(found, features, named=True))
 
     @property
     def needs_files(self) -> bool:
@@ -129,8 +131,7 @@ def read_dataset(path: str | Path, *, features: Any = None, accept: bool = False
         >>> votes
         CrowdDataset('votes': 2 tasks, 2 workers, 2 classes, 3 annotations)
     """
-    dataset = examine_table(path, **mapping).dataset(accept=accept)
-    return dataset if features is None else replace(dataset, features=feature_rows(dataset, features, named=True))
+    return examine_table(path, **mapping).dataset(accept, features)
 
 
 def read_ratings(
@@ -209,7 +210,9 @@ def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] |
     if settings.multi_select == "yes-no":
         settings = settings.model_copy(update={"multi_select": "keep"})  # which later becomes answers
     raw = find_reader(source, settings).read(source, settings)
-    raw = replace(raw, path=source.path, findings=(*source.findings, *raw.findings))
+    unused = () if raw.extra is None else raw.extra.column_names
+    told = (replace(f, level="note") if f.code == "thousands" and f.column in unused else f for f in raw.findings)
+    raw = replace(raw, path=source.path, findings=(*source.findings, *told))
     release_memory()
     if source.table is not None and source.table.categorical and settings.classes is None:
         from crowdcore.data.reading.labels import with_categories

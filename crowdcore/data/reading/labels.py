@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from crowdcore.data.dictionary import Codes, NumberColumn, as_text, clean, natur
 from crowdcore.data.encoder import encode
 from crowdcore.data.lookups import gather, renumber
 from crowdcore.data.readers.base import Raw, RawTasks
-from crowdcore.data.report import Finding, make_change, plural
+from crowdcore.data.report import Finding, Level, make_change, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 
@@ -82,11 +83,7 @@ class Classes:
         return np.asarray(numbers >= 0)
 
     def wrong(self, codes: Codes, numbers: AnyArray, raw: Raw, about: RawTasks | None) -> list[Wrong]:
-        """The labels (``about``: None) or gold values that are in no class.
-
-        Raises:
-            DataError: they are tag sequences over the classes.
-        """
+        """The labels (``about``: None) or gold values that are in no class."""
         rows = np.flatnonzero(numbers == _OUTSIDE)
         if not len(rows):
             return []
@@ -117,11 +114,28 @@ class Classes:
         )
         return [(finding, rows)]
 
-    def findings(self, per_class: IntArray) -> list[Finding]:
+    @property
+    def codes_of_none(self) -> list[tuple[str, bool]]:
+        """Names found that may mean that there is no label if content says so, and whether they are next to others."""
+        if self.source != "labels found":
+            return []
+        odd = [name for name in self.names if _looks_missing(name, self.names)]
+        names = [name for name in self.names if name not in odd]
+        odd += _far_codes(names)
+        found = [(name, False) for name in odd]
+        whole = {int(name): name for name in names if re.fullmatch(r"-?[0-9]{1,4}", name)}
+        high = next(n for n in count(1) if n not in whole) - 1  # classes 1, 2 … high, and maybe 0
+        if 2 < len(whole) == len(names) and high + (0 in whole) > 1:
+            found += [(name, False) for n, name in whole.items() if name not in odd and not 0 <= n <= high]
+            found += [(whole[0], True)] if 0 in whole and high > 1 else []
+        return found
+
+    def findings(self, per_class: IntArray, void: Sequence[str] = ()) -> list[Finding]:
         """What looks odd about the list: one class, very many, unused ones, names that look like none.
 
         Args:
             per_class: (C,) how often each was given as a label.
+            void: the names that may mean that there is none, and behave so.
         """
         findings = []
         names, n, found = self.names, int(per_class.sum()), self.source == "labels found"
@@ -138,15 +152,20 @@ class Classes:
             findings.append(Finding("unused-classes", "note", sentence, len(unused), examples=tuple(unused[:5])))
         if not found:
             return findings
-        odd = [name for name in names if name.casefold() in LOOKS_MISSING and not (name in "-–—" and "+" in names)]
+        odd = [name for name in names if _looks_missing(name, names)]
         odd += _far_codes([name for name in names if name not in odd])
+        odd += [name for name in void if name not in odd]
         if odd:
             which = f"The class {odd[0]!r}" if len(odd) == 1 else f"Each of the classes {', '.join(map(repr, odd))}"
             sentence = f"{which} may mean that there is no label"
-            remedies = (Remedy("missing", odd, when="so"),)
-            findings.append(
-                Finding("looks-missing", "warning", sentence, len(odd), examples=tuple(odd), remedies=remedies)
-            )
+            level: Level = "warning"
+            remedies: tuple[Remedy, ...] = (Remedy("missing", odd, when="so"),)
+            if void:
+                again = "it" if len(void) == 1 else "them"
+                which = f" {', '.join(map(repr, void))}" if len(void) < len(odd) else ""
+                sentence += f": on{which or f' {again}'} workers agree no more than by chance"
+                level, remedies = "question", (*remedies, Remedy("classes", [*names], when="all are classes"))
+            findings.append(Finding("looks-missing", level, sentence, len(odd), examples=tuple(odd), remedies=remedies))
         numbers: dict[float, list[str]] = {}
         for name in names:
             if re.fullmatch(_NUMBER, name):
@@ -158,6 +177,10 @@ class Classes:
                 Finding("same-number", "warning", sentence, len(same), examples=tuple(same), remedies=remedies)
             )
         return findings
+
+
+def _looks_missing(name: str, names: Sequence[str]) -> bool:
+    return name.casefold() in LOOKS_MISSING and not (name in "-–—" and "+" in names)
 
 
 def _far_codes(names: list[str]) -> list[str]:
@@ -174,11 +197,7 @@ def _far_codes(names: list[str]) -> list[str]:
 
 
 def find_classes(raw: Raw, settings: ReadSettings, label: Codes, gold: Codes | None) -> Classes:
-    """The list given, or that of the file, or the labels and gold values found, in natural order.
-
-    Raises:
-        DataError: there is no class at all, or labels and gold are so many numbers that they may be ratings.
-    """
+    """The list given, or that of the file, or the labels and gold values found, in natural order."""
     if settings.classes is not None:
         return Classes(_tidy(settings.classes, raw), "argument")
     if raw.classes is not None:
@@ -278,7 +297,7 @@ class Ratings:
             wrong.append((finding, rows))
         return wrong
 
-    def findings(self, per_class: IntArray) -> list[Finding]:
+    def findings(self, per_class: IntArray, void: Sequence[str] = ()) -> list[Finding]:
         """Nothing: a range holds no names that could look odd."""
         return []
 
@@ -287,11 +306,7 @@ Labels: TypeAlias = Classes | Ratings
 
 
 def find_range(raw: Raw, settings: ReadSettings) -> Ratings:
-    """The range that was given, that of the levels, or that of the folder.
-
-    Raises:
-        DataError: none of them says it.
-    """
+    """The range that was given, that of the levels, or that of the folder."""
     levels = settings.levels
     names = levels or raw.levels
     if settings.low is not None and settings.high is not None:

@@ -44,18 +44,13 @@ class TaskList:
 
 
 def number_tasks(raw: Raw, task: Codes, listed: Codes | None) -> tuple[TaskList, list[Finding]]:
-    """Number the tasks: in the order of the list of tasks, then (or without one) in order of first appearance.
-
-    Raises:
-        DataError: the list names a task twice, or a row of it none.
-    """
+    """Number the tasks: in the order of the list of tasks, then (or without one) in order of first appearance."""
     if listed is None:
         return TaskList(task.values, task.codes, task.codes, 0), []
-    _refuse_bad_list(listed, raw)
-    if task.values is listed.values:
-        ids, place = listed.values, np.arange(len(listed), dtype=np.int32)  # named in order of first appearance
+    ids = listed.values  # in order of first appearance
+    if task.values is ids:
+        place = np.arange(len(ids), dtype=np.int32)
     else:
-        ids = listed.values.take(pa.array(listed.codes))
         place = np.array(pc.index_in(task.values, value_set=ids).fill_null(-1), np.int32)
     new = np.flatnonzero(place < 0)
     findings = []
@@ -68,23 +63,19 @@ def number_tasks(raw: Raw, task: Codes, listed: Codes | None) -> tuple[TaskList,
         findings.append(make_finding("tasks-not-listed", "warning", sentence, rows, count=len(new), examples=examples))
         ids = pa.concat_arrays([ids, extra])
     numbers = renumber(task.codes, place)
-    n_listed = len(listed)
-    return TaskList(ids, numbers, np.arange(n_listed, dtype=np.int32), n_listed), findings
+    return TaskList(ids, numbers, listed.codes, len(listed.values)), findings
 
 
-def _refuse_bad_list(listed: Codes, raw: Raw) -> None:
+def refuse_bad_list(listed: Codes, raw: Raw) -> None:
+    """Refuse a list of tasks that names one twice, or none in a row."""
     gone = np.flatnonzero(listed.missing)
     if len(gone):
         raise DataError("The list of tasks has a row without a task", file=raw.path, row=int(gone[0]) + 1)
     if len(listed) > len(listed.values):
         code = int(np.argmax(listed.counts > 1))
         first, second = np.flatnonzero(listed.codes == code)[:2] + 1
-        raise DataError(
-            f"The list of tasks names {listed.values[code].as_py()!r} twice, in rows {first} and {second}",
-            "Each task must be listed once.",
-            file=raw.path,
-            row=int(second),
-        )
+        what = f"The list of tasks names {listed.values[code].as_py()!r} twice, in rows {first} and {second}"
+        raise DataError(what, "Each task must be listed once.", file=raw.path, row=int(second))
 
 
 def per_task(tasks: TaskList, values: AnyArray, known: BoolArray) -> tuple[AnyArray, BoolArray, IntArray]:
@@ -143,9 +134,6 @@ def number_workers(
 
     Returns:
         Their ids, (n rows,) int32 worker number (-1 = none), and what was noticed.
-
-    Raises:
-        DataError: the list of workers names one twice.
     """
     values = worker.values
     used = np.ones(len(values), bool)
@@ -167,11 +155,7 @@ def number_workers(
 
 
 def listed_workers(raw: Raw) -> tuple[str, ...]:
-    """The list of workers that came with the file, cleaned.
-
-    Raises:
-        DataError: it names one twice.
-    """
+    """The list of workers that came with the file, cleaned."""
     if raw.workers is None:
         return ()
     names = clean(encode(strings(raw.workers)), escaped=raw.workers_escaped, whole="all").codes
@@ -191,9 +175,6 @@ def accepted_rows(raw: Raw, names: dict[str, Codes], wrong: list[Wrong]) -> tupl
     Returns:
         The rows kept, and a finding for each reason to leave out others; a row with several counts as left out by the
         first.
-
-    Raises:
-        DataError: one of the three is empty in every row.
     """
     n = len(names["label"])
     if not wrong and not any(codes.missing.any() for codes in names.values()):

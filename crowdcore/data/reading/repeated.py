@@ -26,18 +26,14 @@ if TYPE_CHECKING:
 
 _LOOKED_AT = 50_000  # rows
 _QUESTIONS = 12  # different values of a column that are the names of questions, at most
-_AGAIN = frozenset(
-    [
-        *("attempt", "round", "trial", "repeat", "repetition", "replicate", "session", "pass", "wave", "version"),
-        *("iteration", "run", "order", "position", "rank", "confidence", "probability"),
-    ]
-)
-_PARTS = frozenset(  # where in a text, an image or a recording
-    [
-        *("start", "end", "begin", "start_offset", "end_offset", "offset", "start_char", "end_char", "onset", "xmin"),
-        *("ymin", "xmax", "ymax", "x", "y", "width", "height", "w", "h", "x1", "y1", "x2", "y2", "left", "top", "bbox"),
-    ]
-)
+_AGAIN = {
+    *("attempt", "round", "trial", "repeat", "repetition", "replicate", "session", "pass", "wave", "version"),
+    *("iteration", "run", "order", "position", "rank", "confidence", "probability"),
+}
+_PARTS = {  # where in a text, an image or a recording
+    *("start", "end", "begin", "start_offset", "end_offset", "offset", "start_char", "end_char", "onset", "xmin"),
+    *("ymin", "xmax", "ymax", "x", "y", "width", "height", "w", "h", "x1", "y1", "x2", "y2", "left", "top", "bbox"),
+}
 _SINCE = 1e8  # seconds since 1970: larger numbers are times
 _DATE = re.compile(r"\d{4}-\d\d|\d\d?[/.]\d\d?[/.]\d{2,4}")
 
@@ -64,7 +60,7 @@ def doubt_repeats(raw: Raw, given: Annotations, repeats: Repeats) -> list[Findin
         )
         remedies = (Remedy("task", [raw.roles["task"], *parts], when="each part is a task"),)
         return [Finding("parts-of-tasks", "question", what, repeats.n_repeats, remedies=remedies)]
-    for name, column in _columns(raw):
+    for name, column in further_columns(raw):
         if about_time(name) or _AGAIN & {*plain(name).split("_")} or name in raw.roles["task"].split(" / "):
             continue
         values = encode(column.take(rows))
@@ -102,7 +98,7 @@ def _are_places(column: Arrow) -> bool:
     return bool(numbers.notna().mean() > 0.9 and numbers.abs().max() < _SINCE)
 
 
-def _columns(raw: Raw) -> Iterator[tuple[str, pa.ChunkedArray]]:
+def further_columns(raw: Raw) -> Iterator[tuple[str, pa.ChunkedArray]]:
     """The file's columns that may name a part of the task or a question, those without a role first."""
     extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
     for name in extra.column_names:
@@ -141,9 +137,6 @@ def with_time(raw: Raw, settings: ReadSettings) -> tuple[Raw, list[Finding]]:
 
     A column called ``timestamp`` stays unless another one is named. Else one is taken whose name says so and whose
     every cell can be read, if it differs within tasks and within workers: a task's date is no time of a label.
-
-    Raises:
-        DataError: the column that the settings name is not there, or holds no times.
     """
     extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
     if settings.time is not None:

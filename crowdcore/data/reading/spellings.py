@@ -77,10 +77,6 @@ def merge_variants(
         gold: the cleaned column of true classes.
         listed: names of a list of classes or workers, which are preferred to other spellings.
         merge: ``"variants"`` merges all that are found, a mapping its values into its keys, None nothing.
-
-    Raises:
-        SettingError: ``merge`` names what is not there, or a name twice.
-        DataError: the crowd is simulated, and its truth is about the names as they are.
     """
     given = dict(merge) if isinstance(merge, Mapping) else {}
     known = [fold_name(name) for name in read.values[: len(_YES_NO) * 4].to_pylist()] if role == "label" else []
@@ -272,9 +268,6 @@ def ask_each_class(raw: Raw, settings: ReadSettings) -> Raw:
     """For each task and class a task ``photo1 · cat``, whose labels say whether a worker chose that class.
 
     Each label, also one of a single class, becomes an answer for each class; a missing one stays missing.
-
-    Raises:
-        DataError: tags, a simulated crowd with its truth, or features and images of the tasks there were.
     """
     if raw.sentences is not None or raw.truth is not None or raw.arrays is not None:
         what = "Tags, simulated crowds and folders are not read as questions of each class"

@@ -13,9 +13,9 @@ from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Cleaned, Codes, Whole, clean, strings
 from crowdcore.data.readers.base import Raw, RawTasks
-from crowdcore.data.reading.doubts import worker_findings
+from crowdcore.data.reading.doubts import merge_numbers, worker_findings
 from crowdcore.data.reading.labels import Classes, Labels, clean_ratings, find_classes, find_range, row_numbers
-from crowdcore.data.reading.numbering import listed_workers
+from crowdcore.data.reading.numbering import listed_workers, refuse_bad_list
 from crowdcore.data.reading.repeated import with_time
 from crowdcore.data.reading.spellings import merge_variants, multi_selects, rename
 from crowdcore.data.report import Finding, Level, Variants, make_change, make_finding, plural
@@ -63,15 +63,11 @@ class Understood:
 
 
 def understand(raw: Raw, settings: ReadSettings) -> Understood:
-    """Clean what a reader found, and decide what the labels are.
-
-    Raises:
-        DataError: nothing sensible can be made of it, or the labels may be classes or ratings.
-    """
+    """Clean what a reader found, and decide what the labels are."""
     if settings.gold_worker is not None:
-        from crowdcore.data.readers.base import gold_of_worker
+        from crowdcore.data.readers.base import gold_of_workers
 
-        raw = gold_of_worker(raw, settings.gold_worker)
+        raw = gold_of_workers(raw, settings.gold_worker)
     if settings.multi_select == "yes-no":
         from crowdcore.data.reading.spellings import ask_each_class
 
@@ -103,6 +99,9 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
     listed = gold = split = None
     if about is not None and about.listed:
         listed = cleaned(about.task, "task", whole="mixed", about=about)
+        refuse_bad_list(listed, raw)
+    task, listed, noticed = merge_numbers(raw, task, listed, settings)
+    findings += noticed
     if about is not None and about.gold is not None and rated:
         gold = clean_ratings(about.gold, raw, about.escaped)
     elif about is not None and about.gold is not None:
@@ -175,9 +174,6 @@ def clean_names(
         missing: values that mean that there is none.
         whole: when to read ``1.0`` as ``1``.
         about: given if it is a column of this instead of the annotations.
-
-    Raises:
-        DataError: a value too long to be a name.
     """
     longest = pc.max(pc.binary_length(codes.values)).as_py() or 0
     if longest > MAX_NAME:

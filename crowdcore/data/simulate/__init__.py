@@ -32,6 +32,8 @@ __all__ = [
     "conal",
     "copy_leader",
     "get",
+]
+__all__ += [
     "imitate_common",
     "large",
     "names",

@@ -63,12 +63,7 @@ class Cifar10N(Source):
 
 
 def _label_columns(path: Path) -> dict[str, AnyArray]:
-    """The saved arrays by name. torch builds nothing but whole-number arrays from the file and runs nothing of it.
-
-    Raises:
-        MissingExtraError: no torch.
-        DataError: damaged, or not a dictionary of such arrays.
-    """
+    """The saved arrays by name. torch builds nothing but whole-number arrays from the file and runs nothing of it."""
     try:
         import torch
     except ImportError as error:

@@ -10,17 +10,8 @@ from crowdcore.data.tables.delimited import DelimitedTable
 from crowdcore.data.tables.json_table import JsonTable
 from crowdcore.data.tables.parquet import ParquetTable
 
-__all__ = [
-    "ArrowTable",
-    "Content",
-    "DelimitedTable",
-    "JsonTable",
-    "ParquetTable",
-    "Table",
-    "identify",
-    "looks_like_conll",
-    "open_table",
-]
+__all__ = ["ArrowTable", "Content", "DelimitedTable", "JsonTable", "ParquetTable", "Table"]
+__all__ += ["identify", "looks_like_conll", "open_table"]
 
 
 def open_table(content: Content, settings: ReadSettings) -> Table:

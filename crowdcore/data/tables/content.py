@@ -230,6 +230,10 @@ _SPELLED = {  # encoding -> letters beyond ASCII of a language each
     "cp1254": ("çğıöşüâîû",),
     "cp1257": ("ąčęėįšųūž", "āčēģīķļņšūž"),
 }
+_SPELLED |= {"cp850": _SPELLED["cp1252"], "cp852": _SPELLED["cp1250"]}  # of DOS, and of Excel's "CSV (MS-DOS)"
+_UNQUOTED = re.compile(  # a word with quotes or dashes as no word has them
+    r"[^\W\d_]([„‚]|[–—]$|[“”«»•§£©®™…\xa0][^\W\d_])|^[^“”]*„[^“”]*$|^[^‘’]*‚[^‘’]*$"
+)
 _PUNCTUATION = set("‘’“”„‚–—…€«»•§£©®™\xa0、。，；：？！（）《》「」")
 _JAPANESE = {"HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "CJK"}
 
@@ -246,12 +250,14 @@ def likely_encodings(path: Path) -> list[tuple[str, str]]:
     if not cells or any(_share(cells, name)[0] >= _ENOUGH for name in _WESTERN[:2]):
         if all(_is_spelled([cell], "cp1252") for cell in cells):
             return []
-        spelled = [name for name in [*_SPELLED][1:] if _is_spelled(cells, name)]
+        spelled = [name for name in ("cp1250", "cp1254", "cp1257") if _is_spelled(cells, name)]
         return [(name, _shown(cells, name)) for name in (*spelled, *(["latin-1"] if spelled else []))]
     scores = {name: _share(cells, name) for name in (*_ALPHABETS, *_EAST, _WESTERN[2])}
+    dos = [name for name in ("cp850", "cp852") if _is_spelled(cells, name) and _share(cells, name)[0] >= _ENOUGH]
     likely = [name for name, (score, _) in scores.items() if score >= _ENOUGH]
     likely.sort(key=lambda name: (name not in _ALPHABETS, *([-x for x in scores[name][:: 1 - 2 * (name in _EAST)]])))
-    return [(name, _shown(cells, name)) for name in likely]
+    every = [*dos[: "cp850" in dos], *likely, *dos["cp850" in dos :], *(_WESTERN[:1] if dos else ())]
+    return [(name, _shown(cells, name)) for name in every]
 
 
 def _is_spelled(cells: list[bytes], encoding: str) -> bool:
@@ -281,7 +287,8 @@ def _decoded(cell: bytes, encoding: str) -> str | None:
 
 def _is_written(text: str) -> bool:
     """Whether all runs of letters are words, and what is between them is usual."""
-    if any(not c.isascii() and c not in _PUNCTUATION and unicodedata.category(c)[0] not in "LM" for c in text):
+    odd = (c for c in text if not c.isascii() and c not in _PUNCTUATION and unicodedata.category(c)[0] not in "LM")
+    if _UNQUOTED.search(text) or any(odd):
         return False
     return all(map(_is_word, re.findall(r"[^\W\d_]+", text)))
 

@@ -25,7 +25,7 @@ from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 from crowdcore.data.tables.content import Content
-from crowdcore.data.tables.header import NUMBER, Header, explains, find_header
+from crowdcore.data.tables.header import KNOWN, NUMBER, Header, explains, find_header
 from crowdcore.data.tables.json_table import nested_columns
 
 CELL_LIMIT = 8 << 20  # characters of one cell
@@ -87,11 +87,7 @@ def check_quotes(path: Path, encoding: str, delimiter: str, header: int, before:
 
 
 def _plainly_fine(path: Path, delimiter: int) -> bool:
-    """Whether each quote opens or closes a cell within one line, or is one of the two that stand for one inside.
-
-    Raises:
-        DataError: a line that is far too long.
-    """
+    """Whether each quote opens or closes a cell within one line, or is one of the two that stand for one inside."""
     ends = np.zeros(256, bool)
     ends[[10, 13, 34, delimiter]] = True  # a quote written twice closes and opens again
     rest = b"\n"
@@ -179,7 +175,10 @@ _BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
 _UNFILLED = ["Approve", "Reject"]  # columns that Mechanical Turk names last, and for which its rows have no cells
 _RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected \d+ columns, got (\d+)")
 _COMMA = re.compile(r"^\s*(-?[0-9]+),([0-9]+)\s*$")
-_KNOWN = {"task", "worker", "label", "item", "annotator", "rater", "text", "gold", "id"}  # words that are names
+_SPELLED = {  # sign before decimals -> numbers that Python does not read so
+    ".": r"^\s*[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?\s*$",
+    ",": r"^\s*[-+]?([1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]+)?|[0-9]+,[0-9]+)\s*$",
+}
 
 
 class DelimitedTable(Table):
@@ -204,12 +203,14 @@ class DelimitedTable(Table):
         head = Header(0, True, 0)
         if settings.header is not None or settings.extra_headers or not _is_plain(rows):
             titles = settings.skip is None and settings.header is not False
-            head = find_header(rows, _KNOWN, settings.header, settings.extra_headers, titles)
+            head = find_header(rows, KNOWN, settings.header, settings.extra_headers, titles)
         self.header, self._named = head.named, int(head.named) + head.extra
         self._before = before + begins[head.skip]
         first, sizes = rows[head.skip], {len(row) for row in rows[head.skip + 1 :]}
         self.findings = (*content.findings, *self._odd_quotes(content.path, sample, self.delimiter), *head.findings)
-        names = [cell.strip() for cell in first] if self.header else [str(i + 1) for i in range(len(first))]
+        names = (
+            [cell.strip() for cell in head.joined or first] if self.header else [str(i + 1) for i in range(len(first))]
+        )
         if names[-2:] == _UNFILLED and len(names) not in sizes and len(names) - 2 in sizes:
             names = names[:-2]
             sentence = f"The rows have no cells for the columns {' and '.join(map(repr, _UNFILLED))}"
@@ -217,11 +218,25 @@ class DelimitedTable(Table):
         self.name_columns(unescape(strings(names)).to_pylist())
         self.written_nested = nested_columns(rows[head.skip + self._named :], self.columns)
         self.nests = bool(self.written_nested)
-        self._commas = _decimal_commas(rows[head.skip + self._named :], self.columns) if self.delimiter != "," else ()
-        if self._commas:
-            listed = ", ".join(map(repr, self._commas[:5]))
-            sentence = f"Decimal commas were read as points in {plural(len(self._commas), 'column')}: {listed}"
-            self.findings += (Finding("decimal-comma", "note", sentence, len(self._commas), examples=self._commas[:5]),)
+        self._decimals: dict[str, str] = {}
+        commas, below = [], rows[head.skip + self._named :]
+        written = settings.decimal is not None or any("," in cell for row in below for cell in row)
+        for place, name in enumerate(self.columns if written else ()):
+            cells = [row[place].strip() for row in below if place < len(row)]
+            cells = [cell for cell in cells if cell]
+            sign, example = _decimals(cells, settings.decimal, self.delimiter)
+            if sign:
+                self._decimals[name] = sign
+            if sign == ",":
+                commas.append(name)
+            elif sign:
+                self.findings += (_thousands(name, example, settings.decimal is None),)
+        if commas:
+            listed = ", ".join(map(repr, commas[:5]))
+            sentence = f"Decimal commas were read as points in {plural(len(commas), 'column')}: {listed}"
+            remedies = (Remedy("decimal", ".", when="they are none"),) if settings.decimal is None else ()
+            note = Finding("decimal-comma", "note", sentence, len(commas), examples=(*commas[:5],), remedies=remedies)
+            self.findings += (note,)
 
     def _odd_quotes(self, path: Path, sample: str, delimiter: str) -> tuple[Finding, ...]:
         """What `check_quotes` finds, with a way out where all rows are as long without quotes."""
@@ -281,9 +296,11 @@ class DelimitedTable(Table):
         )
         for number, batch in enumerate(reader):
             batch = batch.rename_columns(list(columns))
-            for name in self._commas:
+            for name, sign in self._decimals.items():
                 if name in columns:
-                    point = pc.replace_substring_regex(batch[name], _COMMA.pattern, r"\1.\2")
+                    cells, other = batch[name], ",."[sign == ","]
+                    point = pc.replace_substring(pc.replace_substring(cells, other, ""), sign, ".")
+                    point = pc.if_else(pc.match_substring_regex(cells, _SPELLED[sign]), point, cells)
                     batch = batch.set_column(columns.index(name), name, point)
             yield batch
             if number % RELEASED == 0:
@@ -335,18 +352,34 @@ def _is_plain(rows: list[list[str]]) -> bool:
     return not any(row != first and any(a == b for a, b in zip(row, first, strict=False)) for row in below)
 
 
-def _decimal_commas(rows: list[list[str]], columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns of numbers with decimal commas; codes of several classes, as 1,3, would all ascend."""
-    found = []
-    for place, name in enumerate(columns):
-        cells = [row[place].strip() for row in rows if place < len(row) and row[place].strip()]
-        split = [match.groups() for cell in cells if (match := _COMMA.match(cell))]
-        plain = sum(cell.lstrip("-").isdigit() for cell in cells)
-        halves = {b for _, b in split} <= {"5", "25", "75"} and not {"5", "25", "75"} & {*cells}
-        down = halves or any(int(a) >= int(b) or b[0] == "0" for a, b in split)
-        if split and len(split) + plain == len(cells) and down:
-            found += [name] if not all(len(b) == 3 for _, b in split) else []
-    return tuple(found)
+def _decimals(cells: list[str], said: str | None, delimiter: str) -> tuple[str, str]:
+    """The sign before decimals in a column of numbers some of which are not read as they stand, and such a cell.
+
+    The sign is "" where all can be read, or some are no numbers; the cell where it may be the other sign. Codes of
+    several classes, as 1,3, would all ascend.
+    """
+    grouped, spelled = ([cell for cell in cells if re.match(_SPELLED[sign], cell)] for sign in ".,")
+    if said != "," and grouped and len(grouped) + sum(bool(NUMBER.match(cell)) for cell in cells) == len(cells):
+        sure = any(cell.count(",") > 1 or "." in cell for cell in grouped)
+        return ".", "" if sure else grouped[0]
+    if said == "." or not spelled or len(spelled) + sum(cell.lstrip("-").isdigit() for cell in cells) < len(cells):
+        return "", ""
+    split = [match.groups() for cell in spelled if (match := _COMMA.match(cell))]
+    halves = {b for _, b in split} <= {"5", "25", "75"} and not {"5", "25", "75"} & {*cells}
+    down = halves or any(int(a) >= int(b) or b[0] == "0" for a, b in split)
+    down = down and delimiter != "," and len(split) == len(spelled) and any(len(b) != 3 or a == "0" for a, b in split)
+    return "," if said or down or any("." in cell and "," in cell for cell in spelled) else "", ""
+
+
+def _thousands(column: str, example: str, asked: bool) -> Finding:
+    """What to say of commas that were read as parting thousands; ``example``: a cell where they may be decimal ones."""
+    sentence = "Commas that part the thousands of numbers were left out"
+    if not example or not asked:
+        return Finding("thousands", "note", sentence, column=column)
+    number = example.replace(",", "")
+    remedies = Remedy("decimal", ".", when="so"), Remedy("decimal", ",", when=f"it is {example.replace(',', '.')}")
+    sentence = f"Commas were read as parting thousands: {example} as {number}"
+    return Finding("thousands", "question", sentence, column=column, examples=(example,), remedies=remedies)
 
 
 def _rows(sample: str, delimiter: str, quoted: bool) -> list[tuple[int, list[str]]]:

@@ -10,6 +10,7 @@ from crowdcore.core.errors import Remedy
 from crowdcore.data.report import Finding, plural
 
 NUMBER = re.compile(r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*$")
+KNOWN = {"task", "worker", "label", "item", "annotator", "rater", "text", "gold", "id"}  # words that are names
 _TITLES = 10  # rows above the column names, at most
 RESPONSES = {"Response", "Open-Ended Response"}
 _EXPLAINS = re.compile(
@@ -25,12 +26,14 @@ class Header(NamedTuple):
         named: whether there is a row of names.
         extra: rows below the names that explain them.
         findings: what was decided by content.
+        joined: the names, where two rows say each.
     """
 
     skip: int
     named: bool
     extra: int
     findings: tuple[Finding, ...] = ()
+    joined: tuple[str, ...] = ()
 
 
 def find_header(rows: list[list[str]], known: set[str], header: bool | None, extra: int | None, titles: bool) -> Header:
@@ -44,6 +47,12 @@ def find_header(rows: list[list[str]], known: set[str], header: bool | None, ext
         titles: whether there may be a title.
     """
     findings: list[Finding] = []
+    if titles and header is None and extra is None and (joined := _joined(rows)):
+        unfilled = len(rows) > 3 and _filled(rows[2][1:]) == 0 < _filled(rows[2])  # as pandas names the index
+        sentence = f"Two rows of names were joined, such as {joined[-1]!r}"
+        note = Finding("joined-names", "note", sentence, remedies=(Remedy("header", False, when="they are data"),))
+        names = (rows[2][0], *joined[1:]) if unfilled else joined
+        return Header(0, True, 1 + unfilled, (note,), names)
     skip = _title_rows(rows, known) if titles else 0
     if skip:
         sentence = (
@@ -65,6 +74,24 @@ def find_header(rows: list[list[str]], known: set[str], header: bool | None, ext
             remedies = (Remedy("extra_headers", 0, when="they hold labels"),)
             findings.append(Finding("extra-headers", "warning", sentence, explained, remedies=remedies))
     return Header(skip, bool(named), explained, tuple(findings))
+
+
+JOINT = "__"
+
+
+def _joined(rows: list[list[str]]) -> tuple[str, ...]:
+    """Names in two rows: groups, each above several columns, and what comes again below each of them; or nothing."""
+    if len(rows) < 4 or len({*map(len, rows[:4])}) > 1 or len(rows[0]) < 5:
+        return ()
+    groups, names = ([cell.strip() for cell in row] for row in rows[:2])
+    above = ""
+    for place, group in enumerate(groups):
+        above = groups[place] = group or (above if names[place] else "")
+    again = Counter(name for group, name in zip(groups, names, strict=True) if group)
+    pairs = [JOINT.join(filter(None, pair)) for pair in zip(groups, names, strict=True)]
+    crossed = len({*filter(None, groups)}) > 1 and all(name and n > 1 for name, n in again.items())
+    data = any(NUMBER.match(name) for name in names) or any({*row} & {*again} for row in rows[2:])
+    return () if not crossed or data or len({*pairs}) < len(pairs) else tuple(pairs)
 
 
 def explains(row: list[str], below: list[list[str]]) -> bool:

@@ -17,6 +17,7 @@ from pydantic_core import from_json
 from crowdcore.core.errors import DataError
 from crowdcore.data.tables.base import HEAD_ROWS, Arrow, Table
 from crowdcore.data.tables.content import Content
+from crowdcore.data.tables.header import KNOWN, find_header
 
 MAX_JSON = 256 << 20  # a JSON document has to be held as a whole
 MAX_LINE = 16 << 20
@@ -61,7 +62,7 @@ class JsonTable(Table):
             raise DataError(sentence, "Export it as JSON lines, CSV or Parquet.", file=self.path)
         try:
             with self._open() as file:
-                return json.load(file, object_pairs_hook=_record)
+                return _rows_as_records(json.load(file, object_pairs_hook=_record))
         except (ValueError, RecursionError) as error:
             raise DataError(f"This is not JSON ({error})", file=self.path) from None
 
@@ -138,6 +139,18 @@ class JsonTable(Table):
             raise DataError(sentence, file=self.path, row=number, column=name) from None
 
 
+def _rows_as_records(document: Any) -> Any:
+    """A list of rows of plain values as records, called by the first row if it holds names; others as they are."""
+    rows = document if isinstance(document, list) and all(isinstance(row, list) for row in document) else []
+    if len({*map(len, rows)}) != 1 or any(isinstance(cell, (dict, list)) for row in rows for cell in row):
+        return document
+    head = find_header([[text_of_json(c) or "" for c in row] for row in rows[:200]], KNOWN, None, 0, titles=False)
+    names = [text_of_json(cell) or "" for cell in rows[0]] if head.named else [str(i + 1) for i in range(len(rows[0]))]
+    return (
+        document if len({*names}) < len(names) else [dict(zip(names, row, strict=True)) for row in rows[head.named :]]
+    )
+
+
 def _alike(values: list[Any]) -> bool:
     """Whether a document's values are lists of records with the same names, or of the same few plain values."""
     if not all(isinstance(value, list) and value for value in values):
@@ -166,11 +179,7 @@ def _keyed(name: str, record: Any) -> dict[str, Any]:
 
 
 def _parsed(line: str) -> Any:
-    """A line of JSON; no name of its records stands twice.
-
-    Raises:
-        ValueError, RecursionError: it is not JSON, or some name does.
-    """
+    """A line of JSON; no name of its records stands twice."""
     try:
         value = from_json(line, cache_strings="keys")  # at least twice as fast as `json`
     except ValueError:  # among others of half a surrogate pair, which `json` reads

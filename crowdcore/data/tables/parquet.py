@@ -68,11 +68,7 @@ class ParquetTable(Table):
         return codes, super().encode((), keep)[1] if keep else None
 
     def _check_size(self, columns: tuple[str, ...]) -> None:
-        """Look at how many cells the footer promises.
-
-        Raises:
-            DataError: they would not fit into memory.
-        """
+        """Look at how many cells the footer promises."""
         needed = self.n_rows * len(columns) * CELL
         if needed > available_memory():
             raise DataError(

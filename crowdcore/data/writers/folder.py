@@ -135,11 +135,7 @@ def _needs_worker_list(dataset: CrowdDataset | RatingDataset) -> bool:
 
 
 def _parts(dataset: CrowdDataset | RatingDataset, rows: Rows, what: str) -> dict[str, np.ndarray]:
-    """File ending -> rows of that split's tasks, in order.
-
-    Raises:
-        DataError: only some tasks of a split have a row.
-    """
+    """File ending -> rows of that split's tasks, in order."""
     parts = {}
     for code, ending in SPLIT_ENDINGS.items():
         tasks = np.flatnonzero(dataset.split == code)

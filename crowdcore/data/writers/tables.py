@@ -170,11 +170,7 @@ def gold_column(dataset: CrowdDataset | RatingDataset) -> Arrow:
 
 
 def _extra_column(values: pd.Series, name: str, taken: tuple[str, ...]) -> Arrow:
-    """An extra column as pyarrow.
-
-    Raises:
-        DataError: its name is one of ours, or its values have no common type.
-    """
+    """An extra column as pyarrow."""
     if name in taken:
         raise DataError(f"The extra column {name!r} has the name of another column of this table", "Rename it.")
     try:
@@ -226,11 +222,8 @@ def write_wide(dataset: RatingDataset, path: str | Path) -> Path:
         raise DataError(f"A worker is called {taken[0]!r}, like another column of this table", "Write a long table.")
     cell = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker
     if len(np.unique(cell)) < len(cell):
-        raise DataError(
-            f"A worker of {dataset.name} rated a task twice",
-            "Write a long table.",
-            remedies=(Remedy("repeats", "first", "read one rating of each worker and task"),),
-        )
+        remedies = (Remedy("repeats", "first", "read one rating of each worker and task"),)
+        raise DataError(f"A worker of {dataset.name} rated a task twice", "Write a long table.", remedies=remedies)
     order = np.argsort(dataset.worker, kind="stable")
     columns = {"task": strings(map(str, dataset.task_ids))}
     start = np.searchsorted(dataset.worker[order], np.arange(dataset.n_workers + 1))

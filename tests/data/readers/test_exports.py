@@ -90,7 +90,12 @@ def is_list(value: object) -> bool:
     return isinstance(value, list)
 
 
+def labelbox(document: Any) -> int:
+    return sum(len(p.get("labels") or ()) for row in document for p in (row.get("projects") or {}).values())
+
+
 ANSWERS: dict[str, Callable[[Any], int]] = {
+    "labelbox.jsonl": labelbox,
     "label-studio.json": studio,
     "argilla.json": argilla,
     "argilla.jsonl": argilla,
