@@ -6,10 +6,10 @@ STAMP  := $(VENV)/.installed-app
 DEV    := $(VENV)/.installed-dev
 DS     ?= demo
 comma  := ,
-# Python 3.11 where there is one, else whatever python3 is (3.11-3.13 are supported).
+# Python 3.11 where there is one, else whatever python3 is (3.11-3.14 are supported).
 PY     := $(shell command -v $(PYTHON) || command -v python3)
 
-.PHONY: install app test lint docs bench pictures clean browser format
+.PHONY: install app test lint docs bench pictures clean browser format dist
 
 $(VENV)/bin/python:
 	$(PY) -m venv $(VENV)
@@ -65,5 +65,10 @@ pictures: $(DEV) browser
 	$(BIN)/python -m tests.browser.pictures
 	$(BIN)/python -m tests.docs.pictures
 
+dist: $(DEV)  ## sdist and wheel, into dist/
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/pytest -q tests/packaging/test_ship.py
+
 clean:
-	rm -rf $(VENV) site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site dist .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -35,7 +35,7 @@ def app(
     port: Port = 8501,
     address: Annotated[str, typer.Option(help=_ADDRESS)] = "localhost",
     let_anyone_in: Annotated[
-        bool, typer.Option("--let-anyone-in", help="Serve other machines without sign-in.")
+        bool, typer.Option("--let-anyone-in", envvar=LET_ANYONE_IN, help="Serve other machines without sign-in.")
     ] = False,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
 ) -> None:

@@ -23,7 +23,8 @@ from crowdcore.data.tables import identify, open_table
 from crowdcore.data.uploads import find_upload, upload_folder
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_EMBEDDED = (_PACKAGE.parent / "data", _PACKAGE / "_data")  # in a checkout, and in a wheel
+_INSIDE = _PACKAGE / "_data"
+_EMBEDDED = _INSIDE if _INSIDE.is_dir() else _PACKAGE.parent / "data"  # of a wheel, or of a checkout
 # Datasets whose pictures lie in another dataset's folder, under the same task ids.
 _PICTURES = {"cifar10n": "cifar10_images", "cifar10s": "cifar10_images", "cifar10h_counts": "cifar10_images"}
 
@@ -59,21 +60,21 @@ class DatasetInfo:
 
 
 def search_path() -> list[Path]:
-    """Folders searched for datasets, first wins: ``CROWDCORE_DATA``, the embedded data, the cache."""
+    """Folders searched for datasets, first wins: ``CROWDCORE_DATA``, embedded data, ``data`` here, the cache."""
     given = [Path(p) for p in os.environ.get("CROWDCORE_DATA", "").split(os.pathsep) if p]
-    return [*given, *_EMBEDDED, cache_folder()]
+    return list(dict.fromkeys([*given, _EMBEDDED, Path("data").absolute(), cache_folder()]))
 
 
 def is_embedded(folder: Path) -> bool:
     """Whether a dataset's folder came with the package."""
-    return folder.parent in _EMBEDDED
+    return folder.parent == _EMBEDDED
 
 
 def dataset_folders() -> dict[str, Path]:
     """Name -> folder of every dataset found, in alphabetical order."""
     named: dict[str, Path] = {}
     for folder in search_path():
-        if folder.is_dir():
+        if folder.is_dir() and os.access(folder, os.R_OK | os.X_OK):
             for child in folder.iterdir():
                 if child.name not in named and not child.name.startswith(".") and is_dataset_folder(child):
                     named[child.name] = child

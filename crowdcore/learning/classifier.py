@@ -6,14 +6,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError, SettingError, need_extra
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
 from crowdcore.learning.api import train
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ModuleNotFoundError as error:
+    raise need_extra("CrowdClassifier", "sklearn") from error
 
 
 class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from packaging.metadata import Metadata
 from playwright.sync_api import Browser, expect
 
 from crowdcore.core.errors import need_extra
@@ -39,6 +40,7 @@ def test_the_wheel_holds_one_package_with_the_app_and_the_demo(built: Path) -> N
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         [metadata] = [archive.read(n).decode() for n in names if n.endswith("/METADATA")]
+    assert Metadata.from_email(metadata, validate=True).description_content_type == "text/markdown"
     assert {name.split("/")[0] for name in names} == {"crowdcore", f"{wheel.name.split('-py3')[0]}.dist-info"}
     folders = {"dashboard": "crowdcore/_app/dashboard", "data": "crowdcore/_data", "crowdcore": "crowdcore"}
     tracked = subprocess.run(["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -133,6 +135,49 @@ def test_without_extras_commands_say_what_to_install(
     done = subprocess.run(line, cwd=hostile_folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert re.fullmatch(r"crowdcore: .+ not installed: pip install 'crowdcore\[\w+\]'\n", done.stderr)
+
+
+NEEDING = r"""
+import sys
+from pathlib import Path
+import crowdcore as cc
+from crowdcore.figures.paper import draw
+ds, rules, png = cc.load_dataset("demo"), Path("rules.yaml"), Path("x.png")
+rules.write_text("rules: {}")
+frame = cc.analysis.shared_mistakes(ds)
+calls = {
+    "train": lambda: cc.learning.train(ds),
+    "train_ratings": lambda: cc.learning.train_ratings(ds),
+    "CrowdClassifier": lambda: cc.learning.CrowdClassifier(),
+    "fit_topics": lambda: cc.learning.fit_topics(ds),
+    "list_runs": lambda: cc.runs.list_runs(),
+    "submit": lambda: cc.runs.submit(cc.runs.RunSpec(dataset="demo", method="conal")),
+    "crowd-kit": lambda: cc.aggregation.get("crowd-kit:GLAD").fit(ds),
+    "draw": lambda: draw({png: cc.figures.shared_mistakes(frame)}),
+    "rules": lambda: cc.analysis.read_rules(rules),
+}
+for name, call in calls.items():
+    try:
+        call()
+        print(name, "works", sep="\t")
+    except Exception as error:
+        print(name, type(error).__name__, " ".join(str(error).split()), sep="\t")
+print(*cc.data.catalogue.search_path(), sep="\n")
+"""
+
+
+def test_without_extras_the_library_says_what_to_install(
+    bare: Path, environment: dict[str, str], hostile_folder: Path
+) -> None:
+    command = [bare / "python", "-P", "-c", NEEDING]
+    done = subprocess.run(command, cwd=hostile_folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    said = [line.split("\t") for line in done.stdout.splitlines()]
+    wrong = [line for line in said if len(line) > 1 and not re.search(r"pip install 'crowdcore\[", line[-1])]
+    assert wrong == []
+    folders = [Path(line[0]) for line in said if len(line) == 1]
+    assert hostile_folder / "data" in folders
+    assert not [folder for folder in folders if folder.parent.name == "site-packages"]
 
 
 def test_it_is_the_wheel_that_runs(installed: Path, environment: dict[str, str], hostile_folder: Path) -> None:
