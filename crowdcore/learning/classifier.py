@@ -72,8 +72,8 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Raises:
             DataError: annotations of tasks that X does not have, NaN in X, no annotations.
         """
-        if np.ndim(X) == 1:
-            raise SettingError("X", "have one row per task", np.shape(X))
+        if (rows := np.asarray(X)).ndim == 1:
+            raise SettingError("X", "have one row per task", rows.shape)
         X = self._checked(X)
         task, worker, label, workers, classes = _annotations(y, len(X))
         dataset = CrowdDataset(
@@ -134,10 +134,11 @@ def _annotations(y: pd.DataFrame | AnyArray, n_tasks: int) -> tuple[IntArray, In
         task, names, labels = _task_numbers(y["task"]), y["worker"].to_numpy(), y["label"].to_numpy()
     else:
         table = np.asarray(y)
-        table = table[:, None] if table.ndim == 1 else table
+        alone = table.ndim == 1
+        table = table[:, None] if alone else table
         if table.ndim != 2 or len(table) != n_tasks:
             raise SettingError("y", f"be a frame, or a matrix with one row for each of {n_tasks} tasks", table.shape)
-        present = ~(pd.isna(table) | (table == -1))
+        present = ~(pd.isna(table) | ((table == -1) & (not alone)))
         task, names = np.nonzero(present)
         labels = table[present]
     if len(task) == 0:

@@ -10,7 +10,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from crowdcore import aggregation
 from crowdcore.core.errors import CrowdError
 from crowdcore.learning import CrowdClassifier
 from tests.learning.helpers import featured_crowd
@@ -88,3 +90,38 @@ def test_refusals(case):
     ]:
         with pytest.raises(CrowdError, match=match):
             classifier().fit(bad_x, bad_y)
+
+
+OTHERWISE = {
+    "check_classifiers_regression_target": "labels that are fractions are classes of their own",
+    "check_supervised_y_2d": "a matrix of labels has a column for each worker",
+    "check_fit2d_1sample": "one task has one class, which is refused in another sentence",
+    "check_requires_y_none": "it is refused in another sentence",
+}
+"""What scikit-learn checks and is otherwise here, and why."""
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(
+    [classifier(method="dl-mv", epochs=30, batch_size=16)], expected_failed_checks=lambda estimator: OTHERWISE
+)
+def test_scikit_learn_takes_it_for_a_classifier(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", aggregation.names())
+def test_aggregators_have_parameters_and_are_cloned(name):
+    model = aggregation.get(name)
+    copy = clone(model)
+    assert copy == model and copy is not model
+    for setting, value in model.get_params().items():
+        assert clone(model).set_params(**{setting: value}) == model
+    with pytest.raises(CrowdError, match="no_such"):
+        copy.set_params(no_such=1)
+    assert copy == model
+
+
+def test_settings_of_a_clone_are_its_own():
+    model = aggregation.DawidSkene(smoothing=0.5)
+    assert clone(model).set_params(smoothing=0.2).smoothing == 0.2
+    assert model.smoothing == 0.5
