@@ -69,8 +69,13 @@ def _arrow(frame: Any) -> Arrow:
     try:
         known = nw.from_native(frame)
     except TypeError:
-        if hasattr(frame, "to_pandas"):  # a dataset of Hugging Face
-            return pa.Table.from_pandas(frame.to_pandas(), preserve_index=False)
+        if hasattr(frame, "to_pandas"):  # a dataset of Hugging Face, which numbers its classes
+            table = frame.to_pandas()
+            for column, kind in getattr(frame, "features", {}).items():
+                if names := getattr(kind, "names", None):
+                    numbers = table[column].fillna(-1).astype(int)
+                    table[column] = pd.Categorical.from_codes(numbers, names)
+            return pa.Table.from_pandas(table, preserve_index=False)
         must = "be a frame, such as one of pandas, polars, pyarrow or DuckDB"
         raise SettingError("frame", must, type(frame).__name__) from None
     return (known.collect(backend="pyarrow") if isinstance(known, nw.LazyFrame) else known).to_arrow()

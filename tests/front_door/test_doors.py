@@ -100,6 +100,29 @@ def test_a_frame_an_arrow_table_and_a_file_open_alike(name: str, file: Path) -> 
             pd.testing.assert_frame_equal(one.frame(), found[0].frame())
 
 
+def made_elsewhere(kind: str) -> Any:
+    """The votes in a frame of another library."""
+    if kind == "duckdb":
+        return pytest.importorskip("duckdb").from_df(VOTES)
+    if kind == "polars":
+        return pytest.importorskip("polars").from_pandas(VOTES)
+    datasets = pytest.importorskip("datasets")
+    if kind == "datasets":
+        return datasets.Dataset.from_pandas(VOTES)
+    numbers = VOTES.assign(label=(VOTES["label"] == "cat").astype(int))
+    features = {"task": "string", "worker": "string"}
+    named = {k: datasets.Value(v) for k, v in features.items()} | {"label": datasets.ClassLabel(names=["dog", "cat"])}
+    return datasets.Dataset.from_pandas(numbers, features=datasets.Features(named))
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "polars", "datasets", "datasets with class names"])
+def test_a_frame_of_another_library_opens_alike(kind: str, votes: cc.CrowdDataset) -> None:
+    opened = cc.from_frame(made_elsewhere(kind))
+    assert {*opened.classes} == {"cat", "dog"}
+    rows = [ds.annotations.astype(str).sort_values(["task", "worker"], ignore_index=True) for ds in (opened, votes)]
+    pd.testing.assert_frame_equal(*rows)
+
+
 @pytest.mark.parametrize("name", [n for n in aggregation.names() if not aggregation.aggregators[n].sequential])
 def test_every_aggregator_fits_a_frame(name: str, votes: cc.CrowdDataset) -> None:
     found = aggregation.get(name).fit(VOTES)

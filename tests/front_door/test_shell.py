@@ -66,3 +66,26 @@ def test_ctrl_c_ends_with_one_line(thread: bool) -> None:
         _, said = running.communicate(timeout=30)
     assert time.monotonic() - began < 10  # of 60 s; a busy machine takes longer than the second it waits
     assert said.strip() == b"crowdcore: Stopped."
+
+
+def test_ctrl_c_in_training_keeps_the_last_checkpoint(tmp_path: Path) -> None:
+    learning = pytest.importorskip("crowdcore.learning")
+    settings = ["--method", "dl-mv", "--seeds", "1", "--epochs", "100000", "--device", "cpu", "--checkpoint"]
+    with subprocess.Popen(
+        [*COMMAND, "train", "demo", *settings, str(tmp_path)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as running:
+        deadline = time.monotonic() + 120
+        while not (kept := sorted(tmp_path.rglob("epoch-*.safetensors"))) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        began = time.monotonic()
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=30)
+    assert kept
+    assert time.monotonic() - began < 10  # 2 s on a machine that has nothing else to do
+    assert running.returncode == 130
+    assert said.strip().splitlines()[-1] == b"crowdcore: Stopped."
+    assert b"Traceback" not in said
+    again = learning.train(
+        "demo", "dl-mv", seeds=1, epochs=100_000, device="cpu", checkpoint=tmp_path, should_stop=lambda: True
+    )
+    assert again.last_epoch[0] >= 10  # where the last checkpoint was

@@ -7,7 +7,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.core.errors import DataError
-from crowdcore.runs import Run, reference, result
+from crowdcore.runs import Run, get_run, reference, result
 
 
 def test_a_run_is_a_soft_reference(make: Callable[..., Run], train: Callable[[Run], int]) -> None:
@@ -21,6 +21,8 @@ def test_a_run_is_a_soft_reference(make: Callable[..., Run], train: Callable[[Ru
     assert (truth.labels[found.task] == mean.argmax(1)).all()
     shared = cc.analysis.shared_mistakes(data, truth)
     assert shared.reference == truth.name
+    for given in (get_run(run.id), run.id, truth.name):
+        np.testing.assert_array_equal(cc.analysis.resolve_reference(data, given).posterior, truth.posterior)
 
 
 def test_only_the_dataset_that_it_was_trained_on(make: Callable[..., Run], train: Callable[[Run], int]) -> None:
