@@ -30,6 +30,11 @@ from .listing import (
     settings_table as settings_table,
     short_names as short_names,
 )
+from .mlflow_models import (
+    log_exhibits as log_exhibits,
+    log_mlflow_model as log_mlflow_model,
+    save_mlflow_model as save_mlflow_model,
+)
 from .queue import (
     cancel as cancel,
     resume as resume,

@@ -118,7 +118,8 @@ def _client(workspace: Workspace, uri: str, identity: object = None) -> MlflowCl
     return cast("MlflowClient", Record(client, workspace))
 
 
-def _import_mlflow() -> Any:
+def import_mlflow() -> Any:
+    """MLflow, quiet; `MissingExtraError` where it is not installed."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")  # `ask` tries again, and says so
@@ -135,7 +136,7 @@ def _import_mlflow() -> Any:
 
 
 def _open(uri: str, is_file: bool) -> MlflowClient:
-    mlflow = _import_mlflow()
+    mlflow = import_mlflow()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         client: Any = mlflow.MlflowClient(tracking_uri=uri)
@@ -206,7 +207,7 @@ def make_database(workspace: Workspace) -> None:
     database.parent.mkdir(parents=True, exist_ok=True)
     with locked(database.with_name(f"{database.name}.lock")), _making:
         if not database.exists():
-            _import_mlflow()
+            import_mlflow()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 _make(database)

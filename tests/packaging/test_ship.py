@@ -32,6 +32,7 @@ def test_every_file_has_the_version_of_the_package() -> None:
     assert read("CITATION.cff")["version"] == cc.__version__
     assert read("recipe/meta.yaml")["package"] == {"name": PROJECT["name"], "version": cc.__version__}
     assert read("compose.yaml")["services"]["app"]["image"] == f"crowdcore:{cc.__version__}"
+    assert f" crowdcore:{cc.__version__} " in (ROOT / "docs/sharing.md").read_text()
     assert f"## [{cc.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
 
 
