@@ -120,14 +120,7 @@ def _reason(found: WorkerVerdicts, r: int, hidden: float) -> list[str]:
         words.append(f"{_fall(found, r, 'Got worse')}, which tasks and the other workers do not explain.")
         to_do.append("falls")
     if found.train[r] and verdict != "remove":
-        cells = found.confused
-        true, given = found.classes[cells.true[r]], found.classes[cells.given[r]]
-        back = f", and the other way round on {cells.back[r]:.0f} of {cells.back_of[r]:.0f}"
-        words.append(
-            f"Calls “{true}” “{given}” on about {cells.times[r]:.0f} of {cells.of[r]:.0f} tasks "
-            f"({_percent(cells.times[r] / cells.of[r])}; the others {_percent(cells.others[r])})"
-            f"{back if cells.back[r] > 0 else ''}."
-        )
+        words.append(f"{_confused(found, r)}.")
         to_do.append("train")
     if words:
         return [*words, *_speed(found, r), *(_TO_DO[what] for what in to_do)]
@@ -149,9 +142,21 @@ def _reason(found: WorkerVerdicts, r: int, hidden: float) -> list[str]:
                 f"{pair.both[r]:,} tasks, where the others' labels explain {pair.expected[r]:.0f}; "
                 f"{of.format('workers who work alone', _of_100(float(pair.adjusted[r])))}"
             )
+        if found.may_confuse[r]:
+            words.append(f"{_confused(found, r)}, if the two or three others on these tasks are right: gold would tell.")
         return [*words, *_speed(found, r), _TO_DO["watch"]]
     weak = "Weak, and perhaps guessing" if found.low[r] <= 0 else "Weak"
     return [f"{weak}: {knows}.", *_speed(found, r), _TO_DO["weak"]]
+
+
+def _confused(found: WorkerVerdicts, r: int) -> str:
+    cells = found.confused
+    true, given = found.classes[cells.true[r]], found.classes[cells.given[r]]
+    back = f", and the other way round on {cells.back[r]:.0f} of {cells.back_of[r]:.0f}" if cells.back[r] > 0 else ""
+    return (
+        f"Calls “{true}” “{given}” on about {cells.times[r]:.0f} of {cells.of[r]:.0f} tasks "
+        f"({_percent(cells.times[r] / cells.of[r])}; the others {_percent(cells.others[r])}){back}"
+    )
 
 
 def _too_few(found: WorkerVerdicts, r: int, knows: str) -> list[str]:

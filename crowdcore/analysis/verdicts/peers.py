@@ -19,12 +19,14 @@ from crowdcore.aggregation._evidence import (
     taken_out,
 )
 from crowdcore.analysis.reference import Reference
+from crowdcore.analysis.statistics import divide
 from crowdcore.analysis.workers.confusion import refuse_beyond
 from crowdcore.core.beliefs import by_own_shares, expected_labels, judges
 from crowdcore.core.counts import confusion_counts, soft_confusion_counts, vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.report import plural
+from crowdcore.data.sentences import rows_of
 
 BY_PEERS = (
     "Gold is not used: a label is judged by what the other workers say of the task, weighed by their mistakes on other "
@@ -86,6 +88,23 @@ class Peers:
         votes = vote_counts(self.task, self.label, len(self.crowd), judge.shape[1])
         task, worker, label = (numbers.astype(np.int64) for numbers in (self.task, self.worker, self.label))
         return expected_labels(task, worker, label, judge, votes, len(self.log_confusion))
+
+    def opponents(self, true: IntArray, given: IntArray) -> FloatArray:
+        """(n_workers,) how many others say ``true`` where a worker says ``given``; 0 where ``true`` (n_workers,) is -1.
+
+        ``(Σ_s n_s)² / Σ_s n_s²`` of their labels n_s, which count by the belief without the worker. Two or three people
+        who err much on a block of tasks contradict whoever is right there, so that no mistake follows from few.
+        """
+        mine = np.flatnonzero((true[self.worker] >= 0) & (self.label == given[self.worker]))
+        start = np.searchsorted(self.task, np.arange(len(self.crowd) + 1))
+        beside = rows_of(start, self.task[mine])
+        mine = np.repeat(mine, np.diff(start)[self.task[mine]])
+        of, n = self.worker[mine].astype(np.int64), len(true)
+        against = (self.label[beside] == true[of]) & (self.worker[beside] != of)
+        pair, inverse = np.unique(of[against] * n + self.worker[beside[against]], return_inverse=True)
+        said = np.bincount(inverse, self.by_own_shares[mine[against], true[of[against]]], len(pair))
+        total, squares = (np.bincount(pair // n, some, n) for some in (said, said**2))
+        return divide(total**2, squares)
 
 
 def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | None = None) -> Peers:

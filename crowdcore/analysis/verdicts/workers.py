@@ -40,13 +40,14 @@ WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
     "remove": "shows no knowledge",
     "check": "copies or acts with others, drifts, or is weak",
     "train": "makes one mistake again and again",
-    "watch": "may be falling or copying, but chance explains it too",
+    "watch": "may be falling, copying or confusing two classes, which chance or others' mistakes explain, too",
     "underpowered": "too few labels to decide",
     "trust": "good, and nothing else found",
 }
 """Verdicts on workers, the most urgent first, with what they mean."""
 GUESSING, DRIFTING, TOGETHER = 2 / 9, 2 / 9, 5 / 9
 """Shares of the level for each of what a worker may be named for: guessing, drifting, acting with others."""
+_OPPONENTS = 3  # who contradict a worker, up to which they may be wrong themselves
 _SIGN, _ALIKE = 0.05, 0.1  # p-value below which labels show knowledge or a fall is possible; and copies are
 
 
@@ -73,6 +74,7 @@ class WorkerVerdicts(Shown):
         drift: changes over time; None without times.
         drifts: (n_workers,) bool, worse than before beyond chance.
         may_fall: (n_workers,) bool, p < .05 before any correction.
+        may_confuse: (n_workers,) bool, only two or three others say that the worker confuses two classes.
         alike: the partner of each worker who may copy, which chance explains, too.
         speed: seconds per answer; None without them. It gives reasons, not verdicts.
         without: how the majority vote changes without the worker.
@@ -103,6 +105,7 @@ class WorkerVerdicts(Shown):
     drift: Drift | None
     drifts: BoolArray
     may_fall: BoolArray
+    may_confuse: BoolArray
     alike: Copies
     speed: WorkerSpeed | None
     without: WithoutEach
@@ -177,6 +180,9 @@ class WorkerEvidence(Shown):
             removed[r] = no_knowledge(self.peers, int(r), ordered=ordered) > _SIGN
         cells = confused_cells(self.peers, n, confused, level, self.guideline.cells)
         train = ~alone & (cells.q_value <= level)
+        opponents = self.peers.opponents(np.where(train, cells.true, -1), cells.given)
+        may_confuse = train & (not self.truth.checked) & ~(opponents > _OPPONENTS)
+        train &= ~may_confuse
         none = np.zeros(n, bool)
         drifts = none if changes is None else ~alone & (changes.adjusted <= DRIFTING * level)
         may_fall = none if changes is None else ~alone & (changes.p_value < _SIGN)
@@ -190,7 +196,7 @@ class WorkerEvidence(Shown):
                 flagged,
                 train,
                 ~alone & weak,
-                may_fall | (alike.partner >= 0),
+                may_fall | may_confuse | (alike.partner >= 0),
                 good & (~alone | good[self.only_peer]),
             ],
             ["remove", "check", "train", "check", "watch", "trust"],
@@ -224,6 +230,7 @@ class WorkerEvidence(Shown):
             changes,
             drifts,
             may_fall,
+            may_confuse,
             alike,
             self.speed,
             self.without,
@@ -303,8 +310,8 @@ def worker_verdicts(
     - **train**: a confusion of at least the share ``confused`` of a class, surely more frequent than among the others
       and than the worker's other mistakes (`confused_cells`), and not one of the guideline (`guideline_mistakes`);
     - **check**: the interval of κ lies below ``trust · κ*``, so that the worker is weak;
-    - **watch**: a fall with p < 0.05 before any correction, or a partner as alike as one worker in ten has by
-      chance. Praise may be wrong;
+    - **watch**: a fall with p < 0.05 before any correction; a partner as alike as one worker in ten has by chance;
+      or, without gold, a confusion that only three others speak of, who may be wrong. Praise may be wrong;
     - **trust**: the interval of κ lies above ``trust · κ*``;
     - **underpowered**: it contains ``trust · κ*``, so labels cannot decide; or there is no gold, and only one other
       worker could contradict: where two differ, either may be wrong. They are trusted both or neither.

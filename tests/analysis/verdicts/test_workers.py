@@ -207,6 +207,32 @@ def test_a_fall_that_may_be_chance_is_watched_and_never_praised() -> None:
         assert not ((found.verdict == "trust") & (found.drift.p_value < 0.05)).any()
 
 
+def test_a_confusion_that_three_others_speak_of_is_watched_and_never_trained() -> None:
+    watched = 0
+    for seed in (503, 510, 513, 524):  # blocks of four workers, where the best one says the only class there is
+        known = known_truth.teams(np.random.default_rng([seed, len("teams on blocks")])).without_gold()
+        found = analysis.worker_verdicts(known.dataset, "majority-vote")
+        assert not found.train.any()
+        assert (found.verdict[found.may_confuse] == "watch").all()
+        watched += found.may_confuse.sum()
+    assert watched >= 3
+
+
+def test_opponents_are_the_others_who_say_the_class_that_is_not_given() -> None:
+    crowd = known_truth.teams(np.random.default_rng(1)).without_gold().dataset
+    peers = peer_beliefs(crowd, analysis.resolve_reference(crowd, "majority-vote"))
+    true, given = np.full(crowd.n_workers, 0), np.full(crowd.n_workers, 1)
+    true[3] = -1
+    expected = np.zeros(crowd.n_workers)
+    for r in np.flatnonzero(true >= 0):
+        said = np.zeros(crowd.n_workers)
+        for j in np.flatnonzero((peers.worker == r) & (peers.label == 1)):
+            for k in np.flatnonzero((peers.task == peers.task[j]) & (peers.label == 0)):
+                said[peers.worker[k]] += peers.by_own_shares[j, 0]
+        expected[r] = said.sum() ** 2 / (said**2).sum()
+    np.testing.assert_allclose(np.nan_to_num(peers.opponents(true, given)), expected)
+
+
 def test_the_tail_of_a_fall_is_that_of_series_without_one() -> None:
     """Labels right or wrong in no order: p-values are uniform, or larger."""
     rng = np.random.default_rng(5)
