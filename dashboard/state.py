@@ -30,7 +30,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         *("crowd", "vary", "tasks", "repeats", "planted", "methods", "settings"),
         *("shown", "matrix", "worker", "whose", "by"),
     ),
-    "mistakes": ("true", "given", "layer", "beside", "marks", "behind"),
+    "mistakes": ("true", "given", "layer", "beside", "marks", "behind", "runs"),
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without", "together", *_limits("")),
     "rounds": ("second", "by", "at"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from crowdcore import analysis, figures
@@ -9,7 +11,7 @@ from crowdcore.analysis import OmegaUse
 from crowdcore.core.drawable import escaped
 from crowdcore.exhibits.confusions import confusions
 from crowdcore.exhibits.exhibit import Exhibit
-from crowdcore.exhibits.recovered import RunView, shared
+from crowdcore.exhibits.recovered import RunView, observed, shared
 from crowdcore.exhibits.view import cached
 
 
@@ -39,9 +41,7 @@ def shared_part(view: RunView) -> Exhibit | None:
     true, given = (table[column].map(view.classes.index).to_numpy() for column in ("true", "given"))
     if own is not None:
         table["common"] = own[true, given]
-    seen = confusions(view, "observed").common
-    if seen is not None:
-        table["observed share"] = seen[0][true, given]
+    table["observed share"] = observed(view).crowd[true, given]
     notes = (
         "Shared part: the share of the labels on a class that are this label because of the confusion that all workers "
         "share, with a 95 % interval over seeds and labels. Labels determine this product; the common confusion alone "
@@ -49,6 +49,25 @@ def shared_part(view: RunView) -> Exhibit | None:
     )
     alt = "Shared part and common confusion: true classes downwards, given labels to the right"
     return Exhibit("shared-part", "Shared mistakes", figure, table, notes, alt, view.clicked)
+
+
+@cached
+def explained(view: RunView) -> Exhibit | None:
+    """How much of each mistake in the labels a run takes for shared: observed, its shared part, and what is left."""
+    part, found = shared_part(view), shared(view)
+    if part is None or found is None:
+        return None
+    off = ~np.eye(len(view.classes), dtype=bool)
+    figure = figures.confusion(
+        [np.where(off, m, np.nan) for m in (observed(view).crowd, found.share)],
+        [escaped(c) for c in view.classes],
+        names=["in the labels", "shared part"],
+        difference=True,
+        title="How much of each mistake is shared",
+        subtitle=escaped(f"share of the labels of each class · reference: {view.reference} · {view.run_name}"),
+    )
+    alt = "Mistakes in the labels, those that a run takes for shared, and the difference"
+    return replace(part, name="explained", figure=figure, alt=alt)
 
 
 @cached

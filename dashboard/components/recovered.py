@@ -352,6 +352,32 @@ def contradicted(choice: Choice) -> None:
     table(found.table, "contradicted", name=choice.file(found), noun="task", rows=14)
 
 
+def explained() -> None:
+    """A run, and how much of the mistakes in the labels it takes for shared."""
+    able = {run.id for run in _runs(("worker_confusion", "common_confusion"))}
+    run = pick_run(
+        only=lambda run: run.id in able,
+        rather=lambda run: run.spec.method in _recovering("common_confusion"),
+        without="No finished run has recovered confusions.",
+    )
+    if run is None:
+        return
+    choice = Choice(run.id, _view(run))
+    _if_kept(exhibits.shared.explained(choice.view), choice)
+
+
+def shared_part(choice: Choice) -> None:
+    """What the shared mistake explains of the labels, which they determine, beside the common confusion."""
+    _if_kept(exhibits.shared.shared_part(choice.view), choice)
+
+
+def _if_kept(drawn: Exhibit | None, choice: Choice) -> None:
+    if drawn is None:
+        st.info("This run kept no predictions of this epoch.", icon=":material/info:")
+    else:
+        show(drawn, drawn.name, file=choice.file(drawn))
+
+
 def sentence(choice: Choice) -> None:
     """What is recovered, in one line."""
     found = _largest(choice.view)

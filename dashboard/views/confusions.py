@@ -9,6 +9,7 @@ from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
 
 FOLDED = {
+    "How much of it is shared": recovered.shared_part,
     "Every source": recovered.sources,
     "All workers": recovered.small,
     "Workers": recovered.ranking,

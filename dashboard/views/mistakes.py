@@ -10,6 +10,7 @@ from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
 from dashboard.components.pickers import named
+from dashboard.components.recovered import explained, folded
 from dashboard.components.table import table
 from dashboard.components.text import as_text
 from dashboard.services import datasets
@@ -65,10 +66,8 @@ def everything() -> None:
     every = exhibits.mistakes.shared_mistakes(view)
     for note in every.notes:
         st.caption(as_text(note))
-    listed = st.expander("All mistakes as a table", key="all-mistakes", on_change="rerun")
-    if listed.open:
-        with listed:
-            table(every.table, "all", name=file(view), noun="mistake", rows=14)
+    folded("Recovered by a run", explained, open=bool(state.get_many("runs")))
+    folded("All mistakes as a table", lambda: table(every.table, "all", name=file(view), noun="mistake", rows=14))
 
 
 page("mistakes", draw)

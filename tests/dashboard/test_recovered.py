@@ -47,6 +47,14 @@ def test_the_pages_draw_the_newest_run_that_has_what_they_show(found: SimpleName
         assert boxes["Seeds"] == ""
 
 
+def test_a_ticked_run_is_shown_with_the_mistakes_that_it_takes_for_shared(found: SimpleNamespace) -> None:
+    test = open_page("mistakes", dataset="crowd", runs=found.ids["conal"])
+    assert not test.exception and not test.error
+    assert {box.label: box.value for box in test.selectbox}["Run"] == found.ids["conal"]
+    assert "How much of each mistake is shared" in words(test)
+    assert "How much of each mistake is shared" not in words(open_page("mistakes", dataset="crowd"))
+
+
 def true_confusion(found: SimpleNamespace) -> FloatArray:
     """What all labels of each worker truly follow."""
     truth = found.crowd.truth

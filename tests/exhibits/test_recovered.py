@@ -46,6 +46,7 @@ def everything(run: RunView) -> list[Exhibit]:
         omega.omega_spread(run, "worker"),
         omega.omega_tasks(run),
         shared.shared_part(run),
+        shared.explained(run),
         shared.omega_labels(run),
     ]
     return [exhibit for exhibit in found if exhibit is not None]
@@ -97,6 +98,23 @@ def test_the_shared_part_stands_beside_the_common_confusion_with_an_interval(run
     trace = shared.shared_part(of_run(run, invented(run.dataset, "trace")))
     assert trace is not None, "what is shared is determined for methods without a common confusion, too"
     assert "observed share" in trace.table
+
+
+def test_the_shared_part_stands_beside_all_labels_of_each_class_and_the_rest_of_them(run: RunView) -> None:
+    shown, part = shared.explained(run), shared.shared_part(run)
+    assert shown is not None and shown.figure is not None and part is not None
+    right, seen = np.eye(len(run.classes), dtype=bool), analysis.worker_confusion(run.dataset, "gold").crowd
+    labels, explained, rest = (
+        np.array(trace.z, float)
+        for trace in shown.figure.data
+        if trace.coloraxis  # without the grey of empty cells
+    )
+    np.testing.assert_allclose(labels, np.where(right, np.nan, seen), atol=1e-6)
+    np.testing.assert_allclose(rest, labels - explained, atol=1e-6)
+    assert shown.table.equals(part.table)
+    true, given = (part.table[column].map(run.classes.index) for column in ("true", "given"))
+    np.testing.assert_allclose(part.table["observed share"], seen[true, given])
+    assert shown.click is not None and shown.click(0, 1)["given"] == run.classes[1]
 
 
 def test_it_is_said_where_a_high_omega_goes_with_right_labels(run: RunView) -> None:
