@@ -115,19 +115,12 @@ def aggregate(
     }
     if gold or temper == Temper.gold:
         facts["accuracy"] = float("nan")  # the labels were given away
-    shares = np.bincount(result.labels[result.labels >= 0], minlength=ds.n_classes)
+    shares = dict(zip(ds.classes, np.bincount(result.labels[result.labels >= 0], minlength=ds.n_classes), strict=True))
     if json:
-        print_json(
-            {
-                **facts,
-                "settings": result.settings,
-                "notes": notes,
-                "labels_per_class": dict(zip(ds.classes, shares, strict=True)),
-            }
-        )
+        print_json(facts | {"settings": result.settings, "notes": notes, "labels_per_class": shares})
         return
     known = {name: value for name, value in facts.items() if value is not None and value == value}  # no NaN
-    known |= {f"labels: {name}": n for name, n in zip(ds.classes, shares, strict=True)}
+    known |= {f"labels: {name}": n for name, n in shares.items()}
     print_table(pd.DataFrame({"quantity": list(known), "value": list(known.values())}), f"{ds.name}: {method}", notes)
     if not out:
         print_notes(("--out FILE writes the labels.",))

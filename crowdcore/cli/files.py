@@ -16,7 +16,7 @@ from crowdcore.data import CrowdDataset, RatingDataset, load_dataset, sources
 from crowdcore.data.catalogue import dataset_folders
 from crowdcore.data.media import SIDE
 from crowdcore.data.uploads import uploaded_datasets
-from crowdcore.data.writers.imports import TOOLS, write_import
+from crowdcore.data.writers.imports import TOOLS, planned, write_import
 
 if TYPE_CHECKING:
     from crowdcore.marks import TakenMarks
@@ -101,9 +101,14 @@ def export(
     from crowdcore.data.pseudonyms import hide_names as without_names, in_order
     from crowdcore.data.writers import write_conll, write_folder, write_long
 
+    if tasks and not to:
+        raise SettingError("--tasks", "go with --to", str(tasks))
     if to:
         inferred, _ = opt.choose_reference(reference, ds)
-        write_import(in_order(without_names(ds)) if hide_names else ds, target, to, inferred, tasks=tasks)
+        plan = planned(tasks) if tasks else None
+        if hide_names and plan is not None and "worker" in plan:
+            plan["worker"] = plan["worker"].map(dict(zip(ds.worker_ids, without_names(ds).worker_ids, strict=True)))
+        write_import(in_order(without_names(ds)) if hide_names else ds, target, to, inferred, tasks=plan)
         facts = {"dataset": ds.name, "written": str(target), "to": to}
         print_json(facts) if json else say(f"{ds.name}: for {to} -> {target}")
         return

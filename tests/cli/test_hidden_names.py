@@ -56,6 +56,10 @@ def test_files_hold_none(run, folder: Path, tmp_path: Path) -> None:
     assert run("distances", folder, "--hide-names", "--figure", tmp_path / "distances.html").code == 0
     assert run("export", folder, tmp_path / "votes.csv", "--hide-names").code == 0
     assert run("export", folder, tmp_path / "votes.json", "--to", "lewidi", "--hide-names").code == 0
+    plan = tmp_path.with_name("plan.csv")  # it names the workers
+    assert run("next", folder, "--out", plan).code == 0 and names_in(plan.read_bytes())
+    asked = "export", folder, tmp_path / "next.json", "--to", "argilla", "--tasks", plan, "--hide-names"
+    assert run(*asked).code == 0 and '"workers": ' in (tmp_path / "next.json").read_text()
     found = {str(f): names_in(f.read_bytes()) for f in tmp_path.rglob("*") if f.is_file()}
     assert len(found) > 10
     assert not any(found.values())

@@ -28,7 +28,7 @@ def test_assignments_keep_the_limits_and_hide_names(crowdcore, run, refused, tmp
     assert "nobody" in str(refused("next", folder, "--worker", "nobody"))
 
 
-def test_next_labels_go_back_to_a_tool(run, crowdcore, tmp_path: Path) -> None:
+def test_next_labels_go_back_to_a_tool(run, crowdcore, refused, tmp_path: Path) -> None:
     plan, file = tmp_path / "next.csv", tmp_path / "tasks.json"
     crowdcore("next", "demo", "--budget", 5, "--out", plan)
     written = crowdcore("export", "demo", file, "--to", "label-studio", "--tasks", plan, "--reference", "majority-vote")
@@ -37,3 +37,4 @@ def test_next_labels_go_back_to_a_tool(run, crowdcore, tmp_path: Path) -> None:
     assert all(task["data"]["workers"] and task["predictions"] for task in tasks)
     assert written == {"dataset": "demo", "written": str(file), "to": "label-studio"}
     assert "label-studio" in run("export", "demo", file, "--to", "labelstudio").err
+    assert refused("export", "demo", file, "--tasks", plan).argument == "--tasks"

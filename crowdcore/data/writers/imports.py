@@ -49,6 +49,7 @@ class Proposal:
         shown: the text, or the path or address of the file; the task's name where the dataset holds neither.
         label: the proposed class, "" for none.
         shares: (C,) probabilities, if known.
+        score: that of the proposed class, if known.
         workers: who is to label it, if that is planned.
     """
 
@@ -58,12 +59,8 @@ class Proposal:
     shown: str
     label: str
     shares: list[float] | None
+    score: float | None
     workers: list[str]
-
-    @property
-    def score(self) -> float | None:
-        """Probability of the proposed class."""
-        return max(self.shares) if self.shares and self.label else None
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -123,7 +120,7 @@ def write_import(
 
 def _proposals(dataset: CrowdDataset, inferred: Inferred | None, tasks: Any) -> list[Proposal]:
     if isinstance(tasks, pd.DataFrame | Path | str):
-        workers = _planned(_table(tasks))
+        workers = _workers(planned(tasks))
     else:
         listed = dataset.task_ids[dataset.annotated] if tasks is None else tasks
         workers = {str(name): [] for name in listed}
@@ -133,22 +130,23 @@ def _proposals(dataset: CrowdDataset, inferred: Inferred | None, tasks: Any) -> 
     labels = np.full(dataset.n_tasks, -1) if inferred is None else np.asarray(inferred.labels)
     posterior = None if inferred is None else inferred.posterior
     kind, shown = _shown(dataset)
-    return [
-        Proposal(
-            number,
-            name,
-            kind,
-            shown.get(number) or name,
-            dataset.classes[labels[number]] if labels[number] >= 0 else "",
-            None if posterior is None or np.isnan(posterior[number]).any() else posterior[number].tolist(),
-            planned,
-        )
-        for number, (name, planned) in zip(numbers.tolist(), workers.items(), strict=True)
-    ]
+
+    def proposal(number: int, name: str) -> Proposal:
+        label, soft = int(labels[number]), None if posterior is None else posterior[number].tolist()
+        soft = None if soft is None or np.isnan(soft).any() else soft
+        proposed = dataset.classes[label] if label >= 0 else ""
+        score = soft[label] if soft and proposed else None
+        return Proposal(number, name, kind, shown.get(number) or name, proposed, soft, score, workers[name])
+
+    return [proposal(number, name) for number, name in zip(numbers.tolist(), workers, strict=True)]
 
 
-def _table(given: pd.DataFrame | Path | str) -> pd.DataFrame:
-    """The table itself, or that of a file that `write_table` wrote."""
+def planned(given: pd.DataFrame | Path | str) -> pd.DataFrame:
+    """The table itself, or that of a file that `write_table` wrote.
+
+    Raises:
+        DataError: it is no table.
+    """
     if isinstance(given, pd.DataFrame):
         return given
     try:
@@ -160,7 +158,7 @@ def _table(given: pd.DataFrame | Path | str) -> pd.DataFrame:
     return pd.DataFrame({name: unescape(pa.array(frame[name], pa.large_string())).to_pylist() for name in frame})
 
 
-def _planned(table: pd.DataFrame) -> dict[str, list[str]]:
+def _workers(table: pd.DataFrame) -> dict[str, list[str]]:
     """Task -> the workers beside it, of a list of tasks, of assignments, or of actions."""
     if {"what", "name"} <= set(table.columns):
         table = table[table["what"] == "task"].rename(columns={"name": "task"})
