@@ -111,9 +111,11 @@ def test_other_layouts_of_pandas_are_read(write, orient):
     assert (dataset.n_annotations, dataset.worker_ids.tolist(), dataset.classes) == (3, ["x", "y"], ("n", "p"))
 
 
-def test_rows_without_names_are_refused_with_what_would_be_right(write):
+def test_rows_without_names_have_numbers_for_names(write):
+    dataset = read_dataset(write(FRAME.to_json(orient="values"), "labels.json"), task="1", worker="2", label="3")
+    assert (dataset.n_annotations, dataset.classes) == (3, ("n", "p"))
     with pytest.raises(DataError, match=r'in pandas: df.to_json\(orient="records"\)'):
-        examine(write(FRAME.to_json(orient="values"), "labels.json"))
+        examine(write('[["t1", "x"], ["t1"]]', "labels.json"))
 
 
 @pytest.mark.parametrize("label", [["pos"], {"value": "pos"}, []])
