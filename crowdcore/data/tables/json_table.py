@@ -15,6 +15,7 @@ import pyarrow as pa
 from pydantic_core import from_json
 
 from crowdcore.core.errors import DataError
+from crowdcore.data.report import Finding
 from crowdcore.data.tables.base import HEAD_ROWS, Arrow, Table
 from crowdcore.data.tables.content import Content
 from crowdcore.data.tables.header import KNOWN, find_header
@@ -41,6 +42,9 @@ class JsonTable(Table):
             self.nests = self.nests or (row < HEAD_ROWS and any(isinstance(v, (dict, list)) for v in record.values()))
         if not names:
             raise DataError("There are no records", file=self.path)
+        if [*names][:2] == ["1", "2"] and not self._lines:
+            sentence = "The rows have no names: their columns are called 1, 2, 3 …"
+            self.findings += (Finding("no-header", "warning", sentence, len(names)),)
         if not self._lines and not isinstance(self.document, list):
             self.nested_remedy = RECORDS
         for name in names:
