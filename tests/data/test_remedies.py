@@ -33,6 +33,10 @@ TABLES = {  # what calls for each of the remedies that are older than the cases
     "rivals.csv": "task,worker,label,rating,judge\n" + "a,ann,cat,1,x\nb,ben,dog,2,y\nb,ann,dog,2,y\n",
     "missing.csv": LONG + "a,ann,NA\na,ben,cat\nb,ann,dog\nb,ben,N/A\n",
     "latin.csv": LONG + "a,ann,café\na,bén,chat\nb,ann,chat\n",
+    "same-tasks.csv": LONG + "1,ann,cat\n01,ben,cat\n2,ann,dog\n2,ben,dog\n",
+    "experts.csv": LONG
+    + "".join(f"t{n},{w},{'ab'[n % 2]}\n" for n in range(9) for w in ("ann", "expert_1", "expert_2")),
+    "thousands.csv": LONG + "".join(f't{n // 2},w{n % 2},"{n % 3 + 1},200"\n' for n in range(30)),
     "no-label.csv": LONG + "a,ann,\nb,ben,\n",
 }
 EXPORTS = {"studio.json": exports.STUDIO}
