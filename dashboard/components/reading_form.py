@@ -62,6 +62,7 @@ _BUTTONS: dict[str, str | dict[Any, str]] = {
     "workers": "Read {} as workers",
     "fill": "Fill {} from above",
     "missing": "Treat {} as missing",
+    "classes": "Keep the classes {}",
     "question": "Read {}",
     "sheet": "Read the sheet {}",
     "encoding": "Read as {}",

@@ -46,7 +46,7 @@ def test_a_file_for_each_task(names: tuple[str, ...], tmp_path: Path) -> None:
     if not {"annotator", "user_id"} & {*names}:
         (question,) = found.report.questions
         assert question.code == "files-as-workers"
-        turned, kept = (examine(path, **remedy.choices[0]) for remedy in question.remedies)
+        kept, turned = (examine(path, **remedy.choices[0]) for remedy in question.remedies)
         assert not turned.report.questions and not kept.report.questions and kept.report.n_workers == 24
         found = turned
     dataset = found.dataset()

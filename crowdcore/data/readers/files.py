@@ -183,8 +183,8 @@ def _files_as_workers(parts: Sequence[_Part], first: str | None) -> list[Finding
         return []
     what = f"{len(parts):,} files were read as workers, and {len(every):,} names in {first!r} as tasks"
     remedies = (
+        Remedy("worker", WORKER, when="so"),
         Remedy(("task", "worker"), [TASK, first], when="each file is a task"),
-        Remedy("worker", WORKER, when="each file is a worker"),
     )
     return [Finding("files-as-workers", "question", what, len(parts), column=first, remedies=remedies)]
 
