@@ -92,6 +92,9 @@ def plain_json(lines: bool) -> Callable[[bytes], list[Row]]:
         said = said if lines else _as_records(said[0])
         if not isinstance(said, list) or not all(isinstance(row, dict) for row in said):
             raise UnreadableError("no list of records")
+        for role in ROLES:  # {"value": "x"} in each row names x
+            if all(isinstance(row.get(role), dict | None) and {*(row.get(role) or {})} <= {"value"} for row in said):
+                said = [row | {role: row[role]["value"]} if row.get(role) else row for row in said]
         if any(isinstance(row.get(role), (list, dict)) for row in said for role in ROLES):
             raise UnreadableError("a list or a record for a name")
         names = {name for row in said for name in row}

@@ -72,7 +72,9 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
         from crowdcore.data.reading.spellings import ask_each_class
 
         raw, settings = ask_each_class(raw, settings), settings.model_copy(update={"classes": None})
-    raw, noticed = with_time(raw, settings)
+    noticed: list[Finding] = []
+    if raw.extra is not None or settings.time is not None:
+        raw, noticed = with_time(raw, settings)
     about, findings = raw.tasks, [*raw.findings, *noticed]
 
     def cleaned(

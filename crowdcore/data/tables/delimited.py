@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -216,12 +216,13 @@ class DelimitedTable(Table):
             sentence = f"The rows have no cells for the columns {' and '.join(map(repr, _UNFILLED))}"
             self.findings += (Finding("unfilled-columns", "note", sentence, len(_UNFILLED)),)
         self.name_columns(unescape(strings(names)).to_pylist())
-        self.written_nested = nested_columns(rows[head.skip + self._named :], self.columns)
+        below = rows[head.skip + self._named :]
+        text = "".join(chain.from_iterable(below))
+        self.written_nested = nested_columns(below, self.columns) if any(mark in text for mark in "[{|;,") else {}
         self.nests = bool(self.written_nested)
         self._decimals: dict[str, str] = {}
-        commas, below = [], rows[head.skip + self._named :]
-        written = settings.decimal is not None or any("," in cell for row in below for cell in row)
-        for place, name in enumerate(self.columns if written else ()):
+        commas = []
+        for place, name in enumerate(self.columns if settings.decimal is not None or "," in text else ()):
             cells = [row[place].strip() for row in below if place < len(row)]
             cells = [cell for cell in cells if cell]
             sign, example = _decimals(cells, settings.decimal, self.delimiter)
@@ -347,7 +348,8 @@ def _is_plain(rows: list[list[str]]) -> bool:
     first, *below = rows
     if len(set(first)) < len(first) or any(not cell.strip() or NUMBER.match(cell) for cell in first):
         return False
-    if any(len(row) > len(first) for row in below[:10]) or any(explains(row, below[3:]) for row in below[:3]):
+    odd = [row for row in below[:3] if any(cell.lstrip()[:1] in "({[:-" for cell in row)]  # or empty
+    if any(len(row) > len(first) for row in below[:10]) or any(explains(row, below[3:]) for row in odd):
         return False
     return not any(row != first and any(a == b for a, b in zip(row, first, strict=False)) for row in below)
 

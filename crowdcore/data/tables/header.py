@@ -148,7 +148,7 @@ def _first_row(rows: list[list[str]], known: set[str]) -> tuple[bool, Finding | 
     like = unlike = 0
     for place, (cell, number, column) in enumerate(zip(first, numbers, below, strict=True)):
         counted = sum(bool(NUMBER.match(other)) for other in column)
-        if column and not number and 5 * counted > 4 * len(column):
+        if cell and column and not number and 5 * counted > 4 * len(column):
             unlike += 1  # a name above numbers
         elif not place and not cell and len(column) == len(rows) - 1:
             unlike += 1  # no name above an index
