@@ -147,3 +147,8 @@ def test_western_languages_are_no_question(words: tuple[str, str], tmp_path: Pat
     rows = [(t, w, words[v == "cat"]) for t, w, v in ROWS]
     (tmp_path / "west.csv").write_bytes(table(rows, "task", "worker", "label").encode("cp1252"))
     assert not examine(tmp_path / "west.csv").report.questions
+
+
+def test_an_empty_cell_in_the_first_row_is_no_name(tmp_path: Path) -> None:
+    rows = [(t, w, k % 3, "" if k % 5 == 0 else k % 2) for k, (t, w, _) in enumerate(ROWS)]
+    assert not examine(written(tmp_path, "rows.csv", table(rows)), label="3", task="1", worker="2").report.header
