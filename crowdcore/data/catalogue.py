@@ -204,13 +204,9 @@ def _folder(name: str, folders: dict[str, Path]) -> Path:
         if str(name) not in ("", ".", "..") and Path(name).exists():
             path = str(name) if is_path(str(name)) else f"./{name}"
             hint = f"There is such a file or folder: `read_dataset({path!r})` reads it; commands take {path!r}. "
-        raise SettingError(
-            "name",
-            "be an available dataset",
-            name,
-            f"{hint}Found: {', '.join(folders) or 'none'}. Folders searched: "
-            f"{', '.join(str(p) for p in search_path())}. Set CROWDCORE_DATA to add one.",
-        )
+        searched = f"Folders searched: {', '.join(map(str, search_path()))}. Set CROWDCORE_DATA to add one."
+        remedy = f"{hint}Found: {', '.join(folders) or 'none'}. {searched}"
+        raise SettingError("name", "be an available dataset", name, remedy)
     return folders[name]
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from crowdcore.core.errors import DataError
 from crowdcore.data import examine, examine_frame
 from tests.data.test_odd_inputs import GOLD, ROWS, TASKS, table, written
 
@@ -99,11 +98,3 @@ def test_a_class_of_one_worker_or_of_a_crowd_without_agreement_is_no_question() 
 def test_gold_says_that_a_code_is_a_class() -> None:
     frame = coded("9", True, 1)
     assert not examine_frame(frame, {"t0": "9"}).report.questions
-
-
-def test_unequal_workers_are_still_refused_as_gold(tmp_path: Path) -> None:
-    path = written(tmp_path, "crowd.csv", table(ROWS, "task", "worker", "label"))
-    with pytest.raises(ValueError, match="gold_worker"):
-        examine(path, gold_worker=["ann", "nobody"])
-    with pytest.raises(DataError):
-        examine(written(tmp_path, "two.csv", "item,ann,ben\n1,a,b\n1,b,a\n2,a,a\n3,b,b\n")).dataset()

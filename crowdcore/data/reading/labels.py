@@ -165,7 +165,7 @@ class Classes:
                 which = f" {', '.join(map(repr, void))}" if len(void) < len(odd) else ""
                 sentence += f": on{which or f' {again}'} workers agree no more than by chance"
                 level, remedies = "question", (*remedies, Remedy("classes", [*names], when="all are classes"))
-            findings.append(Finding("looks-missing", level, sentence, len(odd), examples=tuple(odd), remedies=remedies))
+            findings.append(Finding("looks-missing", level, sentence, len(odd), examples=(*odd,), remedies=remedies))
         numbers: dict[float, list[str]] = {}
         for name in names:
             if re.fullmatch(_NUMBER, name):
@@ -174,7 +174,7 @@ class Classes:
             sentence = f"The classes {' and '.join(map(repr, same))} are the same number"
             remedies = (Remedy("merge_classes", {same[0]: same[1:]}, when="they are one class"),)
             findings.append(
-                Finding("same-number", "warning", sentence, len(same), examples=tuple(same), remedies=remedies)
+                Finding("same-number", "warning", sentence, len(same), (), None, (*same,), remedies=remedies)
             )
         return findings
 
