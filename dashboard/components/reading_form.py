@@ -79,8 +79,7 @@ _BUTTONS: dict[str, str | dict[Any, str]] = {
     "multi_select": {"drop": "Leave them out", "keep": "Make each combination a class"},
     "flagged": {"keep": "Keep them", "drop": "Leave them out"},
     "unmarked": {"drop": "Leave them out", "keep": "They were seen: keep them"},
-    "merge_classes": "Merge them",
-    "merge_workers": "Merge them",
+    **dict.fromkeys(("merge_classes", "merge_workers"), "Merge them"),
     "merge_tasks": {True: "They are one task", False: "They are different tasks"},
     "decimal": {".": "Commas part thousands", ",": "Commas stand before decimals"},
 }
