@@ -44,7 +44,7 @@ def measured(name: str, dataset: cc.CrowdDataset, crowd: cc.CrowdDataset, start:
     for found in (cc.analysis.tagging_scores(dataset, result.labels), cc.analysis.tagging_scores(dataset, labels)):
         cells += [f"{100 * x:.1f}" for x in (found.precision, found.recall, found.f1)]
     if crowd is dataset:
-        f1 = cc.analysis.span_scores(dataset, resamples=0).value[2]
+        f1 = cc.analysis.span_scores(dataset, n_resamples=0).value[2]
         cells += [f"{result.log_likelihood[-1]:.0f}", f"{spearmanr(f1, result.worker_weight).statistic:.2f}"]
     else:
         cells += ["", ""]

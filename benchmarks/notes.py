@@ -84,7 +84,7 @@ def cohen(seeds: range) -> FloatArray:
     """Mean kappa of pairs with 16 tasks in common less that of pairs with 300, of the same workers' kind."""
     settings = {"n_workers": 20, "per_task": 5, "skill": (0.6, 0.9), "even": True}
     few, many = (
-        [analysis.agreement(honest_crowd(s, n_tasks=n, **settings), resamples=0).cohen.value for s in seeds]
+        [analysis.agreement(honest_crowd(s, n_tasks=n, **settings), n_resamples=0).cohen.value for s in seeds]
         for n in (300, 6000)
     )
     return np.subtract(few, many)

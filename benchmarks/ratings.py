@@ -75,14 +75,14 @@ def coverage(crowds: int) -> None:
             inside = (workers.low[name] <= value) & (value <= workers.high[name])
             hits[name][0] += int(inside.sum())
             hits[name][1] += len(inside)
-        coefficient = rating_agreement(one, resamples=200)["ICC(1)"]
+        coefficient = rating_agreement(one, n_resamples=200)["ICC(1)"]
         between = 1 / 12 + 0.05**2
         icc = between / (between + bias.var() + 0.1**2)
         hits["ICC(1)"][0] += coefficient.low <= icc <= coefficient.high
         hits["ICC(1)"][1] += 1
         for name, busy in (("equal work", 0.0), ("busy workers", 1.0)):
             alone, _ = crowd(seed + 10_000, 1000, 100, 5, busy)
-            p = shared_bias(alone, rating_truth(alone), bins=50).p_value
+            p = shared_bias(alone, rating_truth(alone), n_bins=50).p_value
             found[name][0] += int((p < 0.05).sum())
             found[name][1] += int((~np.isnan(p)).sum())
     print(f"\n{crowds} crowds; share of 95 % intervals that hold the truth")

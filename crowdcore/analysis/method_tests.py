@@ -12,6 +12,7 @@ import pandas as pd
 
 from crowdcore.analysis.statistics import holm, mcnemar
 from crowdcore.core.errors import SettingError
+from crowdcore.core.former import renamed
 from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
@@ -129,14 +130,15 @@ class PairedBootstrap(Shown):
     n_differ: int
 
 
+@renamed
 def paired_bootstrap(
-    gap: FloatArray, resamples: int = RESAMPLES, level: float = 0.95, seed: int = 0
+    gap: FloatArray, n_resamples: int = RESAMPLES, level: float = 0.95, seed: int = 0
 ) -> PairedBootstrap:
     """Resample the tasks with replacement; tasks with the same gap are one kind, so time does not grow with them.
 
     Args:
         gap: (n,) a task's difference between two methods, from -1 to 1, e.g. in the share of seeds that have it right.
-        resamples: how many.
+        n_resamples: how many.
         level: of the interval.
         seed: of the draws; the same gaps in any order give the same numbers.
 
@@ -151,7 +153,7 @@ def paired_bootstrap(
         raise SettingError("gap", "hold at least one task", [])
     values, counts = np.unique(np.round(np.asarray(gap, np.float64), _EXACT), return_counts=True)
     n, mean = counts.sum(), float(values @ counts / counts.sum())
-    drawn = np.random.default_rng(seed).multinomial(n, counts / n, size=resamples) @ values / n
+    drawn = np.random.default_rng(seed).multinomial(n, counts / n, size=n_resamples) @ values / n
     moved = np.abs(drawn - mean)
     reach = float(np.quantile(moved, level))
     as_far = int((moved >= abs(mean) - 10.0**-_EXACT).sum())
@@ -159,7 +161,7 @@ def paired_bootstrap(
         mean,
         round(max(mean - reach, -1.0), _EXACT),
         round(min(mean + reach, 1.0), _EXACT),
-        (1 + as_far) / (1 + resamples),
+        (1 + as_far) / (1 + n_resamples),
         int(counts[values != 0].sum()),
     )
 
@@ -213,10 +215,11 @@ class TaskTests(Shown):
         return pd.DataFrame({name: getattr(self, name) for name in names}).assign(tasks=self.n_tasks)
 
 
+@renamed
 def task_tests(
     right: Mapping[str, FloatArray | BoolArray],
     ensemble: Mapping[str, BoolArray],
-    resamples: int = RESAMPLES,
+    n_resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> TaskTests:
     """Compare every pair of methods on the tasks that all of them predicted.
@@ -224,7 +227,7 @@ def task_tests(
     Args:
         right: method -> (S, n) whether each seed has each task right; S may differ between methods.
         ensemble: the same methods -> (n,) whether the mean of the seeds' probabilities has it right.
-        resamples, seed: of the bootstrap.
+        n_resamples, seed: of the bootstrap.
 
     Raises:
         SettingError: fewer than two methods, no task, or different numbers of tasks.
@@ -242,7 +245,7 @@ def task_tests(
         raise SettingError("right", "have the same tasks for every method, at least one", sorted(lengths))
     pairs = list(itertools.combinations(right, 2))
     share = {name: np.asarray(hits, np.float64).mean(0) for name, hits in right.items()}
-    pair_tests = [paired_bootstrap(share[a] - share[b], resamples, seed=seed) for a, b in pairs]
+    pair_tests = [paired_bootstrap(share[a] - share[b], n_resamples, seed=seed) for a, b in pairs]
     p_value = np.array([one.p_value for one in pair_tests])
     only_first = np.array([(ensemble[a] & ~ensemble[b]).sum() for a, b in pairs], np.int64)
     only_second = np.array([(ensemble[b] & ~ensemble[a]).sum() for a, b in pairs], np.int64)

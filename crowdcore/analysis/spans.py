@@ -204,7 +204,7 @@ def span_scores(
     dataset: CrowdDataset,
     reference: ReferenceLike = None,
     *,
-    resamples: int = 200,
+    n_resamples: int = 200,
     level: float = 0.95,
     seed: int = 0,
 ) -> SpanScores:
@@ -213,7 +213,7 @@ def span_scores(
     Args:
         dataset: a crowd that tags tokens.
         reference: what to take for the truth; a soft one by its most probable tags.
-        resamples, level, seed: of the bootstrap over sentences; 0 resamples = no intervals.
+        n_resamples, level, seed: of the bootstrap over sentences; 0 resamples = no intervals.
 
     Raises:
         DataError: the crowd does not tag tokens, or the reference cannot be had, or judge any of them.
@@ -246,8 +246,8 @@ def span_scores(
 
     tables = [table(spans) for spans in (pairs.true.start[exact], pairs.given.start, pairs.true.start)]
     value, low, high = _measures(*(np.asarray(table.sum(1), np.float64) for table in tables)), None, None
-    if resamples:
-        low, high = _bootstrap(tables, np.unique(sentence), resamples, level, seed)
+    if n_resamples:
+        low, high = _bootstrap(tables, np.unique(sentence), n_resamples, level, seed)
     n = len(dataset.sentences)
     n_sentences = per_worker(np.unique(worker.astype(np.int64) * n + sentence) // n)
     for measured in (value, low, high):

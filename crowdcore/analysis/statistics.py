@@ -114,7 +114,7 @@ def bootstrap_weights(sizes: IntArray, resamples: int, rng: np.random.Generator)
     n = int(sizes.sum())
     if len(sizes) * resamples > _MOST:
         most = _MOST // len(sizes)
-        raise SettingError("resamples", f"be at most {most} for {len(sizes)} units", resamples, "Ask for fewer.")
+        raise SettingError("n_resamples", f"be at most {most} for {len(sizes)} units", resamples, "Ask for fewer.")
     drawn = rng.multinomial(n, sizes / n, size=resamples)
     return np.ascontiguousarray(drawn.T, np.float32)
 

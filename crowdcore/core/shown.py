@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import CrowdError
+from crowdcore.core.progress import in_notebook
 
 MOST = 600  # characters of a text
 ROWS, COLUMNS = 10, 12  # of a table
@@ -52,11 +53,10 @@ class Shown:
 
     def _ipython_display_(self) -> None:
         """Show table and figure in a notebook; elsewhere IPython goes on to the text."""
-        from IPython import get_ipython
+        if not in_notebook():
+            raise NotImplementedError
         from IPython.display import HTML, display
 
-        if getattr(get_ipython(), "kernel", None) is None:
-            raise NotImplementedError
         display(HTML(self._repr_html_()))
         with suppress(CrowdError, ValueError):  # plotly's where Jupyter's nbformat is missing
             figure = import_module("crowdcore.figures").figure_of(self)  # a layer above, which may be there

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
 
 from crowdcore.core.errors import SettingError
+from crowdcore.core.former import renamed
 from crowdcore.data.index_table import IndexTable
 from crowdcore.data.kinds import need_classes, need_ratings
 
@@ -49,7 +50,7 @@ _NEEDED: Mapping[str, Callable[[Any], Any]] = {
 
 def door(function: Callable[Concatenate[Any, P], R]) -> Door[P, R]:
     """Open what is handed in wherever a parameter is annotated as a dataset, and refuse labels of another kind."""
-    order = tuple(signature(function).parameters)
+    order, function = tuple(signature(function).parameters), renamed(function)
     needed = {name: _NEEDED[kind] for name, kind in function.__annotations__.items() if kind in _NEEDED}
 
     def opened(name: str, given: Any) -> Any:

@@ -148,7 +148,7 @@ def _cell(view: View, true: str, given: str) -> MistakeCell:
 
 def _with_intervals(view: View) -> SharedMistakes:
     """The matrix with bootstrap intervals, which take longer than all the rest."""
-    return view.of(analysis.shared_mistakes, resamples=RESAMPLES)
+    return view.of(analysis.shared_mistakes, n_resamples=RESAMPLES)
 
 
 _PAIRED = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from torch import nn
 from crowdcore import aggregation
 from crowdcore.aggregation.base import Aggregator
 from crowdcore.core.errors import SettingError
+from crowdcore.core.progress import progress
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.data.by_name import ByTask
@@ -29,7 +31,7 @@ from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import SEEDS, TrainSettings, drop_retired
 from crowdcore.learning.training.device import numeric_kernels, resolve_device
-from crowdcore.learning.training.events import Listener, NoteEvent
+from crowdcore.learning.training.events import EpochEvent, Event, Listener, NoteEvent
 from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.problem import Problem, make_problem
 from crowdcore.learning.training.schedule import Job, Session, conclude, conclude_ratings, run_jobs
@@ -179,7 +181,8 @@ def train(
         device: "auto", "cpu", "cuda", "cuda:1".
         worker_features: (n_workers, F) what is known about the workers, for methods that use it.
         accept: leave out tasks whose image file or text cannot be used; ``notes`` of the result say which.
-        on_event: called with an `EpochEvent` after every epoch, with a `NoteEvent` when something should be known.
+        on_event: called with an `EpochEvent` after every epoch, with a `NoteEvent` when something should be known;
+            None: a bar shows the progress in notebooks and terminals.
         should_stop: called after every epoch, and before resuming from a checkpoint; True ends the run with the result
             so far.
         checkpoint: a folder to keep the state in; when it holds one of the same run, training goes on from there.
@@ -208,19 +211,16 @@ def train(
     dataset = dataset if features is None else dataset.with_features(features)
     if isinstance(method, list | tuple):
         raise SettingError("method", "be a single one", method, "`{m: train(dataset, m) for m in …}` trains several.")
-    results: list[Learnt] = _train(
-        dataset,
-        method or _KINDS[dataset.kind].default,
-        [settings],
-        seed_numbers(seeds),
-        device,
-        worker_features,
-        accept,
-        on_event,
-        should_stop,
-        None if checkpoint is None else (Path(checkpoint), checkpoint_every),
-    )
-    return results[0]
+    keep = None if checkpoint is None else (Path(checkpoint), checkpoint_every)
+    which, points, members = method or _KINDS[dataset.kind].default, [settings], seed_numbers(seeds)
+    with progress() if on_event is None else nullcontext(lambda share, words: None) as tell:
+
+        def show(event: Event) -> None:
+            if isinstance(event, EpochEvent):
+                tell(event.done, f"{event.method}, {event.at}")
+
+        listen = on_event or show
+        return _train(dataset, which, points, members, device, worker_features, accept, listen, should_stop, keep)[0]
 
 
 def train_ratings(dataset: RatingDataset, method: str = "crowd-layer", **settings: Any) -> RatingsResult:

@@ -122,7 +122,7 @@ def test_a_p_value_below_5_percent_is_an_interval_without_zero() -> None:
 def test_no_difference_at_all_and_nothing_but_difference() -> None:
     same = paired_bootstrap(np.zeros(40))
     assert (same.difference, same.low, same.high, same.p_value, same.n_differ) == (0, 0, 0, 1, 0)
-    apart = paired_bootstrap(np.ones(40), resamples=999)
+    apart = paired_bootstrap(np.ones(40), n_resamples=999)
     assert (apart.low, apart.high, apart.p_value) == (1, 1, 0.001)
     assert paired_bootstrap(np.array([1.0, 1.0, 0.9])).high <= 1
     with pytest.raises(SettingError, match="at least one task"):
@@ -135,7 +135,7 @@ def crowd(seed: int, skills: dict[str, float], n: int = 300, seeds: int = 3) -> 
     ease = rng.normal(0, 2, n)
     chance = {name: 1 / (1 + np.exp(-skill - ease)) for name, skill in skills.items()}
     right = {name: rng.random((seeds, n)) < p for name, p in chance.items()}
-    return task_tests(right, {name: hits.mean(0) > 0.5 for name, hits in right.items()}, resamples=1000, seed=seed)
+    return task_tests(right, {name: hits.mean(0) > 0.5 for name, hits in right.items()}, n_resamples=1000, seed=seed)
 
 
 def test_every_pair_against_scipy_and_the_bootstrap_of_its_own_gaps() -> None:

@@ -48,7 +48,7 @@ def crowd():
 
 
 def test_counts_by_hand(crowd):
-    scores = span_scores(crowd, resamples=0)
+    scores = span_scores(crowd, n_resamples=0)
     assert (scores.n_true.tolist(), scores.n_given.tolist(), scores.sentences.tolist()) == ([4, 3], [4, 1], [2, 1])
     outcomes = [dict(zip(SPAN_ERRORS, row, strict=True)) for row in scores.outcomes.tolist()]
     assert outcomes[0] == {"missed": 1, "both": 0, "boundary": 1, "type": 1, "exact": 1}
@@ -67,7 +67,7 @@ def test_a_crowd_of_one_worker_has_a_figure() -> None:
 
 def test_measures_of_random_tags_are_those_of_sets_of_spans():
     crowd = cc.data.simulate.tags(n_sentences=60, seed=2)
-    scores = span_scores(crowd, resamples=20)
+    scores = span_scores(crowd, n_resamples=20)
     for w in range(crowd.n_workers):
         exact = n_given = n_true = 0
         for a, b in zip(crowd.sentences.start[:-1], crowd.sentences.start[1:], strict=True):
@@ -119,10 +119,10 @@ def test_workers_who_miss_spans_each_on_their_own_share_no_mistake():
 
 def test_a_reference_that_repeats_a_worker_cannot_judge_them():
     crowd = replace(tagged(ann=ANN, ben=[None, *ANN[1:]]), gold=None)
-    both = span_scores(crowd, "majority-vote", resamples=0)
+    both = span_scores(crowd, "majority-vote", n_resamples=0)
     assert both.n_true.tolist() == [4, 1], "ann's first sentence counts, as ben shares her second"
     alone = replace(tagged(ann=[ANN[0], None], ben=[None, ANN[1]], cy=[None, ANN[1]]), gold=None)
-    scores = span_scores(alone, "majority-vote", resamples=0)
+    scores = span_scores(alone, "majority-vote", n_resamples=0)
     assert scores.sentences.tolist() == [0, 1, 1]
     assert np.isnan(scores.value[:, 0]).all()
     for look in (span_scores, span_crowd):
@@ -139,7 +139,7 @@ def test_refusals(crowd):
 
 def test_the_workers_of_the_real_one(data_folder):
     """The figures of its README: F1 of workers from 0.173 to 0.845, mean 0.557; 672 repaired tags are valid now."""
-    scores = span_scores(cc.load_dataset("conll_ner"), resamples=0)
+    scores = span_scores(cc.load_dataset("conll_ner"), n_resamples=0)
     f1 = scores.value[2]
     assert (f1.min(), f1.max(), f1.mean()) == pytest.approx((0.173, 0.845, 0.557), abs=6e-4)
     exact = scores.outcomes[:, SPAN_ERRORS.index("exact")].sum()

@@ -30,7 +30,7 @@ def test_an_analysis_is_computed_once_per_view_and_settings() -> None:
     first = seen.of(analysis.shared_mistakes)
     assert seen.of(analysis.shared_mistakes) is first
     assert view(seen.dataset, hidden=True).of(analysis.shared_mistakes) is first
-    assert seen.of(analysis.shared_mistakes, resamples=5) is not first
+    assert seen.of(analysis.shared_mistakes, n_resamples=5) is not first
     assert np.array_equal(first.percent, analysis.shared_mistakes(seen.dataset).percent)
 
 

@@ -81,7 +81,7 @@ def test_hundreds_of_workers_have_no_outlines():
 
 def test_truth_lies_on_the_diagonal():
     crowd = synthetic(n_tasks=300, n_valid=10, n_test=10, seed=1)
-    result = analysis.omega_truth(crowd, crowd.truth.omega[None], seeds=(0,), bins=10)
+    result = analysis.omega_truth(crowd, crowd.truth.omega[None], seeds=(0,), n_bins=10)
     fig = figures.omega_truth(result)
     z = np.asarray(fig.data[0].z)
     assert np.nansum(z) == pytest.approx((result.counts.sum(1) > 0).sum())

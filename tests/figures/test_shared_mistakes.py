@@ -14,7 +14,7 @@ from tests.figures.cells import words
 
 @pytest.fixture(scope="module")
 def result():
-    return shared_mistakes(simulate_crowd(n_workers=30, accuracy=0.9), resamples=50)
+    return shared_mistakes(simulate_crowd(n_workers=30, accuracy=0.9), n_resamples=50)
 
 
 def test_cells_are_percentages_without_the_diagonal(result):

@@ -68,7 +68,7 @@ def test_of_many_classes_each_bar_still_has_its_name():
 
 
 def test_agreement_shows_intervals_or_says_why_not(crowd):
-    result = agreement(crowd, resamples=50)
+    result = agreement(crowd, n_resamples=50)
     points = figures.agreement(result).data[0]
     np.testing.assert_allclose(points.x, [c.value for c in result.coefficients])
     np.testing.assert_allclose(points.error_x.array, [c.high - c.value for c in result.coefficients])

@@ -403,7 +403,7 @@ class Measures:
     @cached_property
     def _agreement(self) -> Agreement:
         rules = self.rules
-        return agreement(self.dataset, resamples=rules.resamples, level=rules.level, seed=rules.seed, pairs=False)
+        return agreement(self.dataset, n_resamples=rules.resamples, level=rules.level, seed=rules.seed, pairs=False)
 
     @cached_property
     def _evidence(self) -> WorkerEvidence:

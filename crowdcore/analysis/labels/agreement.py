@@ -230,7 +230,7 @@ class Agreement(Shown):
 def agreement(
     dataset: CrowdDataset,
     *,
-    resamples: int = 1000,
+    n_resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
     min_overlap: int = 10,
@@ -252,27 +252,27 @@ def agreement(
     linear form (infinitesimal jackknife), as its pairs of workers are too many to recompute.
 
     Args:
-        resamples, level, seed: of the bootstrap, 0 resamples = no intervals; fewer are drawn where millions of tasks
+        n_resamples, level, seed: of the bootstrap, 0 resamples = no intervals; fewer are drawn where millions of tasks
             all differ.
         min_overlap: fewest tasks with two workers (and fewest tasks in common of a pair) that count as enough.
         pairs: compute Cohen's kappa of the pairs of workers.
 
     Examples:
         >>> import crowdcore as cc
-        >>> result = cc.analysis.agreement(cc.load_dataset("demo"), resamples=0, pairs=False)
+        >>> result = cc.analysis.agreement(cc.load_dataset("demo"), n_resamples=0, pairs=False)
         >>> round(result.alpha.value, 3)
         0.568
     """
     repeated = repeats(dataset.task, dataset.worker, dataset.n_workers)
     once = dataset.where(~repeated) if repeated.any() else dataset
     profiles, sizes, unit = _tokens(once) if once.kind.sequential else _profiles(sparse_votes(once))
-    resamples = min(resamples, 100_000_000 // max(len(unit), 1))
+    n_resamples = min(n_resamples, 100_000_000 // max(len(unit), 1))
     values, chance, shares = _coefficients(profiles, sizes[unit, None].astype(np.float64), dataset.n_classes)
     low, high = np.full((2, 4), np.nan)
-    if resamples and len(sizes):
+    if n_resamples and len(sizes):
         rng = np.random.default_rng(seed)
         step = max(1, 10_000_000 // len(unit))
-        blocks = [min(step, resamples - done) for done in range(0, resamples, step)]
+        blocks = [min(step, n_resamples - done) for done in range(0, n_resamples, step)]
         drawn = [_coefficients(profiles, bootstrap_weights(sizes, b, rng)[unit], dataset.n_classes)[0] for b in blocks]
         low, high = percentile_interval(np.hstack(drawn), level)
     several = once.labels_per_task >= 2
@@ -283,7 +283,7 @@ def agreement(
         for name, value, lo, hi in zip(NAMES, values[:, 0], low, high, strict=False)
     )
     kappas = pair_kappa(once, min_overlap) if pairs else None
-    cohen = _cohen(kappas, overlap, level if resamples else None)
+    cohen = _cohen(kappas, overlap, level if n_resamples else None)
     by_chance = float(chance[0, 0]), float(chance[1, 0])
     top = (dataset.classes[int(shares.argmax())], float(shares.max())) if len(sizes) else ("", np.nan)
     result = raw, alpha, fleiss, ac1, cohen
@@ -293,7 +293,7 @@ def agreement(
         sentence = (
             f"{sentence} Of a worker's answers to a task only the first counts: {again:,} more are left out.".strip()
         )
-    return Agreement(dataset.classes, *result, kappas, by_chance, int(repeated.sum()), resamples, sentence)
+    return Agreement(dataset.classes, *result, kappas, by_chance, int(repeated.sum()), n_resamples, sentence)
 
 
 def _tokens(dataset: CrowdDataset) -> tuple[scipy.sparse.csr_array, IntArray, IntArray]:

@@ -282,7 +282,7 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike = None) -> Summary:
     else:
         hits = judge.posterior[known, majority[known]]
     circular = truth.name == "majority-vote" or not len(known)
-    alike = agreement(dataset, resamples=0, pairs=False)
+    alike = agreement(dataset, n_resamples=0, pairs=False)
     return Summary(
         dataset.name,
         truth.name,

@@ -116,7 +116,7 @@ def shared_mistakes(
     reference: ReferenceLike = None,
     *,
     significance: bool = True,
-    resamples: int = 0,
+    n_resamples: int = 0,
     level: float = 0.95,
     seed: int = 0,
 ) -> SharedMistakes:
@@ -132,7 +132,7 @@ def shared_mistakes(
     Args:
         reference: what to take for the truth.
         significance: test the cells; never those of a crowd that tags tokens.
-        resamples, level, seed: of the bootstrap; 0 resamples = no interval.
+        n_resamples, level, seed: of the bootstrap; 0 resamples = no interval.
 
     Raises:
         DataError: the reference cannot be had, or more than `MAX_CLASSES` classes.
@@ -169,7 +169,7 @@ def shared_mistakes(
         test = sharing_p_values(triples.cell, triples.worker, triples.times, n)
         p_workers, expected = test.p_value, test.expected
         p_value, carriers = task_evidence(test, carried_sums(*table, decided, triples, test.score, n_workers, n))
-    low, high = _worker_bootstrap(made, n, n_workers, resamples, level, seed) if resamples else (None, None)
+    low, high = _worker_bootstrap(made, n, n_workers, n_resamples, level, seed) if n_resamples else (None, None)
     return SharedMistakes(
         truth.name,
         dataset.classes,

@@ -58,7 +58,7 @@ class RatingAgreement(Shown):
 
 @door
 def rating_agreement(
-    dataset: RatingDataset, *, resamples: int = 500, level: float = 0.95, seed: int = 0, min_overlap: int = 10
+    dataset: RatingDataset, *, n_resamples: int = 500, level: float = 0.95, seed: int = 0, min_overlap: int = 10
 ) -> RatingAgreement:
     """Coefficients of agreement on tasks with two raters or more; a worker's repeats on a task count once, the first.
 
@@ -70,7 +70,7 @@ def rating_agreement(
       chance from all tasks, also those with one rating.
 
     Args:
-        resamples, level, seed: of the bootstrap over tasks; 0 resamples = no intervals.
+        n_resamples, level, seed: of the bootstrap over tasks; 0 resamples = no intervals.
         min_overlap: tasks in common that make a pair.
     """
     every = first_ratings(dataset)
@@ -91,10 +91,10 @@ def rating_agreement(
     ones: FloatArray = np.ones((len(tasks), 1))
     alone: FloatArray = once[:, None].astype(np.float64)  # of tasks with one rating, how many have each level
     w, w_alone = ones, alone
-    if resamples:
+    if n_resamples:
         kinds = np.r_[np.ones(len(tasks), np.int64), once[once > 0]]
-        drawn = bootstrap_weights(kinds, resamples, np.random.default_rng(seed))
-        w, w_alone = drawn[: len(tasks)], np.zeros((len(once), resamples))
+        drawn = bootstrap_weights(kinds, n_resamples, np.random.default_rng(seed))
+        w, w_alone = drawn[: len(tasks)], np.zeros((len(once), n_resamples))
         w_alone[once > 0] = drawn[len(tasks) :]
     within = (n * s2 - s1**2) / (n - 1)
     linear: FloatArray = np.stack([n, n**2, s1, s2, s1**2 / n, within, ones[:, 0]])
@@ -103,11 +103,11 @@ def rating_agreement(
         with np.errstate(divide="ignore", invalid="ignore"):  # a resample may hold none of few tasks with two ratings
             value, samples = (of_sums(np.asarray(linear @ v, np.float64)) for v in (ones, w))
         state = "one task only" if len(tasks) == 1 else "the means of all tasks are the same"
-        coefficients[name] = _coefficient(name, value, samples, level, resamples, state)
+        coefficients[name] = _coefficient(name, value, samples, level, n_resamples, state)
     if ordered:
         shape = len(tasks), len(levels)
         counts = np.bincount(task * shape[1] + code, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
-        small = bool(resamples) and len(tasks) * len(levels) ** 2 <= MOST_CELLS
+        small = bool(n_resamples) and len(tasks) * len(levels) ** 2 <= MOST_CELLS
         if not small:
             w, w_alone = ones, alone
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -120,7 +120,7 @@ def rating_agreement(
         coefficients |= {name: RatingCoefficient(name, np.nan, state=state) for name in ("α ordinal", "AC2")}
     coefficients["weighted κ"] = _weighted_kappa(dataset, min_overlap)
     order = (*names[:4], "weighted κ", "AC2")
-    return RatingAgreement(tuple(coefficients[k] for k in order), len(tasks), len(chosen), len(levels), resamples)
+    return RatingAgreement(tuple(coefficients[k] for k in order), len(tasks), len(chosen), len(levels), n_resamples)
 
 
 def _coefficient(

@@ -60,7 +60,9 @@ class RatingPairs(Shown):
 
 
 @door
-def rating_pairs(dataset: RatingDataset, truth: RatingTruth | str | None = None, min_overlap: int = 10) -> RatingPairs:
+def rating_pairs(
+    dataset: RatingDataset, reference: RatingTruth | str | None = None, min_overlap: int = 10
+) -> RatingPairs:
     """Distance, weighted kappa and error correlation of every pair with ``min_overlap`` tasks in common.
 
     Errors are what is left of ratings beside the worker's own curve over the truth (`beside_curve`), so that neither
@@ -68,7 +70,7 @@ def rating_pairs(dataset: RatingDataset, truth: RatingTruth | str | None = None,
     known, they are beside the worker's line over the weighted mean of the task (`residuals`), and their correlation is
     that beyond what this mean gives independent workers. A worker's repeats on a task count once, the first.
     """
-    truth, chosen = rating_truth(dataset, truth), first_ratings(dataset)
+    truth, chosen = rating_truth(dataset, reference), first_ratings(dataset)
     chosen = chosen[~np.isnan(truth.compared[chosen])]
     centre = (dataset.low + dataset.high) / 2
     a, b, n, rated = pair_moments(dataset, chosen, dataset.rating[chosen] - centre, min_overlap)

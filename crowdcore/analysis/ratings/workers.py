@@ -130,7 +130,7 @@ class RatingWorkers(Shown):
 
 @door
 def rating_workers(
-    dataset: RatingDataset, truth: RatingTruth | str | None = None, level: float = 0.95
+    dataset: RatingDataset, reference: RatingTruth | str | None = None, level: float = 0.95
 ) -> RatingWorkers:
     """Bias, scale, correlation and error of every worker.
 
@@ -139,10 +139,10 @@ def rating_workers(
     independent. Where a few tasks carry most of the error, those of correlation, MAE and RMSE are too narrow.
 
     Args:
-        truth: of `rating_truth`, or what it takes.
+        reference: of `rating_truth`, or what it takes.
         level: of the intervals.
     """
-    truth = rating_truth(dataset, truth)
+    truth = rating_truth(dataset, reference)
     known = ~np.isnan(truth.compared)
     worker, y, t = dataset.worker[known], dataset.rating[known], truth.compared[known]
     n = np.bincount(worker, minlength=dataset.n_workers)
@@ -205,7 +205,7 @@ class RatingSurprise(Shown):
 
 
 @door
-def rating_surprise(dataset: RatingDataset, truth: RatingTruth | str | None = None) -> RatingSurprise:
+def rating_surprise(dataset: RatingDataset, reference: RatingTruth | str | None = None) -> RatingSurprise:
     """Each rating's error beside the errors of its worker's other ratings.
 
     The difference over its standard error is the externally studentised residual: where a worker's errors are
@@ -214,9 +214,9 @@ def rating_surprise(dataset: RatingDataset, truth: RatingTruth | str | None = No
 
     Args:
         dataset: the ratings.
-        truth: of `rating_truth`, or what it takes.
+        reference: of `rating_truth`, or what it takes.
     """
-    truth = rating_truth(dataset, truth)
+    truth = rating_truth(dataset, reference)
     known, n_workers = ~np.isnan(truth.compared), dataset.n_workers
     worker, error = dataset.worker, dataset.rating - truth.compared
     n_of = np.bincount(worker[known], minlength=n_workers).astype(float)
@@ -306,7 +306,7 @@ class SharedBias(Shown):
 
 @door
 def shared_bias(
-    dataset: RatingDataset, truth: RatingTruth | str | None = None, bins: int = 10, level: float = 0.95
+    dataset: RatingDataset, reference: RatingTruth | str | None = None, n_bins: int = 10, level: float = 0.95
 ) -> SharedBias:
     """The crowd's bias over the range of the truth, and whether it is more than the sum of individual biases.
 
@@ -317,29 +317,29 @@ def shared_bias(
     then relative to its own ratings, and cancel.
 
     Args:
-        truth: of `rating_truth`, or what it takes.
-        bins: equal parts of the range.
+        reference: of `rating_truth`, or what it takes.
+        n_bins: equal parts of the range.
         level: of the intervals and of the test.
 
     Raises:
         SettingError: fewer than two bins.
     """
-    if bins < 2:
-        raise SettingError("bins", "be at least 2", bins)
-    truth = rating_truth(dataset, truth)
-    edges = np.linspace(dataset.low, dataset.high, bins + 1)
+    if n_bins < 2:
+        raise SettingError("n_bins", "be at least 2", n_bins)
+    truth = rating_truth(dataset, reference)
+    edges = np.linspace(dataset.low, dataset.high, n_bins + 1)
     known = ~np.isnan(truth.compared)
     where = truth.rating[dataset.task[known]]
     inside = where + dataset.rounding  # 0.3 lies in the bin from 0.3, whose edge is a little above it
-    b = np.clip(np.searchsorted(edges, inside, side="right") - 1, 0, bins - 1)
+    b = np.clip(np.searchsorted(edges, inside, side="right") - 1, 0, n_bins - 1)
     error = dataset.rating[known] - truth.compared[known]
-    n = np.bincount(b, minlength=bins)
+    n = np.bincount(b, minlength=n_bins)
     some = np.where(n > 0, n, np.nan)
-    bias = np.bincount(b, error, bins) / some
+    bias = np.bincount(b, error, n_bins) / some
     score = error - bias[b]
-    v_worker, workers, counts, sums = _clusters(b, dataset.worker[known], score, bins, dataset.n_workers)
-    v_task, tasks, _, _ = _clusters(b, dataset.task[known], score, bins, dataset.n_tasks)
-    single = np.bincount(b, score**2, bins)
+    v_worker, workers, counts, sums = _clusters(b, dataset.worker[known], score, n_bins, dataset.n_workers)
+    v_task, tasks, _, _ = _clusters(b, dataset.task[known], score, n_bins, dataset.n_tasks)
+    single = np.bincount(b, score**2, n_bins)
     variance = np.maximum(v_worker + v_task - single, np.maximum(v_worker, v_task)) / some**2
     effective = some**2 / np.maximum((counts**2).sum(1), 1)
     signs = (np.sign(sums + bias[:, None] * counts) == np.sign(bias)[:, None]) & (counts > 0)

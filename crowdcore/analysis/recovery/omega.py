@@ -267,7 +267,7 @@ def omega_spread(
     *,
     seeds: Sequence[int],
     seed: int | None = None,
-    bins: int = 40,
+    n_bins: int = 40,
 ) -> OmegaSpread:
     """Distribution of the annotations' ω (their mean over seeds) per true class or per worker.
 
@@ -276,7 +276,7 @@ def omega_spread(
         by: what to group by.
         reference: what to take for the truth; not looked at for workers.
         seeds, seed: (S,) names of the replicas, and one of them, or None for the mean over all.
-        bins: of the histograms.
+        n_bins: of the histograms.
 
     Raises:
         DataError: no usable reference.
@@ -295,9 +295,9 @@ def omega_spread(
     values, group = values[known], group[known].astype(np.int64)
     n = np.bincount(group, minlength=len(names))
     mean = divide(np.bincount(group, values, len(names)), n)
-    edges = _edges(values, bins)
-    inside = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, bins - 1)
-    counts = np.bincount(group * bins + inside, minlength=len(names) * bins).reshape(-1, bins)
+    edges = _edges(values, n_bins)
+    inside = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, n_bins - 1)
+    counts = np.bincount(group * n_bins + inside, minlength=len(names) * n_bins).reshape(-1, n_bins)
     quantiles = _quantiles(values, group, n)
     return OmegaSpread(by, names, n, mean, quantiles, edges, counts, reference_name, tuple(seeds)[rows])
 
@@ -362,7 +362,7 @@ class OmegaTruth(FromSeeds):
 
 @of_result
 def omega_truth(
-    dataset: CrowdDataset, omega: FloatArray, *, seeds: Sequence[int], seed: int | None = None, bins: int = 20
+    dataset: CrowdDataset, omega: FloatArray, *, seeds: Sequence[int], seed: int | None = None, n_bins: int = 20
 ) -> OmegaTruth:
     """Compare the annotations' ω (their mean over seeds) with the simulation's.
 
@@ -370,7 +370,7 @@ def omega_truth(
         dataset: a simulated crowd.
         omega: (S, n_annotations) as a `TrainingResult` has it; NaN where the model has none.
         seeds, seed: (S,) names of the replicas, and one of them, or None for the mean over all.
-        bins: of the joint histogram, on each side.
+        n_bins: of the joint histogram, on each side.
 
     Raises:
         DataError: the dataset's true ω is not known.
@@ -383,9 +383,9 @@ def omega_truth(
     learnt = check_omega(dataset, omega, len(seeds), rows).mean(0)
     known = ~np.isnan(learnt)
     learnt, true = learnt[known], np.asarray(truth.omega, np.float64)[known]
-    edges = np.linspace(0, 1, bins + 1)
-    at = [np.clip((v * bins).astype(np.int64), 0, bins - 1) for v in (true, learnt)]
-    counts = np.bincount(at[0] * bins + at[1], minlength=bins * bins).reshape(bins, bins)
+    edges = np.linspace(0, 1, n_bins + 1)
+    at = [np.clip((v * n_bins).astype(np.int64), 0, n_bins - 1) for v in (true, learnt)]
+    counts = np.bincount(at[0] * n_bins + at[1], minlength=n_bins * n_bins).reshape(n_bins, n_bins)
     used = None if truth.used_common is None else truth.used_common[known]
     none = float("nan")
     return OmegaTruth(

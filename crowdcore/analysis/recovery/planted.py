@@ -176,7 +176,7 @@ def tag_recovery(dataset: CrowdDataset, reference: ReferenceLike) -> TagRecovery
 
 
 def _rates(dataset: CrowdDataset, reference: ReferenceLike) -> FloatArray:
-    scores = span_scores(dataset, reference, resamples=0)
+    scores = span_scores(dataset, reference, n_resamples=0)
     share = scores.outcomes / np.where(scores.n_true > 0, scores.n_true, np.nan)[:, None]
     missed, both, boundary, kind, _ = share.T  # in the order of SPAN_ERRORS
     return np.stack([missed, boundary + both, kind + both], 1)

@@ -247,14 +247,14 @@ class WorkerSpeedOverTime(_Blocks):
 
 @door
 def worker_over_time(
-    dataset: CrowdDataset, reference: ReferenceLike = None, *, worker: WorkerLike, blocks: int = 10
+    dataset: CrowdDataset, reference: ReferenceLike = None, *, worker: WorkerLike, n_blocks: int = 10
 ) -> WorkerOverTime | None:
     """Accuracy of a worker's judged labels in blocks by time; None where labels have no times.
 
     Args:
         reference: gold judges by gold; anything else by the other workers' labels (`peer_beliefs`).
         worker: id or number of the worker.
-        blocks: most blocks; each holds five labels or more.
+        n_blocks: most blocks; each holds five labels or more.
 
     Raises:
         DataError: no usable reference.
@@ -266,7 +266,7 @@ def worker_over_time(
     peers = peer_beliefs(dataset, truth)
     belief = peers.judge[np.arange(len(peers.label)), peers.label]
     when = moment[peers.row]
-    parts = _split((peers.worker == who) & ~np.isnan(belief) & ~np.isnan(when), when, blocks)
+    parts = _split((peers.worker == who) & ~np.isnan(belief) & ~np.isnan(when), when, n_blocks)
     if not parts:
         return None
     accuracy, n = np.array([belief[part].mean() for part in parts]), np.array([float(len(part)) for part in parts])
@@ -278,14 +278,14 @@ def worker_over_time(
 
 @door
 def worker_speed_over_time(
-    dataset: CrowdDataset, *, worker: WorkerLike, blocks: int = 10
+    dataset: CrowdDataset, *, worker: WorkerLike, n_blocks: int = 10
 ) -> WorkerSpeedOverTime | None:
     """Speed of a worker in blocks by time; None where the labels have no times or no seconds to compare.
 
     Args:
         dataset: with the column ``timestamp``, and ``seconds`` where gaps between labels are not to time them.
         worker: id or number of the worker.
-        blocks: most blocks; each holds five answers or more.
+        n_blocks: most blocks; each holds five answers or more.
 
     Examples:
         >>> import crowdcore as cc
@@ -297,7 +297,7 @@ def worker_speed_over_time(
         return None
     rows, log_ratio = beside_others(dataset, kept, seconds, moment)
     changes = change_points(log_ratio, dataset.worker[rows], moment[rows], dataset.n_workers)
-    parts = _split(dataset.worker[rows] == who, moment[rows], blocks)
+    parts = _split(dataset.worker[rows] == who, moment[rows], n_blocks)
     if not parts:
         return None
     took = np.full(dataset.n_annotations, np.nan)

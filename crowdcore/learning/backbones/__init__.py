@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from crowdcore.learning.backbones.base import Backbone
 
-__all__ = ["REGISTRY", "build", "fills_device", "named", "names", "wants_images"]
+__all__ = ["REGISTRY", "build", "fills_device", "get", "named", "names", "wants_images"]
 
 REGISTRY: Registry[Backbone] = Registry(__name__, "crowdcore.learning.backbones.base:Backbone", "backbone")
 
@@ -24,6 +24,15 @@ REGISTRY: Registry[Backbone] = Registry(__name__, "crowdcore.learning.backbones.
 def names() -> list[str]:
     """Names of the backbones that come along."""
     return list(REGISTRY)
+
+
+def get(name: str | type[Backbone]) -> type[Backbone]:
+    """The backbone called ``name``; a class is returned as it is.
+
+    Raises:
+        SettingError: no such backbone.
+    """
+    return REGISTRY.find(name)
 
 
 _OWN: dict[str, Any] = {}

@@ -150,10 +150,6 @@ class Result(Shown):
             raise SettingError("split", f"be one of {', '.join(_SPLITS)}", split)
         return np.asarray(self.split == _SPLITS.index(split))
 
-    def __repr__(self) -> str:
-        of = f"{self.title} on {self.dataset}: {len(self.seeds)} seeds, {self.seconds:.1f} s"
-        return f"{type(self).__name__}({of})"
-
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class TrainingResult(Result):

@@ -75,7 +75,7 @@ def test_an_interval_that_holds_the_limit_is_underpowered_until_there_are_as_man
 def test_values_are_those_of_the_analysis(planted: CrowdDataset) -> None:
     rules = {"min_krippendorff_alpha": 0, "min_raw_agreement_percent": 0, "min_class_percent": 0}
     alpha, raw, rare = (o.value for o in cc.check(planted, rules).outcomes)
-    found = cc.analysis.agreement(planted, resamples=0, pairs=False)
+    found = cc.analysis.agreement(planted, n_resamples=0, pairs=False)
     assert alpha == found.alpha.value
     assert raw == 100 * found.raw.value
     assert rare == pytest.approx(100 * np.bincount(planted.gold).min() / planted.n_tasks)

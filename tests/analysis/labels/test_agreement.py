@@ -46,7 +46,7 @@ def textbook(crowd) -> tuple[float, float, float]:
 
 @given(crowds(min_classes=2))
 def test_coefficients_are_the_textbooks(crowd):
-    found = agreement(crowd, resamples=0, min_overlap=1)
+    found = agreement(crowd, n_resamples=0, min_overlap=1)
     table = first_labels(crowd)
     if not ((~np.isnan(table)).sum(0) >= 2).any():
         assert all(np.isnan(c.value) and c.state.startswith("not enough overlap") for c in found.coefficients)
@@ -76,7 +76,7 @@ def test_equal_numbers_give_fleiss_own_kappa():
 def test_intervals_are_those_of_resampled_tasks():
     """Against a plain bootstrap that draws tasks and calls the textbook formulas."""
     crowd = simulate_crowd(n_tasks=80, n_workers=6, n_classes=3, per_task=3, seed=2)
-    found = agreement(crowd, resamples=2000, level=0.9)
+    found = agreement(crowd, n_resamples=2000, level=0.9)
     table, rng = first_labels(crowd), np.random.default_rng(11)
     drawn = []
     for _ in range(600):
@@ -95,9 +95,9 @@ def test_intervals_are_those_of_resampled_tasks():
 
 
 def test_same_seed_same_intervals(crowd):
-    first, second = agreement(crowd, resamples=100, seed=3), agreement(crowd, resamples=100, seed=3)
+    first, second = agreement(crowd, n_resamples=100, seed=3), agreement(crowd, n_resamples=100, seed=3)
     assert first.frame().equals(second.frame())
-    assert agreement(crowd, resamples=100, seed=4).alpha.low != first.alpha.low
+    assert agreement(crowd, n_resamples=100, seed=4).alpha.low != first.alpha.low
 
 
 def test_not_enough_overlap_is_a_state():
@@ -135,7 +135,7 @@ def test_repeats_by_a_worker_do_not_count(crowd):
     task, worker = np.append(crowd.task, [5, 5]), np.append(crowd.worker, crowd.worker[crowd.task == 5][:1].repeat(2))
     label = np.append(crowd.label, [0, 1])
     again = make_crowd(task, worker, label, crowd.n_tasks, crowd.n_workers, crowd.n_classes)
-    found, plain = agreement(again, resamples=0), agreement(crowd, resamples=0)
+    found, plain = agreement(again, n_resamples=0), agreement(crowd, n_resamples=0)
     assert found.n_repeats == 2
     assert [c.value for c in found.coefficients] == [c.value for c in plain.coefficients]
 
@@ -163,7 +163,7 @@ def test_words_only_where_coefficients_differ(crowd):
 
 
 def test_frame_has_a_row_for_each_coefficient(crowd):
-    frame = agreement(crowd, resamples=50).frame()
+    frame = agreement(crowd, n_resamples=50).frame()
     assert len(frame) == 5
     assert (frame["low"] <= frame["value"]).all()
     assert agreement(crowd, pairs=False).cohen.state == "not asked for"
@@ -179,8 +179,8 @@ def test_pairs_with_hardly_a_rare_label_in_common_are_told():
 def test_what_is_said_to_be_too_low_is():
     """The mean over pairs with 16 tasks in common is .01 too low, and its interval held the truth in 87 %."""
     settings = {"n_workers": 20, "per_task": 5, "skill": (0.6, 0.9), "even": True}
-    few = [agreement(honest_crowd(s, n_tasks=300, **settings), resamples=0) for s in range(12)]
-    many = [agreement(honest_crowd(s, n_tasks=6000, **settings), resamples=0) for s in range(3)]
+    few = [agreement(honest_crowd(s, n_tasks=300, **settings), n_resamples=0) for s in range(12)]
+    many = [agreement(honest_crowd(s, n_tasks=6000, **settings), n_resamples=0) for s in range(3)]
     low = np.mean([c.cohen.value for c in many]) - np.mean([c.cohen.value for c in few])
     assert low > 0.003
     assert np.mean([_too_low(found.pairs) for found in few]) == pytest.approx(low, abs=0.008)

@@ -94,7 +94,7 @@ def test_bootstrap_has_the_distribution_of_resampled_workers():
     from scipy.stats import binom
 
     crowd = simulate_crowd(n_workers=40, accuracy=0.85, seed=3)
-    result = shared_mistakes(crowd, resamples=4000)
+    result = shared_mistakes(crowd, n_resamples=4000)
     inside = (result.workers > 0) & (result.workers < 40)
     share = result.percent[inside] / 100
     for end, probability in ((result.low, 0.025), (result.high, 0.975)):
@@ -106,7 +106,7 @@ def test_bootstrap_has_the_distribution_of_resampled_workers():
 def test_bootstrap_of_soft_counts_against_resampled_datasets():
     crowd = simulate_crowd(n_tasks=40, n_workers=10, n_classes=3, seed=5)
     reference = soft_reference(crowd)
-    result = shared_mistakes(crowd, reference, resamples=3000, level=0.9)
+    result = shared_mistakes(crowd, reference, n_resamples=3000, level=0.9)
     alone = np.stack(
         [
             shared_mistakes(crowd.where(crowd.worker == r), reference, significance=False).workers
@@ -121,7 +121,7 @@ def test_bootstrap_of_soft_counts_against_resampled_datasets():
 
 def test_empty_and_full_cells_have_exact_limits():
     crowd = make_crowd([0, 0, 0, 1], [0, 1, 2, 0], [1, 1, 1, 1], 2, 3, 3, gold=np.array([0, 1]))
-    result = shared_mistakes(crowd, resamples=50)
+    result = shared_mistakes(crowd, n_resamples=50)
     assert result.percent[0, 1] == 100
     assert result.low[0, 1] == pytest.approx(100 * 0.025 ** (1 / 3))
     assert result.high[0, 1] == 100
@@ -130,9 +130,9 @@ def test_empty_and_full_cells_have_exact_limits():
 
 
 def test_same_seed_same_interval(crowd):
-    first, second = (shared_mistakes(crowd, resamples=200, seed=4) for _ in range(2))
+    first, second = (shared_mistakes(crowd, n_resamples=200, seed=4) for _ in range(2))
     np.testing.assert_array_equal(first.low, second.low)
-    other = shared_mistakes(crowd, resamples=200, seed=5)
+    other = shared_mistakes(crowd, n_resamples=200, seed=5)
     assert not np.array_equal(first.high, other.high)
 
 
@@ -206,7 +206,7 @@ def test_significance_can_be_left_out(crowd):
 
 
 def test_frame_lists_every_cell_and_correct_labels_last(crowd):
-    frame = shared_mistakes(crowd, resamples=20).frame()
+    frame = shared_mistakes(crowd, n_resamples=20).frame()
     assert len(frame) == 16
     assert {"true", "given", "percent", "low", "high", "workers", "tasks", "annotations", "q_value"} <= set(frame)
     assert (frame["true"] == frame["given"]).tolist() == [False] * 12 + [True] * 4

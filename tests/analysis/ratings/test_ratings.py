@@ -95,7 +95,7 @@ def test_intervals_hold_the_truth_but_those_of_errors_not_where_few_tasks_cause_
 
 def test_a_planted_shared_bias_is_found_where_it_is_and_not_elsewhere():
     crowd, _ = rated_crowd(800, 30, shared=lambda t: 0.15 * (t > 0.8), bias_sd=0.05)
-    found = analysis.shared_bias(crowd, analysis.rating_truth(crowd), bins=50)  # of 0.1 each, from -2
+    found = analysis.shared_bias(crowd, analysis.rating_truth(crowd), n_bins=50)  # of 0.1 each, from -2
     assert (found.q_value[28:30] < 0.001).all()
     assert (found.low[28:30] < 0.17).all()
     assert (found.high[28:30] > 0.13).all()
@@ -115,7 +115,7 @@ def test_without_gold_no_bias_is_shown_to_be_shared_or_not(reference):
 def test_errors_at_the_ends_of_a_range_are_told_apart_from_a_bias():
     crowd, _ = rated_crowd(2000, 30, bias_sd=0.02)
     kept = replace(crowd, low=0.0, high=1.0, rating=np.clip(crowd.rating, 0, 1))
-    found = analysis.shared_bias(kept, analysis.rating_truth(kept), bins=20)
+    found = analysis.shared_bias(kept, analysis.rating_truth(kept), n_bins=20)
     assert found.sentence().startswith(
         "The crowd overrates where the truth is 0…0.05 and underrates where the truth is 0.95…1."
     )
@@ -130,7 +130,7 @@ def test_one_busy_worker_makes_no_shared_bias():
         np.c_[crowd.rating, crowd.gold[crowd.task] + 0.5].ravel(),
         gold=crowd.gold,
     )
-    found = analysis.shared_bias(busy, analysis.rating_truth(busy), bins=5)
+    found = analysis.shared_bias(busy, analysis.rating_truth(busy), n_bins=5)
     assert np.nanmax(found.bias) > 0.2
     assert np.nanmin(np.append(found.p_value, 1)) > 0.05
 
@@ -157,7 +157,7 @@ def test_pairs_against_numpy_and_scikit_learn():
 
 def test_alpha_is_that_of_krippendorff():
     crowd = likert()
-    found = analysis.rating_agreement(crowd, resamples=50)
+    found = analysis.rating_agreement(crowd, n_resamples=50)
     for level in ("interval", "ordinal"):
         oracle = krippendorff.alpha(matrix(crowd), level_of_measurement=level)
         coefficient = found[f"α {level}"]
@@ -167,7 +167,7 @@ def test_alpha_is_that_of_krippendorff():
 
 def test_icc_and_ac2_are_their_definitions():
     crowd = likert()
-    found = analysis.rating_agreement(crowd, resamples=0)
+    found = analysis.rating_agreement(crowd, n_resamples=0)
     wide = matrix(crowd)
     groups = [column[~np.isnan(column)] for column in wide.T]
     f = stats.f_oneway(*groups).statistic  # all groups have 4
@@ -197,7 +197,7 @@ def test_ac2_expects_chance_of_tasks_with_one_rating_too():
     parts = whole.task[keep], whole.worker[keep], whole.rating[keep]
     crowd = RatingDataset("once", 1, 5, whole.task_ids, whole.worker_ids, *parts)
     groups = [crowd.rating[crowd.task == i] for i in range(crowd.n_tasks)]
-    found, alone = analysis.rating_agreement(crowd, resamples=200), [g for g in groups if len(g) > 1]
+    found, alone = analysis.rating_agreement(crowd, n_resamples=200), [g for g in groups if len(g) > 1]
     assert found["AC2"].value == pytest.approx(ac2(groups)) == pytest.approx(0.71489292)
     assert abs(found["AC2"].value - ac2(alone)) > 1e-3
     assert found["AC2"].low < found["AC2"].value < found["AC2"].high
@@ -279,19 +279,19 @@ def test_two_workers_with_one_and_the_same_rating_have_no_kappa() -> None:
     pairs = analysis.rating_pairs(crowd, analysis.rating_truth(crowd)).frame().set_index(["worker", "other"])
     assert np.isnan(pairs.kappa["ann", "ben"])
     assert np.isfinite(pairs.kappa["ann", "cem"])
-    found = analysis.rating_agreement(crowd, resamples=0)["weighted κ"]
+    found = analysis.rating_agreement(crowd, n_resamples=0)["weighted κ"]
     assert "2 pairs" in found.state
 
 
 @pytest.mark.parametrize("value", [3.3, 2.2, 4.7])
 def test_one_rating_for_all_has_no_agreement_beyond_chance(value: float) -> None:
     crowd = rated({who: np.full(12, value) for who in ("ann", "ben", "cem")}, GOLD)
-    found = analysis.rating_agreement(crowd, resamples=50)
+    found = analysis.rating_agreement(crowd, n_resamples=50)
     assert all(np.isnan([c.value, c.low, c.high]).all() and c.state for c in found.coefficients), found
 
 
 def test_one_task_has_no_intraclass_correlation() -> None:
-    found = analysis.rating_agreement(rated({"ann": GOLD[:1], "ben": GOLD[1:2]}, GOLD[:1]), resamples=50)
+    found = analysis.rating_agreement(rated({"ann": GOLD[:1], "ben": GOLD[1:2]}, GOLD[:1]), n_resamples=50)
     for name in ("ICC(1)", "ICC(k)"):
         assert np.isnan(found[name].value), found[name]
         assert found[name].state == "one task only", found[name]

@@ -131,7 +131,7 @@ def test_equals_numpy_group_by_group(crowd, by, coarse):
     omega = rng.random((2, crowd.n_annotations))
     omega = omega.round(1) if coarse else omega
     omega[:, crowd.worker == 1] = np.nan
-    found = omega_spread(crowd, omega, by, seeds=(0, 1), bins=7)
+    found = omega_spread(crowd, omega, by, seeds=(0, 1), n_bins=7)
     mean = omega.mean(0)
     group = crowd.worker if by == "worker" else crowd.gold[crowd.task]
     assert len(found.names) == (crowd.n_workers if by == "worker" else crowd.n_classes)
@@ -172,7 +172,7 @@ def test_equals_scipy(simulated):
     rng = np.random.default_rng(0)
     true, used = simulated.truth.omega, simulated.truth.used_common
     omega = np.clip(true + rng.normal(0, 0.2, (2, len(true))), 0, 1).round(2)
-    found = omega_truth(simulated, omega, seeds=(0, 1), bins=10)
+    found = omega_truth(simulated, omega, seeds=(0, 1), n_bins=10)
     mean = omega.mean(0)
     assert found.correlation == pytest.approx(scipy.stats.pearsonr(true, mean).statistic)
     assert found.rank_correlation == pytest.approx(scipy.stats.spearmanr(true, mean).statistic)

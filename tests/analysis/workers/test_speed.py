@@ -94,7 +94,7 @@ def test_an_answer_is_compared_with_its_task() -> None:
 
 def test_speed_over_time_is_that_of_the_answers_counted_by_hand() -> None:
     votes = timed(3, planted=True)
-    found = analysis.worker_speed_over_time(votes, worker=TIRED, blocks=4)
+    found = analysis.worker_speed_over_time(votes, worker=TIRED, n_blocks=4)
     log, when = np.log(votes.extra["seconds"].to_numpy()), votes.extra["timestamp"].to_numpy()
     own = sorted(np.flatnonzero(votes.worker == TIRED), key=lambda row: when[row])
     ratio = []
