@@ -7,6 +7,7 @@ from . import (
     learning as learning,
     marks as marks,
     runs as runs,
+    testing as testing,
 )
 from .analysis import check as check
 from .core.errors import (

@@ -27,11 +27,18 @@ ds = cc.load_dataset("demo")
 result = cc.learning.train(ds, method="conal", seeds=1, epochs=1, embedding=10)
 cc.aggregation.DawidSkene(smoothing=0.1).fit(ds).posterior.shape
 cc.figures.shared_mistakes(cc.analysis.shared_mistakes(ds, reference="gold"))
+assert_type(cc.aggregation.MACE().fit_predict("votes.csv"), "Series[str]")
+assert_type(cc.analysis.worker_verdicts("votes.csv"), cc.analysis.WorkerVerdicts)
+assert_type(cc.analysis.shared_mistakes(ds, cc.aggregation.MACE().fit(ds)), cc.analysis.SharedMistakes)
+assert_type(cc.analysis.omega_ranking(result), cc.analysis.OmegaRanking)
+assert_type(cc.analysis.recovered(result), cc.analysis.RecoveredConfusion)
+assert_type(cc.analysis.agreement(ds, n_resamples=9), cc.analysis.Agreement)
 settings_of_a_plugin: dict[str, Any] = {"depth": 3}
 cc.learning.train(ds, method="acme", **settings_of_a_plugin)
 """
 WRONG = {
     'cc.learning.train(ds, metod="conal")': 'Unexpected keyword argument "metod"',
+    "cc.analysis.agreement(ds, n_resample=9)": "No overload variant",
     'cc.learning.train(ds, epochs="ten")': 'Argument "epochs"',
     'cc.learning.train(ds, variant="papr")': 'Argument "variant"',
     "cc.learning.trian(ds)": 'Module has no attribute "trian"',
@@ -52,7 +59,8 @@ ignore_missing_imports = True
 
 def test_public_names_are_typed_and_typing_errors_are_found(tmp_path: Path) -> None:
     lines = [
-        "from typing import Any",
+        "from typing import Any, assert_type",
+        "from pandas import Series",
         "import crowdcore as cc",
         *RIGHT.strip().splitlines(),
         *(f"reveal_type({name})" for name in PUBLIC),
