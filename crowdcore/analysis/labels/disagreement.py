@@ -50,18 +50,9 @@ class LabelDisagreement(Shown):
         """One row per pair: how often they differ, and how often either is right there."""
         a, b = np.triu_indices(len(self.names), 1)
         names = np.array(self.names, object)
-        return pd.DataFrame(
-            {
-                "first": names[a],
-                "second": names[b],
-                "compared": self.compared[a, b],
-                "differ": self.differ[a, b],
-                "share": self.share[a, b],
-                "first_right": self.row_right[a, b],
-                "second_right": self.row_right[b, a],
-                "p_value": self.p_value[a, b],
-            }
-        )
+        found = {name: getattr(self, name)[a, b] for name in ("compared", "differ", "share")}
+        right = {"first_right": self.row_right[a, b], "second_right": self.row_right[b, a]}
+        return pd.DataFrame({"first": names[a], "second": names[b], **found, **right, "p_value": self.p_value[a, b]})
 
 
 @door
