@@ -10,7 +10,7 @@ import pandas as pd
 import typer
 
 from crowdcore.cli import _command as opt
-from crowdcore.cli._output import in_command, print_json, print_table, save_table, say
+from crowdcore.cli._output import in_command, print_json, print_note, print_table, save_table, say
 from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, load_dataset, sources
 from crowdcore.data.catalogue import dataset_folders
@@ -98,6 +98,7 @@ def export(
 
     With --to, write a file for a tool that people label in; --reference proposes the labels.
     """
+    from crowdcore.analysis.reference import note_on_confidence
     from crowdcore.data.pseudonyms import hide_names as without_names, in_order
     from crowdcore.data.writers import write_conll, write_folder, write_long
 
@@ -105,6 +106,8 @@ def export(
         raise SettingError("--tasks", "go with --to", str(tasks))
     if to:
         inferred, _ = opt.choose_reference(reference, ds)
+        doubt, _, _ = note_on_confidence(ds, inferred).partition(" Tasks are shown")
+        print_note(doubt and f"{doubt} The file holds them as they are.")
         plan = planned(tasks) if tasks else None
         if hide_names and plan is not None and "worker" in plan:
             plan["worker"] = plan["worker"].map(dict(zip(ds.worker_ids, without_names(ds).worker_ids, strict=True)))

@@ -16,7 +16,7 @@ from crowdcore.cli._command import DatasetName, Device, Json
 from crowdcore.cli._output import print_json, say
 from crowdcore.core.errors import CrowdError, SettingError, missing_extra
 from crowdcore.core.listening import LET_ANYONE_IN, is_this_machine, would_let_anyone_in
-from crowdcore.data.tour import DEMO, TOUR, Step
+from crowdcore.data.tour import DEMO, TOUR
 
 if TYPE_CHECKING:
     from crowdcore.runs.workspace import Workspace
@@ -60,13 +60,12 @@ def _may_have_sign_in() -> bool:
     return "STREAMLIT_SECRETS_FILES" in os.environ or any(map(os.path.lexists, files))
 
 
-def _query(step: Step) -> str:
-    return f"{step.path}?dataset={DEMO}" + (f"&view={step.tab}" if step.tab else "")
-
-
 def _welcome(address: str) -> str:
     """What to explore first, and where."""
-    lines = [f"  {step.question:<44}{address}/{_query(step)}" for step in TOUR]
+    tabs = [f"&view={step.tab}" if step.tab else "" for step in TOUR]
+    lines = [
+        f"  {step.question:<44}{address}/{step.path}?dataset={DEMO}{tab}" for step, tab in zip(TOUR, tabs, strict=True)
+    ]
     return "\n".join(["The demo: handwritten digits, labelled by 40 simulated workers. What to explore next:", *lines])
 
 

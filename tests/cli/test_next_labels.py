@@ -38,3 +38,11 @@ def test_next_labels_go_back_to_a_tool(run, crowdcore, refused, tmp_path: Path) 
     assert written == {"dataset": "demo", "written": str(file), "to": "label-studio"}
     assert "label-studio" in run("export", "demo", file, "--to", "labelstudio").err
     assert refused("export", "demo", file, "--tasks", plan).argument == "--tasks"
+
+
+def test_probabilities_that_are_too_high_are_not_handed_on_unsaid(run, data_folder, tmp_path: Path) -> None:
+    for dataset, too_high in (("labelme", True), ("rte", False)):
+        done = run("export", dataset, tmp_path / "t.jsonl", "--to", "prodigy", "--reference", "dawid-skene")
+        assert done.code == 0
+        assert done.err.endswith("The file holds them as they are.\n") is too_high
+        assert "Tasks are shown" not in done.err
