@@ -75,12 +75,7 @@ def guideline_mistakes(
     room = (rows.sum(1, keepdims=True) - rows) * (n - 1) + rows * max(n - 2, 0)
     habit, graded = divide(elsewhere, np.maximum(room, 1e-9)), False
     if places is not None:
-        step = places - places[:, None]
-        near = np.abs(step) == 1
-        by_class, chance = wrong.sum(0), near.sum(1) / (n - 1)
-        beyond = divide((by_class * near).sum(1), by_class.sum(1)) - chance
-        beyond = divide(beyond, 1 - chance)
-        graded = float(np.median(beyond[~np.isnan(beyond)] if by_class.any() else 0)) > _NEAR
+        step, graded = places - places[:, None], are_grades(counts, places)
         for towards in (step > 0, step < 0):
             lean = ((wrong * towards).sum(2) + _FLOOR) / (rows[:, :, 0] + 1)
             most = np.sort(lean, 1)[:, -2:]
@@ -103,6 +98,20 @@ def guideline_mistakes(
     if not checked and cells.any():
         cells[cells] = _among_carriers(peers, carriers[:, cells]) <= 0.5
     return GuidelineMistakes(cells, carriers & cells, graded)
+
+
+def are_grades(counts: FloatArray, places: FloatArray) -> bool:
+    """Whether mistakes mostly go to the neighbours, so that classes with an order are grades, and no mere numbers.
+
+    Args:
+        counts: (n_workers, C, C) labels b on tasks of class a.
+        places: (C,) place of each class in their order.
+    """
+    n = len(places)
+    near, wrong = np.abs(places - places[:, None]) == 1, counts.sum(0) * ~np.eye(n, dtype=bool)
+    chance = near.sum(1) / (n - 1)
+    beyond = divide(divide((wrong * near).sum(1), wrong.sum(1)) - chance, 1 - chance)
+    return bool(wrong.any() and np.median(beyond[~np.isnan(beyond)]) > _NEAR)
 
 
 def _among_carriers(peers: Peers, carriers: BoolArray) -> FloatArray:

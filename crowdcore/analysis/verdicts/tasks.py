@@ -8,14 +8,16 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammaincc
+from scipy.special import gammaincc, ndtr
 
 from crowdcore.aggregation._confidence import calibrated, flattened, of_posterior
+from crowdcore.analysis.mistakes.guideline import are_grades
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import benjamini_hochberg, check_share, divide
 from crowdcore.analysis.verdicts import SURE
 from crowdcore.analysis.verdicts.gold import wrong_gold
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
+from crowdcore.analysis.workers.lean import places, worker_lean
 from crowdcore.core.counts import vote_counts
 from crowdcore.core.shown import Shown
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
@@ -42,6 +44,7 @@ REASONS = (
     "it",
 )
 _WRONG_GOLD = 0.5  # chance that gold is wrong from which it is to be checked
+_MOVED = 0.4  # of a label's probability that a border may take from it
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +126,9 @@ def task_verdicts(
     Label, probability and order come from one distribution q_i. Where the reference is a model's, it is the model's,
     made flatter (``q_i^β``, β <= 1) until as many labels are expected to be right as gold says, or without gold
     `crowdcore.aggregation.confidence`. Votes and other hard labels have no probabilities: there it is the belief of
-    the labels by confusions counted on the other tasks (`peer_beliefs`), made flatter, too. With gold as the reference
-    it is this belief, calibrated on gold (``q_i^t``). c is the most probable class:
+    the labels by confusions counted on the other tasks (`peer_beliefs`), made flatter, too. A grade may be the next one
+    without gold, as far as workers differ in how strict they are. With gold as the reference q_i is the belief of the
+    labels, calibrated on gold (``q_i^t``). c is the most probable class:
 
     - **check**: gold is known, and more likely wrong than right (`wrong_gold`);
     - **ambiguous**: the labels' surprise ``-Σ_r log π^r[c, y_i^r]`` is beyond what the workers' confusions explain,
@@ -149,7 +153,7 @@ def task_verdicts(
     peers = peer_beliefs(dataset, truth) if peers is None else peers
     total, there = dataset.labels_per_task, dataset.annotated
     votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
-    posterior = _probabilities(dataset, truth, votes, peers.held_out)
+    posterior = _probabilities(dataset, truth, votes, peers)
     label = np.where(there, np.nan_to_num(posterior, nan=-1.0).argmax(1), -1)
     here = np.arange(dataset.n_tasks), np.maximum(label, 0)
     belief, first_votes = posterior[here], votes[here]
@@ -186,9 +190,9 @@ def task_verdicts(
     )
 
 
-def _probabilities(dataset: CrowdDataset, truth: Reference, votes: FloatArray, held_out: FloatArray) -> FloatArray:
+def _probabilities(dataset: CrowdDataset, truth: Reference, votes: FloatArray, peers: Peers) -> FloatArray:
     """(n_tasks, C) the distribution that label and probability of each task come from, NaN without labels."""
-    there = dataset.annotated
+    there, held_out = dataset.annotated, peers.held_out
     if truth.checked:
         return calibrated(held_out, there, truth.labels)[0]
     own, shares = held_out if truth.posterior is None else truth.posterior, divide(votes, votes.sum(1, keepdims=True))
@@ -196,7 +200,34 @@ def _probabilities(dataset: CrowdDataset, truth: Reference, votes: FloatArray, h
     if np.isnan(of).any() or (of.max(1) > 1 - 1e-9).all() or np.allclose(of, shares[there]):
         own = held_out
     found, own = of_posterior(dataset, own, dataset.gold, held_out), np.where(there[:, None], own, np.nan)
-    return own if found is None else flattened(own, there, found.right)
+    own = own if found is None else flattened(own, there, found.right)
+    order = places(dataset)
+    return own if order is None or not are_grades(peers.counted[0], order) else _between_grades(dataset, own, order)
+
+
+def _between_grades(dataset: CrowdDataset, posterior: FloatArray, place: FloatArray) -> FloatArray:
+    """The posterior, if the border between two grades lies where the mean lean of other workers would have put it.
+
+    That all lean alike cannot be seen (`worker_lean`), but leans of standard deviation s in a crowd of n workers have a
+    mean that deviates by ``s / √n``. So much the border may be off, and a task near it be of the next class.
+    """
+    lean = worker_lean(dataset)
+    error = (lean.high - lean.low) / 4
+    spread = np.nanvar(lean.shift) - np.nanmean(error**2) if np.isfinite(lean.shift).sum() > 1 else 0.0
+    off = np.sqrt(max(spread, 0.0) * (lean.n.astype(float) ** 2).sum()) / max(lean.n.sum(), 1)
+    if not off or not lean.leans.any():
+        return posterior
+    y = place[dataset.label] - np.nan_to_num(lean.shift)[dataset.worker]
+    at = divide(np.bincount(dataset.task, y, dataset.n_tasks), dataset.labels_per_task)
+    ranked, found = np.argsort(place), posterior.copy()
+    each, label = np.flatnonzero(~np.isnan(at)), place[np.nan_to_num(posterior, nan=-1.0).argmax(1)].astype(int)
+    for step in (-1, 1):
+        some = each[(label[each] + step >= 0) & (label[each] + step < len(place))]
+        here, there = ranked[label[some]], ranked[label[some] + step]
+        moved = posterior[some, here] * np.minimum(ndtr((step * (at[some] - label[some]) - 0.5) / off), _MOVED)
+        found[some, here] -= moved
+        found[some, there] += moved
+    return found
 
 
 def _surprise(peers: Peers, label: IntArray) -> FloatArray:

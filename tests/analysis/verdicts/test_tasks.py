@@ -146,3 +146,29 @@ def test_a_moved_threshold_moves_verdicts() -> None:
 def test_mistakes_alone_are_rarely_called_ambiguity() -> None:
     shares = [(analysis.task_verdicts(honest_crowd(s, difficulty=0.0)).verdict == "ambiguous").mean() for s in range(4)]
     assert np.mean(shares) <= 0.02
+
+
+@pytest.mark.parametrize("reference", ["auto", "majority-vote"])
+def test_grades_near_a_border_are_less_sure_and_no_less_right_where_workers_differ_in_strictness(
+    reference: str,
+) -> None:
+    sure, right, labels, plain = 0, 0, 0, 0
+    for seed in range(700, 704):
+        known = HONEST["strict and lenient, dense"](np.random.default_rng([seed, 25])).without_gold()
+        found = analysis.task_verdicts(known.dataset, reference)
+        said = found.sure >= 0.99
+        sure, right = sure + said.sum(), right + (found.label[said] == known.true[said]).sum()
+        nameless = replace(known.dataset, classes=tuple("abcde"))  # classes without an order
+        plain += (analysis.task_verdicts(nameless, reference).label == known.true).sum()
+        labels += (found.label == known.true).sum()
+        np.testing.assert_allclose(found.posterior.sum(1), 1)
+    assert sure >= 40
+    assert right / sure >= 0.95
+    assert labels > plain
+
+
+def test_numbers_that_are_no_grades_lie_beside_nothing() -> None:
+    crowd = honest_crowd(4, n_classes=4)
+    numbers, letters = (replace(crowd, classes=tuple(names)) for names in ("1234", "abcd"))
+    found = [analysis.task_verdicts(named, "auto") for named in (numbers, letters)]
+    np.testing.assert_array_equal(found[0].posterior, found[1].posterior)
