@@ -98,3 +98,10 @@ def test_a_class_of_one_worker_or_of_a_crowd_without_agreement_is_no_question() 
 def test_gold_says_that_a_code_is_a_class() -> None:
     frame = coded("9", True, 1)
     assert not examine_frame(frame, {"t0": "9"}).report.questions
+
+
+@pytest.mark.parametrize("code", ["0", "9"])
+def test_workers_with_one_answer_make_no_code_of_it(code: str) -> None:
+    frame = coded(code, False, 3, share=0.25)
+    frame.loc[frame["worker"].isin(["w0", "w1", "w2", "w3"]), "label"] = code
+    assert not examine_frame(frame).report.questions

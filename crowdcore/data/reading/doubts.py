@@ -205,9 +205,9 @@ def look_again(given: Annotations, gold: IntArray, classes: tuple[str, ...], tas
 def void_classes(given: Annotations, gold: IntArray, classes: Classes, n_tasks: int, n_workers: int) -> list[str]:
     """Classes that may mean that there is no label, and behave so: workers agree on them no more than by chance.
 
-    Looked at are pairs of labels of one task. How many hold the class twice is likelier (20 : 1) by chance than if it
-    agreed half as well as the other classes do; several workers use it, and it is no gold. A class 0 below 1, 2, 3 …
-    must not come close to agreement.
+    Looked at are pairs of labels of one task, without workers who hardly say anything else. How many hold the class
+    twice is likelier (20 : 1) by chance than if it agreed half as well as the other classes do; of a class 0 below
+    1, 2, 3 …, than if it agreed a quarter as well, and about as many. Several workers use it, and it is no gold.
 
     Args:
         given: the annotations, sorted by task; the first hundred thousand are looked at.
@@ -215,29 +215,30 @@ def void_classes(given: Annotations, gold: IntArray, classes: Classes, n_tasks: 
         classes: the class list.
         n_tasks, n_workers: how many there are.
     """
-    task, worker, label, k = given.task[:_SOME], given.worker[:_SOME], given.label[:_SOME], len(classes.names)
-    found = []
+    parts, k, found = (given.task[:_SOME], given.worker[:_SOME], given.label[:_SOME]), len(classes.names), []
     for name, near in classes.codes_of_none:
         c = classes.names.index(name)
-        by_worker, is_c = counted(worker[label == c], n_workers), label == c
+        by_worker = counted(parts[1][parts[2] == c], n_workers)
+        habit = 2 * by_worker > counted(parts[1], n_workers)
+        by_worker[habit] = 0
         if (gold == c).any() or np.count_nonzero(by_worker) < 3 or 2 * by_worker.max() > by_worker.sum():
             continue
+        task, label = (part[~habit[parts[1]]] for part in (parts[0], parts[2]))
+        is_c = label == c
         per_task, of_class = counted(task, n_tasks), counted(task[is_c], n_tasks)
         pairs = float((per_task * (per_task - 1.0)).sum() / 2)
         both = float((of_class * (of_class - 1.0)).sum() / 2)
-        share = is_c[per_task[task] > 1].mean() if pairs else 0.0
-        n_others = per_task - of_class
+        share = float(is_c[per_task[task] > 1].mean()) if pairs else 0.0
+        others = per_task - of_class
         cells = np.unique(task[~is_c].astype(np.int64) * k + label[~is_c], return_counts=True)[1]
-        among = float((n_others * (n_others - 1.0)).sum())
-        agree = float((cells * (cells - 1.0)).sum()) / max(among, 1)
+        agree = float((cells * (cells - 1.0)).sum()) / max(float((others * (others - 1.0)).sum()), 1.0)
         chance = float(((counted(label[~is_c], k) / max((~is_c).sum(), 1)) ** 2).sum())
-        kappa = (agree - chance) / max(1 - chance, 1e-9)
-        expected = pairs * share**2
+        kappa, expected = (agree - chance) / max(1 - chance, 1e-9), pairs * share**2
         if kappa < _AGREED or expected <= 0:
             continue
-        of_a_class = expected + pairs * kappa / 2 * share * (1 - share)
+        of_a_class = expected + pairs * kappa / (4 if near else 2) * share * (1 - share)
         if of_a_class - expected - both * np.log(of_a_class / expected) >= np.log(20):
-            found += [name] if not near or both <= expected + 2 * np.sqrt(expected) else []
+            found += [name] if not near or both <= expected + np.sqrt(expected) else []
     return found
 
 
