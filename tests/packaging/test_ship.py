@@ -69,6 +69,13 @@ def test_the_container_serves_as_its_own_user_with_extras_that_there_are() -> No
     assert json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())["forwardPorts"] == [8501]
 
 
+def test_the_space_shows_the_port_of_the_container() -> None:
+    _, front, _ = (ROOT / "deploy/space.md").read_text(encoding="utf-8").split("---\n", 2)
+    facts = yaml.safe_load(front)
+    assert (facts["sdk"], facts["app_port"]) == ("docker", 8501)
+    assert "EXPOSE 8501" in (ROOT / "Dockerfile").read_text() and len(facts["short_description"]) <= 60
+
+
 def test_papers_are_cited_in_full() -> None:
     for paper in read("CITATION.cff")["references"]:
         assert paper["title"] and paper["year"] and all(a["family-names"] for a in paper["authors"])
