@@ -27,7 +27,8 @@ def progress() -> Iterator[Callable[[float, str], None]]:
         warnings.simplefilter("ignore")  # of notebooks without widgets, which get a line of text
         from tqdm.auto import tqdm
 
-        bar = tqdm(total=1.0, leave=False, bar_format=_FORM)
+        often = 1.0 if in_notebook() else 0.1  # seconds; a notebook without widgets may keep every line
+        bar = tqdm(total=1.0, leave=False, bar_format=_FORM, mininterval=often)
 
     def tell(share: float, words: str) -> None:
         bar.set_description_str(words, refresh=False)

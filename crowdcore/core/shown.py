@@ -19,6 +19,8 @@ from crowdcore.core.progress import in_notebook
 MOST = 600  # characters of a text
 ROWS, COLUMNS = 10, 12  # of a table
 _SHORT = 60  # characters of a value
+_BELOW = {"notes", "warnings"}  # a table
+_UNTOLD = {*_BELOW, "name", "title", "alt", "true", "given", "fingerprint", "inputs", "input_shape"}  # above it
 _PLAIN = (str, bool, int, float, np.generic)
 
 
@@ -39,16 +41,16 @@ class Shown:
 
     def _repr_html_(self) -> str:
         table = self._shown_table()
-        known = {"name", "title", "alt", "notes"}
-        about = [f"{name}{value}" for name, value in _parts(self) if value.startswith("=") and name not in known]
+        about = [f"{name}{value}" for name, value in _parts(self) if value.startswith("=") and name not in _UNTOLD]
         if table is None:
-            about, parts = [], {name: value.lstrip("=: ") for name, value in _parts(self)}
+            about, parts = [], {name: value.lstrip("=: ") for name, value in _parts(self) if name not in _BELOW}
             table = pd.DataFrame({"part": parts.keys(), "": parts.values()})
         left = len(table) - ROWS
         notes = [f"… and {left:,} more rows: <code>.frame()</code>"] if left > 0 else []
-        notes += [escape(str(note)) for note in getattr(self, "notes", ())[:ROWS]]
-        title = escape(getattr(self, "title", "") or type(self).__name__)
-        head = f"<p><b>{title}</b> {escape(shorten(', '.join(about), MOST, placeholder=' …'))}</p>"
+        told = (*getattr(self, "notes", ()), *getattr(self, "warnings", ()))
+        notes += [escape(str(note)) for note in told[:ROWS]]
+        title = " · ".join(filter(None, (type(self).__name__, getattr(self, "title", ""))))
+        head = f"<p><b>{escape(title)}</b> {escape(shorten(', '.join(about), MOST // 2, placeholder=' …'))}</p>"
         return f"{head}{table_html(table)}{''.join(f'<p>{note}</p>' for note in notes)}"
 
     def _ipython_display_(self) -> None:
@@ -72,11 +74,18 @@ class Shown:
 def table_html(table: pd.DataFrame) -> str:
     """The head of a table for notebooks, with escaped names, three decimals and a dash for what is missing."""
     head = table.head(ROWS)
-    texts = head.apply(lambda column: column.where(column.notna(), "–") if column.dtype == object else column)
+    texts = head.apply(_readable)
     html: str = texts.to_html(
         index=False, max_cols=COLUMNS, border=0, na_rep="–", float_format=_decimals, justify="left"
     )
     return html
+
+
+def _readable(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column with a dash for names that are missing, and whole numbers without decimals."""
+    if column.dtype.kind == "f" and (column.dropna() % 1 == 0).all():
+        return column.map("{:,.0f}".format, na_action="ignore")
+    return column.where(column.notna(), "–") if column.dtype == object else column
 
 
 def _decimals(number: float) -> str:

@@ -64,11 +64,8 @@ def results() -> dict[str, Any]:
     return {name: one for name, one in found.items() if is_dataclass(one)}
 
 
-def test_many_kinds_of_results_are_looked_at() -> None:
-    assert len({type(one) for one in results().values()}) >= 30
-
-
 def test_no_result_prints_its_arrays() -> None:
+    assert len({type(one) for one in results().values()}) >= 30
     texts = {name: repr(one) for name, one in results().items()}
     assert {name: len(text) for name, text in texts.items() if len(text) > MOST} == {}
     assert [name for name, text in texts.items() if "array(" in text or "\n" in text] == []
@@ -88,6 +85,9 @@ def test_what_is_left_out_and_what_to_bear_in_mind_is_said() -> None:
     assert "390 more rows" in page
     fit = replace(results()["fit"], notes=(f"Beware of {BAD}.",))
     assert fit._repr_html_().count("Beware of &lt;script&gt;") == 1
+    judged = replace(analysis.judge(crowd(), results()["fit"]), warnings=("It is too sure.",))
+    assert judged._repr_html_().count("It is too sure.") == 1
+    assert "<td>139</td>" in analysis.shared_mistakes("demo")._repr_html_(), "whole numbers have no decimals"
 
 
 def test_a_result_has_the_figure_that_draws_it() -> None:
