@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+import pyarrow.compute as pc
+
 from crowdcore.core.errors import DataError, Remedy
-from crowdcore.data.dictionary import Codes
+from crowdcore.data.dictionary import Codes, distinct
 from crowdcore.data.report import Finding, make_change
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
@@ -50,6 +52,7 @@ WEAK_ALIASES: dict[str, tuple[str, ...]] = {  # that count where no other is the
     ),
 }
 _ID = re.compile("_(uuid|guid|hash|code|number|no|nr|email|initials)$")  # what names things as an id does
+_ONLY = r'^\["([^"\\]*)"\]$'  # a list of one label
 _MAY_BE_JUDGED = ("answer", "response", "annotation", "value", "output", "choice")  # the text that is judged, too
 
 
@@ -253,5 +256,7 @@ def read_roles(
     listed_labels = label in table.nested and all(
         re.match(r"\[[^\[{\]]", name) for name in codes[label].values.to_pylist()
     )  # several classes, which are told
+    if listed_labels and pc.all(pc.match_substring_regex(codes[label].values, _ONLY)).as_py():
+        codes[label] = distinct(pc.replace_substring_regex(codes[label].values, _ONLY, r"\1"), codes[label].codes)
     table.refuse_nested(c for role, c in roles.items() if role not in MEDIA and not (c == label and listed_labels))
     return RoleColumns({**roles}, {role: codes[column] for role, column in roles.items()}, kept, findings)

@@ -84,6 +84,9 @@ def test_columns_that_name_a_task_together_are_proposed(names: tuple[str, ...], 
 
 
 def test_lists_of_classes_of_one_answer_are_told(tmp_path: Path) -> None:
+    single = [{"task": t, "worker": w, "label": [v]} for t, w, v in ROWS]
+    report = examine(written(tmp_path, "single.jsonl", single)).report
+    assert (report.classes, report.findings) == (CLASSES, ())
     rows = [{"task": t, "worker": w, "label": [*{v, GOLD[t]}]} for t, w, v in ROWS]
     report = examine(written(tmp_path, "lists.jsonl", rows)).report
     assert "multi-select" in {finding.code for finding in report.findings}

@@ -134,12 +134,8 @@ class MarkedTexts(Answers):
         of_text = np.frombuffer(self.of_text, np.int32)
         known = np.unique(np.append(of_text, np.array([*self.true_tags], np.int64)))  # texts that somebody marked
         lengths = np.array([len(self.texts[number]) for number in known])
-        words = pa.concat_arrays(
-            [
-                strings(word for number in known[at : at + _TEXTS] for word in self.texts[number].words())
-                for at in range(0, len(known), _TEXTS)
-            ]
-        )
+        blocks = (known[at : at + _TEXTS] for at in range(0, len(known), _TEXTS))
+        words = pa.concat_arrays([strings(w for n in block for w in self.texts[n].words()) for block in blocks])
         n_texts, self.texts = len(self.texts), []
         if n_texts > _TEXTS:
             gc.collect()  # tuples that Python keeps for later else hold the memory around them
