@@ -32,7 +32,7 @@ def report(
     read: opt.Read = None,
     accept: opt.Accept = False,
 ) -> None:
-    """Write a report: one offline HTML file, and CSV and SVG files of everything it shows.
+    """Write a report: one offline HTML file, and CSV, LaTeX and SVG files of what it shows.
 
     Runs on other datasets take part in sweeps only.
     """

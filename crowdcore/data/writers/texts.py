@@ -83,6 +83,12 @@ def latex(table: Arrow) -> str:
     return "\n".join(["% \\usepackage{booktabs}", *lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
+def latex_of(frame: pd.DataFrame) -> str:
+    """`latex` of a frame, whatever its columns hold."""
+    plain = {str(name): frame[name] if frame[name].dtype.kind in "iufb" else frame[name].map(spelled) for name in frame}
+    return latex(pa.Table.from_pandas(pd.DataFrame(plain), preserve_index=False))
+
+
 def _cells(table: Arrow) -> tuple[list[str], list[tuple[list[str], tuple[Any, ...]]], list[bool]]:
     """Names of the columns; the cells of each row, as text and as they are; which columns hold numbers."""
     values = zip(*(column.to_pylist() for column in table.columns), strict=True)

@@ -26,6 +26,7 @@ from crowdcore.core.errors import DataError, missing_extra
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.data.report import plural
 from crowdcore.data.unpack import pack_zip
+from crowdcore.data.writers.texts import latex_of
 from crowdcore.exhibits import Exhibit
 from crowdcore.exhibits.glossary import readable
 from crowdcore.figures import paper, theme
@@ -162,7 +163,7 @@ def drawing_fault() -> str:
 def write_report(
     report: Report, folder: Path, svg: bool = True, on_progress: Tell | None = None
 ) -> tuple[list[Path], str]:
-    """Write ``report.html``, ``report.json``, ``tables/*.csv`` and ``figures/*.svg``.
+    """Write ``report.html``, ``report.json``, ``tables/*.csv`` (short ones also .tex) and ``figures/*.svg``.
 
     Args:
         report: what to write.
@@ -187,6 +188,9 @@ def write_report(
             continue
         files.append(folder / "tables" / f"{name}.csv")
         files[-1].write_bytes(csv_bytes(exhibit.table))
+        if len(exhibit.table) <= ROWS:
+            files.append(folder / "tables" / f"{name}.tex")
+            files[-1].write_text(latex_of(exhibit.table), encoding="utf-8")
     drawn, fault = _draw(named, folder / "figures", on_progress) if svg else ([], "")
     files += drawn
     (folder / "report.html").write_text(to_html(report), encoding="utf-8")
@@ -228,6 +232,7 @@ def _forget_older(folder: Path) -> None:
     for name in older:
         if re.fullmatch(r"\d+-[a-z0-9-]+", name):
             (folder / "tables" / f"{name}.csv").unlink(missing_ok=True)
+            (folder / "tables" / f"{name}.tex").unlink(missing_ok=True)
             (folder / "figures" / f"{name}.svg").unlink(missing_ok=True)
 
 
