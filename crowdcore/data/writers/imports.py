@@ -100,7 +100,7 @@ def write_import(
         >>> fit = cc.aggregation.MajorityVote().fit("demo")
         >>> file = write_import("demo", tempfile.mkdtemp() + "/tasks.json", "label-studio", fit, tasks=["digit-0001"])
         >>> json.loads(file.read_text())[0]["predictions"][0]["result"][0]["value"]
-        {'choices': ['one']}
+        {'choices': ['zero']}
     """
     path = Path(path)
     if to not in TOOLS:
