@@ -94,7 +94,7 @@ def _decimals(number: float) -> str:
 
 def _parts(result: Any) -> Iterator[tuple[str, str]]:
     """Name of each part that there is, and "=value" of what is plain or few, ": size" of the rest."""
-    for name in (field.name for field in fields(result) if not field.name.startswith("_")):
+    for name in (field.name for field in fields(result) if field.repr and not field.name.startswith("_")):
         value = getattr(result, name)
         shape = getattr(value, "shape", ())
         if value is None or (isinstance(value, Sized) and not shape and not len(value)):

@@ -98,7 +98,7 @@ class Result(Shown):
     device: str = "cpu"
     versions: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    crowd: Labelled | None = None
+    crowd: Labelled | None = field(default=None, repr=False)
 
     def dataset_of(self, given: Labelled | None = None) -> Any:
         """What it was trained on: the dataset that is given, or its own, or the one of that name; gold may differ.
