@@ -203,6 +203,7 @@ def test_the_form_starts_what_it_shows_and_keeps_it(lab: Lab, browser: Browser) 
         assert lab.runs()[new].spec.settings == {"epochs": 30_000}
         assert lab.runs()[new].spec.seeds == (3, 7)
         expect(row(page, new)).to_be_visible()
+        page.wait_for_url(lambda address: "30000" in address)  # what a reload shows
         page.reload()
         expect(epochs).to_have_value("30000")
         expect(seeds).to_have_value("3,7")
