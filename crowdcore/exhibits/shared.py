@@ -52,22 +52,25 @@ def shared_part(view: RunView) -> Exhibit | None:
 
 
 @cached
-def explained(view: RunView) -> Exhibit | None:
+def explained(view: RunView, *, dark: bool = False) -> tuple[Exhibit, ...]:
     """How much of each mistake in the labels a run takes for shared: observed, its shared part, and what is left."""
     part, found = shared_part(view), shared(view)
     if part is None or found is None:
-        return None
+        return ()
     off = ~np.eye(len(view.classes), dtype=bool)
-    figure = figures.confusion(
-        [np.where(off, m, np.nan) for m in (observed(view).crowd, found.share)],
-        [escaped(c) for c in view.classes],
-        names=["in the labels", "shared part"],
-        difference=True,
-        title="How much of each mistake is shared",
-        subtitle=escaped(f"share of the labels of each class · reference: {view.reference} · {view.run_name}"),
+    both = [np.where(off, m, np.nan) for m in (observed(view).crowd, found.share)]
+    classes, top = [escaped(c) for c in view.classes], float(np.nanmax(both))
+    words = ("In the labels", f"share of each class · reference: {view.reference}"), ("Shared part", view.run_name)
+    drawn = [
+        figures.confusion(m, classes, scale_max=top, title=title, subtitle=escaped(about))
+        for m, (title, about) in zip(both, words, strict=True)
+    ]
+    left = "Labels that are not shared", "in the labels − shared part"
+    drawn.append(figures.confusion(both, classes, difference="only", dark=dark, title=left[0], subtitle=left[1]))
+    return tuple(
+        replace(part, name=f"explained-{k}", title=title, figure=figure, alt=f"{title}: true classes downwards")
+        for k, (figure, (title, _)) in enumerate(zip(drawn, (*words, left), strict=True))
     )
-    alt = "Mistakes in the labels, those that a run takes for shared, and the difference"
-    return replace(part, name="explained", figure=figure, alt=alt)
 
 
 @cached

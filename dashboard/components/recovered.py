@@ -201,7 +201,7 @@ def _without_bar(exhibit: Exhibit) -> Exhibit:
     from crowdcore.figures.theme import copied
 
     assert exhibit.figure is not None
-    drawn = copied(exhibit.figure).update_layout(coloraxis_showscale=False, height=HEIGHT)
+    drawn = copied(exhibit.figure).update_layout(height=HEIGHT).update_coloraxes(showscale=False)
     drawn.update_xaxes(title=None).update_yaxes(title=None)
     return replace(exhibit, figure=drawn.update_traces(showscale=False, selector={"type": "heatmap"}))
 
@@ -363,15 +363,17 @@ def explained() -> None:
     if run is None:
         return
     choice = Choice(run.id, _view(run))
-    _if_kept(exhibits.shared.explained(choice.view), choice)
+    drawn = exhibits.shared.explained(choice.view, dark=st.context.theme.type == "dark")
+    board = st.grid(3, min_column_width=290, gap="small")
+    for exhibit in drawn:
+        with board.cell():
+            show(_without_bar(exhibit), exhibit.name, file=choice.file(exhibit), notes=False)
+    st.caption(as_text(drawn[0].notes[0] if drawn else "This run kept no predictions of this epoch."))
 
 
 def shared_part(choice: Choice) -> None:
     """What the shared mistake explains of the labels, which they determine, beside the common confusion."""
-    _if_kept(exhibits.shared.shared_part(choice.view), choice)
-
-
-def _if_kept(drawn: Exhibit | None, choice: Choice) -> None:
+    drawn = exhibits.shared.shared_part(choice.view)
     if drawn is None:
         st.info("This run kept no predictions of this epoch.", icon=":material/info:")
     else:
