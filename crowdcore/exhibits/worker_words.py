@@ -143,7 +143,7 @@ def _reason(found: WorkerVerdicts, r: int, hidden: float) -> list[str]:
                 f"{of.format('workers who work alone', _of_100(float(pair.adjusted[r])))}"
             )
         if found.may_confuse[r]:
-            words.append(f"{_confused(found, r)}, if the two or three others there are right: gold would tell.")
+            words.append(f"{_confused(found, r)}, if the few who say otherwise are right: gold would tell.")
         return [*words, *_speed(found, r), _TO_DO["watch"]]
     weak = "Weak, and perhaps guessing" if found.low[r] <= 0 else "Weak"
     return [f"{weak}: {knows}.", *_speed(found, r), _TO_DO["weak"]]

@@ -90,7 +90,7 @@ class Peers:
         return expected_labels(task, worker, label, judge, votes, len(self.log_confusion))
 
     def opponents(self, true: IntArray, given: IntArray) -> FloatArray:
-        """(n_workers,) how many others say ``true`` where a worker says ``given``; 0 where ``true`` (n_workers,) is -1.
+        """(n_workers,) how many others say ``true`` where a worker says ``given``; NaN where nobody does, or it is -1.
 
         ``(Σ_s n_s)² / Σ_s n_s²`` of their labels n_s, which count by the belief without the worker. Two or three people
         who err much on a block of tasks contradict whoever is right there, so that no mistake follows from few.

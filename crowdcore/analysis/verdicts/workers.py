@@ -47,7 +47,7 @@ WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
 """Verdicts on workers, the most urgent first, with what they mean."""
 GUESSING, DRIFTING, TOGETHER = 2 / 9, 2 / 9, 5 / 9
 """Shares of the level for each of what a worker may be named for: guessing, drifting, acting with others."""
-_OPPONENTS = 3  # who contradict a worker, up to which they may be wrong themselves
+_OPPONENTS = 3  # others who contradict a worker, up to which these may be wrong themselves
 _SIGN, _ALIKE = 0.05, 0.1  # p-value below which labels show knowledge or a fall is possible; and copies are
 
 
@@ -74,7 +74,7 @@ class WorkerVerdicts(Shown):
         drift: changes over time; None without times.
         drifts: (n_workers,) bool, worse than before beyond chance.
         may_fall: (n_workers,) bool, p < .05 before any correction.
-        may_confuse: (n_workers,) bool, only two or three others say that the worker confuses two classes.
+        may_confuse: (n_workers,) bool, only few others say that the worker confuses two classes.
         alike: the partner of each worker who may copy, which chance explains, too.
         speed: seconds per answer; None without them. It gives reasons, not verdicts.
         without: how the majority vote changes without the worker.
@@ -311,7 +311,7 @@ def worker_verdicts(
       and than the worker's other mistakes (`confused_cells`), and not one of the guideline (`guideline_mistakes`);
     - **check**: the interval of κ lies below ``trust · κ*``, so that the worker is weak;
     - **watch**: a fall with p < 0.05 before any correction; a partner as alike as one worker in ten has by chance;
-      or, without gold, a confusion that only three others speak of, who may be wrong. Praise may be wrong;
+      or, without gold, a confusion by the word of few others (`Peers.opponents`). Praise may be wrong;
     - **trust**: the interval of κ lies above ``trust · κ*``;
     - **underpowered**: it contains ``trust · κ*``, so labels cannot decide; or there is no gold, and only one other
       worker could contradict: where two differ, either may be wrong. They are trusted both or neither.
