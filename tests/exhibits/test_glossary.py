@@ -29,7 +29,7 @@ def untold(exhibits: list[Exhibit | None]) -> set[str]:
 
 
 def several(found: Any) -> list[Exhibit | None]:
-    return found if isinstance(found, list) else [found]
+    return list(found) if isinstance(found, list | tuple) else [found]
 
 
 def test_columns_of_exhibits_of_runs_are_explained() -> None:
