@@ -65,7 +65,7 @@ def explained(view: RunView, *, dark: bool = False) -> tuple[Exhibit, ...]:
         figures.confusion(m, classes, scale_max=top, title=title, subtitle=escaped(about))
         for m, (title, about) in zip(both, words, strict=True)
     ]
-    left = "Labels that are not shared", "in the labels − shared part"
+    left = "Difference", "in the labels − shared part"
     drawn.append(figures.confusion(both, classes, difference="only", dark=dark, title=left[0], subtitle=left[1]))
     return tuple(
         replace(part, name=f"explained-{k}", title=title, figure=figure, alt=f"{title}: true classes downwards")

@@ -51,8 +51,8 @@ def test_a_ticked_run_is_shown_with_the_mistakes_that_it_takes_for_shared(found:
     test = open_page("mistakes", dataset="crowd", runs=found.ids["conal"])
     assert not test.exception and not test.error
     assert {box.label: box.value for box in test.selectbox}["Run"] == found.ids["conal"]
-    assert "Labels that are not shared" in words(test)
-    assert "Labels that are not shared" not in words(open_page("mistakes", dataset="crowd"))
+    assert "**Difference**" in words(test)
+    assert "**Difference**" not in words(open_page("mistakes", dataset="crowd"))
 
 
 def true_confusion(found: SimpleNamespace) -> FloatArray:
