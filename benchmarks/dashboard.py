@@ -19,7 +19,7 @@ import numpy as np
 from playwright.sync_api import Browser, Page, Response, WebSocket, sync_playwright
 
 from crowdcore.data import list_datasets, load_dataset
-from crowdcore.data.simulate.large import large
+from crowdcore.data.simulate.classes import large
 from crowdcore.data.writers import write_folder
 from testkit.app_server import APP, launch, serving, start, wait_until_up
 from testkit.steps import click_cell, heatmap, open_page, settled

@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 import crowdcore as cc
-from crowdcore.analysis.verdicts.gold import wrong_gold
+from crowdcore.analysis.verdicts.tasks import wrong_gold
 from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.catalogue import list_datasets
 from crowdcore.data.dataset import CrowdDataset

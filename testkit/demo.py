@@ -15,9 +15,8 @@ from crowdcore.core.errors import need_extra
 from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.rows import Rows
-from crowdcore.data.simulate._draw import draw_labels
-from crowdcore.data.simulate.base import as_tasks, numbered
-from crowdcore.data.simulate.conal import Conal
+from crowdcore.data.simulate.base import as_tasks, draw_labels, numbered
+from crowdcore.data.simulate.classes import Conal
 from crowdcore.data.writers import write_folder
 
 CLASSES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

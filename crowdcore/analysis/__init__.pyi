@@ -183,15 +183,13 @@ from .workers.confusion import (
     ConfusionIntervals as ConfusionIntervals,
     WorkerConfusion as WorkerConfusion,
     bootstrap_confusion as bootstrap_confusion,
+    confusion_of_counts as confusion_of_counts,
+    count_interval as count_interval,
     credible_intervals as credible_intervals,
     sampled_confusion as sampled_confusion,
     shrunken_confusion as shrunken_confusion,
     spread_of_workers as spread_of_workers,
     worker_confusion as worker_confusion,
-)
-from .workers.counted import (
-    confusion_of_counts as confusion_of_counts,
-    count_interval as count_interval,
 )
 from .workers.distance import (
     WorkerDistance as WorkerDistance,

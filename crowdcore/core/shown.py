@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
-from contextlib import suppress
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sized
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from html import escape
 from importlib import import_module
@@ -14,7 +16,38 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import CrowdError
-from crowdcore.core.progress import in_notebook
+
+_FORM = "{desc} {bar} {percentage:3.0f} % [{elapsed}<{remaining}]"
+
+
+def in_notebook() -> bool:
+    """Whether a kernel of Jupyter runs this process."""
+    python: Any = sys.modules.get("IPython")
+    return python is not None and getattr(python.get_ipython(), "kernel", None) is not None
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[float, str], None]]:
+    """A bar on standard error that is gone when all is done; yields what sets the share that is done, and words."""
+    if not (in_notebook() or sys.stderr.isatty()):
+        yield lambda share, words: None
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of notebooks without widgets, which get a line of text
+        from tqdm.auto import tqdm
+
+        often = 1.0 if in_notebook() else 0.1  # seconds; a notebook without widgets may keep every line
+        bar = tqdm(total=1.0, leave=False, bar_format=_FORM, mininterval=often)
+
+    def tell(share: float, words: str) -> None:
+        bar.set_description_str(words, refresh=False)
+        bar.update(share - bar.n)
+
+    try:
+        yield tell
+    finally:
+        bar.close()
+
 
 MOST = 600  # characters of a text
 ROWS, COLUMNS = 10, 12  # of a table

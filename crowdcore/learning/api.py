@@ -15,8 +15,8 @@ from torch import nn
 from crowdcore import aggregation
 from crowdcore.aggregation.base import Aggregator
 from crowdcore.core.errors import SettingError
-from crowdcore.core.progress import progress
 from crowdcore.core.settings import Settings
+from crowdcore.core.shown import progress
 from crowdcore.core.types import AnyArray
 from crowdcore.data.by_name import ByTask
 from crowdcore.data.doors import DatasetLike, as_dataset

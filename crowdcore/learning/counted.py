@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from crowdcore.analysis.workers.counted import rows_of_crowd
+from crowdcore.analysis.workers.confusion import rows_of_crowd
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.networks.ops import softmax

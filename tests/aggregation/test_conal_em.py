@@ -15,7 +15,7 @@ from crowdcore.aggregation._decomposition import mixed
 from crowdcore.aggregation.conal_em import ConalEM
 from crowdcore.core.errors import DataError
 from crowdcore.data.simulate import conal, synthetic
-from crowdcore.data.simulate._draw import draw_labels
+from crowdcore.data.simulate.base import draw_labels
 from testkit.crowds import simulate_crowd
 
 

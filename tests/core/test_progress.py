@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from crowdcore.core.progress import progress
+from crowdcore.core.shown import progress
 
 
 class Screen(io.StringIO):

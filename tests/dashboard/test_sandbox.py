@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 import crowdcore as cc
 from crowdcore import analysis, runs
-from crowdcore.analysis.workers.counted import confusion_of_counts
+from crowdcore.analysis.workers.confusion import confusion_of_counts
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.spelling import read_values, spell_settings
 from crowdcore.data import simulate

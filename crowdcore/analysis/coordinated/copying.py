@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import betainc, ndtr, ndtri
 
-from crowdcore.analysis.coordinated.by_others import agreement_by_others
-from crowdcore.analysis.coordinated.closeness import SUPPORT, closeness, linked
 from crowdcore.analysis.coordinated.copy_loops import (
     Crowd,
     Labels,
@@ -18,7 +16,8 @@ from crowdcore.analysis.coordinated.copy_loops import (
     fill_evidence,
     urn_likelihoods,
 )
-from crowdcore.analysis.coordinated.groups import COPY, Group, components, group_of
+from crowdcore.analysis.coordinated.workers import COPY, Group, components, group_of
+from crowdcore.analysis.mistakes.pair_mistakes import DRAWN, tail_beyond
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import holm, row_shares
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
@@ -26,8 +25,194 @@ from crowdcore.analysis.workers.confusion import refuse_beyond
 from crowdcore.core.beliefs import add_up
 from crowdcore.core.compiled import n_ranges, run_ranges
 from crowdcore.core.counts import vote_counts
+from crowdcore.core.latent_classes import LatentClasses, LatentPriors
+from crowdcore.core.latent_loops import fill_pairs
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+
+_FEWEST = 10  # shared tasks of a pair that is looked at
+_SCATTER = 0.01  # variance beyond noise that a pair is granted in the fit, so that no pair outweighs many others
+_OUTLYING = 2.5  # standardised residual from which a pair does not tell of its workers
+_STEPS = 10
+MARGINS = 0.5, 3.0
+"""Standard deviations of the prediction granted to every pair: to support an accusation, and to link workers."""
+SUPPORT = 0.001
+"""p-value, at the smaller margin, up to which closeness supports an accusation."""
+
+
+def closeness(one: IntArray, other: IntArray, both: IntArray, agreed: FloatArray, given: IntArray) -> FloatArray:
+    """(2, n_pairs) chance of so many equal labels, were the two as far from each other as from the rest; for `MARGINS`.
+
+    Labels by chance are equal with c, the sum of squared label shares. The share of equal labels of r and s is taken to
+    be ``a_rs = c + (1 - c) u_r u_s`` (workers who know or guess; Ghosh, Kale, McAfee 2011), where hard tasks lower all
+    u alike. The u are fitted by least squares to all pairs; pairs that agree far too much are left out in turn, and a
+    pair is predicted without itself. The p-value is the binomial tail at the prediction plus a margin of some of its
+    standard deviations. Two workers who both favour a class agree for that alone: where their own label shares make
+    equal labels more likely than c, the prediction takes ``c_rs = Σ_b p_r(b) p_s(b)`` instead.
+
+    Args:
+        one, other: (n_pairs,) worker numbers.
+        both, agreed: (n_pairs,) tasks of both, and those with equal labels.
+        given: (n_workers, C) labels of each worker.
+
+    Returns:
+        NaN for pairs of few common tasks.
+    """
+    n_workers, n_classes = given.shape
+    chance = float(((given.sum(0) / max(given.sum(), 1)) ** 2).sum())
+    tested = both >= _FEWEST
+    if not tested.any() or chance > 1 - 1e-6:
+        return np.full((len(MARGINS), len(one)), np.nan)
+    shares, n = given / np.maximum(given.sum(1, keepdims=True), 1), both.astype(np.float64)
+    own = sum((shares[one, b] * shares[other, b] for b in range(n_classes)), np.zeros(len(n)))
+    expected, doubt = _prediction(one, other, n, agreed / n, chance, np.maximum(own, chance), tested, n_workers)
+    limit = np.minimum(expected + np.array(MARGINS)[:, None] * doubt, 1 - 1e-3)
+    tail = np.where(agreed > limit * n, betainc(np.maximum(agreed, 1e-9), n - agreed + 1, limit), 1.0)
+    return np.where(tested, tail, np.nan)
+
+
+def linked(one: IntArray, other: IntArray, close: BoolArray, n_workers: int) -> IntArray:
+    """(n_workers,) number of the group that close pairs link, -1 for none, or for more than half of all workers.
+
+    This accuses nobody: it says who should not judge whom.
+    """
+    group = components(one[close], other[close], n_workers)
+    size = np.bincount(group + 1)[group + 1]
+    return np.where(2 * size <= n_workers, group, -1)
+
+
+def _prediction(
+    one: IntArray,
+    other: IntArray,
+    n: FloatArray,
+    rate: FloatArray,
+    chance: float,
+    own_chance: FloatArray,
+    tested: BoolArray,
+    n_workers: int,
+) -> tuple[FloatArray, FloatArray]:
+    """(n_pairs,) the share of equal labels that the fit explains, and its standard deviation."""
+    scale = 1 - chance
+    excess = (rate - chance) / scale
+    typical = float(np.sqrt(np.clip((n * excess).sum() / n.sum(), 0.01, 1)))
+    u, scatter, used = np.full(n_workers, typical), 0.0, np.ones(len(n), bool)
+    expected = np.full(len(n), chance + scale * typical**2)
+    for _ in range(_STEPS):
+        noise = expected * (1 - expected)
+        weight = used * scale**2 / (noise / n + _SCATTER)
+        above, below = (
+            np.bincount(one, weight * to_other, n_workers) + np.bincount(other, weight * to_one, n_workers) + prior
+            for to_other, to_one, prior in (
+                (excess * u[other], excess * u[one], typical / _SCATTER),
+                (u[other] ** 2, u[one] ** 2, 1 / _SCATTER),
+            )
+        )
+        first, second = (
+            np.clip((above[a] - weight * excess * u[b]) / (below[a] - weight * u[b] ** 2), 0.02, 1.0)
+            for a, b in ((one, other), (other, one))
+        )
+        expected = np.clip(chance + scale * first * second, 1e-3, 1 - 1e-3)
+        noise = expected * (1 - expected)
+        unsure = scale**2 * (second**2 / below[one] + first**2 / below[other])
+        gap = rate - expected
+        scatter = max(float(np.median((gap**2 / 0.455 - noise / n - unsure)[tested])), 0.0)
+        used = gap <= _OUTLYING * np.sqrt(noise / n + unsure + scatter)
+        u = (u + np.clip(above / below, 0.02, 1.0)) / 2
+    expected = own_chance + (1 - own_chance) * first * second
+    return expected, np.asarray(np.sqrt(unsure + scatter))
+
+
+_ROUNDS = 12  # accelerated; they come as far as 30 plain ones
+_MOST, _EACH = 100_000, 200  # labels, and labels of a worker, that the fit takes at least
+
+
+@dataclass(frozen=True, eq=False)
+class AgreementByOthers:
+    """Agreement of pairs tested by the labels of others, arrays (n_pairs,).
+
+    Attributes:
+        alike, expected_alike: equal labels other than the class most probable by the others, and how many are expected.
+        p_value: chance that copying explains the labels of two independent workers as well.
+    """
+
+    alike: IntArray
+    expected_alike: FloatArray
+    p_value: FloatArray
+
+
+def agreement_by_others(dataset: CrowdDataset, judges: BoolArray, one: IntArray, other: IntArray) -> AgreementByOthers:
+    """Test whether pairs agree beyond both skills and the tasks, by the judges' labels of each task.
+
+    Let a task have a true class z, a difficulty and perhaps a foil, all latent, and a worker confusions as in
+    `core.latent_classes`. By EM, classes and types of tasks follow from the judges' labels alone, skills and shares
+    of wrong labels of everybody from those. β of a worker's classes is drawn to their mean, as if normal around
+    it. For a pair, the labels of the other judges on task i give q_i(z, t), and so for each label b the chance that
+    both give it, ``E_i(b) = Σ q_i(z, t) P(b | r, z, t) P(b | s, z, t)``, and that either does, ``m_i^r(b)``. The
+    statistic is the log likelihood ratio of copying half of the labels,
+    ``log(1/2 + √(m_i^r(b) m_i^s(b)) / (2 E_i(b)))`` for equal labels b and ``log(1/2)`` else; its tail is that of
+    `pair_mistakes`.
+
+    The model is that of `core.latent_classes`: able workers who contradict a vote that is wrong on hard tasks, or on
+    tasks whose foil won it, speak for another class, and are expected to agree on it.
+
+    Args:
+        judges: (n_workers,) whether the worker's labels are evidence on the tasks.
+        one, other: (n_pairs,) worker numbers.
+
+    Raises:
+        DataError: arrays too large.
+    """
+    n, n_workers = dataset.n_classes, dataset.n_workers
+    refuse_beyond(8 * 4 * n_workers * n**2, f"Confusions of {n_workers:,} workers", "Merge classes.")
+    dataset = _enough(dataset, one, other)
+    kept = np.unique(dataset.task.astype(np.int64) * n_workers + dataset.worker, return_index=True)[1]
+    task, worker, label = (x[kept].astype(np.int64) for x in (dataset.task, dataset.worker, dataset.label))
+    candidate = np.unique(np.concatenate([task * (n + 1) + label, np.unique(task) * (n + 1) + n]))
+    every = np.arange(dataset.n_tasks + 1)
+    candidate_start = np.searchsorted(candidate // (n + 1), every)
+    tasks = np.searchsorted(task, every), worker, label, judges, candidate_start, candidate % (n + 1)
+    vote = _by_vote(dataset.n_tasks, n_workers, n, task, worker, label, judges)
+    priors = LatentPriors(
+        class_deviation=1.0, worker_mean=0.0, worker_deviation=3.0, drawn=DRAWN, even=0.0, alone_drawn=np.inf
+    )
+    fit = LatentClasses(tasks, *vote, priors)
+    for _ in range(_ROUNDS):
+        fit.accelerated_step()
+    by_worker = np.argsort(worker, kind="stable")
+    worker_start = np.searchsorted(worker[by_worker], np.arange(n_workers + 1))
+    result, moments = np.zeros((len(one), 3), np.int64), np.zeros((len(one), 5))
+    fill_pairs(0, len(one), one, other, by_worker, worker_start, task, tasks, fit.model, result, moments)
+    (both, agreed, alike), (expected_agreed, expected_alike) = result.T, moments[:, :2].T
+    p_value = tail_beyond(alike, agreed, both, expected_alike, expected_agreed, moments[:, 2:])
+    return AgreementByOthers(alike, expected_alike, p_value)
+
+
+def _enough(dataset: CrowdDataset, one: IntArray, other: IntArray) -> CrowdDataset:
+    """All tasks of the pairs and, of a large crowd, as many others evenly spaced as tell what its workers know."""
+    most = max(_MOST, _EACH * dataset.n_workers)
+    if dataset.n_annotations <= most:
+        return dataset
+    of_pair = np.zeros(dataset.n_tasks, np.int64)
+    for some in (one, other):
+        of_pair[np.unique(dataset.task[np.isin(dataset.worker, some)])] += 1
+    step = -(-dataset.n_annotations // most)
+    wanted = (of_pair == 2) | (np.arange(dataset.n_tasks) % step == 0)
+    return dataset.where(wanted[dataset.task])
+
+
+def _by_vote(
+    n_tasks: int, n_workers: int, n: int, task: IntArray, worker: IntArray, label: IntArray, judges: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """(n_workers, C, C) labels by the judges' vote, where tied classes share it, and (C,) its shares of tasks."""
+    judged = judges[worker]
+    votes = vote_counts(task[judged], label[judged], n_tasks, n)
+    won = (votes == votes.max(1, keepdims=True)) & (votes > 0)
+    vote = won / np.maximum(won.sum(1, keepdims=True), 1)
+    counts = np.stack(
+        [np.bincount(worker * n + label, vote[task, z], n_workers * n).reshape(n_workers, n) for z in range(n)], 1
+    )
+    return np.asarray(counts, np.float64), (vote.sum(0) + 1) / (vote.sum() + n)
+
 
 JUDGE = "pooled-dawid-skene"
 """What judges labels where there is neither gold nor marks."""

@@ -10,8 +10,7 @@ import pandas as pd
 
 from crowdcore.analysis.recovery.seeds import FromSeeds, check_by_worker, check_omega, of_result, over_seeds, seed_rows
 from crowdcore.analysis.statistics import correlation, divide, group_means, known_mean, ranks
-from crowdcore.analysis.workers.confusion import WorkerConfusion
-from crowdcore.analysis.workers.counted import confusion_of_counts, count_interval
+from crowdcore.analysis.workers.confusion import WorkerConfusion, confusion_of_counts, count_interval
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset

@@ -12,7 +12,7 @@ import scipy.sparse
 from crowdcore.analysis.recovery.seeds import FromSeeds, check_by_worker, check_omega, seed_rows
 from crowdcore.analysis.reference import ReferenceLike, as_judge, resolve_reference
 from crowdcore.analysis.statistics import divide, wilson_interval
-from crowdcore.analysis.workers.counted import confusion_of_counts
+from crowdcore.analysis.workers.confusion import confusion_of_counts
 from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset

@@ -8,21 +8,75 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammaincc, ndtr
+from scipy.special import gammaincc, ndtr, softmax
 
 from crowdcore.aggregation._confidence import calibrated, flattened, of_posterior
+from crowdcore.aggregation._evidence import Evidence, estimate_dependence, first_labels, log_shares, taken_out
 from crowdcore.analysis.mistakes.guideline import are_grades
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import benjamini_hochberg, check_share, divide
 from crowdcore.analysis.verdicts import SURE
-from crowdcore.analysis.verdicts.gold import wrong_gold
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.analysis.workers.lean import places, worker_lean
-from crowdcore.core.counts import vote_counts
+from crowdcore.core.counts import soft_confusion_counts, vote_counts
 from crowdcore.core.shown import Shown
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
+
+_SHARE = 0.01  # of gold labels that are wrong, before the labels are seen
+_ROUNDS = 2  # of counting confusions by what is taken for the truth
+
+
+def wrong_gold(dataset: CrowdDataset, gold: IntArray) -> FloatArray:
+    """Chance that each gold label is wrong, by the workers' labels.
+
+    Gold is taken for one more labeller, who is wrong on a share ε = 0.01 of the tasks, in favour of the classes by
+    their frequency ρ:
+
+    ``q_i(c) ∝ γ_i(c) L_i(c)``, with ``γ_i(g_i) = 1 - ε``, ``γ_i(c) = ε ρ_c / (1 - ρ_{g_i})`` for all others.
+
+    L is the likelihood of the labels by confusions that are counted on the other tasks, and by the dependence η of the
+    labels of a task (`Evidence`). So mistakes that the workers are known to make, alone or together, do not speak
+    against gold, and labels that repeat each other speak less. Confusions and η are counted by gold, then again by q:
+    wrong gold would else hide itself.
+
+    Args:
+        dataset: the annotations; of a worker's repeats on a task the first one counts.
+        gold: (n_tasks,) true classes, -1 unknown.
+
+    Returns:
+        (n_tasks,) ``1 - q_i(g_i)``; 0 without gold or without labels.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> from crowdcore.analysis.verdicts.tasks import wrong_gold
+        >>> demo = cc.load_dataset("demo")
+        >>> int((wrong_gold(demo, demo.gold) > 0.5).sum())
+        0
+    """
+    doubt = np.zeros(dataset.n_tasks)
+    known = np.flatnonzero((gold >= 0) & dataset.annotated)
+    if not len(known):
+        return doubt
+    once = first_labels(dataset)[0]
+    judged = once.where((gold >= 0)[once.task])
+    at = known, gold[known]
+    q = np.zeros((dataset.n_tasks, dataset.n_classes))
+    q[at] = 1.0
+    for _ in range(_ROUNDS):
+        counts = soft_confusion_counts(judged.task, judged.worker, judged.label, q, dataset.n_workers)
+        own = log_shares(counts).transpose(0, 2, 1)[judged.worker, judged.label]
+        without, change = taken_out(judged, own, counts, q)
+        prior = (counts.sum((0, 2)) + 1e-9) * np.exp(change[known])
+        prior[np.arange(len(known)), at[1]] = 0
+        prior *= _SHARE / np.maximum(prior.sum(1, keepdims=True), 1e-12)
+        prior[np.arange(len(known)), at[1]] = 1 - _SHARE
+        evidence = Evidence(judged, without).log(estimate_dependence(judged, q))[known]
+        q[known] = softmax(evidence + np.log(np.maximum(prior, 1e-12)), 1)
+    doubt[known] = 1 - q[at]
+    return doubt
+
 
 TaskVerdict: TypeAlias = Literal["check", "relabel", "ambiguous", "fine", "unlabelled"]
 TASK_VERDICTS: Mapping[TaskVerdict, str] = {

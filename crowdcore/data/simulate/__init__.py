@@ -10,17 +10,10 @@ from __future__ import annotations
 
 from crowdcore.core.registry import Registry
 from crowdcore.data.simulate._attacks import copy_leader, imitate_common, push_class
-from crowdcore.data.simulate._draw import TaskChoice
-from crowdcore.data.simulate.base import ClassSimulation, Simulation, TaskSource
-from crowdcore.data.simulate.ccc import ccc
-from crowdcore.data.simulate.conal import conal
-from crowdcore.data.simulate.large import large
+from crowdcore.data.simulate.base import ClassSimulation, Simulation, TaskChoice, TaskSource
+from crowdcore.data.simulate.classes import ccc, conal, large, rodrigues, synthetic, tanno
 from crowdcore.data.simulate.ratings import ratings
-from crowdcore.data.simulate.rodrigues import rodrigues
-from crowdcore.data.simulate.spans import spans
-from crowdcore.data.simulate.synthetic import synthetic
-from crowdcore.data.simulate.tags import tags
-from crowdcore.data.simulate.tanno import tanno
+from crowdcore.data.simulate.tags import spans, tags
 
 __all__ = [
     "REGISTRY",

@@ -12,8 +12,7 @@ from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import SimulatedTruth
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.rows import Rows
-from crowdcore.data.simulate._draw import assign
-from crowdcore.data.simulate.base import Simulation, TaskSource, numbered
+from crowdcore.data.simulate.base import Simulation, TaskSource, assign, numbered
 
 
 class Ratings(Simulation):

@@ -15,7 +15,7 @@ import torch
 
 import crowdcore
 from crowdcore.analysis.recovery.recovered import names_at_risk
-from crowdcore.analysis.workers.counted import confusion_of_counts
+from crowdcore.analysis.workers.confusion import confusion_of_counts
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray

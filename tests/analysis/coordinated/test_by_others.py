@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crowdcore.analysis.coordinated.by_others import AgreementByOthers, agreement_by_others
+from crowdcore.analysis.coordinated.copying import AgreementByOthers, agreement_by_others
 from crowdcore.core.latent_loops import fill_pairs
 from crowdcore.data.dataset import CrowdDataset
 from testkit.erring import PAIRS, TASKS, unequal

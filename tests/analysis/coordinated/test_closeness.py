@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdcore.analysis import PairMistakes, pair_mistakes
-from crowdcore.analysis.coordinated.closeness import closeness
+from crowdcore.analysis.coordinated.copying import closeness
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from testkit.planted import ATTACKED, attacked_crowd, common_confusion, honest_crowd

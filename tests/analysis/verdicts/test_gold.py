@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crowdcore import analysis
-from crowdcore.analysis.verdicts.gold import wrong_gold
+from crowdcore.analysis.verdicts.tasks import wrong_gold
 from crowdcore.core.types import BoolArray
 from crowdcore.data.dataset import CrowdDataset
 from testkit.known_truth import HONEST, Known, guideline, honest, tickets

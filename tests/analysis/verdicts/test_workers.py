@@ -13,7 +13,7 @@ from crowdcore import analysis
 from crowdcore.analysis.verdicts.drift import drift, largest_tail
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.skill import no_knowledge, skill_evidence
-from crowdcore.analysis.workers.changes import change_points
+from crowdcore.analysis.workers.speed import change_points
 from crowdcore.core.errors import SettingError
 from testkit import known_truth
 from testkit.planted import (

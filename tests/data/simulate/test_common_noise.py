@@ -11,8 +11,8 @@ from crowdcore.core.errors import SettingError
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.rows import Rows
-from crowdcore.data.simulate._common_noise import omega_bias
 from crowdcore.data.simulate.base import as_tasks
+from crowdcore.data.simulate.classes import omega_bias
 
 
 def tasks(n: int = 4000, n_classes: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

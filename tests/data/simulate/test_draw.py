@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, chisquare
 
 from crowdcore.core.errors import SettingError
-from crowdcore.data.simulate._draw import _keyed, assign, choose_workers, draw_labels
+from crowdcore.data.simulate.base import _keyed, assign, choose_workers, draw_labels
 
 
 def successive(weights: np.ndarray, k: int) -> dict[tuple[int, ...], float]:

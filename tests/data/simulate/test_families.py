@@ -7,7 +7,7 @@ import pytest
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import simulate
-from crowdcore.data.simulate.ccc import PATTERN_SETS
+from crowdcore.data.simulate.classes import PATTERN_SETS
 
 
 def gold(n: int = 20_000, n_classes: int = 10, seed: int = 0) -> tuple[None, np.ndarray]:
