@@ -129,7 +129,7 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
 
 def _proposed(source: Source, settings: ReadSettings) -> tuple[Remedy, ...]:
     """How columns of unknown names may be read, by their content."""
-    from crowdcore.data.readers.triples import proposed
+    from crowdcore.data.readers.long import proposed
 
     table, rated = source.need_table(), settings.model_copy(update={"kind": "ratings"})
     if settings.kind is None and readers["wide"]().fits(source, rated):

@@ -14,8 +14,7 @@ from crowdcore.data.columns import ALIASES, assign_roles, plain
 from crowdcore.data.readers import find_reader
 from crowdcore.data.readers.base import Raw, Reader, Source, with_gold
 from crowdcore.data.readers.conll import read_lines
-from crowdcore.data.readers.long import NEEDED
-from crowdcore.data.readers.triples import roles_by_content
+from crowdcore.data.readers.long import NEEDED, roles_by_content
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Content, Table, identify, looks_like_conll

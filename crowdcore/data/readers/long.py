@@ -1,19 +1,35 @@
-"""Long tables: one row per annotation."""
+"""Tables with a row for each label: task, worker and label by name or by content, pairs of columns, questions."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdcore.core.errors import DataError
-from crowdcore.data.columns import assign_roles
+from crowdcore.core.errors import DataError, Remedy, SettingError
+from crowdcore.data.columns import ALIASES, assign_roles, plain
 from crowdcore.data.encoder import encode
-from crowdcore.data.readers.base import Raw, Reader, Source, read_annotations
-from crowdcore.data.report import Finding
-from crowdcore.data.settings import ReadSettings
+from crowdcore.data.readers._stacked import Block, constant, number_rows, stack
+from crowdcore.data.readers._worker_columns import (
+    ABOUT_TASKS,
+    WorkerColumns,
+    cells_of,
+    columns_left_out,
+    find_workers,
+    label_columns,
+    names_tasks,
+    shape,
+    share_labels,
+)
+from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
+from crowdcore.data.report import Finding, Level, plural
+from crowdcore.data.settings import MEDIA, ReadSettings
+from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
 
 NEEDED = ("task", "worker", "label")
@@ -56,3 +72,325 @@ def _one_question(raw: Raw, question: str, source: Source) -> Raw:
     raise DataError(
         f"No column beside the labels holds the question {question!r}", file=source.path, code="no-question"
     )
+
+
+_MOST, _LEAST, _AGAIN = 7, 10, 0.02  # columns and rows of a table without names, and rows that may repeat a pair
+
+
+class Triples(Reader):
+    """Three columns: hardly a worker labels a task twice, few labels are different, and tasks outnumber workers."""
+
+    name: ClassVar[str] = "triples"
+    title: ClassVar[str] = "Long table without column names"
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """There are no names, and only one column can be the label."""
+        table = source.table
+        if table is None or table.header or settings.turn or table.columns[:2] != ("1", "2"):
+            return 0.0
+        return 0.5 if roles_by_content(table, settings) else 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read the columns, and say which is which."""
+        table = source.need_table()
+        roles = roles_by_content(table, settings)
+        if roles is None:
+            what = "The content does not say which column is the task, the worker and the label"
+            raise DataError(what, file=source.path, code="columns", remedies=[Remedy(("task", "worker", "label"))])
+        raw = read_annotations(table, settings.model_copy(update=roles), self.name)
+        listed = ", ".join(f"column {column!r} as the {role}" for role, column in roles.items())
+        remedies = tuple(Remedy(role, when="not") for role in roles if getattr(settings, role) is None)
+        found = Finding("roles-by-content", "warning", f"By their content, {listed} was read", remedies=remedies)
+        return replace(raw, findings=(*raw.findings, found))
+
+
+def proposed(table: Table, settings: ReadSettings) -> tuple[Remedy, ...]:
+    """Task, worker and label by content where the names of three columns say nothing, to be confirmed."""
+    roles = roles_by_content(table, settings)
+    if roles is None:
+        return ()
+    for role in ("worker", "label"):  # content does not tell one column of numbers from another
+        if pd.to_numeric(table.head[roles[role]].to_pandas(), errors="coerce").notna().mean() > 0.5:
+            return ()
+    needed = "task", "worker", "label"
+    return (Remedy(needed, [roles[role] for role in needed], when="that is what they hold"),)
+
+
+def roles_by_content(table: Table, settings: ReadSettings) -> dict[str, str] | None:
+    """Task, worker and label by content, but for those that the settings name; gold where a column may be it."""
+    columns = _varying(table)
+    labels = label_columns(table, columns)
+    if len(labels) != 1 or settings.workers or settings.gold:
+        return None
+    given = {role: column for role in ("task", "worker", "label") if (column := getattr(settings, role)) is not None}
+    distinct = {name: len(table.head[name].unique()) for name in columns}
+    label = given.get("label", columns[labels[0]])
+    others = sorted((c for c in columns if c not in (*given.values(), label)), key=lambda c: -distinct[c])
+    roles = {"label": label, **given}
+    for role in ("task", "worker"):
+        if role not in roles:
+            if not others:
+                return None
+            roles[role] = others.pop(0)
+    if len({*roles.values()}) < 3:
+        return None
+    cells = table.head.to_pandas()
+    for column in [c for c in table.columns if c not in columns]:
+        shared = {*cells[column].dropna()} <= {*cells[label].dropna()}
+        if shared and cells[column].nunique() > 1 and (cells.groupby(roles["task"])[column].nunique() < 2).all():
+            roles["gold"] = column
+    return roles
+
+
+def _varying(table: Table) -> tuple[str, ...]:
+    """The columns that may be task, worker and label: of more than three those that repeat, but not for each task."""
+    if not 3 < len(table.columns) < _MOST or len(table.head) < _LEAST:
+        return table.columns
+    cells = table.head.to_pandas()
+    left = [c for c in table.columns if 1 < cells[c].nunique() < 0.98 * len(cells)]
+    same = {tuple(cells[c].factorize()[0]): c for c in reversed(left)}  # of columns that say the same the first
+    left = [c for c in left if c in same.values()]
+    pairs = [(a, b) for k, a in enumerate(left) for b in left[:k] if cells.duplicated([a, b]).mean() < _AGAIN]
+    if len(pairs) != 1:
+        return table.columns
+    task = max(pairs[0], key=lambda c: cells[c].nunique())
+    return tuple(c for c in left if c in pairs[0] or (cells.groupby(task)[c].nunique() > 1).any())
+
+
+_WORKER = {*ALIASES["worker"], "by", "name", "who", "reviewer", "evaluator", "assessor"}
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_LETTER = re.compile(r"(?<=[ _.-])[A-Ha-h]$")  # in place of a number
+_LABEL = {*ALIASES["label"], "score", "verdict", "judgement", "tag", "grade"}
+
+
+class Pairs(Reader):
+    """``annotator_1, label_1, annotator_2, label_2`` …: the columns of one number belong together."""
+
+    name: ClassVar[str] = "pairs"
+    title: ClassVar[str] = "Pairs of columns (worker and label)"
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """Numbered columns of two kinds: one names different workers in each row, who come again in others."""
+        if source.table is None or settings.turn or settings.worker or settings.label or settings.workers:
+            return 0.0
+        return 0.55 if _pairs(source.table) else 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read the pairs; one without a label is no annotation."""
+        table = source.need_table()
+        pairs = _pairs(table)
+        if not pairs:
+            what = "No columns form pairs of a worker and a label, such as annotator_1 and label_1"
+            raise DataError(what, file=source.path, code="columns", remedies=[Remedy("workers")])
+        taken = {column for pair in pairs for column in pair}
+        known = {} if table.repeated & taken else assign_roles(table, settings)
+        every = {r: c for r, c in known.items() if c not in taken}
+        roles = {r: c for r, c in every.items() if r in (*ABOUT_TASKS, "worker")}
+        if "task" not in roles and names_tasks(table) and table.columns[0] not in taken:
+            roles["task"] = table.columns[0]
+        codes, _ = table.encode(tuple(dict.fromkeys([*roles.values(), *(c for pair in pairs for c in pair)])))
+        person = roles.pop("worker", None)
+        n = len(codes[pairs[0][1]])
+        about = {role: codes[column] for role, column in roles.items()}
+        about.setdefault("task", number_rows(n))
+        words = _words(shape(pairs[0][0]))
+        role = "task" if words & {*ALIASES["task"], *MEDIA} and not words & _WORKER else "worker"
+        if role == "task":  # items of a worker, beside one another
+            who = person or roles.get("task")
+            people, about = codes[who] if who else about["task"], {"task": about["task"]}
+            blocks = [Block(codes[item], people, codes[label]) for item, label in pairs]
+            roles = {"worker": who} if who else {}
+        else:
+            blocks = [Block(about["task"], codes[worker], codes[label]) for worker, label in pairs]
+        sentence = f"{plural(len(pairs), 'pair')} of columns were read as a {role} and the label, such as {pairs[0]}"
+        remedies = (Remedy("workers", [label for _, label in pairs], when="the columns of labels are the workers"),)
+        finding = Finding("pairs", "note", sentence, len(pairs), remedies=remedies)
+        roles |= {role: f"{pairs[0][0]} …", "label": f"{pairs[0][1]} …"}
+        tasks = None if len(about) == 1 else RawTasks.of(about, True, table.escaped)
+        return stack(self.name, table, settings, blocks, roles, tasks, findings=(finding,))
+
+
+def _pairs(table: Table) -> list[tuple[str, str]]:
+    """(worker's column, label's column), by number."""
+    kinds: dict[str, dict[str, str]] = {}
+    for name in table.columns:
+        told = _words(_LETTER.sub("", name)) & (_WORKER | _LABEL)
+        numbered = _LETTER.sub(lambda found: str(ord(found[0].lower())), name) if told else name
+        numbered = f"{name} (1)" if name in table.repeated else numbered
+        if told and (order := {*plain(name).split("_")} & {*_ORDINALS}):
+            numbered = re.sub(word := order.pop(), str(_ORDINALS.index(word) + 1), plain(name))
+        if shape(numbered).count("#") == 1:
+            number = re.sub("[^0-9]+", "", numbered)
+            kinds.setdefault(shape(numbered), {})[number] = name
+    kinds = {kind: columns for kind, columns in kinds.items() if len(columns) > 1}
+    if len(kinds) < 2:
+        return []
+    workers = [kind for kind, columns in kinds.items() if _name_people(table, [*columns.values()], kind)]
+    if len(workers) != 1:
+        return []
+    labels = [k for k, columns in kinds.items() if k != workers[0] and columns.keys() == kinds[workers[0]].keys()]
+    named = [kind for kind in labels if _words(kind) & _LABEL]
+    if not labels or (len(labels) > 1 and len(named) != 1):
+        return []
+    of_label = kinds[(named or labels)[0]]
+    return [(column, of_label[number]) for number, column in kinds[workers[0]].items()]
+
+
+def _words(kind: str) -> set[str]:
+    name = plain(kind.replace("#", "")).strip("_")
+    return {name, *name.split("_")}
+
+
+def _name_people(table: Table, columns: list[str], kind: str) -> bool:
+    """Whether the cells of each row differ, and come again in other rows."""
+    rows = [[word for word in row if word] for row in zip(*map(table.words, columns), strict=True)]
+    filled = [row for row in rows if len(row) > 1]
+    if not filled or any(len(set(row)) < len(row) for row in filled):
+        return False
+    counts: dict[str, int] = {}
+    for value in (value for row in rows for value in row):
+        counts[value] = counts.get(value, 0) + 1
+    again = 2 * len(counts) <= sum(counts.values())
+    return again and (bool(_words(kind) & _WORKER) or (len(filled) > 7 and len(counts) >= len(columns)))
+
+
+_SEPARATORS = ("__", ":", "/", "_", ".", "-", " ")
+_MOST = 20  # questions
+_LEVELS: tuple[Level, Level] = ("question", "note")
+
+
+class QuestionTable(Reader):
+    """One question is read: the one that the settings name, else the first, which is then asked about."""
+
+    name: ClassVar[str] = "questions"
+    title: ClassVar[str] = "Wide table of several questions"
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """Names of columns cross questions with workers; or the task comes again with another word beside it."""
+        if source.table is None or settings.turn or settings.worker or settings.label or settings.workers:
+            return 0.0
+        found = find_workers(source.table, settings)
+        return 0.5 if _grid(source.table, found) or _field(source.table, found) else 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read the labels of one question."""
+        table = source.need_table()
+        found = find_workers(table, settings)
+        layout = _grid(table, found) or _field(table, found)
+        if layout is None:
+            raise DataError("There are not several questions", file=source.path, remedies=[Remedy("format", "wide")])
+        roles, n_all = found.roles, len(found.workers)
+        columns = (*roles.values(), *found.workers, *((layout.column,) if layout.column else ()))
+        codes, _ = table.encode(tuple(dict.fromkeys(columns)))
+        about = {role: codes[column] for role, column in roles.items()}
+        n = len(codes[found.workers[0]])
+        about.setdefault("task", number_rows(n))
+        names = [*layout.workers]
+        if layout.column:
+            asked = codes[layout.column]
+            names = [name for name in asked.values.to_pylist() if name.strip()]
+        question = names[0] if settings.question is None else settings.question
+        if question not in names:
+            raise SettingError("question", f"be one of {', '.join(names[:_MOST])}", question)
+        rows = np.arange(n)
+        workers = {name: name for name in found.workers}
+        if layout.column:
+            rows = np.flatnonzero(asked.codes == names.index(question))
+            about = {role: column.take(rows) for role, column in about.items()}
+        else:
+            workers = layout.workers[question]
+        blocks = [Block(about["task"], constant(who, len(rows)), codes[c].take(rows)) for who, c in workers.items()]
+        left = table.n_read * n_all - len(table.headers_again) * n_all - len(rows) * len(workers)
+        answered = settings.question is not None
+        remedies = tuple(Remedy("question", name) for name in names[:_MOST] if not (answered and name == question))
+        if not layout.column and not answered:
+            remedies += (Remedy("workers", list(found.workers), when="each column is a worker"),)
+        sentence = f"There are {plural(len(names), 'question')}; of these {question!r} was read"
+        code, level = "other-questions" if answered else "several-questions", _LEVELS[answered]
+        finding = Finding(code, level, sentence, left, (), layout.column, tuple(names[:5]), left_out=left)
+        finding = replace(finding, remedies=remedies)
+        aside = {c: what for c, what in found.aside.items() if c != layout.column}
+        findings = (finding, *([columns_left_out(found.workers, aside)] if aside else []))
+        roles = {**roles, "worker": plural(len(workers), "column")}
+        tasks = RawTasks.of(about, True, table.escaped)
+        return stack(self.name, table, settings, blocks, roles, tasks, findings, rows, n_all)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where the questions are.
+
+    Args:
+        workers: question -> worker -> column, where they are in the columns' names.
+        column: the column that names them, where there is one.
+    """
+
+    workers: dict[str, dict[str, str]]
+    column: str | None = None
+
+
+def _grid(table: Table, found: WorkerColumns) -> _Layout | None:
+    """Questions crossed with workers in the names of all workers' columns."""
+    names = found.workers
+    if len(names) < 4:
+        return None
+    labels = {name: set(cells_of(table, name)) for name in names}
+    for separator in _SEPARATORS:
+        for cut in (str.split, str.rsplit):
+            parts = {name: cut(name, separator, 1) for name in names}
+            if any(len(part) < 2 for part in parts.values()):
+                continue
+            first, second = {a for a, _ in parts.values()}, {b for _, b in parts.values()}
+            if min(len(first), len(second)) < 2 or len(first) * len(second) != len(names):
+                continue
+            for side in (0, 1):
+                groups: dict[str, dict[str, str]] = {}
+                for name, part in parts.items():
+                    groups.setdefault(part[side], {})[part[1 - side]] = name
+                if len(groups) <= _MOST and _differ([*groups.values()], labels):
+                    return _Layout(groups)
+            if not any(part.isdigit() for part in first | second):
+                return _Layout(_agreeing(table, parts))
+    return None
+
+
+def _differ(groups: list[dict[str, str]], labels: dict[str, set[str]]) -> bool:
+    """Whether columns of a group share labels, and those of different groups none."""
+    sets = [set[str]().union(*(labels[name] for name in group.values())) for group in groups]
+    apart = all(not a & b for i, a in enumerate(sets) for b in sets[:i])
+    return apart and all(share_labels([[*labels[name]] for name in group.values()]) for group in groups)
+
+
+def _agreeing(table: Table, parts: dict[str, list[str]]) -> dict[str, dict[str, str]]:
+    """Question -> worker -> column: answers to one question agree more often than those of one worker."""
+    head = table.head.select([table.columns.index(name) for name in parts]).to_pandas().astype("str")
+    best, most = {}, -1.0
+    for side in (0, 1):
+        groups: dict[str, dict[str, str]] = {}
+        for name, part in parts.items():
+            groups.setdefault(part[side], {})[part[1 - side]] = name
+        pairs = [(a, b) for g in groups.values() for i, a in enumerate(g.values()) for b in [*g.values()][:i]]
+        agreement = float(np.mean([(head[a] == head[b]).mean() for a, b in pairs]))
+        if agreement > most:
+            best, most = groups, agreement
+    return best
+
+
+def _field(table: Table, found: WorkerColumns) -> _Layout | None:
+    """The column that names the questions: with it rows of the same task differ."""
+    task = found.roles.get("task")
+    if task is None or len(found.workers) < 2 or len(table.head) < 4:
+        return None
+    head = table.head
+    cells = head.select([head.column_names.index(task)]).to_pandas()
+    if 3 * cells.duplicated().sum() < len(cells):
+        return None
+    for name in head.column_names:
+        if name in (*found.workers, *found.roles.values()) or plain(name) in ALIASES["worker"]:
+            continue
+        words = cells_of(table, name)
+        if len(words) == len(head) and 2 <= len(set(words)) <= _MOST:
+            pairs = cells.assign(question=words)
+            if not pairs.duplicated().any():
+                return _Layout({}, name)
+    return None

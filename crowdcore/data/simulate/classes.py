@@ -1,4 +1,4 @@
-"""Crowds for classes: CoNAL's noise, CCC's patterns, binary workers, a few diverse annotators, and a crowd of any size."""
+"""Crowds for classes: CoNAL's noise, CCC's patterns, binary workers, a few diverse annotators, a crowd of any size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LabelMe: outdoor scenes labelled on Mechanical Turk."""
+"""LabelMe and Music, the crowds of Rodrigues et al."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crowdcore.data.rows import Rows
 from crowdcore.data.sources._download import unpack
 from crowdcore.data.sources.base import RemoteFile, Source, load_array, need, whole_numbers
 
-CLASSES = ("highway", "insidecity", "tallbuilding", "street", "forest", "coast", "mountain", "opencountry")
+SCENES = ("highway", "insidecity", "tallbuilding", "street", "forest", "coast", "mountain", "opencountry")
 
 
 class LabelMe(Source):
@@ -50,7 +50,7 @@ class LabelMe(Source):
             return load_array(folder / name, name, shape)
 
         named = [f"prepared/labels_{s}.npy" for s in SPLITS]
-        gold = [whole_numbers(array(name, None), name, 0, len(CLASSES)) for name in named]
+        gold = [whole_numbers(array(name, None), name, 0, len(SCENES)) for name in named]
         counts = [len(g) for g in gold]
         sizes = zip(SPLITS, counts, strict=True)
         features = [array(f"prepared/data_{s}_vgg16.npy", n, None, None, None).reshape(n, -1) for s, n in sizes]
@@ -58,7 +58,7 @@ class LabelMe(Source):
         task, worker, label, n_workers = _answers(need(folder / "answers.txt", "answers.txt"), counts[0])
         return CrowdDataset(
             self.name,
-            CLASSES,
+            SCENES,
             pd.Index([f"{s}-{i:04d}" for s, n in zip(SPLITS, counts, strict=True) for i in range(n)]),
             pd.Index([f"w{r:04d}" for r in range(1, n_workers + 1)]),
             task,
@@ -77,7 +77,7 @@ def _answers(path: Path, n_tasks: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
         table = np.loadtxt(path, ndmin=2)
     except ValueError as error:
         raise DataError(f"answers.txt is not a table of numbers ({error})") from error
-    answers = whole_numbers(table, "answers.txt", -1, len(CLASSES))
+    answers = whole_numbers(table, "answers.txt", -1, len(SCENES))
     if len(answers) != n_tasks:
         raise DataError(f"answers.txt has {len(answers)} lines, but prepared/labels_train.npy has {n_tasks} tasks")
     answers = answers[:, (answers >= 0).any(0)]
@@ -93,8 +93,80 @@ def _images(folder: Path, gold: list[np.ndarray]) -> Media | None:
     for split, truth in zip(SPLITS, gold, strict=True):
         names = need(folder / f"filenames_{split}.txt", f"filenames_{split}.txt").read_text().split()
         prefix = [name.partition("_")[0] for name in names]
-        if prefix != [CLASSES[c] for c in truth]:
+        if prefix != [SCENES[c] for c in truth]:
             raise DataError(f"filenames_{split}.txt does not fit prepared/labels_{split}.npy")
         paths += [f"images/{split}/{c}/{name}" for c, name in zip(prefix, names, strict=True)]
     there = [path if (folder / path).is_file() else None for path in paths]
     return Media(columns=pd.DataFrame({"image": there}), folder=folder)
+
+
+GENRES = ("blues", "classical", "country", "disco", "hiphop", "jazz", "metal", "pop", "reggae", "rock")
+
+
+class Music(Source):
+    """Layout of ``mturk-datasets.tar.gz``: ``music_genre_classification/`` beside another dataset.
+
+    ``music_genre_gold.csv`` (700 training songs) and ``music_genre_test.csv`` (300): column ``id``, 124 features,
+    column ``class``. ``mturk_answers.csv``: ``Input.song``, ``WorkerID``, ``Answer.pred_label``. The workers'
+    Mechanical Turk ids are replaced by numbers in their alphabetical order.
+    """
+
+    name: ClassVar[str] = "music"
+    title: ClassVar[str] = "Music (10 genres of GTZAN)"
+    paper: ClassVar[str] = "F. Rodrigues, F. Pereira, B. Ribeiro: Learning from multiple annotators, PRL 2013"
+    licence: ClassVar[str] = "none stated by the release"
+    files: ClassVar[tuple[RemoteFile, ...]] = (RemoteFile("http://fprodrigues.com//mturk-datasets.tar.gz"),)
+
+    def convert(self, files: dict[str, Path], folder: Path) -> CrowdDataset:
+        """Read the three tables; songs get their GTZAN file names as ids."""
+        wanted = [f"music_genre_{part}.csv" for part in ("gold", "test")] + ["mturk_answers.csv"]
+        paths = {f"music_genre_classification/{name}": folder / name for name in wanted}
+        unpack(files["mturk-datasets.tar.gz"], lambda name: paths.get(str(name)))
+        train, test, answers = (_table(path) for path in paths.values())
+        songs = pd.concat([train[["id", "class"]], test[["id", "class"]]], ignore_index=True)
+        ids = pd.Index(songs["id"].astype(str))
+        workers = sorted(answers["WorkerID"].astype(str).unique())
+        task = ids.get_indexer(pd.Index(answers["Input.song"].astype(str)))
+        if not ids.is_unique or (task < 0).any():
+            raise DataError("mturk_answers.csv names songs that are not in music_genre_gold.csv, or one stands twice")
+        split = np.repeat([0, 2], [len(train), len(test)])
+        order = np.argsort(task, kind="stable")
+        return CrowdDataset(
+            self.name,
+            GENRES,
+            ids,
+            pd.Index([f"w{r:04d}" for r in range(1, len(workers) + 1)]),
+            task[order],
+            pd.Index(workers).get_indexer(pd.Index(answers["WorkerID"].astype(str)))[order],
+            _codes(answers["Answer.pred_label"], "mturk_answers.csv")[order],
+            gold=_codes(songs["class"], "music_genre_gold.csv and music_genre_test.csv"),
+            split=split,
+            features=Rows.from_splits({0: _features(train), 2: _features(test)}, split),
+        )
+
+
+_COLUMNS = {"mturk_answers.csv": {"Input.song", "WorkerID", "Answer.pred_label"}}
+
+
+def _table(path: Path) -> pd.DataFrame:
+    try:
+        table = pd.read_csv(need(path, f"music_genre_classification/{path.name}"))
+    except (ValueError, pd.errors.ParserError) as error:
+        raise DataError(f"{path.name} is not a table ({error})") from error
+    if missing := _COLUMNS.get(path.name, {"id", "class"}) - set(table):
+        raise DataError(f"{path.name} has no column {', '.join(sorted(missing))}")
+    return table
+
+
+def _codes(names: pd.Series[str], file: str) -> np.ndarray:
+    codes = pd.Index(GENRES).get_indexer(pd.Index(names.astype(str).str.strip().str.lower()))
+    if (codes < 0).any():
+        raise DataError(f"{file} holds {names[codes < 0].iloc[0]!r}, which is not a genre of the dataset")
+    return np.asarray(codes)
+
+
+def _features(table: pd.DataFrame) -> np.ndarray:
+    try:
+        return table.drop(columns=["id", "class"]).to_numpy(np.float32)
+    except ValueError as error:
+        raise DataError(f"A feature of the songs is not a number ({error})") from error

@@ -1,14 +1,16 @@
-"""doccano's exports: a file per user (the unpacked ZIP), or lines that name the user; classes, or spans of texts."""
+"""JSON of annotation tools: doccano, LightTag and Labelbox."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.readers._answers import Answers, as_list, first_of, records, text_of
+from crowdcore.data.readers._answers import Answers, as_list, first_of, media_of, need_records, records, text_of
+from crowdcore.data.readers._export import only_question, other_questions
 from crowdcore.data.readers._marked_texts import MarkedTexts
 from crowdcore.data.readers._tokens import is_span, read_spans
 from crowdcore.data.readers.base import Raw, Reader, Source
@@ -151,3 +153,107 @@ def _class(entry: Any) -> Any:
         return entry
     label = entry.get("label", entry.get("text"))
     return [] if label is None else label
+
+
+class LightTag(Reader):
+    """``examples``, each with ``classifications`` (``classname``, ``classified_by``) and ``seen_by``; no tags."""
+
+    name: ClassVar[str] = "lighttag"
+    title: ClassVar[str] = "LightTag (JSON)"
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """One document with ``examples``."""
+        examples = as_list(source.first.get("examples"))
+        return 0.9 if examples and isinstance(examples[0], dict) and "example_id" in examples[0] else 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read the classifications; who has seen an example and gave it no class is reported."""
+        source.need_json()
+        answers = Answers(source, settings, {"task": "example_id", "worker": "annotator", "label": "classname"})
+        for example_number, example in enumerate(as_list(source.first.get("examples")), 1):
+            if not isinstance(example, dict):
+                raise DataError("This example is not a record", file=source.path, row=example_number)
+            task = answers.task_name(example.get("example_id"), example_number)
+            answers.list_task(task, **media_of({"text": example.get("content")}))
+            given: dict[str, list[Any]] = {}
+            when: dict[str, Any] = {}
+            for testament in need_records(example, "seen_by", source, example_number):
+                given[_who(testament)] = []
+            for entry in need_records(example, "classifications", source, example_number):
+                by = "classified_by" if "classified_by" in entry else "annotated_by"
+                for testament in need_records(entry, by, source, example_number):
+                    given.setdefault(_who(testament), []).append(entry.get("classname"))
+                    when[_who(testament)] = testament.get("timestamp")
+            for tag in need_records(example, "annotations", source, example_number):
+                for _ in need_records(tag, "annotated_by", source, example_number):
+                    answers.leave_out("region", example_number)
+            for who, names in given.items():
+                answers.add(example_number, task, who or None, names, when=when.get(who))
+        return answers.raw(self.name)
+
+
+def _who(testament: dict[str, Any]) -> str:
+    """The annotator's name or number, empty for nobody."""
+    return text_of(testament.get("annotator")) or text_of(testament.get("annotator_id")) or ""
+
+
+_ROLES = {"task": "data_row", "worker": "created_by"}
+
+
+class Labelbox(Reader):
+    """``data_row`` and ``projects``, each with ``labels``: the classifications of the whole row, no objects in it.
+
+    Source: the fields of ``Project.export`` of Labelbox's SDK.
+    """
+
+    name: ClassVar[str] = "labelbox"
+    title: ClassVar[str] = "Labelbox (data rows)"
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """A data row with projects."""
+        return 0.95 if all(isinstance(source.first.get(name), dict) for name in ("data_row", "projects")) else 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read the answers to one question; who labelled a row without an answer to it is reported."""
+        source.need_json()
+        every = [(record, [*_labels(record, source, n)]) for n, record in enumerate(records(source), 1)]
+        asked = Counter(question for _, labels in every for label in labels for question, _ in _answers(label))
+        question = only_question(asked, source, settings, _ROLES)
+        answers = Answers(source, settings, {**_ROLES, "label": question})
+        for number, (record, labels) in enumerate(every, 1):
+            row = _dict(record.get("data_row"))
+            task = answers.task_name(row.get("global_key") or row.get("external_id") or row.get("id"), number)
+            about = str(row.get("row_data") or "")
+            image = str(_dict(record.get("media_attributes")).get("mime_type", "")).startswith("image/")
+            answers.list_task(task, **media_of({"image" if image else "text": about}))
+            for label in labels:
+                details, spent = _dict(label.get("label_details")), _dict(label.get("performance_details"))
+                given = [option for q, options in _answers(label) if q == question for option in options]
+                when, seconds = details.get("created_at"), spent.get("seconds_to_create")
+                answers.add(number, task, details.get("created_by"), given, seconds, when)
+                for _ in as_list(_dict(label.get("annotations")).get("objects")):
+                    answers.leave_out("region", number)
+        return answers.raw(self.name, findings=other_questions(asked, question))
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _labels(record: dict[str, Any], source: Source, row: int) -> Iterator[dict[str, Any]]:
+    """The labels of a row in all projects."""
+    projects = record.get("projects")
+    listed = [*projects.values()] if isinstance(projects, dict) else projects
+    for project in need_records({"projects": listed}, "projects", source, row):
+        yield from need_records(project, "labels", source, row)
+
+
+def _answers(label: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Question and chosen options, also of questions that an option opens."""
+    waiting = as_list(_dict(label.get("annotations")).get("classifications"))[:]
+    while waiting:
+        entry = _dict(waiting.pop(0))
+        chosen = [_dict(o) for o in [entry.get("radio_answer"), *as_list(entry.get("checklist_answers"))] if o]
+        if (question := text_of(entry.get("name"))) and chosen:
+            yield question, [text_of(option.get("name")) or "" for option in chosen]
+        waiting += [inner for option in chosen for inner in as_list(option.get("classifications"))]
