@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crowdcore.analysis import WorkerVerdicts
-    from crowdcore.analysis.coordinated.workers import Group
+    from crowdcore.analysis.coordinated.groups import Group
     from crowdcore.core.types import AnyArray
     from crowdcore.data.dataset import CrowdDataset
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from crowdcore import analysis, figures
 from crowdcore.analysis import WorkerConfusion, WorkerOrder
-from crowdcore.analysis.coordinated.workers import in_one_group
+from crowdcore.analysis.coordinated.groups import in_one_group
 from crowdcore.analysis.statistics import row_shares
 from crowdcore.analysis.verdicts.workers import TOGETHER
 from crowdcore.analysis.workers.distance import Distance

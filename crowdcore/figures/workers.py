@@ -9,7 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from crowdcore import analysis
-from crowdcore.analysis.coordinated.workers import CoordinatedWorkers, Group, in_one_group
+from crowdcore.analysis.coordinated.groups import Group, in_one_group
+from crowdcore.analysis.coordinated.workers import CoordinatedWorkers
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
 from crowdcore.analysis.spans import SPAN_ERRORS, SpanScores
 from crowdcore.analysis.two_rounds.compare import Rounds

@@ -16,7 +16,7 @@ from crowdcore.analysis.coordinated.copy_loops import (
     fill_evidence,
     urn_likelihoods,
 )
-from crowdcore.analysis.coordinated.workers import COPY, Group, components, group_of
+from crowdcore.analysis.coordinated.groups import COPY, Group, components, group_of
 from crowdcore.analysis.mistakes.pair_mistakes import DRAWN, tail_beyond
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import holm, row_shares

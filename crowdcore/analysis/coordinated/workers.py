@@ -6,60 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from crowdcore.analysis.coordinated.copying import Copying, copying, copying_groups
-from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
+from crowdcore.analysis.coordinated.groups import Group
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import check_share, row_shares
 from crowdcore.analysis.workers.confusion import worker_confusion
 from crowdcore.analysis.workers.quality import WhatIf, what_if
 from crowdcore.core.errors import DataError
 from crowdcore.core.shown import Shown
-from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
-
-COPY = "agree beyond what the others' labels explain"
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Workers who act together.
-
-    Attributes:
-        members: (n_members,) worker numbers, ascending.
-        found_by: tests that detected them, in words.
-        p_value, adjusted: of the surest pair, before and after Holm over all pairs.
-    """
-
-    members: IntArray
-    found_by: tuple[str, ...]
-    p_value: float
-    adjusted: float
-
-
-def components(one: IntArray, other: IntArray, n_workers: int) -> IntArray:
-    """(n_workers,) number of the workers whom links (one, other) join, directly or through others; -1 for the rest."""
-    links = coo_array((np.ones(len(one)), (one, other)), shape=(n_workers, n_workers))
-    _, number = connected_components(links, directed=False)
-    return np.where(np.bincount(number)[number] >= 2, number, -1)
-
-
-def group_of(groups: tuple[Group, ...], n_workers: int) -> IntArray:
-    """(n_workers,) number of each worker's group, -1 for none."""
-    result = np.full(n_workers, -1)
-    for number, group in enumerate(groups):
-        result[group.members] = number
-    return result
-
-
-def in_one_group(pairs: PairMistakes, groups: tuple[Group, ...]) -> BoolArray:
-    """(n_pairs,) whether both workers are in one group: only these pairs are reported as copying."""
-    group = group_of(groups, len(pairs.worker_ids))
-    return np.asarray((group[pairs.worker_a] >= 0) & (group[pairs.worker_a] == group[pairs.worker_b]))
-
 
 _TESTED = (
     "Tested: do two workers agree beyond what everybody else's labels on the same tasks explain, and beyond what is "
