@@ -1,12 +1,10 @@
-"""A folder of our own format, and one of images with a subfolder for each class."""
+"""Our own on-disk format: a folder with annotations.*, tasks.*, classes.txt and arrays per split."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
 
@@ -19,8 +17,6 @@ from crowdcore.core.types import IntArray
 from crowdcore.data.columns import need_roles, read_roles
 from crowdcore.data.dataset import TRUTH_ARRAYS, SimulatedTruth
 from crowdcore.data.dictionary import Codes, strings, unescape
-from crowdcore.data.encoder import encode
-from crowdcore.data.media import SUFFIXES
 from crowdcore.data.readers._tokens import are_tag_sequences, by_tokens, token_ids
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
 from crowdcore.data.report import Finding
@@ -30,7 +26,7 @@ from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table, identify, open_table
 from crowdcore.data.tables.base import Arrow
 
-_TABLES = ("parquet", "csv", "tsv", "jsonl")
+SUFFIXES = ("parquet", "csv", "tsv", "jsonl")
 Target = Literal["classes", "ratings", "sequences"]
 TARGETS: dict[str, Target] = {"# regression": "ratings", "# sequence": "sequences"}  # first line of classes.txt
 TARGET_MARKS = tuple(TARGETS)
@@ -39,7 +35,7 @@ _NOT_ALIGNED = "It must hold a row for each row of tasks.*, the tokens of a sent
 
 def find_table(folder: Path, stem: str) -> Path | None:
     """The file of that stem (``annotations``, ``tasks``, ``workers``) in a folder."""
-    return next((path for suffix in _TABLES if (path := folder / f"{stem}.{suffix}").is_file()), None)
+    return next((path for suffix in SUFFIXES if (path := folder / f"{stem}.{suffix}").is_file()), None)
 
 
 def is_dataset_folder(folder: Path) -> bool:
@@ -212,47 +208,3 @@ def _read_truth(folder: Path, n_annotations: int) -> SimulatedTruth | None:
         raise DataError(f"Its settings are not JSON ({error})", file=path) from None
     roles = tuple(map(str, parts.pop("worker_role", ())))
     return SimulatedTruth(**parts, settings=settings, worker_role=roles)
-
-
-_SPLITS = {"train", "training", "valid", "validation", "val", "dev", "test", "testing"}
-
-
-class ImageFolder(Reader):
-    """``<class>/<image>`` or ``<split>/<class>/<image>``: true classes and images, without annotations."""
-
-    name: ClassVar[str] = "image-folder"
-    title: ClassVar[str] = "Folder of images by class"
-
-    def fits(self, source: Source, settings: ReadSettings) -> float:
-        """A folder whose subfolders hold images."""
-        folder = source.path
-        found = folder is not None and folder.is_dir() and not is_dataset_folder(folder)
-        return 0.5 if found and folder and any(islice(_images(folder), 1)) else 0.0
-
-    def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Tasks are the images' paths, gold is the folder each lies in."""
-        folder = source.path
-        paths = sorted(_images(folder)) if folder is not None and folder.is_dir() else []
-        if not paths:
-            raise DataError("This folder has no subfolders with images", "Put the images of a class into one each.")
-        names = [path.as_posix() for path in paths]
-        splits = [path.parts[0] if len(path.parts) == 3 else "" for path in paths]
-        nothing = Codes(strings([]), np.empty(0, np.int32))
-        gold, split = _codes([path.parts[-2] for path in paths]), _codes(splits) if any(splits) else None
-        tasks = RawTasks(_codes(names), True, gold, split, {"image": _codes(names)})
-        classes = tuple(sorted({path.parts[-2] for path in paths}))
-        return Raw(self.name, nothing, nothing, nothing, n_rows=0, tasks=tasks, classes=classes, classes_from="folders")
-
-
-def _images(folder: Path) -> Iterator[Path]:
-    """Paths of the images below subfolders, relative to the folder; what is hidden is left out."""
-    for pattern in ("*/*", "*/*/*"):
-        for file in folder.glob(pattern):
-            path = file.relative_to(folder)
-            own = len(path.parts) == 2 or path.parts[0].lower() in _SPLITS
-            if own and file.suffix.lower() in SUFFIXES and not any(part.startswith(".") for part in path.parts):
-                yield path
-
-
-def _codes(values: list[str]) -> Codes:
-    return encode(strings(value or None for value in values))
