@@ -76,6 +76,10 @@ from .mistakes.shared_mistakes import (
     mistake_list as mistake_list,
     shared_mistakes as shared_mistakes,
 )
+from .panels.panel import (
+    Panel as Panel,
+    panel as panel,
+)
 from .ratings.agreement import (
     RatingAgreement as RatingAgreement,
     RatingCoefficient as RatingCoefficient,

@@ -1,0 +1,1 @@
+"""Panels of judges, such as language models that judge the same items."""

@@ -1,0 +1,104 @@
+"""Judges who share mistakes beyond what the rest of the panel explains: copies, versions of one model, one prompt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
+from scipy.special import ndtri
+
+from crowdcore.analysis.panels.moments import Moments
+from crowdcore.analysis.statistics import bootstrap_weights
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
+
+_LEAST = 0.15  # correlation beyond the panel's that is worth a word
+_OTHERS = 3  # judges outside a group who say what is hard
+_RESAMPLES = 100
+_ROUNDS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Kin:
+    """Judges who make the same mistakes.
+
+    Attributes:
+        members: (n_members,) numbers of the judges, ascending.
+        correlation: mean over their pairs of the correlation of errors within classes.
+        expected: what one difficulty of the items, seen by the others, explains of it.
+        low: lower end of the interval of the excess, at 5 % over all pairs of the panel.
+    """
+
+    members: IntArray
+    correlation: float
+    expected: float
+    low: float
+
+
+def kin(moments: Moments, seed: int = 0) -> tuple[Kin, ...]:
+    """Groups of at most half of the panel, disjoint, those who share most beyond the others first.
+
+    The correlations within classes ``w_jk`` of everybody but the group's own pairs give each judge a loading l on what
+    is hard for all, by least squares. In a group, ``w_jk`` exceeds ``l_j l_k`` by `_LEAST` in each pair, and their mean
+    surely does exceed it: by the deviations of resampled items that a test of every pair at 5 % in all asks for.
+    Judges who do not look at the items have no correlation within classes, whatever they answer.
+    """
+    w = moments.correlation(1)
+    m = len(w)
+    candidates = _candidates(w)
+    if not candidates:
+        return ()
+    weight = bootstrap_weights(np.ones(len(moments.items), np.int64), _RESAMPLES, np.random.default_rng(seed)).T
+    drawn = moments.correlation(1, weight) if m <= 100 else np.stack([moments.correlation(1, one) for one in weight])
+    far = -float(ndtri(0.05 / (m * (m - 1))))
+    found: list[Kin] = []
+    for members in candidates:
+        if any(np.isin(members, other.members).any() for other in found):
+            continue
+        inside = np.zeros(m, bool)
+        inside[members] = True
+        excess, explained = _excess(w[None], inside)
+        if np.isnan(excess).any() or excess.min() < _LEAST:
+            continue
+        mean = float(excess.mean())
+        low = mean - far * float(np.nanstd(_excess(drawn, inside)[0].mean(1)))
+        if low > 0:
+            found.append(Kin(members, mean + float(explained.mean()), float(explained.mean()), low))
+    return tuple(sorted(found, key=lambda one: one.expected - one.correlation))
+
+
+def _candidates(w: FloatArray) -> list[IntArray]:
+    """The branches of the tree of correlations, and its closest pairs, the largest first; at most half of the panel."""
+    m = len(w)
+    if m < _OTHERS + 2:
+        return []
+    distance = np.nan_to_num(1 - w, nan=1.0)
+    tree = linkage(squareform((distance + distance.T) / 2, checks=False), "average")
+    branches = [np.array([j]) for j in range(m)]
+    for left, right in tree[:, :2].astype(int):
+        branches.append(np.sort(np.r_[branches[left], branches[right]]))
+    a, b = np.triu_indices(m, 1)
+    close = np.flatnonzero(np.nan_to_num(w[a, b]) >= _LEAST)
+    close = close[np.argsort(-w[a, b][close], kind="stable")][: 4 * m]
+    pairs = [np.array([a[k], b[k]]) for k in close]
+    most = min(m // 2, m - _OTHERS)
+    whole = [one for one in branches[m:] if len(one) <= most]
+    return sorted(whole, key=lambda one: -len(one)) + pairs
+
+
+def _excess(w: FloatArray, inside: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """(B, pairs) of ``w`` (B, m, m) in the group: what loadings of everybody else's pairs leave, and what they explain.
+
+    All judges are fitted to the others' loadings in turns, half way, all resamples at once.
+    """
+    m = w.shape[-1]
+    used = ~(inside[:, None] & inside) & ~np.eye(m, dtype=bool) & ~np.isnan(w)
+    used, known = used.astype(np.float64), np.where(used, w, 0.0)
+    loading = np.sqrt(np.clip(known.sum((1, 2)) / np.maximum(used.sum((1, 2)), 1), 0.01, 1))[:, None] * np.ones(m)
+    for _ in range(_ROUNDS):
+        top, below = known @ loading[..., None], used @ loading[..., None] ** 2
+        loading = (loading + np.clip(top / np.maximum(below, 1e-6), 0, 1)[..., 0]) / 2
+    a, b = (inside.nonzero()[0][part] for part in np.triu_indices(int(inside.sum()), 1))
+    explained = loading[:, a] * loading[:, b]
+    return np.asarray(w[:, a, b] - explained), np.asarray(explained)

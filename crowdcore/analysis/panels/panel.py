@@ -1,0 +1,410 @@
+"""A panel of judges: how many votes it counts as, who errs with whom, and who can go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from crowdcore.analysis.panels.families import model_families
+from crowdcore.analysis.panels.kin import Kin, kin
+from crowdcore.analysis.panels.moments import (
+    EffectiveVotes,
+    effective_votes,
+    error_moments,
+    vote_table,
+)
+from crowdcore.analysis.panels.vote import SubPanel, sub_panel, vote_score
+from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.statistics import divide
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.shown import Shown
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
+
+KEEP, MERGE, RECALIBRATE, DROP = "keep", "merge", "recalibrate", "drop"
+"""What to do with a judge."""
+MANY = 0.75
+"""Share of the judges who are wrong on an item that is wrong for the panel."""
+_FEWEST = 10  # items with a known class
+_OFF = 0.15  # of the labels that a judge moves from one class to others
+_KNOWS = 0.5  # of the typical judge's knowledge, from which a judge who leans is worth a new border
+_ALIKE = 0.5  # correlation from which one of two judges is enough
+_BLOCK = 200_000  # items
+_DRAWN = 5_000  # items whose number of wrong judges is computed if errors were independent
+
+
+@dataclass(frozen=True, eq=False)
+class Panel(Shown):
+    """A panel of judges against what is taken for the truth; m judges, n items whose class is known.
+
+    Attributes:
+        worker_ids: (m,) names of the judges.
+        families: (m,) family of each.
+        reference: what was taken for the truth.
+        checked: whether that is gold, or was inferred from the verdicts that are judged by it.
+        votes: effective votes, raw and within classes.
+        correlation, within: (m, m) correlation of errors, raw and within true classes; NaN with fewer than 30 items.
+        capa: (m, m) κp of Goel et al. (2025): agreement beyond what the two accuracies explain.
+        shared: (m, m) items that both judged.
+        accuracy: (m,) share of right verdicts.
+        kappa: (m,) Cohen's κ with the truth; NaN where one class alone was given and true.
+        alone, alone_expected: (m,) items on which a judge alone is right, and as many if errors were independent
+            within classes.
+        panel_accuracy: of the majority vote, each of k equal first places counting 1/k.
+        without, without_low, without_high: (m,) accuracy of the vote without the judge minus with, and its interval, at
+            5 % over all judges together; NaN where the truth was inferred from the verdicts.
+        many_wrong, many_expected: share of items on which at least ¾ of the judges are wrong, and the share if errors
+            were independent within classes.
+        kin: judges who share mistakes beyond the rest, those who share most first.
+        sub_panel: the cheapest part whose vote is as good; None where the truth was inferred.
+        verdicts: (m,) drop, merge, recalibrate or keep.
+        reasons: (m,) why, in words.
+        task_ids: (n_tasks,) names of all items.
+        table: (n_tasks, m) labels, -1 = none.
+        truth: (n_tasks,) true classes, -1 = unknown.
+    """
+
+    worker_ids: pd.Index[str]
+    families: tuple[str, ...]
+    reference: str
+    checked: bool
+    votes: tuple[EffectiveVotes, ...]
+    correlation: FloatArray
+    within: FloatArray
+    capa: FloatArray
+    shared: IntArray
+    accuracy: FloatArray
+    kappa: FloatArray
+    alone: IntArray
+    alone_expected: FloatArray
+    panel_accuracy: float
+    without: FloatArray
+    without_low: FloatArray
+    without_high: FloatArray
+    many_wrong: float
+    many_expected: float
+    kin: tuple[Kin, ...]
+    sub_panel: SubPanel | None
+    verdicts: tuple[str, ...]
+    reasons: tuple[str, ...]
+    classes: tuple[str, ...]
+    task_ids: pd.Index[str]
+    table: AnyArray
+    truth: IntArray
+
+    @property
+    def order(self) -> IntArray:
+        """(m,) the judges by family, the largest first, and in it by name."""
+        size = pd.Series(self.families).map(pd.Series(self.families).value_counts()).to_numpy()
+        return np.lexsort((np.arange(len(size)), np.asarray(self.families, object).astype(str), -size))
+
+    @property
+    def n_items(self) -> int:
+        """Items with a known class and a verdict."""
+        return int(((self.truth >= 0) & (self.table >= 0).any(1)).sum())
+
+    def frame(self) -> pd.DataFrame:
+        """One row per judge."""
+        columns = {name: getattr(self, name) for name in ("accuracy", "kappa", "alone", "alone_expected", "without")}
+        ends = {"without low": self.without_low, "without high": self.without_high}
+        said = {"verdict": self.verdicts, "reason": self.reasons}
+        return pd.DataFrame({"worker": self.worker_ids, "family": self.families, **said, **columns, **ends})
+
+    def votes_frame(self) -> pd.DataFrame:
+        """One row for each way to count effective votes."""
+        return pd.DataFrame([vars(one) for one in self.votes])
+
+    def pairs_frame(self) -> pd.DataFrame:
+        """One row per pair of judges, the highest correlation of errors first."""
+        a, b = np.triu_indices(len(self.families), 1)
+        family = np.asarray(self.families, object)
+        columns = {"worker": self.worker_ids[a], "other": self.worker_ids[b], "one family": family[a] == family[b]}
+        numbers = {name: getattr(self, name)[a, b] for name in ("correlation", "within", "capa", "shared")}
+        frame = pd.DataFrame({**columns, **numbers}).rename(columns={"shared": "overlap"})
+        return frame.sort_values("within", ascending=False, kind="stable", ignore_index=True)
+
+    def family_correlation(self) -> tuple[float, float]:
+        """Mean correlation of errors of two judges of one family, and of two families; NaN without such pairs."""
+        family = np.unique(self.families, return_inverse=True)[1]
+        a, b = np.triu_indices(len(family), 1)
+        r, same = self.correlation[a, b], family[a] == family[b]
+        return tuple(float(np.nanmean(r[some])) if (~np.isnan(r[some])).any() else np.nan for some in (same, ~same))  # type: ignore[return-value]
+
+    def items(self, worker: str | int, other: str | int | None = None) -> pd.DataFrame:
+        """The items behind a cell: those on which both judges are wrong, or on which one alone is right.
+
+        Args:
+            worker: a judge, by name or number.
+            other: another one; None: the items on which the first one alone is right.
+
+        Raises:
+            SettingError: no such judge.
+        """
+        a = self._number(worker)
+        wrong = (self.table != self.truth[:, None]) & (self.table >= 0)
+        known = self.truth >= 0
+        if other is None:
+            n = (self.table >= 0).sum(1)
+            some = known & (self.table[:, a] == self.truth) & (wrong.sum(1) == n - 1) & (n > 1)
+        else:
+            b = self._number(other)
+            some = known & wrong[:, a] & wrong[:, b]
+        rows = np.flatnonzero(some)
+        names = np.array([*self.classes, ""], object)
+        columns = {"task": self.task_ids[rows], "true": names[self.truth[rows]]}
+        given = {str(self.worker_ids[j]): names[self.table[rows, j]] for j in ([a] if other is None else [a, b])}
+        return pd.DataFrame({**columns, **given, "wrong judges": wrong[rows].sum(1)}, index=rows)
+
+    def _number(self, judge: str | int) -> int:
+        at = int(self.worker_ids.get_indexer(pd.Index([str(judge)]))[0])
+        at = int(judge) if at < 0 and not isinstance(judge, str) else at
+        if not 0 <= at < len(self.worker_ids):
+            raise SettingError("worker", "name a judge of the panel", judge)
+        return at
+
+
+@door
+def panel(
+    dataset: CrowdDataset,
+    reference: ReferenceLike = None,
+    *,
+    families: Mapping[str, str] | None = None,
+    cost: Mapping[str, float] | None = None,
+    tolerance: float = 0.005,
+    n_resamples: int = 200,
+    seed: int = 0,
+) -> Panel:
+    """How many votes a panel counts as, which judges err together, and who can go.
+
+    Errors are correlated raw, and within true classes: two judges who lean to one class whatever the item are alike
+    raw, and not within classes. Intervals come from groups of items drawn with replacement.
+
+    Args:
+        dataset: judges, most of whom judge the same items.
+        reference: what to take for the truth.
+        families: judge -> provider, model or prompt; of judges that are missing the name decides.
+        cost: judge -> cost of a verdict; 1 of judges that are missing.
+        tolerance: accuracy that the cheapest sub-panel may lose.
+        n_resamples, seed: of intervals.
+
+    Raises:
+        DataError: fewer than two judges, more than a panel has, or fewer than 10 items with a known class.
+        SettingError: a judge is named who is none, or a cost below 0.
+
+    Examples:
+        >>> import numpy as np, pandas as pd
+        >>> import crowdcore as cc
+        >>> rng = np.random.default_rng(0)
+        >>> said = (rng.random((300, 4)) < .3).astype(int)
+        >>> said[:, 1] = said[:, 0]
+        >>> rows = [(f"i{i}", f"gpt-{j}", "yn"[said[i, j]]) for i in range(300) for j in range(4)]
+        >>> found = panel(cc.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"]),
+        ...                             gold={f"i{i}": "yn"[i < 0] for i in range(300)}))
+        >>> found.votes[0].kish < 3.5, found.families[0]
+        (True, 'OpenAI')
+    """
+    if dataset.n_workers < 2:
+        raise DataError(f"{dataset.name} has {dataset.n_workers} worker, and a panel has two judges or more")
+    kinds = model_families(dataset.worker_ids, families)
+    price = _costs(dataset, cost)
+    truth = resolve_reference(dataset, reference)
+    table, labels = vote_table(dataset), truth.labels.astype(np.int64)
+    known = np.flatnonzero(truth.known & dataset.annotated)
+    if len(known) < _FEWEST:
+        raise DataError(
+            f"{dataset.name} has {len(known)} items whose class is known by {truth.name!r}",
+            f"A panel is judged on {_FEWEST} or more.",
+        )
+    votes = table if len(known) == len(table) else table[known]
+    true = labels[known]
+    of = true if truth.posterior is None or truth.checked else np.nan_to_num(truth.posterior[known])
+    moments = error_moments(votes, of, seed)
+    effective = effective_votes(moments, truth.name, n_resamples, seed)
+    counts = _confusions(votes, true, dataset.n_classes)
+    accuracy = divide(counts.trace(axis1=1, axis2=2), counts.sum((1, 2)))
+    circular = truth.aggregated
+    n_classes = dataset.n_classes
+    gain, low, high, whole = _without(votes, true, n_classes, circular)
+    together = kin(moments, seed)
+    verdicts, reasons = _verdicts(dataset, counts, accuracy, low, high, together, circular)
+    alone, alone_expected, many, many_expected = _extremes(votes, true, counts, seed)
+    part = None if circular else sub_panel(votes, true, n_classes, price, tolerance, seed)
+    return Panel(
+        dataset.worker_ids,
+        kinds,
+        truth.name,
+        truth.checked,
+        effective,
+        moments.correlation(0),
+        moments.correlation(1),
+        _capa(votes, true, n_classes),
+        moments.shared,
+        accuracy,
+        _kappa(counts),
+        alone,
+        alone_expected,
+        whole,
+        gain,
+        low,
+        high,
+        many,
+        many_expected,
+        together,
+        part,
+        verdicts,
+        reasons,
+        dataset.classes,
+        dataset.task_ids,
+        table,
+        np.where(dataset.annotated, labels, -1),
+    )
+
+
+def _costs(dataset: CrowdDataset, cost: Mapping[str, float] | None) -> FloatArray:
+    given = {str(name): float(value) for name, value in (cost or {}).items()}
+    if strange := sorted(given.keys() - {*map(str, dataset.worker_ids)}):
+        raise SettingError("cost", "name judges of the panel", strange[0])
+    if bad := [value for value in given.values() if not value >= 0]:
+        raise SettingError("cost", "be 0 or more", bad[0])
+    return np.array([given.get(str(name), 1.0) for name in dataset.worker_ids])
+
+
+def _confusions(votes: AnyArray, true: IntArray, n_classes: int) -> IntArray:
+    """(m, C, C) verdicts by judge, true class and label."""
+    m = votes.shape[1]
+    counts = np.zeros(m * n_classes * n_classes, np.int64)
+    for at in range(0, len(votes), _BLOCK):
+        labels = votes[at : at + _BLOCK]
+        row, judge = np.nonzero(labels >= 0)
+        cell = (judge * n_classes + true[at : at + _BLOCK][row]) * n_classes + labels[row, judge]
+        counts += np.bincount(cell, minlength=len(counts))
+    return counts.reshape(m, n_classes, n_classes)
+
+
+def _kappa(counts: IntArray) -> FloatArray:
+    n = counts.sum((1, 2)).astype(np.float64)
+    chance = divide((counts.sum(1) * counts.sum(2)).sum(1), n**2)
+    return divide(divide(counts.trace(axis1=1, axis2=2), n) - chance, 1 - chance)
+
+
+def _capa(votes: AnyArray, true: IntArray, n_classes: int) -> FloatArray:
+    """κp of hard verdicts: ``(c - e) / (1 - e)``, e = a b + (1 - a)(1 - b) / (C - 1), on the items of both judges."""
+    m = votes.shape[1]
+    alike, right, both = np.zeros((3, m, m))
+    for at in range(0, len(votes), _BLOCK):
+        labels = votes[at : at + _BLOCK]
+        given = (labels >= 0).astype(np.float32)
+        both += given.T @ given
+        right += (labels == true[at : at + _BLOCK, None]).astype(np.float32).T @ given
+        for c in np.unique(labels[labels >= 0]):
+            same = (labels == c).astype(np.float32)
+            alike += same.T @ same
+    a, agree = divide(right, both), divide(alike, both)
+    expected = a * a.T + (1 - a) * (1 - a.T) / max(n_classes - 1, 1)
+    return divide(agree - expected, 1 - expected)
+
+
+def _without(
+    votes: AnyArray, true: IntArray, n_classes: int, circular: bool
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """(m,) what the vote gains without each judge, with its interval, and its accuracy with all."""
+    m, n, total = votes.shape[1], 0, 0.0
+    sums, squares = np.zeros((2, m))
+    for at in range(0, len(votes), _BLOCK):
+        some = slice(at, at + _BLOCK)
+        whole, without = vote_score(votes[some], true[some], n_classes)
+        gap = np.nan_to_num(without - whole[:, None])
+        n, total = n + len(whole), total + float(np.nansum(whole, dtype=np.float64))
+        sums += gap.sum(0, dtype=np.float64)
+        squares += (gap**2).sum(0, dtype=np.float64)
+    gain = sums / n
+    half = -float(ndtri(0.025 / m)) * np.sqrt(np.maximum(squares / n - gain**2, 0) / n)
+    if circular:
+        gain = half = np.full(m, np.nan)
+    return gain, gain - half, gain + half, total / n
+
+
+def _extremes(
+    votes: AnyArray, true: IntArray, counts: IntArray, seed: int
+) -> tuple[IntArray, FloatArray, float, float]:
+    """Items on which each judge alone is right, and share of items with many wrong judges; each as if independent, too.
+
+    Without dependence each judge errs at the rate of the item's class.
+    """
+    n, m = votes.shape
+    alone, many = np.zeros(m, np.int64), 0
+    for at in range(0, n, _BLOCK):
+        labels = votes[at : at + _BLOCK]
+        given = labels >= 0
+        right = labels == true[at : at + _BLOCK, None]
+        judges, good = given.sum(1), right.sum(1)
+        alone += (right & ((good == 1) & (judges > 1))[:, None]).sum(0)
+        many += int((judges - good >= MANY * judges).sum())
+    some = np.random.default_rng(seed).permutation(n)[:_DRAWN]
+    given = votes[some] >= 0
+    hit = divide(counts.diagonal(axis1=1, axis2=2), counts.sum(2)).T  # (C, m)
+    rate = np.where(given, np.nan_to_num(hit)[true[some]], 0.0)
+    miss = np.where(given, 1 - rate, 1.0)
+    with np.errstate(divide="ignore"):
+        others = np.exp(np.log(miss).sum(1)[:, None] - np.log(miss))  # nan where somebody is never wrong
+    expected = np.where((given.sum(1) > 1)[:, None], np.nan_to_num(rate * others), 0).mean(0) * n
+    wrong: FloatArray = np.zeros((len(some), m + 1))
+    wrong[:, 0] = 1
+    for j in range(m):
+        p = np.where(given[:, j], 1 - rate[:, j], 0.0)[:, None]
+        wrong[:, 1:] = wrong[:, 1:] * (1 - p) + wrong[:, :-1] * p
+        wrong[:, :1] *= 1 - p
+    chance = np.where(np.arange(m + 1) >= MANY * given.sum(1)[:, None], wrong, 0).sum(1).mean()
+    return alone, expected, many / n, float(chance)
+
+
+def _verdicts(
+    dataset: CrowdDataset,
+    counts: IntArray,
+    accuracy: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    together: tuple[Kin, ...],
+    circular: bool,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What to do with each judge, and why; where the truth was inferred, only likeness is judged.
+
+    Of kin one stays: the vote may be better without any one of three copies, and worse without all.
+    """
+    m, names = len(accuracy), [str(name) for name in dataset.worker_ids]
+    verdicts, reasons, best_of_kin = [KEEP] * m, [""] * m, set[int]()
+    for group in together:
+        best = int(group.members[np.nanargmax(np.nan_to_num(accuracy[group.members]))])
+        best_of_kin.add(best)
+        for j in group.members[group.members != best]:
+            words = f"errors go with {names[best]}'s: correlation {group.correlation:.2f}"
+            reasons[j] = f"{words} where the others explain {group.expected:.2f}"
+            if high[j] < 0:
+                reasons[j] += ", but the vote is surely worse without it"
+            elif group.correlation >= _ALIKE:
+                verdicts[j] = MERGE
+    if circular:
+        return tuple(verdicts), tuple(reasons)
+    n = counts.sum((1, 2)).astype(np.float64)
+    moved = divide(counts.sum(1) - counts.sum(2), n[:, None])  # (m, C) given too often
+    hit = divide(counts.diagonal(axis1=1, axis2=2), counts.sum(2))
+    error = np.sqrt(np.nansum(hit * (1 - hit) / np.maximum(counts.sum(2), 1), 1))
+    seen = (~np.isnan(hit)).sum(1)
+    informed = np.nansum(hit, 1) - np.where(seen == dataset.n_classes, 1, np.nan)
+    far = -float(ndtri(0.025 / m))
+    typical = float(np.nanmedian(informed)) if (~np.isnan(informed)).any() else np.nan
+    for j in range(m):
+        to = int(np.nanargmax(np.nan_to_num(moved[j])))
+        if informed[j] + far * error[j] < typical / 2 and informed[j] - far * error[j] <= 0:
+            verdicts[j], reasons[j] = DROP, "its verdicts do not follow the items"
+        elif verdicts[j] == KEEP and moved[j, to] >= _OFF and informed[j] >= _KNOWS * typical:
+            verdicts[j] = RECALIBRATE
+            reasons[j] = f"gives {dataset.classes[to]} {100 * moved[j, to]:.0f} points too often, but follows the items"
+        elif verdicts[j] == KEEP and low[j] > 0 and not reasons[j] and j not in best_of_kin:
+            verdicts[j], reasons[j] = DROP, "the vote is surely better without it"
+    return tuple(verdicts), tuple(reasons)

@@ -1,0 +1,102 @@
+"""The vote of a panel: without each judge, and of the cheapest part of it that is as good."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
+
+_BLOCK = 2_000_000  # labels looked at at once
+_CHOSEN_ON = 10_000  # items at most that choose a part of the panel
+
+
+def vote_score(votes: AnyArray, truth: IntArray, n_classes: int) -> tuple[FloatArray, FloatArray]:
+    """(n,) whether the vote is right, (n, m) the same without each judge; of k equal first places each counts 1/k.
+
+    So a panel of odd size does not gain by having no ties. NaN where nobody judged.
+    """
+    n, m = votes.shape
+    whole, without = np.empty(n, np.float32), np.empty((n, m), np.float32)
+    step = max(1, _BLOCK // m)
+    for at in range(0, n, step):
+        some = slice(at, at + step)
+        whole[some], without[some] = _score(votes[some], truth[some], n_classes)
+    return whole, without
+
+
+def _score(votes: AnyArray, truth: IntArray, n_classes: int) -> tuple[FloatArray, FloatArray]:
+    n = len(votes)
+    row, judge = np.nonzero(votes >= 0)
+    label = votes[row, judge].astype(np.int64)
+    counts = np.bincount(row * n_classes + label, minlength=n * n_classes).reshape(n, n_classes)
+    right = counts[np.arange(n), truth]
+    others = counts.copy()
+    others[np.arange(n), truth] = -1
+    best = others.max(1)
+    ties, next_best = (others == best[:, None]).sum(1), (others == (best - 1)[:, None]).sum(1)
+    whole = _share(right, best, ties)
+    whole[counts.sum(1) == 0] = np.nan
+    without = np.repeat(whole[:, None], votes.shape[1], 1)
+    r, b, t = right[row], best[row], ties[row]
+    own = label == truth[row]
+    at_best = ~own & (counts[row, label] == b)
+    alone = at_best & (t == 1)
+    now = _share(r - own, b - alone, np.where(alone, next_best[row] + 1, t - at_best))
+    now[counts.sum(1)[row] == 1] = np.nan
+    without[row, judge] = now
+    return whole, without
+
+
+def _share(right: IntArray, best: IntArray, ties: IntArray) -> FloatArray:
+    """Chance that the right class wins, given the votes of it and of the best wrong ones, and how many these are."""
+    return np.where(right > best, 1.0, np.where(right == best, 1 / (1 + np.maximum(ties, 0)), 0.0)).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class SubPanel:
+    """The cheapest part of a panel whose vote is as good, within a tolerance.
+
+    Attributes:
+        members: (k,) numbers of the judges who stay, ascending.
+        accuracy, low, high: of its vote minus the whole panel's, on items that did not choose it, with the 95 %
+            interval.
+        whole: accuracy of the whole panel's vote on these items.
+        cost: its cost as a share of the whole panel's.
+        n: these items.
+    """
+
+    members: IntArray
+    accuracy: float
+    low: float
+    high: float
+    whole: float
+    cost: float
+    n: int
+
+
+def sub_panel(
+    votes: AnyArray, truth: IntArray, n_classes: int, cost: FloatArray, tolerance: float, seed: int = 0
+) -> SubPanel:
+    """Leave out judges in turn: of those without whom one half of the items loses no more than the tolerance, the
+    most expensive, of equal ones the one without whom the vote is best. The other half judges the result.
+    """
+    order = np.random.default_rng(seed).permutation(len(votes))
+    half = min(len(order) // 2, _CHOSEN_ON)
+    first, second = order[:half], order[half:]
+    here, true = votes[first], truth[first]
+    stay = np.arange(votes.shape[1])
+    least = float(np.nan_to_num(vote_score(here, true, n_classes)[0]).mean()) - tolerance
+    while len(stay) > 1:
+        means = np.nan_to_num(vote_score(here[:, stay], true, n_classes)[1]).mean(0)
+        may = np.flatnonzero(means >= least - 1e-9)
+        if not len(may):
+            break
+        gone = may[np.lexsort((-means[may], -cost[stay[may]]))[0]]
+        stay = np.delete(stay, gone)
+    whole = np.nan_to_num(vote_score(votes[second], truth[second], n_classes)[0])
+    gap = np.nan_to_num(vote_score(votes[np.ix_(second, stay)], truth[second], n_classes)[0]) - whole
+    mean, error = float(gap.mean()), 1.96 * float(gap.std(ddof=1)) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
+    share = float(cost[stay].sum() / max(cost.sum(), 1e-300))
+    return SubPanel(stay, mean, mean - error, mean + error, float(whole.mean()), share, len(second))
