@@ -80,7 +80,7 @@ NEEDS: dict[str, dict[str, Any]] = {
 OF_CLASSES = [
     *("agreement", "annotation_entropy", "available_references", "class_balance", "coordinated_workers"),
     *("default_reference", "is_ordered", "mistake_list", "noise_rates", "pair_kappa", "pair_mistakes"),
-    *("resolve_reference", "shared_mistakes", "summary", "task_verdicts", "without_each"),
+    *("panel", "resolve_reference", "shared_mistakes", "summary", "task_verdicts", "without_each"),
     *("worker_confusion", "worker_distance", "worker_evidence", "worker_quality", "worker_speed"),
     *("worker_verdicts", *NEEDS),
 ]

@@ -22,7 +22,7 @@ from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import divide
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.shown import Shown
-from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
 
