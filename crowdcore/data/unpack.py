@@ -7,6 +7,7 @@ import shutil
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.files import replacing
@@ -15,6 +16,7 @@ EXPANDED = 4 << 30  # bytes that an archive may unpack to
 RATIO, FREELY = 200, 256 << 20  # times its own size, and bytes up to which that does not matter
 MEMBERS = 500_000
 _CHUNK = 1 << 20
+_ZSTANDARD, _HEAD = 93, 30  # a way to compress, and the bytes before a member's name
 _END, _ENTRY = b"PK\x05\x06", 46  # what ends an archive, and the least bytes of an entry in its list
 _FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError)
 
@@ -80,12 +82,31 @@ def _unpack(source: zipfile.ZipFile, target: Path, archive: Path) -> None:
             )
         file = target / member.filename
         file.parent.mkdir(parents=True, exist_ok=True)
-        with source.open(member) as packed, file.open("xb") as out:
+        checksum = 0
+        with _opened(source, member) as packed, file.open("xb") as out:
             while chunk := packed.read(_CHUNK):
                 most -= len(chunk)  # what a header says of a size may be a lie
                 if most < 0:
                     raise too_large(EXPANDED, archive)
+                checksum = zlib.crc32(chunk, checksum)
                 out.write(chunk)
+        if checksum != member.CRC:
+            raise zipfile.BadZipFile(f"{member.filename[:200]!r} does not match its checksum")
+
+
+def _opened(source: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
+    """A member as a stream; also of Zstandard, which `zipfile` of Python before 3.14 lacks."""
+    if member.compress_type != _ZSTANDARD:
+        return source.open(member)
+    import pyarrow as pa  # not for the process that unpacks other archives
+
+    packed = source.fp
+    assert packed is not None
+    packed.seek(member.header_offset)
+    head = packed.read(_HEAD)
+    packed.seek(sum(int.from_bytes(head[at : at + 2], "little") for at in (26, 28)), 1)
+    opened: IO[bytes] = pa.CompressedInputStream(pa.BufferReader(packed.read(member.compress_size)), "zstd")
+    return opened
 
 
 def most_bytes(archive: Path) -> int:

@@ -12,7 +12,7 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.core.registry import Registry
 from crowdcore.data import examine
 from crowdcore.data.readers import readers
-from testkit import exports
+from testkit import exports, judge_files
 from tests.data.pictures import write_pictures
 
 LONG = "task,worker,label\nt1,w1,a\nt1,w2,b\nt2,w1,b\n"
@@ -89,7 +89,7 @@ def samples(tmp_path_factory):
         write_pictures(tmp_path / "image-folder" / name, [code])
     files["image-folder"] = tmp_path / "image-folder"
     (tmp_path / "exports").mkdir()
-    files = exports.write(tmp_path / "exports") | files
+    files = exports.write(tmp_path / "exports") | judge_files.write(tmp_path / "judges") | files
     return {name.partition(".")[0]: path for name, path in files.items()}
 
 

@@ -1,0 +1,119 @@
+"""Files of tools that judge models: small ones, as the tool's schema says."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+ZSTANDARD = 93
+OPTIONS = ("no", "yes")
+
+Scores = Mapping[str, Mapping[str, Any]]
+"""Sample -> scorer -> value."""
+
+
+def inspect_log(
+    scores: Scores, model: str = "m1", task: str = "t", epochs: int = 1, status: str = "success", **sample: Any
+) -> dict[str, Any]:
+    """An Inspect log as one document (schema version 2): each score is the value, or a record with ``answer``."""
+    scorers = dict.fromkeys(name for given in scores.values() for name in given)
+    samples = [
+        {
+            "id": key, "epoch": epoch, "input": f"text of {key}", "target": "A", "messages": [], "output": {},
+            "scores": {n: v if isinstance(v, dict) and "answer" in v else {"value": v} for n, v in given.items()},
+            "metadata": {}, **sample,
+        }
+        for epoch in range(1, epochs + 1)
+        for key, given in scores.items()
+    ]  # fmt: skip
+    about = {"task": task, "model": model, "scorers": [{"name": name, "options": {}} for name in scorers]}
+    return {"version": 2, "status": status, "eval": about, "results": {"scores": []}, "samples": samples}
+
+
+def write_eval(log: Mapping[str, Any], file: Path) -> Path:
+    """The same as ``.eval``: a ZIP whose members are compressed by Zstandard."""
+    members = {"header.json": {name: part for name, part in log.items() if name != "samples"}}
+    members |= {f"samples/{s['id']}_epoch_{s['epoch']}.json": s for s in log["samples"]}
+    members |= {"summaries.json": []}
+    zip_zstandard({name: json.dumps(part).encode() for name, part in members.items()}, file)
+    return file
+
+
+def zip_zstandard(members: Mapping[str, bytes], file: Path, damaged: bool = False) -> None:
+    """A ZIP with members by method 93, which `zipfile` before Python 3.14 cannot write."""
+    entries, out = [], bytearray()
+    for name, content in members.items():
+        packed, encoded = bytes(pa.compress(content, "zstd", asbytes=True)), name.encode()
+        crc = zlib.crc32(content) ^ damaged
+        fields = [ZSTANDARD.to_bytes(2, "little"), b"\0\0\x21\0", crc.to_bytes(4, "little")]
+        fields += [len(part).to_bytes(4, "little") for part in (packed, content)]
+        fields += [len(encoded).to_bytes(2, "little"), b"\0\0"]
+        about, at = b"\x3f\0\0\0" + b"".join(fields), len(out).to_bytes(4, "little")
+        out += b"PK\3\4" + about + encoded + packed
+        entries.append(b"PK\1\2\x3f\3" + about + bytes(10) + at + encoded)
+    start, count = len(out), len(entries).to_bytes(2, "little")
+    listed = b"".join(entries)
+    end = b"PK\5\6" + bytes(4) + count * 2 + len(listed).to_bytes(4, "little") + start.to_bytes(4, "little") + b"\0\0"
+    file.write_bytes(bytes(out) + listed + end)
+    assert zipfile.is_zipfile(file)
+
+
+def lm_sample(
+    number: int, chosen: int, target: Any, options: Sequence[str] = ("no", "yes"), **more: Any
+) -> dict[str, Any]:
+    """A line of lm-evaluation-harness 0.4 for a multiple choice."""
+    odds = [[[-1.0 if k == chosen else -2.5, False]] for k in range(len(options))]
+    asked = {f"gen_args_{k}": {"arg_0": f"question {number}", "arg_1": f" {o}"} for k, o in enumerate(options)}
+    return {
+        "doc_id": number, "doc": {"question": f"question {number}"}, "target": target, "arguments": asked,
+        "resps": odds, "filtered_resps": [odd[0] for odd in odds], "filter": "none", "metrics": ["acc"],
+        "doc_hash": f"h{number}", "prompt_hash": "p", "target_hash": "t", "acc": float(chosen == target), **more,
+    }  # fmt: skip
+
+
+def lm_text(number: int, answer: str, right: bool, rule: str = "strict-match") -> dict[str, Any]:
+    """A line of lm-evaluation-harness 0.4 for a text that was generated."""
+    return {
+        "doc_id": number, "doc": {"question": f"sum {number}"}, "target": f"it is #### {number}",
+        "arguments": {"gen_args_0": {"arg_0": f"sum {number}", "arg_1": {"until": ["Q:"]}}},
+        "resps": [[f"so {answer}"]], "filtered_resps": [answer], "filter": rule, "metrics": ["exact_match"],
+        "doc_hash": f"g{number}", "exact_match": float(right),
+    }  # fmt: skip
+
+
+def instance(number: int, model: str, answer: str, target: str, part: str = "boolq") -> dict[str, Any]:
+    """A line of Every Eval Ever (instance_level_eval.schema.json 0.2)."""
+    return {
+        "schema_version": "instance_level_eval_0.2", "evaluation_id": f"{part}/{model}/1", "model_id": model,
+        "evaluation_name": part, "sample_id": str(number), "sample_hash": f"h{number}",
+        "input": {"raw": f"question {number}", "reference": [target], "choices": ["no", "yes"]},
+        "output": {"raw": [answer]}, "evaluation": {"score": float(answer == target), "is_correct": answer == target},
+    }  # fmt: skip
+
+
+def write_lines(records: Sequence[Any], file: Path) -> Path:
+    """JSON lines, in folders that are made."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return file
+
+
+def write(folder: Path) -> dict[str, Path]:
+    """Reader -> a file or folder of two judges, two classes and two items."""
+    folder.mkdir(parents=True, exist_ok=True)
+    log = inspect_log({"s1": {"grade": "C", "grade1": "I"}, "s2": {"grade": "C", "grade1": "C"}})
+    for model, chosen in (("m1", (0, 1)), ("m2", (1, 1))):
+        lines = [lm_sample(k, choice, k) for k, choice in enumerate(chosen)]
+        write_lines(lines, folder / "harness" / model / "samples_boolq_2026-01-02T03-04-05.678901.jsonl")
+    instances = [instance(1, "m1", "yes", "yes"), instance(1, "m2", "no", "yes"), instance(2, "m1", "no", "no")]
+    return {
+        "inspect-log": write_eval(log, folder / "log.eval"),
+        "lm-eval": folder / "harness",
+        "every-eval-ever": write_lines(instances, folder / "instances.jsonl"),
+    }
