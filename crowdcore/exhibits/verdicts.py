@@ -331,7 +331,7 @@ def shared(view: View) -> SharedMistakes:
 @cached
 def guideline_cells(view: View) -> BoolArray:
     """(C, C) mistakes of the guideline: all pages, reports and checks take them from here."""
-    return cells_of(shared(view).p_value, repeated(view), checked=view.truth.checked, level=LEVEL)
+    return cells_of(shared(view).p_value, repeated(view), checked=view.truth.checked)
 
 
 @cached

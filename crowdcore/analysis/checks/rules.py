@@ -316,7 +316,7 @@ class Measures:
     def shared_mistakes(self) -> Measured:
         """Mistakes of the guideline; few of them are false, so the count is taken as it is."""
         result, own = shared_mistakes(self.dataset, replace(self.truth, posterior=None)), self._evidence.guideline
-        cells = guideline_cells(result.p_value, own, checked=self.truth.checked, level=LEVEL)
+        cells = guideline_cells(result.p_value, own, checked=self.truth.checked)
         tested, n = int((~np.isnan(result.q_value)).sum()), int(cells.sum())
         if not tested and not n:
             tags = self.dataset.kind.sequential

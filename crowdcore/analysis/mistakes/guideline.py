@@ -127,7 +127,7 @@ def _among_carriers(peers: Peers, carriers: BoolArray) -> FloatArray:
     return np.array(share)
 
 
-def guideline_cells(shared_p: FloatArray, own: GuidelineMistakes, *, checked: bool, level: float) -> BoolArray:
+def guideline_cells(shared_p: FloatArray, own: GuidelineMistakes, *, checked: bool, level: float = 0.01) -> BoolArray:
     """(C, C) mistakes of the guideline: repeated by several workers, or made by more workers than chance explains.
 
     As somebody is to act on them, the second test bounds the chance of any false one (Holm). It takes all wrong classes
@@ -139,7 +139,7 @@ def guideline_cells(shared_p: FloatArray, own: GuidelineMistakes, *, checked: bo
         shared_p: (C, C) p-values of `SharedMistakes` against the most probable classes, NaN where not tested.
         own: who repeats which mistake.
         checked: whether gold or marks judge.
-        level: chance of a false one by the second test.
+        level: chance of a false one by the second test; in honest crowds no mistake that it finds is true.
     """
     mirrored = own.cells.T & (not checked)
     adjusted = holm(shared_p.ravel()).reshape(shared_p.shape)
