@@ -137,15 +137,13 @@ from .recovery.seeds import (
     smoothed as smoothed,
 )
 from .recovery.shared import (
+    LabelShares as LabelShares,
     OmegaUse as OmegaUse,
+    RecoveredShares as RecoveredShares,
     SharedPart as SharedPart,
     omega_use as omega_use,
-    shared_part as shared_part,
-)
-from .recovery.shares import (
-    LabelShares as LabelShares,
-    RecoveredShares as RecoveredShares,
     recovered_shares as recovered_shares,
+    shared_part as shared_part,
 )
 from .reference import (
     Reference as Reference,

@@ -12,9 +12,9 @@ import pandas as pd
 
 from crowdcore.analysis.statistics import holm, mcnemar
 from crowdcore.core.errors import SettingError
-from crowdcore.core.former import renamed
 from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.doors import renamed
 
 LEVEL = 0.05  # up to which a p-value counts as significant
 _EXACT = 12  # decimals to which two differences tie

@@ -19,7 +19,7 @@ import pandas as pd
 from crowdcore.core.errors import Remedy, SettingError, either
 from crowdcore.core.spelling import spell_text, spell_value, visible
 from crowdcore.data.report import plural
-from crowdcore.data.writers.texts import spelled
+from crowdcore.data.writers.tables import spelled
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

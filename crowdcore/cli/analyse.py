@@ -236,7 +236,7 @@ def check(
     accept: opt.Accept = False,
 ) -> None:
     """Check a crowd against rules: exit code 0 if all hold, 1 if one fails, 2 for bad input or rules."""
-    from crowdcore.core.drawable import renamed
+    from crowdcore.exhibits.exhibit import renamed
     from crowdcore.exhibits.view import worker_names
 
     if example_rules:

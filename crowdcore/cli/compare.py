@@ -19,7 +19,7 @@ from crowdcore.cli.train import accuracy_table, over_seeds, span_rows, train_one
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data import CrowdDataset, catalogue
 from crowdcore.data.pseudonyms import hide_names as without_names
-from crowdcore.data.writers.texts import markdown as markdown_of
+from crowdcore.data.writers.tables import markdown as markdown_of
 from crowdcore.learning.settings import SEEDS
 
 if TYPE_CHECKING:

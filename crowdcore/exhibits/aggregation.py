@@ -13,11 +13,10 @@ from crowdcore.aggregation._confidence import confidence, flattened
 from crowdcore.analysis import Reference
 from crowdcore.analysis.labels.disagreement import p_in_words
 from crowdcore.analysis.method_tests import LEVEL
-from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
 from crowdcore.data.report import plural
 from crowdcore.data.tags import TagScheme
-from crowdcore.exhibits.exhibit import Exhibit, cells
+from crowdcore.exhibits.exhibit import Exhibit, cells, escaped
 from crowdcore.exhibits.fits import SUGGESTED, describe_intervals, fitted, read_fit, sampled, shown_gold
 from crowdcore.exhibits.view import View, cached, named
 

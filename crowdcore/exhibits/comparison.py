@@ -15,7 +15,6 @@ import pandas as pd
 from crowdcore import analysis, figures
 from crowdcore.analysis import Band
 from crowdcore.analysis.recovery.seeds import seeds_in_words
-from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
@@ -27,7 +26,7 @@ from crowdcore.exhibits.differences import (
     ranks as ranks,
     tests as tests,
 )
-from crowdcore.exhibits.exhibit import Exhibit, cells, none_of
+from crowdcore.exhibits.exhibit import Exhibit, cells, escaped, none_of
 from crowdcore.learning import curve_metrics as measured
 from crowdcore.learning.comparison import summary, variation
 from crowdcore.learning.comparison.comparability import (

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.core.drawable import escaped
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits.exhibit import Exhibit, cells
+from crowdcore.exhibits.exhibit import Exhibit, cells, escaped
 from crowdcore.exhibits.recovered import EACH, RunView, observed, recovered, recovered_in_words, shares
 from crowdcore.exhibits.view import View, cached
 from crowdcore.figures.theme import Scale

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from crowdcore import analysis, figures
 from crowdcore.analysis.verdicts.workers import TOGETHER
-from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import SettingError
 from crowdcore.data.report import plural
-from crowdcore.exhibits.exhibit import Exhibit, cells
+from crowdcore.exhibits.exhibit import Exhibit, cells, escaped
 from crowdcore.exhibits.verdicts import LEVEL
 from crowdcore.exhibits.view import View, cached, copy_evidence
 from crowdcore.exhibits.worker_words import in_crowds, listed

@@ -13,11 +13,10 @@ import pandas as pd
 
 from crowdcore import analysis, figures
 from crowdcore.analysis.method_tests import LEVEL, SEEDS_AND_TASKS, signed_rank
-from crowdcore.core.drawable import escaped
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.aggregation import difference_table
-from crowdcore.exhibits.exhibit import Exhibit, none_of
+from crowdcore.exhibits.exhibit import Exhibit, escaped, none_of
 from crowdcore.learning.comparison import significance
 from crowdcore.learning.comparison.comparability import Kept, explain_missing_gold
 from crowdcore.learning.comparison.significance import RankChanges, rank_changes as changes_of

@@ -10,8 +10,7 @@ import pandas as pd
 
 from crowdcore import analysis, figures
 from crowdcore.analysis import OmegaRanking, OmegaSpread, OmegaTruth
-from crowdcore.core.drawable import drawable, escaped
-from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.exhibit import Exhibit, drawable, escaped
 from crowdcore.exhibits.recovered import RunView
 from crowdcore.exhibits.shared import omega_use
 from crowdcore.exhibits.view import View, cached

@@ -11,11 +11,10 @@ import pandas as pd
 from crowdcore import aggregation, analysis, figures
 from crowdcore.analysis import RatingRecovery, RatingTruth, TagRecovery
 from crowdcore.analysis.recovery.planted import KINDS, RatingBiases, bias_correlation
-from crowdcore.core.drawable import escaped
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import Labelled, RatingDataset
-from crowdcore.exhibits.exhibit import Exhibit, cells
+from crowdcore.exhibits.exhibit import Exhibit, cells, escaped
 from crowdcore.exhibits.fits import OF_TAGS, read_fit
 from crowdcore.exhibits.view import View, cached, named
 from crowdcore.learning.recovery import study as measures

@@ -12,11 +12,10 @@ import pandas as pd
 from crowdcore import aggregation, analysis, figures
 from crowdcore.analysis.ratings.workers import RatingSurprise, RatingTruth
 from crowdcore.analysis.recovery.planted import rating_biases as compared
-from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.ratings import RatingDataset
-from crowdcore.exhibits.exhibit import Exhibit, coefficients
+from crowdcore.exhibits.exhibit import Exhibit, coefficients, escaped
 from crowdcore.exhibits.tasks import task_number
 from crowdcore.exhibits.view import View, cached, view as make_view, worker_names
 from crowdcore.figures.ratings import pairs_drawn

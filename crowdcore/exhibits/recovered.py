@@ -18,11 +18,10 @@ from crowdcore.analysis import (
     confusion_of_counts,
 )
 from crowdcore.analysis.labels.disagreement import task_disagreement
-from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits.exhibit import Exhibit, cells
+from crowdcore.exhibits.exhibit import Exhibit, cells, escaped
 from crowdcore.exhibits.view import View, cached
 from crowdcore.learning.results.counts import worker_counts
 from crowdcore.learning.results.result import RecoveredAt, TrainingResult

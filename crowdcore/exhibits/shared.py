@@ -8,9 +8,8 @@ import numpy as np
 
 from crowdcore import analysis, figures
 from crowdcore.analysis import OmegaUse
-from crowdcore.core.drawable import escaped
 from crowdcore.exhibits.confusions import confusions
-from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.exhibit import Exhibit, escaped
 from crowdcore.exhibits.recovered import RunView, observed, shared
 from crowdcore.exhibits.view import cached
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis
-from crowdcore.analysis.mistakes.guideline import guideline_cells as cells_of, guideline_mistakes
+from crowdcore.analysis.mistakes.significance import guideline_cells as cells_of, guideline_mistakes
 from crowdcore.analysis.statistics import holm
 from crowdcore.analysis.verdicts import (
     CONFUSED as CONFUSED,
@@ -37,7 +37,7 @@ from crowdcore.exhibits.worker_words import (
 
 if TYPE_CHECKING:
     from crowdcore.analysis import SharedMistakes, WorkerVerdicts
-    from crowdcore.analysis.mistakes.guideline import GuidelineMistakes
+    from crowdcore.analysis.mistakes.significance import GuidelineMistakes
     from crowdcore.core.types import BoolArray
 
 POSSIBLE = 0.2

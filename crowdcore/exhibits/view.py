@@ -82,7 +82,7 @@ class View(Generic[D, R]):
 
     def renamed(self, result: T) -> T:
         """A copy of a result for a table: workers by the names that may be read."""
-        from crowdcore.core.drawable import renamed
+        from crowdcore.exhibits.exhibit import renamed
 
         return renamed(result, self.workers)
 
@@ -92,7 +92,7 @@ class View(Generic[D, R]):
 
     def drawable(self, result: T) -> T:
         """A copy of a result for a figure: workers by the names that may be read, every name escaped once."""
-        from crowdcore.core.drawable import drawable
+        from crowdcore.exhibits.exhibit import drawable
 
         return drawable(result, self.workers)
 

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import figures
-from crowdcore.core.drawable import escaped
 from crowdcore.exhibits.confusions import confusions, errors, has_truth, order
-from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.exhibit import Exhibit, escaped
 from crowdcore.exhibits.recovered import RunView, recovered, skill_comparison
 from crowdcore.figures.theme import PALETTE, method_color
 

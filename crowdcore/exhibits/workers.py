@@ -15,9 +15,8 @@ from crowdcore.analysis.coordinated.groups import in_one_group
 from crowdcore.analysis.statistics import row_shares
 from crowdcore.analysis.verdicts.workers import TOGETHER
 from crowdcore.analysis.workers.distance import Distance
-from crowdcore.core.drawable import escaped
 from crowdcore.data.report import plural
-from crowdcore.exhibits.exhibit import Exhibit, cells
+from crowdcore.exhibits.exhibit import Exhibit, cells, escaped
 from crowdcore.exhibits.verdicts import LEVEL, workers_judged
 from crowdcore.exhibits.view import View, cached, copy_evidence, wrong_together
 from crowdcore.exhibits.worker_words import listed

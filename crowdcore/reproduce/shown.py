@@ -16,9 +16,9 @@ import plotly.graph_objects as go
 
 from crowdcore import analysis, exhibits, figures
 from crowdcore.analysis.recovery.seeds import band, seeds_in_words
-from crowdcore.core.drawable import escaped
 from crowdcore.core.types import FloatArray
 from crowdcore.exhibits import Exhibit, View
+from crowdcore.exhibits.exhibit import escaped
 from crowdcore.exhibits.recovered import RunView, of_run
 from crowdcore.figures import theme
 from crowdcore.learning.comparison.summary import curve_bands

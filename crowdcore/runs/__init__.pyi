@@ -13,9 +13,14 @@ from .backup import (
 from .engine import (
     EngineState as EngineState,
     WorkerState as WorkerState,
+    cancel as cancel,
     engine_state as engine_state,
     ensure_engine as ensure_engine,
+    resume as resume,
+    run_again as run_again,
+    set_priority as set_priority,
     stop_engine as stop_engine,
+    submit as submit,
 )
 from .estimation import (
     Estimate as Estimate,
@@ -34,13 +39,6 @@ from .mlflow_models import (
     log_exhibits as log_exhibits,
     log_mlflow_model as log_mlflow_model,
     save_mlflow_model as save_mlflow_model,
-)
-from .queue import (
-    cancel as cancel,
-    resume as resume,
-    run_again as run_again,
-    set_priority as set_priority,
-    submit as submit,
 )
 from .run import (
     ENDED as ENDED,

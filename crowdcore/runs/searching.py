@@ -26,8 +26,8 @@ from crowdcore.learning.curve_metrics import SelectionScore, selection_score
 from crowdcore.learning.learners import Kind, about_method, read_method
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.runs import store
+from crowdcore.runs.engine import resume, submit
 from crowdcore.runs.faults import may_pass, redact
-from crowdcore.runs.queue import resume, submit
 from crowdcore.runs.run import Choice, Range, Run, RunSpec, SearchPlan, State
 from crowdcore.runs.workspace import Workspace
 

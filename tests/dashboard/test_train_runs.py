@@ -10,7 +10,7 @@ from streamlit.util import calc_hash
 
 from crowdcore import runs
 from crowdcore.core.errors import DataError
-from crowdcore.runs import Workspace, queue, store
+from crowdcore.runs import Workspace, engine, store
 from crowdcore.runs.record import client_of
 from dashboard.services.runs import curves
 from tests.dashboard.app_page import button, words
@@ -54,7 +54,7 @@ def test_a_queue_can_be_put_in_order_and_cancelled(monkeypatch: pytest.MonkeyPat
 
     first, second = asked(method="trace", group="a"), asked(method="conal", group="a")
     monkeypatch.setattr(runs, "cancel", refused, raising=False)
-    monkeypatch.setattr(queue, "ensure_engine", lambda **_: None)
+    monkeypatch.setattr(engine, "ensure_engine", lambda **_: None)
     test = page()
     test.button(key=f"First-{second.id}").click()
     test.run()

@@ -11,7 +11,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore import analysis
-from crowdcore.core.former import FORMER
+from crowdcore.data.doors import FORMER
 
 PLACES = ("aggregation", "analysis", "data", "figures", "learning", "runs")
 OTHER_MEANING = {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crowdcore.data.writers import write_folder
-from crowdcore.runs import Run, RunSpec, Workspace, queue, store, train_process
+from crowdcore.runs import Run, RunSpec, Workspace, engine, store, train_process
 from crowdcore.runs.record import make_database
 from tests.learning.helpers import featured_crowd
 
@@ -55,5 +55,5 @@ def train(workspace: Workspace) -> Iterator[Callable[[Run], int]]:
 def no_engine(monkeypatch: pytest.MonkeyPatch, workspace: Workspace) -> list[Workspace]:
     """Nothing is started; returns what would have been."""
     asked: list[Workspace] = []
-    monkeypatch.setattr(queue, "ensure_engine", lambda *, workspace: asked.append(workspace))
+    monkeypatch.setattr(engine, "ensure_engine", lambda *, workspace: asked.append(workspace))
     return asked

@@ -25,8 +25,7 @@ from crowdcore.runs import (
     store,
     train_process,
 )
-from crowdcore.runs.engine import engine_state
-from crowdcore.runs.queue import resume
+from crowdcore.runs.engine import engine_state, resume
 from crowdcore.runs.record import client_of
 from testkit.recorded_runs import record
 from tests.learning.helpers import featured_crowd
@@ -62,7 +61,7 @@ def test_a_moved_workspace_has_its_results_and_trains_again(
     assert (
         client_of(new).get_run(run.id).info.artifact_uri == new.artefact_folder(run.id).as_uri()
     )  # for MLflow's pages
-    monkeypatch.setattr("crowdcore.runs.queue.ensure_engine", lambda **_: None)
+    monkeypatch.setattr("crowdcore.runs.engine.ensure_engine", lambda **_: None)
     again = run_again(run.id, epochs=1)
     assert train_process.work(new, again.id) == 0
     assert result(again.id).last_epoch.tolist() == [1, 1]

@@ -19,8 +19,8 @@ from crowdcore.analysis.coordinated.copying import LEAST
 from crowdcore.analysis.gold_scores import judge
 from crowdcore.analysis.labels.agreement import Agreement, Coefficient, agreement
 from crowdcore.analysis.labels.summary import class_balance, correctness
-from crowdcore.analysis.mistakes.guideline import guideline_cells
 from crowdcore.analysis.mistakes.shared_mistakes import shared_mistakes
+from crowdcore.analysis.mistakes.significance import guideline_cells
 from crowdcore.analysis.reference import Reference, resolve_reference
 from crowdcore.analysis.statistics import bootstrap_weights, percentile_interval, wilson_interval
 from crowdcore.analysis.verdicts import CONFUSED, LEVEL, REMOVE, TRUST

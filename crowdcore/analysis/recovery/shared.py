@@ -1,4 +1,4 @@
-"""What the mistakes that workers share explain of the labels: by class, with intervals, and label by label."""
+"""What a run recovered of the largest confusions, and what shared mistakes explain: by class, and label by label."""
 
 from __future__ import annotations
 
@@ -7,16 +7,220 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import scipy.sparse
 
 from crowdcore.aggregation._decomposition import Decomposition, common_share, first_split, improve
 from crowdcore.aggregation.conal_em import ConalEM
-from crowdcore.analysis.recovery.seeds import FromSeeds, check_by_worker, over_seeds, seed_rows
-from crowdcore.analysis.reference import ReferenceLike, resolve_reference
-from crowdcore.analysis.statistics import correlation, divide
+from crowdcore.analysis.recovery.seeds import FromSeeds, check_by_worker, check_omega, over_seeds, seed_rows
+from crowdcore.analysis.reference import ReferenceLike, as_judge, resolve_reference
+from crowdcore.analysis.statistics import correlation, divide, wilson_interval
+from crowdcore.analysis.workers.confusion import confusion_of_counts
 from crowdcore.core.shown import Shown
-from crowdcore.core.types import BoolArray, FloatArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
+
+_LEAST_BELIEF = 0.02  # below which a label does not count towards a class
+
+
+@dataclass(frozen=True, eq=False)
+class LabelShares(Shown):
+    """Shares of the labels on tasks of each true class, (C, C); NaN rows of classes without labels.
+
+    Args:
+        share: row = true class, column = given label, rows sum to 1.
+        counts: the (expected) labels behind them.
+        low, high: ends of the 95 % intervals; labels of a task depend on each other.
+    """
+
+    share: FloatArray
+    counts: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def holds(self, shares: FloatArray) -> BoolArray:
+        """(..., C, C) which shares lie within the intervals."""
+        return np.asarray((shares >= self.low - 1e-9) & (shares <= self.high + 1e-9))
+
+
+@dataclass(frozen=True, eq=False)
+class RecoveredShares(FromSeeds):
+    """The largest confusions in the labels, and what a run makes of them.
+
+    Args:
+        cells: (n, 2) true class and given label of the largest confusions in the labels, the largest first.
+        labels: of all labels.
+        recovered: (S, C, C) the same shares by the run: of each label ``ω π^g + (1 - ω) π^r``, or ``π^r``.
+        common: (S, C, C) π^g; None without a common confusion, or with several.
+        common_labels: of the labels as far as the run explains them by π^g, in each seed; None as above.
+        seeds: the seeds that were looked at.
+        classes: (C,) names.
+    """
+
+    cells: IntArray
+    labels: LabelShares
+    recovered: FloatArray
+    common: FloatArray | None
+    common_labels: tuple[LabelShares, ...] | None
+    seeds: tuple[int, ...]
+    classes: tuple[str, ...]
+    reference: str
+
+    @property
+    def within(self) -> BoolArray:
+        """(n,) cells whose recovered share, in the mean over seeds, lies within the interval of the labels' share."""
+        return self._at(self.labels.holds(self.recovered.mean(0)))
+
+    @property
+    def within_by_seed(self) -> BoolArray:
+        """(S, n) the same of each seed."""
+        return self._at(self.labels.holds(self.recovered))
+
+    @property
+    def common_within_by_seed(self) -> BoolArray | None:
+        """(S, n) cells whose share in π^g lies within the interval of that in the labels that π^g explains."""
+        if self.common is None or self.common_labels is None:
+            return None
+        held = [part.holds(share) for part, share in zip(self.common_labels, self.common, strict=True)]
+        return self._at(np.stack(held))
+
+    def _at(self, of: BoolArray) -> BoolArray:
+        return np.asarray(of[..., self.cells[:, 0], self.cells[:, 1]])
+
+    def frame(self) -> pd.DataFrame:
+        """One row per cell: true, given, share of the labels with its interval, recovered share, common shares."""
+        at, names = (self.cells[:, 0], self.cells[:, 1]), np.array(self.classes, object)
+        columns = {"true": names[at[0]], "given": names[at[1]]}
+        columns |= {name: getattr(self.labels, part)[at] for name, part in _OBSERVED.items()}
+        columns |= {"recovered": self.recovered.mean(0)[at], "within": self.within}
+        if self.common is not None and self.common_labels is not None:
+            columns["common"] = self.common.mean(0)[at]
+            columns["of common labels"] = np.mean([part.share[at] for part in self.common_labels], 0)
+        return pd.DataFrame(columns)
+
+
+_OBSERVED = {"observed": "share", "low": "low", "high": "high"}
+
+
+@door
+def recovered_shares(
+    dataset: CrowdDataset,
+    reference: ReferenceLike,
+    worker_confusion: FloatArray,
+    common_confusion: FloatArray | None = None,
+    omega: FloatArray | None = None,
+    group: IntArray | None = None,
+    *,
+    seeds: Sequence[int],
+    seed: int | None = None,
+    n: int = 5,
+    counts: FloatArray | None = None,
+) -> RecoveredShares:
+    """Compare the ``n`` largest confusions in the labels with those of a run; arrays as a `TrainingResult` has them.
+
+    A run's share of all labels is compared with that in all labels. Its common confusion is compared with that in the
+    labels that it explains, in which a label of class a counts ``ω π^g_ab / (ω π^g_ab + (1 - ω) π^r_ab)`` (Chu, Ma &
+    Wang 2021, eq. 2). Both are the run's explanation of the same labels, so that they differ where it does not fit.
+
+    Args:
+        dataset: what it was trained on.
+        reference: what to take for the truth.
+        worker_confusion: (S, n_workers, C, C).
+        common_confusion: (S, C, C), or (S, G, C, C) with ``group``.
+        omega: (S, n_annotations); NaN where the model has none.
+        group: (S, n_workers) group of each worker.
+        seeds, seed: (S,) names of the replicas, and one of them, or None for all.
+        n: how many confusions, at most; cells of 0 do not count.
+        counts: (S, n_workers, C, C) labels of each worker by class as the run counts them, to take its share of all
+            labels from.
+
+    Raises:
+        DataError: no usable reference.
+        SettingError: arrays of another dataset, or no such seed.
+    """
+    rows, c, r = seed_rows(seeds, seed), dataset.n_classes, dataset.n_workers
+    confusions = check_by_worker(dataset, "worker_confusion", worker_confusion, len(seeds), rows)
+    truth = as_judge(dataset, resolve_reference(dataset, reference))
+    if truth.posterior is None:
+        entry = np.flatnonzero(truth.known[dataset.task])
+        true = np.asarray(truth.labels[dataset.task[entry]], np.int64)
+        weight: FloatArray = np.ones(len(entry))
+    else:
+        belief = truth.posterior[dataset.task]
+        entry, true = np.nonzero(belief > _LEAST_BELIEF)
+        weight = belief[entry, true]
+    task, worker, given = dataset.task[entry], dataset.worker[entry], dataset.label[entry]
+    labels = label_shares(task, true, given, weight, c)
+    off = np.where(np.eye(c, dtype=bool), 0.0, np.nan_to_num(labels.share))
+    order = np.argsort(-off, axis=None, kind="stable")[:n]
+    cells = np.stack(np.divmod(order[off.ravel()[order] > 0], c), axis=1)
+    recovered, commons, parts = [], [], []
+    mixed = common_confusion is not None and omega is not None
+    each = check_omega(dataset, omega, len(seeds), rows) if omega is not None else None
+    for k, s in enumerate(range(len(seeds))[rows]):
+        own = confusions[k]
+        part = np.nan_to_num(each[k][entry]) if each is not None and mixed else np.zeros(len(entry))
+        alone, taken = (weight * (1 - part), own) if counts is None else (weight, confusion_of_counts(counts[s]))
+        by_worker = np.bincount(worker * c + true, alone, r * c).reshape(r, c)
+        total = np.einsum("ra,rab->ab", by_worker, np.nan_to_num(taken))
+        if common_confusion is not None and mixed:
+            shared = np.asarray(common_confusion[s], np.float64)
+            if counts is None:
+                of = np.zeros(r, np.int64) if shared.ndim == 2 or group is None else np.asarray(group[s], np.int64)
+                several = shared.reshape(-1, c, c)
+                both = np.bincount(of[worker] * c + true, weight * part, len(several) * c).reshape(-1, c)
+                total += np.einsum("ga,gab->ab", both, several)
+            if shared.ndim == 2:
+                by_common = part * shared[true, given]
+                explained = divide(by_common, by_common + (1 - part) * np.nan_to_num(own[worker, true, given]))
+                commons.append(shared)
+                parts.append(label_shares(task, true, given, weight * np.nan_to_num(explained), c))
+        recovered.append(divide(total, np.bincount(true, weight, c)[:, None]))
+    return RecoveredShares(
+        cells,
+        labels,
+        np.stack(recovered),
+        np.stack(commons) if commons else None,
+        tuple(parts) if parts else None,
+        tuple(seeds)[rows],
+        dataset.classes,
+        truth.name,
+    )
+
+
+def label_shares(
+    task: IntArray, true: IntArray, given: IntArray, weight: FloatArray, n_classes: int, level: float = 0.95
+) -> LabelShares:
+    """Shares of given labels on tasks of each class, with Wilson intervals of the number of labels that they are worth.
+
+    The variance of a share clusters by task: ``Σ_i (m_ib - p n_i)² / (Σ_i n_i)²``; a share of p is worth
+    ``p (1 - p)`` over it labels, one of 0 or 1 as many as there are tasks (Kish's effective number).
+
+    Args:
+        task, true, given: (E,) of each label, and the class that its task is, in 0 … C - 1.
+        weight: (E,) of each.
+        n_classes: C.
+        level: of the intervals.
+    """
+    units, unit = np.unique(task.astype(np.int64) * n_classes + true, return_inverse=True)
+    of = units % n_classes
+    within = scipy.sparse.csr_array((weight, (unit, given)), shape=(len(units), n_classes))
+    within.sum_duplicates()
+    size = np.bincount(unit, weight, len(units))
+    by_class = scipy.sparse.csr_array((np.ones(len(units)), (of, np.arange(len(units)))), shape=(n_classes, len(units)))
+    total, squared = np.asarray(by_class @ size), np.asarray(by_class @ size**2)[:, None]
+    counts = (by_class @ within).toarray()
+    share = divide(counts, total[:, None])
+    scaled = scipy.sparse.diags_array(size) @ within
+    squares, mixed = (by_class @ within.power(2)).toarray(), (by_class @ scaled).toarray()
+    variance = np.maximum(squares - 2 * share * mixed + share**2 * squared, 0)
+    room = share * (1 - share)
+    some, whole = (np.broadcast_to(part, share.shape) for part in (total[:, None] ** 2, squared))
+    tasks = divide(some, whole)
+    worth = np.where((room > 1e-12) & (variance > 1e-12), divide(room * some, variance), tasks)
+    low, high = wilson_interval(share, worth, level)
+    return LabelShares(share, counts, low, high)
+
 
 _SMALL, _STEPS = 300_000, (120, 30)  # cells of counts up to which, and beyond which, so many steps improve the split
 _Z = 1.96  # standard deviations of a 95 % interval

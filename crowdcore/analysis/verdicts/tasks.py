@@ -12,7 +12,7 @@ from scipy.special import gammaincc, ndtr, softmax
 
 from crowdcore.aggregation._confidence import calibrated, flattened, of_posterior
 from crowdcore.aggregation._evidence import Evidence, estimate_dependence, first_labels, log_shares, taken_out
-from crowdcore.analysis.mistakes.guideline import are_grades
+from crowdcore.analysis.mistakes.significance import are_grades
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import benjamini_hochberg, check_share, divide
 from crowdcore.analysis.verdicts import SURE

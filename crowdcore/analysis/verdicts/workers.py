@@ -12,7 +12,7 @@ import pandas as pd
 from crowdcore.analysis.coordinated.copying import Copies, Copying, copies, copying, no_copying, possible_copies
 from crowdcore.analysis.coordinated.groups import Group, group_of
 from crowdcore.analysis.coordinated.workers import linked_workers
-from crowdcore.analysis.mistakes.guideline import GuidelineMistakes, guideline_mistakes
+from crowdcore.analysis.mistakes.significance import GuidelineMistakes, guideline_mistakes
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import check_share, holm
 from crowdcore.analysis.verdicts import CONFUSED, REMOVE, TRUST

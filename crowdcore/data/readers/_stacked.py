@@ -1,21 +1,25 @@
-"""Annotations that stand beside one another in a row, or are counted, one below the other."""
+"""Annotations that stand beside one another in a row, or are counted, and the columns that hold them."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from crowdcore.core.errors import DataError, Remedy
+from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.core.types import BoolArray, IntArray
+from crowdcore.data.columns import ALIASES, MappingError, assign_roles, plain
 from crowdcore.data.dictionary import Codes, compact, distinct, strings
 from crowdcore.data.readers.base import Raw, RawTasks
-from crowdcore.data.report import Finding, plural
+from crowdcore.data.report import Finding, Level, make_change, plural
 from crowdcore.data.settings import ReadSettings
-from crowdcore.data.tables import Table
-from crowdcore.data.tables.base import MAX_ROWS
+from crowdcore.data.tables.base import MAX_ROWS, Table
+from crowdcore.data.times import about_time
 
 
 class Block(NamedTuple):
@@ -172,3 +176,223 @@ def repeat_labels(
         findings=findings,
         **more,
     )
+
+
+ABOUT_TASKS = ("task", "gold", "split", "text", "image", "audio")
+# Words of a column's name that speak of something else than a worker's labels.
+_TOLD_BY_NAME = {
+    word: what
+    for what, words in {
+        "gold": "gold golden truth true correct reference adjudicated resolved expert adjudicator adjudication "
+        "authoritative",
+        "a model's labels": "model prediction predicted predictions pred pseudo machine silver auto automatic "
+        "classifier",
+        "a side of a pair": "winner loser chosen rejected better worse won lost",
+        "a consensus": "consensus majority maj mode vote votes final aggregate aggregated agreement agree kappa "
+        "entropy",
+        "a number": "n num nr count counts total sum mean avg average median std min max length words tokens "
+        "score confidence conf certainty sure difficulty sicherheit probability prob price cost",
+        "text": "text notes note comment comments remark remarks title description sentence content reason rationale "
+        "explanation url uri link file filename path source",
+        "an id": "id ids uuid guid index idx row key hash unnamed",
+    }.items()
+    for word in words.split()
+}
+_WEAK = ("a number", "a time", "text", "an id")  # what labels in words contradict
+_NO_LABELS = ("a time", "text", "an id")  # by name, and no content contradicts it: nothing is lost without them
+NUMBER = re.compile(r"[-+]?[0-9]*[.,]?[0-9]+([eE][-+]?[0-9]+)?%?$")
+_FLOAT = re.compile(r"^(-?[0-9]+)\.0+$")
+_OF_OTHERS = {*ALIASES["worker"], *ALIASES["label"], *ALIASES["task"]}
+_PLACES = {*ALIASES["label"], "score", "judgement", "verdict", "stars"}
+FEW = 5  # filled cells below which a column's content says nothing
+SHOWN = 5
+LISTED = 50  # workers' columns in a sentence
+
+
+@dataclass(frozen=True)
+class WorkerColumns:
+    """The columns of a wide table.
+
+    Args:
+        roles: role -> column, of the columns about tasks.
+        workers: the workers' columns.
+        aside: column -> what it seems to hold instead.
+        findings: which they are, and what is left aside.
+    """
+
+    roles: dict[str, str]
+    workers: tuple[str, ...]
+    aside: dict[str, str]
+    findings: tuple[Finding, ...]
+
+
+def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
+    """The columns named in ``settings.workers``; else those that neither name nor content tells to be another thing."""
+    assigned = assign_roles(table, settings)
+    roles = {role: column for role, column in assigned.items() if role in ABOUT_TASKS}
+    if settings.workers is not None:
+        roles = {role: c for role, c in roles.items() if c not in settings.workers or getattr(settings, role) == c}
+    if "task" not in roles and table.columns[:1] != (settings.workers or ())[:1] and names_tasks(table):
+        roles = {"task": table.columns[0], **roles}
+    elif "task" not in roles and (ids := _id_column(table, settings.workers or ())):
+        roles = {"task": ids, **roles}
+    left = tuple(c for c in table.columns if c not in roles.values())
+    if settings.workers is not None:
+        workers = _named(table, settings.workers, roles)
+        aside = {c: "not named" for c in left if c not in workers}
+    else:
+        aside = told_apart(table, left, settings.kind == "ratings")
+        workers = tuple(c for c in left if c not in aside)
+    return WorkerColumns(roles, workers, aside, _findings(workers, aside, settings.workers is not None))
+
+
+def _named(table: Table, workers: tuple[str, ...], roles: dict[str, str]) -> tuple[str, ...]:
+    for name in workers:
+        if name not in table.columns:
+            raise MappingError(f"There is no column {name!r}", table.columns, {}, table.path, "workers")
+        if name in roles.values() or workers.count(name) > 1:
+            raise SettingError("workers", "name columns once each that play no other role", name)
+    return tuple(c for c in table.columns if c in workers)
+
+
+def _told(word: str) -> str:
+    """What a word of a column's name says that it holds instead of a worker's labels; empty if nothing."""
+    return _TOLD_BY_NAME.get(word, "a time" if about_time(word) or word == "second" else "")
+
+
+def told_apart(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[str, str]:
+    """Column -> what it seems to hold instead of a worker's labels (``numbers``: ratings, which few may share)."""
+    words = {c: [w for w in named if _told(w)] if len(named := plain(c).split("_")) < 5 else [] for c in columns}
+    common = {
+        w for w, n in Counter(w for found in words.values() for w in found).items() if 2 * n > max(len(columns), 2)
+    }
+    aside = {c: _told(found[-1]) for c, found in words.items() if found and found[-1] not in common}
+    labels = {cell for c in columns if c not in aside for cell in cells_of(table, c) if not NUMBER.match(cell)}
+    for column in [c for c, what in aside.items() if what in _WEAK]:
+        filled = cells_of(table, column)
+        if len(filled) >= FEW and 4 * sum(cell in labels for cell in filled) > 3 * len(filled):
+            del aside[column]  # the content is that of workers, whatever the name
+    kinds = Counter(shape(c) for c in columns if "#" in shape(c))
+    kind, n_alike = kinds.most_common(1)[0] if kinds else ("", 0)
+    for column in columns if n_alike > 1 else ():
+        if column not in aside and shape(column) != kind and plain(column) in _OF_OTHERS:
+            aside[column] = "beside columns of one name with numbers"
+    cells = {c: cells_of(table, c) for c in columns if c not in aside}
+    spread = Counter(word for filled in cells.values() for word in set(filled))
+    shapes = Counter(shape(column) for column in columns if shape(column) != "#")
+    for column, filled in cells.items():
+        known = sum(spread[word] > 1 or (numbers and bool(NUMBER.match(word))) for word in filled)
+        if len(filled) >= FEW and len(cells) > 2 and 4 * known < len(filled) and shapes[shape(column)] < 2:
+            aside[column] = "values that no other column holds"
+    return aside
+
+
+def shape(name: str) -> str:
+    """A column's name without its numbers: ``w1`` and ``w2`` are of one kind."""
+    return re.sub("[0-9]+", "#", name)
+
+
+def cells_of(table: Table, column: str) -> list[str]:
+    """The filled cells of a column's first rows as text, whole numbers without a point."""
+    return [_FLOAT.sub(r"\1", word) for word in table.words(column) if word]
+
+
+def names_tasks(table: Table) -> bool:
+    """Whether the first column looks like ids: all different, and unlike the others by name or content."""
+    if not table.columns:
+        return False
+    name, *others = table.columns
+    if name in ("", "Unnamed: 0"):
+        return True
+    first = cells_of(table, name)
+    if len(first) < max(2, len(table.head)) or len(set(first)) < len(first) or not others:
+        return False
+    shapes = set(map(shape, others))
+    if len(others) > 1 and len(shapes) == 1 and shape(name) not in shapes:
+        return True
+    counted = len(first) > 2 and first in ([str(i + k) for i in range(len(first))] for k in (0, 1))
+    return counted or not set(first) & set(cells_of(table, others[0]))
+
+
+def _id_column(table: Table, workers: tuple[str, ...]) -> str | None:
+    """The first column whose name ends in "id" and whose values all differ."""
+    for name in table.columns if len(table.head) > 1 else ():
+        if plain(name).split("_")[-1] in ("id", "ids", "uuid", "guid") and name not in workers:
+            cells = cells_of(table, name)
+            if len(set(cells)) == len(table.head):
+                return name
+    return None
+
+
+def alike(columns: tuple[str, ...]) -> bool:
+    """Whether columns have one name but for their numbers: ``rater1``, ``rater2``."""
+    shapes = {*map(shape, columns)}
+    return len(shapes) == 1 and "#" in shapes.pop()
+
+
+def label_columns(table: Table, columns: tuple[str, ...]) -> list[int]:
+    """Which of three columns may hold the labels of a long table: hardly two rows have the same of both others."""
+    if len(columns) != 3 or len(table.head) < FEW:
+        return []
+    cells = table.head.select([table.columns.index(c) for c in columns]).to_pandas()
+    cells.columns = range(3)
+    pairs = [cells.duplicated([i for i in range(3) if i != label]).mean() for label in range(3)]
+    return [i for i, repeats in enumerate(pairs) if repeats < 0.02]
+
+
+def share_labels(columns: list[list[str]]) -> bool:
+    """Whether cells look like labels of one list: few, and numbers or common to columns (to cells of a single one)."""
+    spread = Counter(word for column in columns for word in (column if len(columns) == 1 else set(column)))
+    n = sum(map(len, columns))
+    if not n or len(spread) > max(20, n // 10):
+        return False
+    common = sum(any(spread[word] > 1 for word in column) for column in columns)
+    return 2 * common >= len(columns) or all(re.fullmatch(r"-?[0-9]+(\.0*)?", word) for word in spread)
+
+
+def are_places(workers: tuple[str, ...]) -> bool:
+    """Whether the columns are numbered labels, ``label_1``, ``label_2`` …, which name nobody."""
+    return len(workers) > 1 and all(
+        (match := re.fullmatch(r"(.*?)[_#]*#", shape(plain(name)))) and match[1] in _PLACES for name in workers
+    )
+
+
+def _findings(workers: tuple[str, ...], aside: dict[str, str], named: bool) -> tuple[Finding, ...]:
+    listed = ", ".join(map(repr, workers[:LISTED])) + (" …" if len(workers) > LISTED else "")
+    sentence = f"{plural(len(workers), 'column')} {'was' if len(workers) == 1 else 'were'} read as workers: {listed}"
+    alone = len(workers) == 1 and not named
+    level: Level = "warning" if alone else "note"
+    remedies: tuple[Remedy, ...] = (Remedy("gold", workers[0], when="it holds the true classes"),) if alone else ()
+    found = Finding("worker-columns", level, sentence, len(workers), examples=workers[:LISTED], remedies=remedies)
+    findings = [found] if workers else []
+    if are_places(workers) and not named:
+        findings.append(no_workers(len(workers), Remedy("workers", list(workers), when="each column is a worker")))
+    if named and aside:
+        findings.append(replace(columns_left_out(workers, aside), level="note", remedies=()))
+    elif aside:
+        plainly = {c: what for c, what in aside.items() if what in _NO_LABELS}
+        doubtful = {c: what for c, what in aside.items() if c not in plainly}
+        findings += [columns_left_out(workers, doubtful)] if doubtful else []
+        if plainly:
+            change = columns_left_out(workers, plainly)
+            findings.append(replace(change, level="warning", sentence=change.accepted))
+    return tuple(findings)
+
+
+def columns_left_out(kept: tuple[str, ...], aside: dict[str, str], role: str = "worker") -> Finding:
+    """The change that leaves columns aside: column -> what it seems to hold instead of a ``role``."""
+    listed = ", ".join(f"{c!r} ({what})" for c, what in [*aside.items()][:SHOWN])
+    more = f" and {len(aside) - SHOWN:,} more" if len(aside) > SHOWN else ""
+    likely = [c for c, what in aside.items() if what in ("gold", "a model's labels")][:SHOWN]
+    remedies = (
+        *(Remedy("workers", [*kept, c], when=f"{c!r} is a worker, too") for c in likely),
+        *(Remedy("gold", c, when=f"{c!r} holds the true classes") for c in likely),
+        *((Remedy("workers", when="another is a worker"),) if len(likely) < len(aside) else ()),
+        *((Remedy("gold", when="another is the gold"),) if len(likely) < len(aside) else ()),
+    )
+    what, detail = (
+        f"{plural(len(aside), 'column')} that {'is' if len(aside) == 1 else 'are'} no {role}",
+        f": {listed}{more}",
+    )
+    change = make_change("columns-left-out", what, "be left out", None, detail, count=len(aside))
+    return replace(change, examples=tuple(aside)[:SHOWN], remedies=remedies if role == "worker" else ())

@@ -16,8 +16,7 @@ from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.columns import assign_roles, plain
 from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.encoder import encode
-from crowdcore.data.readers._stacked import Block, repeat_labels, stack
-from crowdcore.data.readers._worker_columns import ABOUT_TASKS, alike, names_tasks
+from crowdcore.data.readers._stacked import ABOUT_TASKS, Block, alike, names_tasks, repeat_labels, stack
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.readers.nested import Nested
 from crowdcore.data.report import Finding

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.columns import ALIASES, MappingError, plain
-from crowdcore.data.readers._answers import Answers, as_list, media_of, records, text_of
-from crowdcore.data.readers._export import other_questions
+from crowdcore.data.readers._answers import Answers, as_list, media_of, other_questions, records, text_of
 from crowdcore.data.readers._marked_texts import MarkedTexts
 from crowdcore.data.readers._tokens import Span
 from crowdcore.data.readers.base import Raw, Reader, Source

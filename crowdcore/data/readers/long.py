@@ -14,17 +14,20 @@ import pyarrow.compute as pc
 from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.data.columns import ALIASES, assign_roles, plain
 from crowdcore.data.encoder import encode
-from crowdcore.data.readers._stacked import Block, constant, number_rows, stack
-from crowdcore.data.readers._worker_columns import (
+from crowdcore.data.readers._stacked import (
     ABOUT_TASKS,
+    Block,
     WorkerColumns,
     cells_of,
     columns_left_out,
+    constant,
     find_workers,
     label_columns,
     names_tasks,
+    number_rows,
     shape,
     share_labels,
+    stack,
 )
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
 from crowdcore.data.report import Finding, Level, plural

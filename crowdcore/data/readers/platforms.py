@@ -17,8 +17,8 @@ from crowdcore.core.errors import DataError, Remedy
 from crowdcore.data.columns import ALIASES, MappingError, assign_roles, plain
 from crowdcore.data.dictionary import Codes, strings
 from crowdcore.data.encoder import encode
-from crowdcore.data.readers._answers import Answers, records
-from crowdcore.data.readers._export import (
+from crowdcore.data.readers._answers import (
+    Answers,
     chosen,
     drop_flagged,
     input_roles,
@@ -28,6 +28,7 @@ from crowdcore.data.readers._export import (
     other_questions,
     read_export,
     read_labels,
+    records,
 )
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.report import Finding, make_change, plural

@@ -17,8 +17,7 @@ from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.columns import ALIASES, WEAK_ALIASES, assign_roles, plain
 from crowdcore.data.dictionary import Codes, compact, distinct, strings
 from crowdcore.data.encoder import encode
-from crowdcore.data.readers._stacked import Block, constant, stack
-from crowdcore.data.readers._worker_columns import ABOUT_TASKS, cells_of
+from crowdcore.data.readers._stacked import ABOUT_TASKS, Block, cells_of, constant, stack
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
 from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings

@@ -8,8 +8,16 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.readers._answers import Answers, as_list, need_records, records, text_of
-from crowdcore.data.readers._export import chosen, only_question, other_questions
+from crowdcore.data.readers._answers import (
+    Answers,
+    as_list,
+    chosen,
+    need_records,
+    only_question,
+    other_questions,
+    records,
+    text_of,
+)
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable

@@ -16,7 +16,6 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from crowdcore.analysis.reference import ReferenceLike
-from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.pseudonyms import hide_names
@@ -34,6 +33,7 @@ from crowdcore.exhibits import (
     worker_skills,
 )
 from crowdcore.exhibits.comparison import candidates, found_spans
+from crowdcore.exhibits.exhibit import escaped
 from crowdcore.exhibits.mistakes import shared_mistakes
 from crowdcore.exhibits.recovered import RunView, of_run
 from crowdcore.exhibits.workers import worker_distances, worker_ranking

@@ -26,7 +26,7 @@ from crowdcore.core.errors import DataError, missing_extra
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.data.report import plural
 from crowdcore.data.unpack import pack_zip
-from crowdcore.data.writers.texts import latex_of
+from crowdcore.data.writers.tables import latex_of
 from crowdcore.exhibits import Exhibit
 from crowdcore.exhibits.glossary import readable
 from crowdcore.figures import paper, theme

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdcore.analysis import recovered_shares
-from crowdcore.analysis.recovery.shares import label_shares
+from crowdcore.analysis.recovery.shared import label_shares
 from crowdcore.core.errors import SettingError
 from crowdcore.data import simulate
 from tests.analysis.crowds import soft_reference
