@@ -139,11 +139,7 @@ def new_mark(dataset: CrowdDataset, task: str, truth: str | None, worker: str, c
 
 
 def keep_marks(dataset: CrowdDataset, marks: Iterable[Mark], workspace: Path | str | None = None) -> None:
-    """Keep marks, in their order and all at once.
-
-    Raises:
-        CrowdError: the workspace cannot be written.
-    """
+    """Keep marks, in their order and all at once."""
     _append(marks_file(dataset, workspace), [asdict(mark) for mark in marks])
 
 
@@ -242,11 +238,7 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 
 def marks_in(file: Path) -> dict[int, Mark]:
-    """Line -> mark, of those that were not taken back.
-
-    Raises:
-        DataError: a line is no mark.
-    """
+    """Line -> mark, of those that were not taken back."""
     return _read(file, _stamp(file))
 
 

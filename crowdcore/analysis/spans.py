@@ -184,11 +184,7 @@ class SpanScores(Shown):
 
 
 def judged_tags(dataset: CrowdDataset, reference: ReferenceLike) -> tuple[Reference, CrowdDataset]:
-    """The part of a reference that can judge tags, and the crowd with these tags only.
-
-    Raises:
-        DataError: there are none.
-    """
+    """The part of a reference that can judge tags, and the crowd with these tags only."""
     given = resolve_reference(dataset, reference)
     truth = as_judge(dataset, given)
     kept = dataset.where(truth.known[dataset.task])

@@ -103,13 +103,7 @@ _MOST = 200_000_000  # weights held at once
 def bootstrap_weights(sizes: IntArray, resamples: int, rng: np.random.Generator) -> FloatArray:
     """(n_kinds, B) float32 how often each kind of unit is drawn with replacement; columns sum to the number of units.
 
-    Args:
-        sizes: (n_kinds,) units of each kind (ones: every unit is its own kind).
-        resamples: number of resamples B.
-        rng: random generator.
-
-    Raises:
-        SettingError: more weights than memory should hold.
+    ``sizes`` (n_kinds,) counts the units of each kind; more weights than memory should hold are refused.
     """
     n = int(sizes.sum())
     if len(sizes) * resamples > _MOST:

@@ -116,13 +116,7 @@ _commands = cache(typer.main.get_command)
 
 
 def execute(arguments: list[str] | None = None) -> None:
-    """Run the command of some arguments, default: those of the process.
-
-    Raises:
-        CrowdError: it refuses them.
-        OSError: a file cannot be opened.
-        SystemExit: it ended.
-    """
+    """Run the command of some arguments, default: those of the process; raises what refuses or ends it."""
     need_posix("crowdcore")
     from crowdcore.runs.record import patient
 

@@ -46,14 +46,8 @@ FILES = {*TABLES, *FIGURES, ".conll", ".jsonl", ".tsv", ".txt", ".xlsx", ".xml",
 
 
 def ends_in(*endings: str) -> Callable[[typer.CallbackParam, Path | None], Path | None]:
-    """A check of an option's file before anything is computed: its ending, its folder, and what drawing it needs.
-
-    Without ``endings`` any will do.
-
-    Raises:
-        SettingError: another ending.
-        DataError: its folder does not exist, or it is a folder.
-        MissingExtraError: a figure that no package is installed to draw.
+    """A check of an option's file before anything is computed: its ending (none given: any), its folder, and what
+    drawing needs.
     """
 
     def check(option: typer.CallbackParam, file: Path | None) -> Path | None:
@@ -75,12 +69,7 @@ def ends_in(*endings: str) -> Callable[[typer.CallbackParam, Path | None], Path 
 
 
 def is_folder(option: typer.CallbackParam, folder: Path | None) -> Path | None:
-    """A check of an option's folder before anything is computed.
-
-    Raises:
-        SettingError: it is called as a file is.
-        DataError: it is a file.
-    """
+    """A check of an option's folder before anything is computed: it is no file, and not called as one."""
     if folder is None or folder.is_dir():
         return folder
     if folder.exists():
@@ -211,13 +200,8 @@ _LONG = 40  # letters beyond which a column takes several lines
 def choose_reference(name: str, dataset: CrowdDataset) -> tuple[Reference, str]:
     """The reference that ``--reference`` names; where none is named, also a sentence on what was taken.
 
-    Args:
-        name: gold, reviewed, an aggregator (``dawid-skene smoothing=0.1`` sets it), or ``run:ID``; empty: gold or,
-            where there is none, the model that the app's pages take (`default_reference`).
-        dataset: what it is about.
-
-    Raises:
-        SettingError: no such reference.
+    ``name`` is gold, reviewed, an aggregator (``dawid-skene smoothing=0.1`` sets it), or ``run:ID``; empty: gold or,
+    where there is none, the model that the app's pages take (`default_reference`).
     """
     from crowdcore import aggregation
     from crowdcore.analysis import default_reference
@@ -413,13 +397,7 @@ def options_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def call(
     function: Callable[..., Any], options: Mapping[str, Any], ratings: bool = False
 ) -> tuple[Any, dict[str, Any], str]:
-    """The function's result, what was opened for it, and a note on the reference.
-
-    Args:
-        function: of an exhibit or a command.
-        options: its own, and those that open what it is about.
-        ratings: labels must be numbers.
-    """
+    """The function's result, what was opened for it, and a note on the reference; ``ratings``: labels must be numbers."""
     from crowdcore.data.pseudonyms import hide_names as without_names
 
     own = {p.name: options[p.name] for p in options_of(function) if p.name in options}
@@ -481,11 +459,7 @@ def _described(parameter: inspect.Parameter, docstring: str) -> inspect.Paramete
 
 
 def full_id(given: str) -> str:
-    """The id of the only run that begins so.
-
-    Raises:
-        DataError: there is none, or there are several.
-    """
+    """The id of the only run that begins so; refused where there is none, or there are several."""
     from crowdcore import runs
 
     if len(given) == 32:

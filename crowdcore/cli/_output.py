@@ -209,11 +209,7 @@ def save_table(frame: pd.DataFrame, path: Path) -> None:
 
 
 def save_exhibit(exhibit: Exhibit, out: Path | None, figure: Path | None) -> None:
-    """Write an exhibit's table and its figure to the files that are named.
-
-    Raises:
-        SettingError: a file for the figure of a table alone.
-    """
+    """Write an exhibit's table, and its figure if it has one, to the files that are named."""
     if figure and exhibit.figure is None:
         raise SettingError("--figure", "be left out: this exhibit is a table", str(figure))
     if out:

@@ -74,17 +74,8 @@ def choose_runs(
 ) -> tuple[str, Labelled, list[Row], tuple[int, ...]]:
     """Name of a dataset, the dataset, runs and seeds that a command asks for, by a preset or by methods.
 
-    Args:
-        preset: name of a preset.
-        dataset: as given.
-        method: as given; default: the usual one of the dataset's labels.
-        given: settings, which win over a preset's.
-        n: how many seeds; 0: the preset's, or as many as usual.
-        seeds: which seeds, if given.
-        read: opens a dataset by name.
-
-    Raises:
-        SettingError: neither dataset nor preset, or both preset and methods.
+    ``given`` wins over a preset's settings; without methods, the usual one of the labels is taken. ``n`` seeds (0: the
+    preset's, or as many as usual), or exactly ``seeds``.
     """
     from crowdcore.learning.learners import usual_method
 
@@ -220,11 +211,10 @@ def over_seeds(n_seeds: int) -> str:
 
 
 def accuracy_table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFrame:
-    """The rows for people: accuracies in % as mean ± standard deviation over seeds, then the ensemble of the seeds.
+    """Rows of `comparison.summary.row` for people: accuracies in % as mean ± standard deviation, then the seeds'
+    ensemble.
 
-    Args:
-        rows: from `comparison.summary.row`.
-        kinds: with columns for what selected the epochs and named the classes.
+    ``kinds``: with columns for what selected the epochs and named the classes.
     """
     from crowdcore.learning.comparison.comparability import NAMES, SEEN
     from crowdcore.learning.comparison.summary import ensemble_name

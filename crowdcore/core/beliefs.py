@@ -57,12 +57,7 @@ def equal_labels(
 
 @compiled
 def log_urns(task_start: IntArray, chance: FloatArray, earlier: FloatArray, dependence: float, out: FloatArray) -> None:
-    """Write into ``out`` (n_tasks, C) the log-likelihood of each task's labels, ``Π_j (1 - η) chance_j + η earlier_j``.
-
-    Args:
-        chance, earlier: of `equal_labels`.
-        dependence: η.
-    """
+    """Write into ``out`` (n_tasks, C) the log-likelihood of each task's labels, ``Π_j (1 - η) chance_j + η earlier_j``."""
     product = np.ones(chance.shape[1])
     for i in range(len(task_start) - 1):
         start, stop = task_start[i], task_start[i + 1]
@@ -79,12 +74,7 @@ def log_urns(task_start: IntArray, chance: FloatArray, earlier: FloatArray, depe
 
 @compiled
 def judges(task_start: IntArray, score: FloatArray, own: FloatArray) -> FloatArray:
-    """(A, C) beliefs by all labels of a task but one: softmax of ``score_i - own_j``, NaN for an only label.
-
-    Args:
-        score: (n_tasks, C) log belief of all labels.
-        own: (A, C) part of each label in it.
-    """
+    """(A, C) beliefs by all labels of a task but one: softmax of ``score_i - own_j``, NaN for an only label."""
     out = np.empty_like(own)
     for i in range(len(task_start) - 1):
         alone = task_start[i + 1] - task_start[i] == 1

@@ -73,11 +73,8 @@ _MOST = 16
 
 
 def n_ranges(work: int, accumulator: int) -> int:
-    """How many ranges to split a loop into: a power of two that keeps private accumulators below the work.
-
-    Args:
-        work: steps of the loop (annotations).
-        accumulator: numbers that each range sums into.
+    """How many ranges to split a loop of ``work`` steps into: a power of two that keeps private accumulators below the
+    work.
     """
     fitting = max(1, min(work // max(4 * accumulator, 1), work // 100_000, _MOST))
     return int(2 ** int(np.log2(fitting)))

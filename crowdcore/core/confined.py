@@ -82,11 +82,7 @@ def run_confined(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) ->
 
 
 def run_in_child(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """`run_confined` without bounds, for work of our own that takes much memory or loads large packages.
-
-    Raises:
-        CrowdError: the child ended abruptly.
-    """
+    """`run_confined` without bounds, for work of our own that takes much memory or loads large packages."""
     with server.fork(partial(work, **named), *arguments) as child:
         try:
             returned, value = child.answer(_DAY)

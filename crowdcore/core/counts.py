@@ -79,14 +79,7 @@ def most_probable(posterior: FloatArray) -> IntArray:
 
 
 def softmax_rows(scores: FloatArray) -> FloatArray:
-    """Turn rows of log scores into probabilities, in place.
-
-    Args:
-        scores: (n, C) float64 log joint probabilities.
-
-    Returns:
-        (n,) log-sum-exp of each row: the log-likelihood of each task when ``scores`` are log joints.
-    """
+    """Turn rows of log scores (n, C) into probabilities, in place; returns the log-sum-exp of each row, (n,)."""
     top = scores.max(1, keepdims=True)
     np.exp(np.subtract(scores, top, out=scores), out=scores)
     total = scores.sum(1, keepdims=True)
@@ -141,12 +134,8 @@ def soft_confusion_counts(
 
 
 def cells(worker: IntArray, label: IntArray, n_classes: int) -> Cells:
-    """Function returning ``worker * C + label`` of a slice; of all annotations it would be as large as the labels.
-
-    Args:
-        worker: (A,) worker, or another owner of a confusion.
-        label: (A,) int32.
-        n_classes: C.
+    """Function returning ``worker * C + label`` (int32) of a slice; of all annotations it would be as large as the
+    labels.
     """
 
     def of_slice(at: slice) -> IntArray:

@@ -386,11 +386,8 @@ class TorchEngine:
 
 
 def find_device(device: Literal["cuda", "auto"]) -> str | None:
-    """``"cuda"`` if there is a GPU; None if there is none and the device is ``"auto"``.
-
-    Raises:
-        MissingExtraError: the device is ``"cuda"``, but torch is not installed.
-        SettingError: the device is ``"cuda"``, but torch sees no GPU.
+    """``"cuda"`` if there is a GPU; None if there is none and the device is ``"auto"``; refuses ``"cuda"`` that cannot
+    be had.
     """
     if find_spec("torch") is None:
         if device == "auto":

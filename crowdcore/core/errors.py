@@ -221,12 +221,8 @@ def need_extra(feature: str, *packages: str) -> MissingExtraError:
 
 
 def did_you_mean(name: str, known: Iterable[str], say: Callable[[str], str] = repr) -> str:
-    """``Did you mean 'conal'?`` with the known name nearest to a mistyped one, and a blank; "" if none is near.
-
-    Args:
-        name: what was given.
-        known: names that there are.
-        say: how a name is shown.
+    """``Did you mean 'conal'?`` with the known name (shown by ``say``) nearest to a mistyped one, and a blank; "" if
+    none is near.
     """
     return "".join(f"Did you mean {say(near)}? " for near in get_close_matches(name, list(known), n=1))
 
@@ -238,11 +234,7 @@ def missing_extra(feature: str, *packages: str) -> MissingExtraError | None:
 
 
 def need_posix(feature: str) -> None:
-    """Refuse a feature on systems other than Linux and macOS.
-
-    Raises:
-        SystemNotSupportedError: the system is another one.
-    """
+    """Refuse a feature on systems other than Linux and macOS."""
     if sys.platform not in {"linux", "darwin"}:
         raise SystemNotSupportedError(
             f"{feature} works on Linux and macOS only, but this system is {sys.platform!r}. "

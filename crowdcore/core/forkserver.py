@@ -139,14 +139,9 @@ class ForkServer:
             self._end()
 
     def fork(self, work: Callable[..., object], *arguments: object, handles: Sequence[int] = ()) -> Child:
-        """Call a function of an importable module in a new process, and return at once.
+        """Call a function of an importable module in a new process, which inherits ``handles``, and return at once.
 
         `SystemExit` ends the process with its code and without an answer.
-
-        Args:
-            work: the function.
-            arguments: of it.
-            handles: file descriptors that the process inherits.
         """
         try:
             child = self._fork(handles)

@@ -30,13 +30,8 @@ def available_memory() -> int:
 def need_room(name: str, n_tasks: int, n_classes: int, n_workers: int = 0) -> None:
     """Refuse tables of numbers that take more than a quarter of the memory, before they are made.
 
-    Args:
-        name: of the dataset.
-        n_tasks, n_classes: rows and columns of a table; 0 tasks: there is one of classes by classes alone.
-        n_workers: whose confusions are counted, smoothed, divided and their logarithms taken; 0: of nobody.
-
-    Raises:
-        CrowdError: they take more, as where every text has become a class.
+    Of tasks by classes (0 tasks: one of classes by classes alone), and of ``n_workers`` (0: nobody) whose confusions
+    are counted, smoothed, divided and their logarithms taken.
     """
     rows, what = max(
         (n_tasks, f"a table of {n_tasks:,} tasks by classes needs"),

@@ -72,13 +72,7 @@ def mistake_triples(
 ) -> MistakeTriples:
     """Count the distinct triples in O(A + R C^2) time (O(A log A) if small, or with R C^2 > A) and O(A) memory.
 
-    Args:
-        task: (A,) int32, ascending.
-        worker: (A,) int32.
-        label: (A,) int32.
-        truth: (n_tasks,) int32 true class, -1 = unknown (such tasks are left out).
-        n_workers: R.
-        n_classes: C.
+    ``task`` (A,) ascends; tasks whose ``truth`` (n_tasks,) is -1 are left out.
     """
     table = n_workers * n_classes**2
     if table <= len(task) and len(task) >= _LARGE:
@@ -105,16 +99,9 @@ def _triples_of_tables(table: IntArray, tasks: IntArray) -> MistakeTriples:
 def soft_mistakes(
     task: IntArray, worker: IntArray, label: IntArray, posterior: FloatArray, n_workers: int
 ) -> SoftMistakes:
-    """Expected counts of the triples under a posterior q, in O(A C) time.
+    """Expected counts of the triples under a posterior q (n_tasks, C), in O(A C) time; tasks with NaN are left out.
 
     A label that the worker gave twice to one task is one piece of evidence, not two: it counts once.
-
-    Args:
-        task: (A,) int32, ascending.
-        worker: (A,) int32.
-        label: (A,) int32.
-        posterior: (n_tasks, C); tasks with NaN are left out.
-        n_workers: R.
     """
     n = posterior.shape[1]
     table = n_workers * n**2
@@ -179,13 +166,7 @@ def carried_sums(
     n_workers: int,
     n_classes: int,
 ) -> CarriedSums:
-    """Share each triple's score among its annotations, and sum by tasks; O(A) memory.
-
-    Args:
-        task, worker, label, truth, n_workers, n_classes: as in `mistake_triples`.
-        triples: of these.
-        score: (K,) of each triple; 0 for correct labels.
-    """
+    """Share each triple's ``score`` (K,), 0 for correct labels, among its annotations, and sum by tasks; O(A) memory."""
     share = score / triples.times
     n_cells = n_classes**2
     if n_workers * n_cells <= len(task) and len(task) >= _LARGE:

@@ -37,19 +37,9 @@ def run_module(
     environment: Mapping[str, str] = {},
     timeout: float = 3600.0,
 ) -> str:
-    """Run ``python -m module arguments`` and return what it writes to standard output.
+    """Run ``python -m module arguments`` and return its standard output; after ``timeout`` seconds it is ended.
 
-    Args:
-        module: what to run.
-        arguments: of its command line.
-        input: what it reads from standard input.
-        environment: added to ours.
-        timeout: seconds after which it is ended.
-
-    Raises:
-        RefusedError: its exit code was `REFUSED`; the last line of its standard error.
-        CrowdError: it failed otherwise; the same line.
-        subprocess.TimeoutExpired: it took too long.
+    Where it fails, the last line of its standard error is raised: as a `RefusedError` if its exit code was `REFUSED`.
     """
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments],
@@ -67,12 +57,8 @@ def run_module(
 
 
 def start_detached(module: str, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start ``python -m module`` in a session of its own, which no signal of our terminal reaches.
-
-    Args:
-        module: what to run.
-        log: file that receives its output.
-        environment: added to ours.
+    """Start ``python -m module`` in a session of its own, which no signal of our terminal reaches; its output goes to
+    ``log``.
     """
     if log.exists() and log.stat().st_size > _LOG:
         log.unlink()

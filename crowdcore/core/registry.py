@@ -153,12 +153,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return self.map(lambda member: member)
 
     def find(self, name: str | type[T]) -> type[T]:
-        """The member called ``name``, or a refusal that names the nearest one; a class of the kind is itself.
-
-        Raises:
-            SettingError: no such member.
-            PluginError: it is a plug-in that cannot be loaded.
-        """
+        """The member called ``name``, or a refusal that names the nearest one; a class of the kind is itself."""
         if isinstance(name, type) and issubclass(name, self.base):
             return name
         if not isinstance(name, str):

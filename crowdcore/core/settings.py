@@ -160,11 +160,7 @@ def _plain(value: Any) -> Any:
 
 
 def check_settings(model: type[Settings], values: Mapping[str, Any]) -> None:
-    """Refuse what a model refuses, and call each setting by its title.
-
-    Raises:
-        SettingError: a setting that is not there, or a value that it does not take.
-    """
+    """Refuse what a model refuses, and call each setting by its title."""
     for name, value in values.items():
         try:
             model(**{name: value})

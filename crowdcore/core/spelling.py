@@ -68,21 +68,13 @@ def spell_settings(settings: Mapping[str, Any]) -> str:
 
 
 def read(line: str) -> tuple[str, dict[str, Any]]:
-    """Name and settings of a line.
-
-    Raises:
-        SettingError: a word that is no ``setting=value``.
-    """
+    """Name and settings of a line; refuses a word that is no ``setting=value``."""
     name, _, words = line.strip().partition(" ")
     return name, read_settings(words)
 
 
 def read_settings(line: str) -> dict[str, Any]:
-    """The settings of a line without a name.
-
-    Raises:
-        SettingError: a word that is no ``setting=value``.
-    """
+    """The settings of a line without a name; refuses a word that is no ``setting=value``."""
     settings = {}
     for word in line.split():
         name, equals, value = word.partition("=")
@@ -98,15 +90,10 @@ def spell_options(settings: Mapping[str, Any]) -> list[str]:
 
 
 def read_options(options: Iterable[str], argument: str = "setting", texts: Collection[str] = ()) -> dict[str, Any]:
-    """The settings of options; blanks around a name do not count.
+    """The settings of options such as ``sizes=[1, 2]``, which a refusal calls ``argument``; blanks around a name do not
+    count.
 
-    Args:
-        options: texts such as ``sizes=[1, 2]``.
-        argument: what a refusal calls them: ``--set``.
-        texts: settings of text (`crowdcore.core.settings.text_settings`): ``task=1`` is a text, too.
-
-    Raises:
-        SettingError: a text that is no ``name=value``, or a list or object that is no JSON.
+    ``texts`` are settings of text (`crowdcore.core.settings.text_settings`): ``task=1`` is a text, too.
     """
     settings: dict[str, Any] = {}
     for option in options:
@@ -179,11 +166,7 @@ def _raised(part: Part) -> str:
 
 
 def read_mean(text: str) -> list[Part]:
-    """The parts, weights with sum 1, of a text of `spell_mean`.
-
-    Raises:
-        SettingError: several methods, of which one has no positive weight before it, or a power that is not positive.
-    """
+    """The parts, weights with sum 1, of a text of `spell_mean`; refuses weights and powers that are not positive."""
     lines = text.strip().split(" + ")
     if len(lines) == 1:
         return [Part(1.0, lines[0])]
@@ -215,11 +198,7 @@ def spell_seeds(seeds: Sequence[int]) -> str:
 
 
 def read_seeds(text: str) -> tuple[int, ...]:
-    """The seeds of a text of `spell_seeds`.
-
-    Raises:
-        SettingError: something else than whole numbers, a seed that is there twice, none, or very many.
-    """
+    """The seeds of a text of `spell_seeds`; refuses what is no whole number, seeds that repeat, none, and very many."""
     words = [word.strip() for word in str(text).split(",")]
     listed = words[:-1] if len(words) > 1 and not words[-1] else words
     if not all(word.isdecimal() and word.isascii() for word in listed):

@@ -30,9 +30,6 @@ def by_task(dataset: IndexTable, values: Any, argument: str) -> AnyArray:
         values: a series, mapping or frame by the ids of tasks (the index, or a column ``task``), whose other tasks are
             missing; or an array, tensor or list with a row for each task.
         argument: what a refusal calls them.
-
-    Raises:
-        SettingError: ids that are no tasks, an id twice, or another number of rows.
     """
     values = in_pandas(values)
     if not isinstance(values, pd.Series | pd.DataFrame):
@@ -54,11 +51,7 @@ def by_task(dataset: IndexTable, values: Any, argument: str) -> AnyArray:
 def feature_rows(dataset: IndexTable, features: Any, named: bool = False) -> Rows:
     """A row of numbers for each task, as `by_task` takes them; tasks that are not named have none.
 
-    Args:
-        named: refuse rows that do not name their tasks, as where the order of the tasks is not known yet.
-
-    Raises:
-        SettingError: no numbers, or what `by_task` refuses.
+    ``named``: refuse rows that do not name their tasks, as where the order of the tasks is not known yet.
     """
     given = (
         pd.DataFrame.from_dict(dict(features), orient="index") if isinstance(features, Mapping) else in_pandas(features)
@@ -91,9 +84,6 @@ def class_numbers(dataset: IndexTable, values: Any, argument: str) -> IntArray:
     """(n_tasks,) int32 class of each task, -1 where it is missing, of names or numbers as `by_task` takes them.
 
     Whole numbers in a NumPy array are the classes' numbers. Elsewhere they must not be mistaken for names.
-
-    Raises:
-        SettingError: no such class, or whole numbers where the classes are called by other ones.
     """
     classes, given = dataset.label_names, by_task(dataset, values, argument)
     if given.ndim != 1:
@@ -124,11 +114,7 @@ def class_numbers(dataset: IndexTable, values: Any, argument: str) -> IntArray:
 
 
 def worker_number(dataset: IndexTable, worker: WorkerLike, argument: str = "worker") -> int:
-    """The number of a worker who is given by id or number.
-
-    Raises:
-        SettingError: no such worker, or a number that is another worker's id.
-    """
+    """The number of a worker who is given by id or number."""
     return int(worker_numbers(dataset, worker, argument)[0])
 
 
@@ -136,9 +122,6 @@ def worker_numbers(dataset: IndexTable, workers: Any, argument: str = "workers")
     """Distinct numbers of workers who are given by ids or numbers, as one or as several.
 
     Whole numbers of NumPy are the workers' numbers. Others must not be mistaken for ids.
-
-    Raises:
-        SettingError: no such worker, or numbers among which one is another worker's id.
     """
     given = np.asarray([workers] if isinstance(workers, str) or np.ndim(workers) == 0 else workers)
     ids = dataset.worker_ids.get_indexer(pd.Index(given).map(str) if len(given) else pd.Index([], dtype=object))

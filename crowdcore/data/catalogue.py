@@ -176,12 +176,7 @@ def load_ratings(name: str, *, accept: bool = False, **mapping: Any) -> RatingDa
 def find_dataset(name: str, home: Path | None = None) -> Path:
     """The file or folder of a dataset: an upload by its address, a named dataset, an upload by its title, or a path.
 
-    Args:
-        name: such as ``demo``, ``votes-0f3a7c21d9``, ``./votes.csv``.
-        home: the workspace of the uploads; default: the one of `workspace`.
-
-    Raises:
-        SettingError: there is none, or several uploads have that title.
+    ``home`` is the workspace of the uploads; default: the one of `workspace`.
     """
     folders = dataset_folders()
     found = upload_folder(name, home) or folders.get(name)

@@ -79,12 +79,8 @@ def settle(
 ) -> None:
     """Decide between the columns whose names fit a role, and tell why where the first by name is not the one.
 
-    Args:
-        table: whose first rows are looked at.
-        roles: role -> column by name; changed in place.
-        names: role -> all columns whose names fit, the most telling first.
-        weak: role -> those whose names fit it a little.
-        settings: roles named here stay.
+    ``roles`` changes in place; ``names`` are all columns that fit a role, the most telling first, ``weak`` those that
+    fit a little.
     """
     if any(column in table.repeated for column in roles.values()):
         return
@@ -311,12 +307,7 @@ class Roles(dict[str, str]):
 
 
 def assign_roles(table: Table, settings: ReadSettings) -> Roles:
-    """Role -> column: those named in the settings, then those whose name and content fit best.
-
-    Raises:
-        MappingError: a column named in the settings is not there.
-        DataError: two columns have the name of one that plays a role.
-    """
+    """Role -> column: those named in the settings, then those whose name and content fit best."""
     columns = table.columns
     roles = Roles()
     for role in ALIASES:
@@ -364,11 +355,7 @@ def _unsettled(roles: Roles, names: dict[str, list[str]], columns: tuple[str, ..
 
 
 def need_roles(roles: dict[str, str], needed: Iterable[str], columns: tuple[str, ...], file: Path | None) -> None:
-    """Refuse when a role that is needed has no column.
-
-    Raises:
-        MappingError: names the roles without a column and the columns there are.
-    """
+    """Refuse when a role that is needed has no column."""
     if isinstance(roles, Roles) and roles.doubt is not None:
         refusal = MappingError(roles.doubt[0], columns, roles, file, "label")
         refusal.code, refusal.remedies = "judged-text" if "label" in roles else "which-label", roles.doubt[1]
@@ -434,9 +421,6 @@ def read_roles(
     """Read the columns that play a role (``only_needed``: one of these, or named), and (``extra``) those beside them.
 
     ``listed``: names that tasks are likely to have, in this order.
-
-    Raises:
-        MappingError: a needed role has no column.
     """
     roles = assign_roles(table, settings)
     for role in [r for r in roles if only_needed and r not in needed and not getattr(settings, r)]:

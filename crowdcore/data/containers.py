@@ -68,9 +68,6 @@ def write_sheet(path: Path, target: Path, sheet: str | None) -> tuple[Path, tupl
 
     Returns:
         ``target.csv``, or the folder ``target``; and which sheets were read, where there are several.
-
-    Raises:
-        DataError: several sheets hold rows, none of that name, or a damaged workbook.
     """
     arguments = [str(path), str(target), sheet or "", str(available_memory() // _SHARE)]
     try:
@@ -112,11 +109,7 @@ _MINUS_ONE = -1
 
 
 def open_container(path: Path, settings: ReadSettings) -> Source:
-    """Open what `identify` found to be a container; the caller closes the source.
-
-    Raises:
-        DataError: damaged, too large once unpacked, or with other containers inside.
-    """
+    """Open what `identify` found to be a container; the caller closes the source."""
     with path.open("rb") as file:
         start = file.read(SAMPLE)
     sheet = start.startswith(OFFICE) or (start.startswith(ZIP) and is_spreadsheet(path, start))

@@ -186,11 +186,7 @@ def lengths_and_bytes(strings: Sequence[str] | pd.Index[str]) -> tuple[IntArray,
 
 
 def refuse_unlabelled(dataset: CrowdDataset) -> None:
-    """Say what helps where there are no annotations.
-
-    Raises:
-        DataError: there are none.
-    """
+    """Refuse a dataset without annotations, and say what helps."""
     if dataset.n_annotations:
         return
     remedy = "Open a table that has a label per row: task, worker, label."

@@ -28,11 +28,8 @@ def as_numbers(column: Arrow, known: bool = False) -> FloatArray | None:
     """(n,) float64 from a pyarrow (chunked) array of doubles or of texts; None where names are the better choice.
 
     That is so where most repeat (of doubles, whose names would have to be made, nine in ten), some are missing, or a
-    text is not the shortest spelling of its number, from which it could not be made again.
-
-    Args:
-        column: the rows.
-        known: rows before these are numbers that mostly differ.
+    text is not the shortest spelling of its number, from which it could not be made again. Rows before ``known`` are
+    numbers that mostly differ.
     """
     kind = column.type
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
@@ -256,11 +253,7 @@ class NumberColumn(Codes):
 
 
 def strings(values: Iterable[str | None]) -> Arrow:
-    """A pyarrow large_string array of Python strings.
-
-    Raises:
-        DataError: a string with half a surrogate pair, which no file can hold.
-    """
+    """A pyarrow large_string array of Python strings; refuses half a surrogate pair, which no file can hold."""
     try:
         return pa.array(list(values), pa.large_string())
     except UnicodeEncodeError as error:
@@ -268,11 +261,7 @@ def strings(values: Iterable[str | None]) -> Arrow:
 
 
 def arrow_column(values: pd.Series) -> Arrow:
-    """A pyarrow array of a column of a frame.
-
-    Raises:
-        ArrowException: its values have no common type.
-    """
+    """A pyarrow array of a column of a frame; raises an ArrowException where its values have no common type."""
     if not isinstance(values.dtype, pd.DatetimeTZDtype):
         return pa.array(values, from_pandas=True)
     kind = pa.timestamp(values.dtype.unit, pa.lib.tzinfo_to_string(values.dtype.tz))
@@ -319,14 +308,11 @@ class Cleaned:
 
 
 def clean(raw: Codes, missing: Iterable[str] = (), escaped: bool = False, whole: Whole = "keep") -> Cleaned:
-    """Trim blanks, normalise Unicode, maybe read ``1.0`` as ``1``, take empty values and ``missing`` as missing.
+    """Trim blanks, normalise Unicode, take empty values and ``missing`` as missing; ``escaped``: undo our writers'
+    apostrophe.
 
-    Args:
-        raw: the column as it stands in the file.
-        missing: values that mean that there is none.
-        escaped: undo the apostrophe that our CSV writers put before formulas.
-        whole: read ``1.0`` as ``1``: never (``keep``), if all values are written so (``all``), or if all values are
-            whole numbers, written so or so (``mixed``).
+    ``whole`` reads ``1.0`` as ``1``: never (``keep``), if all values are written so (``all``), or if all values are
+    whole numbers, written so or so (``mixed``).
     """
     none = np.empty(0, np.int64)
     values = raw.values

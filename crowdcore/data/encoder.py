@@ -147,11 +147,7 @@ class Encoder:
         self._listed = None
 
     def finish(self) -> Codes:
-        """All rows over one dictionary, its values as strings; the encoder is empty then.
-
-        Raises:
-            DataError: text that is not UTF-8, or more of it than can be held.
-        """
+        """All rows over one dictionary, its values as strings; the encoder is empty then."""
         if len(self._numbers):
             return NumberColumn(self._numbers.take(), self._kind)
         codes = self._codes.take()

@@ -74,22 +74,14 @@ def other_kind(dataset: Any, needed: LabelKind) -> KindError:
 
 
 def need_classes(dataset: Labelled) -> CrowdDataset:
-    """The dataset, whose labels must be classes or tags.
-
-    Raises:
-        KindError: they are numbers.
-    """
+    """The dataset, whose labels must be classes or tags; else a `KindError`."""
     if dataset.kind.numeric:
         raise other_kind(dataset, CLASSES)
     return cast("CrowdDataset", dataset)
 
 
 def need_ratings(dataset: Labelled) -> RatingDataset:
-    """The dataset, whose labels must be numbers.
-
-    Raises:
-        KindError: they are classes or tags.
-    """
+    """The dataset, whose labels must be numbers; else a `KindError`."""
     if not dataset.kind.numeric:
         raise other_kind(dataset, RATINGS)
     return cast("RatingDataset", dataset)

@@ -123,17 +123,10 @@ class UnusableError(DataError):
 
 
 def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str, remedy: str = "") -> tuple[str, ...]:
-    """What is left out, as a note (none: nothing is).
+    """What is left out, as a note (none: nothing is); an `UnusableError` where that was not accepted, or would be all
+    tasks.
 
-    Args:
-        accept: whether tasks may be left out.
-        faulty: task id -> what is wrong with its image or text.
-        n_tasks: of how many.
-        noun: "image" or "text".
-        remedy: what helps besides.
-
-    Raises:
-        UnusableError: tasks would be left out, and that was not accepted; or all would.
+    ``faulty`` maps task ids to what is wrong with the image or text (``noun``); ``remedy`` helps besides.
     """
     if not faulty:
         return ()
@@ -152,14 +145,10 @@ def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str,
 
 
 def image_faults(dataset: Labelled, seconds: float = 10.0) -> tuple[dict[str, str], int]:
-    """What is wrong with the images that tasks name, found by opening each as training does.
+    """What is wrong with the images that tasks name, found by opening each as training does; and how many were not
+    opened.
 
-    Args:
-        dataset: tasks with a column ``image``.
-        seconds: after which no further files are opened; whether they are there is looked at for all.
-
-    Returns:
-        Task id -> what is wrong, and how many files were not opened.
+    After some ``seconds`` no further files are opened; whether they are there is looked at for all.
     """
     names = image_names(dataset)
     if names is None:
@@ -301,11 +290,7 @@ def square(file: Path, side: int) -> AnyArray | str:
 def given_texts(
     dataset: CrowdDataset | RatingDataset, remedy: str = "Add a column `text` to tasks.*."
 ) -> pd.Series[Any]:
-    """(n_tasks,) texts of the tasks, missing where there is none.
-
-    Raises:
-        DataError: no task has a text.
-    """
+    """(n_tasks,) texts of the tasks, missing where there is none; refused where no task has one."""
     texts = _texts(dataset)
     if texts is None:
         raise DataError(f"{dataset.name} has no texts", remedy)
@@ -330,14 +315,9 @@ def _blank(texts: pd.Series[Any]) -> pd.Series[bool]:
 
 
 def usable_texts(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:
-    """The dataset with every text that is blank as missing; ``notes`` of the dataset say which.
+    """The dataset with every text that is blank as missing, which its ``notes`` say.
 
-    Args:
-        dataset: tasks with texts.
-        accept: go on although some are blank or missing.
-
-    Raises:
-        DataError: there are no texts; some are blank or missing, and that was not accepted; or all are.
+    Refused where some are and that was not accepted, or no text is left.
     """
     texts = given_texts(dataset, "Add a column `text` to tasks.* or to the table.")
     faulty = blank_texts(dataset)

@@ -94,13 +94,9 @@ def in_order(dataset: CrowdDataset) -> CrowdDataset:
 
 
 def hidden_in(texts: Iterable[str], dataset: CrowdDataset | RatingDataset) -> tuple[str, ...]:
-    """Findings about a dataset, with pseudonyms for the workers that they name in quotation marks.
+    """Findings about a dataset, as sentences, with pseudonyms for the workers that they name in quotation marks.
 
     A finding about workers may name some who are not in the dataset, or in another spelling: they become ``'…'``.
-
-    Args:
-        texts: the findings, as sentences.
-        dataset: what they are about.
     """
     called = {fold_name(str(w)): p for w, p in zip(dataset.worker_ids, pseudonyms(dataset), strict=True)}
     labels = dataset.label_names

@@ -132,11 +132,7 @@ def open_array(path: Path) -> ArrayLike:
 
 
 def array_names(path: Path) -> tuple[str, ...]:
-    """The names of the arrays in an ``.npz``.
-
-    Raises:
-        DataError: damaged.
-    """
+    """The names of the arrays in an ``.npz``."""
     try:
         with zipfile.ZipFile(path) as archive:
             return tuple(name.removesuffix(".npy") for name in archive.namelist())
@@ -147,8 +143,7 @@ def array_names(path: Path) -> tuple[str, ...]:
 def read_npz(path: Path, keys: tuple[str, ...]) -> dict[str, AnyArray]:
     """Those members of an ``.npz`` that are there; nothing is unpickled, and no member may lie about its size.
 
-    Raises:
-        DataError: damaged, holds Python objects, or would expand beyond 8 GiB or a quarter of the memory.
+    Refused beyond 8 GiB or a quarter of the memory.
     """
     arrays: dict[str, AnyArray] = {}
     try:

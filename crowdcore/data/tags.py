@@ -148,11 +148,7 @@ def worker_sequences(dataset: CrowdDataset) -> Sequences:
 
 
 def need_tags(dataset: CrowdDataset) -> TagScheme:
-    """The scheme of a crowd that tags tokens.
-
-    Raises:
-        DataError: it has no sentences, or its classes are no IOB2 tags.
-    """
+    """The scheme of a crowd that tags tokens; refuses others."""
     scheme = TagScheme.of(dataset.classes)
     if dataset.sentences is None or scheme is None:
         why = "knows no sentences" if dataset.sentences is None else "has classes that are not IOB2 tags"

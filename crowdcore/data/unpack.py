@@ -36,11 +36,7 @@ def leads_outside(name: str) -> bool:
 
 
 def unpack_zip(archive: Path, target: Path) -> None:
-    """Write the files of a ZIP below ``target``, which is made; all or nothing.
-
-    Raises:
-        DataError: damaged, too large, with a name that leads outside, or with one name for a file and a folder.
-    """
+    """Write the files of a ZIP below ``target``, which is made; all or nothing."""
     try:
         _refuse_long_list(archive)
         with zipfile.ZipFile(archive) as source, replacing(target) as partial:

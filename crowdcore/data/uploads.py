@@ -99,12 +99,7 @@ def dataset_title(name: str) -> str:
 
 
 def upload_folder(name: str, home: Path | None = None) -> Path | None:
-    """The folder of an uploaded dataset by its name in addresses, or None; a name never leads out of the workspace.
-
-    Args:
-        name: such as ``votes-0f3a7c21d9``.
-        home: the workspace; default: the one of `workspace`.
-    """
+    """The folder of an uploaded dataset by its name in addresses, or None; a name never leads out of the workspace."""
     folder = workspace(home) / "datasets" / name
     return folder if Path(name).name == name and name not in {"", ".", ".."} and folder.is_dir() else None
 
@@ -115,11 +110,7 @@ def uploaded_datasets() -> dict[str, Path]:
 
 
 def find_upload(name: str) -> Path | None:
-    """The folder of an uploaded dataset by its name in addresses, or by what the app calls it; None for others.
-
-    Raises:
-        SettingError: several are called so.
-    """
+    """The folder of an uploaded dataset by its name in addresses, or by what the app calls it; None for others."""
     folder = upload_folder(name)
     if folder is not None:
         return folder
@@ -131,17 +122,11 @@ def find_upload(name: str) -> Path | None:
 
 
 def store_upload(name: str, content: BinaryIO, owner: str = "") -> Path:
-    """Keep a file that someone brought along, in a folder of its own for each owner, name and content.
+    """Keep a file that someone brought along, in a folder of its own for each owner ("": nobody signs in), name and
+    content.
 
     The folder appears when it is complete, so that readers and other writers of the same file never see a part of it.
-
-    Args:
-        name: what the file was called.
-        content: its bytes.
-        owner: whose it is; "" where nobody signs in.
-
-    Returns:
-        The stored file, called much like the original.
+    Returns the stored file, called much like the original.
     """
     name = name.replace("\\", "/").rsplit("/", 1)[-1].encode(errors="replace").decode()
     digest = hashlib.blake2b(f"{owner}\0{name}\0".encode(errors="replace"), digest_size=10)
@@ -190,11 +175,7 @@ def _first_to(folder: Path) -> Iterator[Path]:
 
 
 def unpacked_folder(archive: Path) -> Path:
-    """The folder that a stored ZIP was unpacked to, as a whole, in a process of bounded memory and time.
-
-    Raises:
-        DataError: a damaged archive, or one that unpacks to too much.
-    """
+    """The folder that a stored ZIP was unpacked to, as a whole, in a process of bounded memory and time."""
     from crowdcore.core.confined import run_confined  # not for those that only look for uploads
     from crowdcore.data.unpack import unpack_zip
 

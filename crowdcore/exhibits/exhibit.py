@@ -34,11 +34,8 @@ def escaped(text: object) -> str:
 
 
 def drawable(result: T, called: Sequence[str] | None = None) -> T:
-    """Copy a result, and the results in it, with all names escaped: of classes, tasks, workers and of itself.
-
-    Args:
-        result: a frozen dataclass.
-        called: (n_workers,) names of the workers; default: their ids.
+    """Copy a result, and the results in it, with all names escaped: of classes, tasks, workers (``called``) and of
+    itself.
     """
     return _with_names(result, called, escaped)
 

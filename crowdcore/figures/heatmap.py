@@ -42,22 +42,10 @@ def heatmap(
 ) -> go.Figure:
     """Draw a matrix, row 0 at the top; rows and columns lie at 0, 1, 2, … so that a click tells their numbers.
 
-    Args:
-        values: (n_rows, n_columns); NaN stays empty.
-        rows: names of the rows.
-        columns: names of the columns.
-        text: (n_rows, n_columns) strings written into the cells while there are at most `MAX_NUMBERS`.
-        hover: Plotly hover template (``%{y}`` row, ``%{x}`` column, ``%{z}`` value, ``%{customdata[k]}``).
-        customdata: (n_rows, n_columns, k) what ``hover`` shows besides.
-        scale: colour scale.
-        low: value of the first colour, default the smallest value.
-        high: value of the last colour, default the largest value.
-        unit: title of the colour bar.
-        suffix: follows the numbers of the colour bar, e.g. "%".
-        row_title: what the rows are.
-        column_title: what the columns are.
-        subtitle: reference, dataset, remarks.
-        cell: height of a cell in pixels; default by the number of rows.
+    NaN stays empty. Each cell's ``text`` is written while there are at most `MAX_NUMBERS`; ``hover`` is Plotly's
+    template (``%{y}`` row, ``%{x}`` column, ``%{z}`` value, ``%{customdata[k]}``). ``low`` and ``high`` are the values
+    of the first and the last colour, ``unit`` and ``suffix`` those of the colour bar, ``cell`` the height of a cell in
+    pixels.
     """
     values = np.asarray(values, np.float64)
     n_rows, n_columns = values.shape

@@ -36,12 +36,7 @@ _IMAGE = re.compile(r"<image [^>]*?href=\"data:image/png;base64,([^\"]+)\"[^>]*?
 def draw(figures: Mapping[Path, go.Figure], on_progress: Callable[[float, str], None] | None = None) -> None:
     """Draw figures into files, each of the kind that its suffix says: ``.svg``, ``.pdf`` or ``.png``.
 
-    Args:
-        figures: file -> figure.
-        on_progress: called with the share done, 0…1, and the title of what is drawn next.
-
-    Raises:
-        MissingExtraError: kaleido is not installed.
+    ``on_progress`` is called with the share done, 0…1, and the title of what is drawn next.
     """
     refusal = missing_extra(f"Drawing to {', '.join(sorted({file.suffix for file in figures}))}", "kaleido")
     if refusal:

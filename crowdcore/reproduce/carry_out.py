@@ -163,11 +163,7 @@ def _plant(part: Part, workspace: Workspace) -> None:
 
 
 def _spec(part: Part, dataset: CrowdDataset, device: str = "auto") -> RunSpec:
-    """The run of a part, its settings as the record keeps them.
-
-    Raises:
-        SettingError: there is no such method, or it refuses a setting.
-    """
+    """The run of a part, its settings as the record keeps them."""
     from crowdcore.learning import methods, split_settings
 
     split_settings(methods.get(part.method), dict(part.settings))

@@ -133,12 +133,6 @@ def leads(
     """In how many columns a row has the best mean of those that were run, how clearly, and who has it elsewhere.
 
     A lead is clear where it exceeds twice the standard error over seeds of the difference to the next row.
-
-    Args:
-        row: as the paper calls it.
-        measure: what is compared.
-        lowest: lower is better.
-        without: rows that take no part.
     """
 
     def judged(outcomes: Sequence[Found]) -> str:
@@ -165,10 +159,7 @@ def leads(
 def _clearly(row: str, led: Sequence[dict[str, FloatArray]], sign: int) -> str:
     """At how many of the points where a row leads that is more than what seeds differ by; nothing where it leads none.
 
-    Args:
-        row: the one that leads.
-        led: row -> (S,) at each of these points.
-        sign: -1 where lower is better.
+    ``led``: row -> (S,) at each of these points; ``sign`` is -1 where lower is better.
     """
     if not led:
         return ""

@@ -231,8 +231,7 @@ def dots(measure: Measure) -> Draw:
 def matrices(average: bool = False) -> Draw:
     """True confusions, of simulated crowds, or observed ones beside the learnt ones of the first seed.
 
-    Args:
-        average: draw the mean over the workers; else the common confusion and the busiest workers.
+    ``average``: the mean over the workers; else the common confusion and the busiest workers.
     """
 
     def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
@@ -324,12 +323,7 @@ def _of(column: str, figure: go.Figure) -> go.Figure:
 
 
 def scatter(weights: Callable[[Found], FloatArray], words: str) -> Draw:
-    """What a run learnt of each worker and class against the diagonal of the true confusion.
-
-    Args:
-        weights: (R·C,) of a run.
-        words: what they are.
-    """
+    """What a run learnt of each worker and class, ``weights`` (R·C,), against the diagonal of the true confusion."""
 
     def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
         drawn = {}

@@ -119,11 +119,7 @@ def log_lines(run_id: str, n: int = 40, *, workspace: Workspace | None = None) -
 
 
 def keep_result(run_id: str, trained: Learnt, dataset: Labelled, workspace: Workspace) -> None:
-    """Write result and predictions, whole or not at all as far as readers can see.
-
-    Raises:
-        OSError: the disk is full.
-    """
+    """Write result and predictions, whole or not at all as far as readers can see."""
     place = workspace.artefact_folder(run_id)
     draft = (place.parent if workspace.owns_record else workspace.run_folder(run_id)) / "result.new"
     shutil.rmtree(draft, ignore_errors=True)

@@ -181,11 +181,7 @@ def stop_engine(*, workspace: Workspace | None = None) -> None:
 
 
 def check_scheduler(address: str) -> None:
-    """Refuse a scheduler that does not ask who connects; "" stands for the engine's own, which does.
-
-    Raises:
-        SettingError: its address is not ``tls://HOST:PORT``, and `UNGUARDED` is not "1".
-    """
+    """Refuse a scheduler that does not ask who connects; "" stands for the engine's own, which does."""
     if address and not address.startswith("tls://") and os.environ.get(UNGUARDED) != "1":
         raise SettingError(
             JOIN,
@@ -197,12 +193,7 @@ def check_scheduler(address: str) -> None:
 
 
 def cluster_security(workspace: Workspace, address: str) -> Security | None:
-    """How to connect to a scheduler: with the cluster's key, or with what Dask's own configuration says.
-
-    Raises:
-        SettingError: the scheduler has no TLS, which has not been allowed.
-        DataError: there is no key.
-    """
+    """How to connect to a scheduler: with the cluster's key, or with what Dask's own configuration says."""
     import distributed
 
     check_scheduler(address)

@@ -278,10 +278,8 @@ class Reconciler:
         """Runs that wait or go on."""
 
     def waiting(self, handed: set[str]) -> list[Run]:
-        """The runs to hand over, in their order, after the record has been put right.
-
-        Args:
-            handed: ids of runs that a worker has been given, and of searches at work; they are left alone.
+        """The runs to hand over, in their order, after the record has been put right; those ``handed`` over are left
+        alone.
         """
         self._finish_creating()
         live = [

@@ -174,18 +174,8 @@ class _Clock:
 
 
 def measure(dataset: Labelled, method: str, settings: dict[str, Any], seeds: int, device: str) -> dict[str, float]:
-    """Time and memory of a run.
-
-    Args:
-        dataset: what it trains on.
-        method: its method.
-        settings: of trainer and method, without epochs.
-        seeds: how many.
-        device: where.
-
-    Returns:
-        ``seconds_per_epoch`` (all seeds), ``bytes``, ``epochs`` (the default), ``share`` of the tasks that
-        the trial has seen.
+    """``seconds_per_epoch`` (all seeds), ``bytes``, default ``epochs`` of a run, and the ``share`` of tasks that the
+    trial saw.
     """
     from crowdcore.learning import split_settings
     from crowdcore.learning.api import method_for, train, usual_settings

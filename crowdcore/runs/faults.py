@@ -152,11 +152,7 @@ def lock_problem(workspace: Workspace) -> str:
 
 @contextmanager
 def check_disk(workspace: Workspace) -> Iterator[None]:
-    """Refuse at once where nothing can be written to the disk of a workspace.
-
-    Raises:
-        CrowdError: it is full or read-only, now or within.
-    """
+    """Refuse at once where nothing can be written to the disk of a workspace."""
     if problem := disk_problem(workspace.folder):
         raise CrowdError(problem)
     try:
@@ -187,11 +183,8 @@ def retry(
 ) -> _T:
     """Call ``action`` and return what it returns; retry transient disk and lock errors (see `may_pass`).
 
-    Args:
-        action: what to do.
-        stopped: called before every other attempt; True gives up.
-        patience: seconds after which to give up, too.
-        report: receives the first error that is retried.
+    It gives up after ``patience`` seconds, or where ``stopped``, called before every other attempt, is true; ``report``
+    receives the first error that is retried.
     """
     deadline, reported = time.monotonic() + patience, False
     while True:

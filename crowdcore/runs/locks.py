@@ -26,14 +26,10 @@ _TICK = 0.05  # seconds
 
 @contextmanager
 def locked(path: Path, wait: float = math.inf) -> Iterator[int]:
-    """Hold a lock that no other process holds. Yields its file descriptor, which a child may inherit.
+    """Hold a lock that no other process holds, or raise a BlockingIOError after ``wait`` seconds.
 
-    Args:
-        path: a file, which is created and left there; its folder, too, but not the one around that.
-        wait: seconds to wait for its holder.
-
-    Raises:
-        BlockingIOError: another process still holds it.
+    Yields its file descriptor, which a child may inherit. The file and its folder, but not the one around that, are
+    created and left there.
     """
     path.parent.mkdir(mode=0o700, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -156,14 +152,8 @@ class Lease:
 
 @contextmanager
 def leased(folder: Path, wait: float = 0.5) -> Iterator[Lease]:
-    """Hold the lease of a run: nobody else supervises, trains or ends it.
-
-    Args:
-        folder: of the run.
-        wait: seconds to wait for its holder.
-
-    Raises:
-        BlockingIOError: somebody still does.
+    """Hold the lease of a run's folder: nobody else supervises, trains or ends it. A BlockingIOError after ``wait``
+    seconds.
     """
     with locked(folder / "lease", wait) as handle:
         yield Lease(folder, handle)

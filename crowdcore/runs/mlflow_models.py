@@ -32,11 +32,7 @@ class Classifier:
         self.result = result
 
     def predict(self, rows: pd.DataFrame | AnyArray, params: dict[str, Any] | None = None) -> pd.DataFrame:
-        """The most probable class and all probabilities of each row.
-
-        Raises:
-            SettingError: rows of another shape.
-        """
+        """The most probable class and all probabilities of each row."""
         mean = self.result.predict_proba(np.asarray(rows)).mean(0)
         names = np.array(self.result.classes, object)
         shares = {f"p_{name}": mean[:, c] for c, name in enumerate(names)}

@@ -35,10 +35,9 @@ _making = threading.Lock()  # alembic's migrations find their database in a vari
 
 @contextmanager
 def patient(seconds: float) -> Iterator[None]:
-    """Retry a record that is locked or out of reach, and say so on standard error; pages do not wait.
+    """Retry a record that is locked or out of reach for some seconds, and say so on standard error; pages do not wait.
 
-    Args:
-        seconds: for how long; SQLite itself waits for 3 s each time.
+    SQLite itself waits for 3 s each time.
     """
     global _patience
     before, _patience = _patience, seconds
@@ -49,11 +48,7 @@ def patient(seconds: float) -> Iterator[None]:
 
 
 def ask(workspace: Workspace, question: Callable[[], _T]) -> _T:
-    """Return the answer of the record of a workspace.
-
-    Raises:
-        RecordError: there is none, and why.
-    """
+    """Return the answer of the record of a workspace."""
 
     def attempt() -> _T:
         try:

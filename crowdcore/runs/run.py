@@ -290,13 +290,7 @@ def value_in_words(value: object) -> str:
 
 
 def describe_spec(spec: RunSpec, words: Words = plain_words, title: Title = plain_title) -> str:
-    """Method and what differs from its defaults, what is searched first.
-
-    Args:
-        spec: of a run.
-        words: makes a phrase of each setting of a method.
-        title: what to call a setting of a method.
-    """
+    """Method and what differs from its defaults, what is searched first; ``words`` makes a phrase of each setting."""
     phrases = words(spec.settings, spec.method)
     if spec.search is not None:
         phrases = [f"search of {', '.join(title(name, spec.method) for name in spec.search.space)}", *phrases]

@@ -178,14 +178,9 @@ def _around(value: float, field: FormField) -> tuple[float, float]:
 
 
 def open_study(folder: Path, plan: SearchPlan | None = None) -> Study | None:
-    """The study of a search.
+    """The study of a search in its run's folder, which a ``plan`` makes where there is none; None without both.
 
-    Args:
-        folder: of the search's run.
-        plan: to make it where there is none yet, and to choose its next trials.
-
-    Returns:
-        None where there is none and no plan.
+    The plan also chooses its next trials.
     """
     try:
         import optuna
@@ -268,13 +263,10 @@ class Coordinator:
         self._total = min(plan.trials, points)
 
     def step(self, slots: int) -> bool:
-        """Collect trials that have ended and start others; what cannot pass by itself ends the search.
+        """Collect trials that have ended and start others; what cannot pass by itself ends the search. Whether it goes
+        on.
 
-        Args:
-            slots: runs that the engine can have at once.
-
-        Returns:
-            Whether the search goes on. One that has ended may be resumed at any time, by a new `Coordinator`.
+        One that has ended may be resumed at any time, by a new `Coordinator`.
         """
         try:
             recorded = self._recorded()  # before the flag, which comes before any of its trials is cancelled with it
@@ -390,11 +382,7 @@ class Coordinator:
 
 
 def _reached(run: Run | None, score: SelectionScore) -> float:
-    """The validation score of a trial's run that has ended.
-
-    Raises:
-        CrowdError: it was deleted, failed, was cancelled by itself, or has no such score.
-    """
+    """The validation score of a trial's run that has ended."""
     if run is None:
         raise CrowdError("Its run was deleted.")
     if run.state != "finished":

@@ -105,11 +105,7 @@ def get_run(run_id: str, *, workspace: Workspace | None = None) -> Run:
 
 
 def entry_of(run_id: str, workspace: Workspace) -> Entry:
-    """MLflow's own record of a run.
-
-    Raises:
-        DataError: there is none of that id.
-    """
+    """MLflow's own record of a run."""
     client = client_of(workspace)
     workspace.run_folder(run_id)  # refuses what is no id
     try:
@@ -164,12 +160,7 @@ def list_runs(
 
 
 def set_state(run_id: str, state: State, message: str | None = None, *, workspace: Workspace | None = None) -> None:
-    """Move a run to another state.
-
-    Args:
-        state: the new one.
-        message: shown on its page; None leaves the last one.
-    """
+    """Move a run to another state, with a message on its page; None leaves the last one."""
     workspace = workspace or Workspace.open()
     client = client_of(workspace)
     if message is not None:

@@ -60,16 +60,9 @@ def is_idle() -> bool:
 
 
 def supervise(folder: str, tracking_uri: str, run_id: str, device: str) -> Ending:
-    """Train a run in a process of its own, until that ends.
+    """Train a run in a process of its own, until that ends. How it did is also noted in the run's folder.
 
-    Args:
-        folder: the workspace's.
-        tracking_uri: the workspace's.
-        run_id: of the run.
-        device: what the run asks for.
-
-    Returns:
-        How it ended, also noted in the run's folder; lost, too, when another process supervises it.
+    It is lost, too, when another process supervises it.
     """
     workspace = Workspace(Path(folder), tracking_uri)
     _active.add(threading.get_ident())

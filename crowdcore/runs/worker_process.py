@@ -121,18 +121,10 @@ def local_cluster(workspace: Workspace, slots: int) -> SpecCluster:
 def run_worker(
     address: str | None, workspace: Workspace, slots: int, device: str, say: Callable[[str], None] = print
 ) -> None:
-    """Train runs on this machine until a signal comes or the scheduler is gone.
+    """Train runs on this machine until a signal comes or the scheduler (None: the engine of the workspace) is gone.
 
-    Args:
-        address: the scheduler's; None: the engine of the workspace.
-        workspace: a folder that this machine shares with the engine.
-        slots: runs at once.
-        device: "cpu" or "cuda:N".
-        say: receives a sentence when it is connected, and why it ends.
-
-    Raises:
-        SettingError: the scheduler has no TLS, which has not been allowed.
-        CrowdError: there is no scheduler, or no key of its cluster.
+    ``slots`` runs train at once, on "cpu" or "cuda:N"; ``say`` receives a sentence when it is connected, and why it
+    ends.
     """
     files = EngineFiles(workspace.folder)
     security = cluster_security(workspace, address) if address else tls(files.key)
@@ -169,14 +161,8 @@ async def _work(address: str, options: dict[str, Any], say: Callable[[str], None
 def run_scheduler(workspace: Workspace, host: str | None, port: int, say: Callable[[str], None] = print) -> None:
     """Serve a cluster's scheduler until a signal comes; make the cluster's key where there is none.
 
-    Args:
-        workspace: holds the key.
-        host: address to listen on; None: the one by which this machine is known on its network.
-        port: to listen on; 0: any.
-        say: receives the address, and how the others connect.
-
-    Raises:
-        DataError: the port is taken, or the key cannot be read.
+    ``host`` None is the address by which this machine is known on its network, ``port`` 0 any; ``say`` receives the
+    address, and how the others connect.
     """
     from cryptography import x509
 

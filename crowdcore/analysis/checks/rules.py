@@ -195,11 +195,7 @@ def parse_rules(content: bytes, path: Path) -> Rules:
 
 
 def rules_of(given: Mapping[str, Any]) -> Rules:
-    """Rules by name.
-
-    Raises:
-        SettingError: an unknown rule (with the nearest name), a limit that cannot be, or no rule at all.
-    """
+    """Rules by name; refuses unknown ones, limits that cannot be, and no rule at all."""
     for name, value in given.items():
         if name not in Rules.model_fields:
             remedy = did_you_mean(name, Rules.model_fields, say="`{}`".format)

@@ -195,10 +195,6 @@ def task_disagreement(dataset: CrowdDataset, reference: ReferenceLike = None) ->
     """Spread of the labels of every task, and how many of them the reference calls wrong.
 
     Sparse: O(A log A) time, O(A) memory, never tasks x classes.
-
-    Raises:
-        DataError: gold asked for where there is none.
-        SettingError: no such reference.
     """
     truth = resolve_reference(dataset, reference)
     n, total = dataset.n_tasks, dataset.labels_per_task

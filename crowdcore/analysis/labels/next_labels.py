@@ -172,9 +172,7 @@ def _chosen(
 def _information(joint: FloatArray, confusion: FloatArray) -> FloatArray:
     """Mutual information in nats of class and label, (n, n_workers).
 
-    Args:
-        joint: (n, K, C) probability of outcome k of what is planned, and class c; sums to 1.
-        confusion: (n_workers, C, C) row = true class.
+    ``joint`` (n, K, C) is the probability of outcome k of what is planned, and class c; it sums to 1.
     """
     spread = entr(confusion).sum(2)
     n, k, n_classes = joint.shape

@@ -374,12 +374,7 @@ def guideline_mistakes(
 
 
 def are_grades(counts: FloatArray, places: FloatArray) -> bool:
-    """Whether mistakes mostly go to the neighbours, so that classes with an order are grades, and no mere numbers.
-
-    Args:
-        counts: (n_workers, C, C) labels b on tasks of class a.
-        places: (C,) place of each class in their order.
-    """
+    """Whether mistakes mostly go to neighbours by ``places`` (C,), so that classes are grades, and no mere numbers."""
     n = len(places)
     near, wrong = np.abs(places - places[:, None]) == 1, counts.sum(0) * ~np.eye(n, dtype=bool)
     chance = near.sum(1) / (n - 1)

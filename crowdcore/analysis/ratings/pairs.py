@@ -87,14 +87,9 @@ def rating_pairs(
 
 
 def beside_curve(dataset: RatingDataset, chosen: IntArray, truth: FloatArray) -> FloatArray:
-    """(n,) what is left of ratings beside the least-squares cubic of each worker over the truth.
+    """(n,) what is left of the chosen ratings beside the least-squares cubic of each worker over their tasks' truth.
 
     A line would leave the bends that the ends of the range make alike in all.
-
-    Args:
-        dataset: the ratings.
-        chosen: (n,) places of some.
-        truth: (n,) of their tasks.
     """
     worker, rating, n_workers = dataset.worker[chosen], dataset.rating[chosen], dataset.n_workers
     n = np.maximum(np.bincount(worker, minlength=n_workers), 1)

@@ -35,11 +35,7 @@ def over_seeds(values: FloatArray) -> OverSeeds:
 
 
 def seed_rows(seeds: Sequence[int], seed: int | None) -> slice:
-    """Rows of the (S, ...) arrays that belong to ``seed``, or all of them for None.
-
-    Raises:
-        SettingError: no such seed.
-    """
+    """Rows of the (S, ...) arrays that belong to ``seed``, or all of them for None."""
     if seed is None:
         return slice(None)
     if seed not in seeds:
@@ -49,11 +45,7 @@ def seed_rows(seeds: Sequence[int], seed: int | None) -> slice:
 
 
 def check_omega(dataset: CrowdDataset, omega: FloatArray, n_seeds: int, rows: slice = slice(None)) -> FloatArray:
-    """(n_rows, n_annotations) float64 ω of some seeds of a run on this dataset.
-
-    Raises:
-        SettingError: ω of another shape.
-    """
+    """(n_rows, n_annotations) float64 ω of some seeds of a run on this dataset; refuses other shapes."""
     if np.shape(omega) != (n_seeds, dataset.n_annotations):
         raise SettingError("omega", f"have the shape {(n_seeds, dataset.n_annotations)}", np.shape(omega))
     return np.asarray(omega[rows], np.float64)
@@ -62,11 +54,7 @@ def check_omega(dataset: CrowdDataset, omega: FloatArray, n_seeds: int, rows: sl
 def check_by_worker(
     dataset: CrowdDataset, name: str, matrices: FloatArray, n_seeds: int, rows: slice = slice(None)
 ) -> FloatArray:
-    """(n_rows, n_workers, C, C) float64 matrices of some seeds of a run on this dataset.
-
-    Raises:
-        SettingError: ``name``: matrices of another shape.
-    """
+    """(n_rows, n_workers, C, C) float64 matrices of some seeds of a run on this dataset; refuses other shapes."""
     shape = (n_seeds, dataset.n_workers, dataset.n_classes, dataset.n_classes)
     if np.shape(matrices) != shape:
         raise SettingError(name, f"have the shape {shape}", np.shape(matrices))

@@ -80,10 +80,8 @@ class Peers:
         return self.count(self.by_own_shares)
 
     def count(self, judge: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(n_workers, C, C) labels b on tasks of class a by these beliefs, and the share of b in others' labels there.
-
-        Args:
-            judge: (P, C) belief in the class of each label's task.
+        """(n_workers, C, C) labels b on tasks of class a by ``judge`` (P, C), and the share of b in others' labels
+        there.
         """
         votes = vote_counts(self.task, self.label, len(self.crowd), judge.shape[1])
         task, worker, label = (numbers.astype(np.int64) for numbers in (self.task, self.worker, self.label))

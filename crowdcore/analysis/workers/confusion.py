@@ -103,11 +103,7 @@ def worker_confusion(dataset: CrowdDataset, reference: ReferenceLike = None) -> 
 
 
 def refuse_beyond(n_bytes: int, what: str, remedy: str) -> None:
-    """Refuse arrays of more than `MOST_BYTES` before they are allocated.
-
-    Raises:
-        DataError: they would need more.
-    """
+    """Refuse arrays of more than `MOST_BYTES` before they are allocated."""
     if n_bytes > MOST_BYTES:
         raise DataError(
             f"{what} would need {n_bytes / 2**30:,.1f} GiB ({n_bytes:,} bytes), "

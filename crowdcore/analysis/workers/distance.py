@@ -291,15 +291,10 @@ def optimal_leaves(tree: FloatArray, distance: FloatArray) -> IntArray:
     """Dynamic programme of Bar-Joseph et al. (2001), "Fast optimal leaf ordering", in O(n³) time and O(n²) memory.
 
     ``best[i, j]`` is the least sum for the smallest subtree that holds both leaves i and j, with i and j as its ends;
-    for a merge of a left and a right side it is the minimum over the ends h, l where the sides meet of
-    ``best[i, h] + distance[h, l] + best[l, j]``, taken over h first and over l then.
+    for a merge of a left and a right side it is the minimum over the ends h, l where the sides meet of ``best[i, h] +
+    distance[h, l] + best[l, j]``, taken over h first and over l then.
 
-    Args:
-        tree: (n - 1, 4) merges as SciPy has them, n >= 2.
-        distance: (n, n) symmetric, without NaN.
-
-    Returns:
-        (n,) leaves in that order.
+    ``tree`` (n - 1, 4) holds merges as SciPy has them; ``distance`` (n, n) is symmetric, without NaN.
     """
     from scipy.cluster.hierarchy import leaves_list
 

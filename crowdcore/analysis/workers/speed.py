@@ -139,18 +139,12 @@ class AnswerTimes:
 
 
 def answer_times(dataset: CrowdDataset, break_minutes: float = BREAK_MINUTES) -> AnswerTimes | None:
-    """How long each label took: the column ``seconds``, else the gap to the same worker's label before.
+    """How long each label took: the column ``seconds``, else the gap to the same worker's label before; None without
+    either.
 
-    A gap says how long an answer took only within a session and where labels are stored one by one. So the first label
-    of a worker and of each session has no answer time, and labels that share their time with another one of the
-    worker (uploaded together, or rounded to one time) have none either.
-
-    Args:
-        dataset: with the column ``seconds`` or ``timestamp``.
-        break_minutes: a longer gap begins a new session.
-
-    Returns:
-        None without either column.
+    A gap says how long an answer took only within a session, which ``break_minutes`` end, and where labels are stored
+    one by one. So the first label of a worker and of each session has no answer time, and labels that share their time
+    with another one of the worker (uploaded together, or rounded to one time) have none either.
     """
     none = np.zeros(dataset.n_annotations, bool)
     if dataset.extra is not None and SECONDS in dataset.extra:

@@ -84,13 +84,7 @@ _SIGNATURES = {
 
 
 def find_reader(source: Source, settings: ReadSettings) -> Reader:
-    """The reader named in the settings, or the one with the best match by content.
-
-    Raises:
-        MappingError: a table whose columns no reader understands.
-        DataError: something else that no reader understands.
-        SettingError: no reader of that name.
-    """
+    """The reader named in the settings, or the one with the best match by content; refuses what none understands."""
     if settings.format is not None:
         return readers.find(settings.format)()
     if settings.turn and source.table is not None and (source.table.delimiter or not source.table.nests):

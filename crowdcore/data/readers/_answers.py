@@ -372,15 +372,9 @@ def input_roles(columns: Iterable[str], prefix: str) -> dict[str, str]:
 def read_export(
     form: str, source: Source, settings: ReadSettings, roles: Mapping[str, str], when: str | None, seconds: str = ""
 ) -> Raw:
-    """Read a table whose columns are known; columns named in the settings win.
+    """Read a table whose columns are known by role; columns named in the settings win.
 
-    Args:
-        form: the reader's name.
-        source: the table.
-        settings: columns named by the user.
-        roles: role -> column.
-        when: the column of the time of an annotation, kept as ``timestamp`` in ISO 8601.
-        seconds: that of its duration, kept as ``seconds``.
+    ``when`` is the column of an annotation's time, kept as ``timestamp`` in ISO 8601, ``seconds`` that of its duration.
     """
     known = {role: column for role, column in roles.items() if getattr(settings, role) is None or role == "label"}
     raw = read_annotations(source.need_table(), settings.model_copy(update=known), form)
@@ -400,10 +394,7 @@ def read_export(
 def read_labels(raw: Raw, choices: Callable[[str], list[str] | None], settings: ReadSettings) -> Raw:
     """Read the cells of the label column; rows of several choices, or of none, are left out and reported.
 
-    Args:
-        raw: the rows with their cells as labels.
-        choices: the choices in a cell, None if it holds something else than choices.
-        settings: whether combinations are kept as classes.
+    ``choices`` returns the choices in a cell, None if it holds something else.
     """
     cells = [choices(cell) for cell in raw.label.values.to_pylist()]
     merge = settings.multi_select == "keep"
@@ -436,15 +427,7 @@ def joined(choices: Iterable[str]) -> str:
 
 
 def drop_flagged(raw: Raw, table: Table, column: str, bad: Iterable[str], settings: ReadSettings) -> Raw:
-    """Report the rows that a tool flags (before any are left out); leave them out if the settings say so.
-
-    Args:
-        raw: all rows of the table.
-        table: where the flags are.
-        column: the column of the flags.
-        bad: values, in lower case, that mean a rejected or not trusted annotation.
-        settings: whether such rows are kept.
-    """
+    """Report the rows that a tool flags by a value of ``bad``, in lower case; leave them out if the settings say so."""
     if column not in table.columns:
         return raw
     flags = table.encode((column, raw.roles["task"]))[0][column]

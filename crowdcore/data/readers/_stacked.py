@@ -64,17 +64,8 @@ def stack(
 ) -> Raw:
     """The blocks' annotations, row by row; one without a label is an empty cell.
 
-    Args:
-        form: the reader's name.
-        table: where the blocks are from.
-        settings: which labels mean that there is none.
-        blocks: one or more, each of as many rows as the table has, or as ``kept``.
-        roles: role -> column.
-        tasks: what is known of the tasks.
-        findings: what the reader noticed.
-        kept: rows of the table, from 0, that the blocks hold; None: all.
-        columns_per_row: cells of a row that count, if not as many as blocks.
-        more: further fields of `Raw`.
+    Each block has as many rows as the table, or as ``kept`` of its rows (from 0). ``columns_per_row`` cells of a row
+    count, if not as many as blocks; ``more`` are further fields of `Raw`.
     """
     k, n = len(blocks), len(blocks[0].label)
     if not n:
@@ -141,14 +132,8 @@ def repeat_labels(
     place is better at a class than another. Coefficients of agreement that do not tell workers apart (raw agreement,
     Fleiss' κ, Krippendorff's α, Gwet's AC1) are those of the counts.
 
-    Args:
-        form: the reader's name.
-        tasks: the list of tasks.
-        classes: C names.
-        task, label: (k,) numbers of a task and a class.
-        count: (k,) how often the one was given to the other.
-        rows: (k,) row of the file that says so.
-        more: further fields of `Raw`.
+    Aligned (k,) are the numbers of ``task`` and class (``label``), how often the one was given to the other, and the
+    file's row; ``more`` are further fields of `Raw`.
     """
     n_tasks, n = len(tasks.task), int(count.sum())
     per_task = np.bincount(task, count, n_tasks).astype(np.int64)

@@ -91,21 +91,13 @@ class Source:
         return next(self.table.records(), {}) if isinstance(self.table, JsonTable) else {}
 
     def need_json(self) -> JsonTable:
-        """The table of JSON.
-
-        Raises:
-            DataError: the source is none.
-        """
+        """The table of JSON, or a refusal."""
         if not isinstance(self.table, JsonTable):
             raise DataError("This is not JSON", "Leave `format` out to detect it.", file=self.path)
         return self.table
 
     def need_table(self, *columns: str) -> Table:
-        """The table, which has some columns.
-
-        Raises:
-            DataError: the source is none, or lacks one.
-        """
+        """The table, which has some columns, or a refusal."""
         if self.table is None:
             raise DataError("This is not a table", "Leave `format` out to detect it.", file=self.path)
         lacking = {*columns} - {*self.table.columns}
@@ -209,8 +201,7 @@ class Raw:
     def keep(self, rows: IntArray, *findings: Finding) -> Raw:
         """Some annotation rows of it, ascending; ``findings`` say what became of the others.
 
-        Raises:
-            DataError: the crowd is simulated, and its truth is about all rows.
+        Refused where the crowd is simulated: its truth is about all rows.
         """
         if self.truth is not None:
             raise DataError("A simulated crowd with its truth is read as it is", file=self.path)
@@ -231,17 +222,9 @@ class Raw:
 def read_annotations(
     table: Table, settings: ReadSettings, form: str, about_tasks: bool = True, listed: Arrow = None
 ) -> Raw:
-    """Read a table of one row per annotation.
+    """Read a table of one row per annotation; ``about_tasks``: with gold, split and media.
 
-    Args:
-        table: the table.
-        settings: which columns play which role.
-        form: the reader's name.
-        about_tasks: whether it may tell of gold, split and media too.
-        listed: names that tasks are likely to have, in this order.
-
-    Raises:
-        MappingError: no column was recognised as the task, the worker or the label.
+    ``listed``: names that tasks are likely to have, in this order.
     """
     columns = read_roles(table, settings, ("task", "worker", "label"), only_needed=not about_tasks, listed=listed)
     part = columns.codes
@@ -285,16 +268,8 @@ class Reader(ABC):
 
 
 def with_gold(raw: Raw, task: Codes, gold: Codes, where: str) -> Raw:
-    """Add true classes to what was read.
-
-    Args:
-        raw: the annotations.
-        task: (n,) tasks, each once.
-        gold: (n,) their classes.
-        where: what the tasks of the annotations are in, such as ``frame``.
-
-    Raises:
-        DataError: a task stands twice.
+    """Add true classes (n,) of tasks (n,), each once, to what was read; ``where`` is what its tasks are in, such as
+    ``frame``.
     """
     about = raw.tasks or RawTasks(raw.task, False)
     ids, key = clean(about.task, whole="mixed").codes, clean(task, whole="mixed").codes
@@ -314,11 +289,7 @@ def with_gold(raw: Raw, task: Codes, gold: Codes, where: str) -> Raw:
 
 
 def gold_of_workers(raw: Raw, given: str | tuple[str, ...]) -> Raw:
-    """The rows of all workers but one or some, whose labels become the gold of each task on which these agree.
-
-    Raises:
-        SettingError: there is no such worker, or a column holds the gold.
-    """
+    """The rows of all workers but one or some, whose labels become the gold of each task on which these agree."""
     names = [given] if isinstance(given, str) else [*given]
     there = pc.utf8_trim_whitespace(raw.worker.values)
     for name in names:

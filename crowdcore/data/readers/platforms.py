@@ -340,11 +340,7 @@ def _answers(
 ) -> Iterator[tuple[str, str, Any]]:
     """Name, title and value of each answer, those of combined tasks one by one.
 
-    Args:
-        record: a row.
-        several: whether there are several workflows, whose questions have the same names.
-        source: to refuse a damaged cell; None: it holds no answer.
-        row: its number.
+    ``several`` workflows have questions of the same names; with a ``source``, a damaged cell is refused.
     """
     cell = record.get("annotations")
     try:

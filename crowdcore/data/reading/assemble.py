@@ -165,11 +165,8 @@ def _draw_splits(dataset: CrowdDataset, settings: ReadSettings) -> tuple[CrowdDa
 
 
 def _readable_times(raw: Raw, rows: IntArray | None) -> tuple[Arrow | None, list[Finding]]:
-    """The further columns without times that cannot be read, and findings about those.
-
-    Args:
-        raw: what was read.
-        rows: those that become annotations, None = all.
+    """The further columns without times that cannot be read, and findings about those; ``rows`` (None: all) become
+    annotations.
     """
     extra, findings = raw.extra, []
     for name, (read, what, remedy) in _TIMES.items():

@@ -97,14 +97,7 @@ def tally(worker: IntArray, label: AnyArray, n_workers: int, n_classes: int) -> 
 
 
 def crowd_findings(tally: Tally, per_task: IntArray, tasks: Arrow, workers: list[str]) -> list[Finding]:
-    """Tasks nobody labelled, no task with two labels, workers with one label, workers who only ever gave one answer.
-
-    Args:
-        tally: counts of the crowd.
-        per_task: (n_tasks,) annotations of each task.
-        tasks: their ids.
-        workers: ids of the workers.
-    """
+    """Tasks nobody labelled, no task with two labels, workers with one label, workers who only ever gave one answer."""
     findings = []
     bare = np.flatnonzero(per_task == 0)
     if len(bare):
@@ -122,13 +115,7 @@ def crowd_findings(tally: Tally, per_task: IntArray, tasks: Arrow, workers: list
 
 
 def no_shared_tasks(given: Annotations, per_task: IntArray, raw: Raw) -> list[Finding]:
-    """What to say where no task has two labels, or no two workers' files have a task in common: that is asked about.
-
-    Args:
-        given: the annotations, sorted by task.
-        per_task: (n_tasks,) annotations of each task.
-        raw: where they are from.
-    """
+    """What to say where no task has two labels, or no two workers' files have a task in common: that is asked about."""
     files = raw.format == "files" and raw.roles.get("worker", "").endswith("(file name)")
     if len(per_task) < ENOUGH or not len(given.task) or (per_task.max() > 1 and not files):
         return []
@@ -154,12 +141,7 @@ def no_shared_tasks(given: Annotations, per_task: IntArray, raw: Raw) -> list[Fi
 def look_again(given: Annotations, gold: IntArray, classes: tuple[str, ...], tasks: Arrow, raw: Raw) -> list[Finding]:
     """What counts say of the whole: a row of sums, nobody who errs, no disagreement or more of it than by chance.
 
-    Args:
-        given: the annotations, sorted by task; the first hundred thousand are looked at.
-        gold: (n_tasks,) class number, -1 = unknown.
-        classes: their names.
-        tasks: ids of the tasks.
-        raw: where they are from.
+    The first hundred thousand annotations, sorted by task, are looked at.
     """
     task, label, n_classes = given.task[:_SOME], given.label[:_SOME], len(classes)
     known = gold[task] >= 0
@@ -205,15 +187,10 @@ def look_again(given: Annotations, gold: IntArray, classes: tuple[str, ...], tas
 def void_classes(given: Annotations, gold: IntArray, classes: Classes, n_tasks: int, n_workers: int) -> list[str]:
     """Classes that may mean that there is no label, and behave so: workers agree on them no more than by chance.
 
-    Looked at are pairs of labels of one task, without workers who hardly say anything else. How many hold the class
-    twice is likelier (20 : 1) by chance than if it agreed half as well as the other classes do; of a class 0 below
-    1, 2, 3 …, than if it agreed a quarter as well, and about as many. Several workers use it, and it is no gold.
-
-    Args:
-        given: the annotations, sorted by task; the first hundred thousand are looked at.
-        gold: (n_tasks,) class number, -1 = unknown.
-        classes: the class list.
-        n_tasks, n_workers: how many there are.
+    Looked at are pairs of labels of one task, of the first hundred thousand, without workers who hardly say anything
+    else. How many hold the class twice is likelier (20 : 1) by chance than if it agreed half as well as the other
+    classes do; of a class 0 below 1, 2, 3 …, than if it agreed a quarter as well, and about as many. Several workers
+    use it, and it is no gold.
     """
     parts, k, found = (given.task[:_SOME], given.worker[:_SOME], given.label[:_SOME]), len(classes.names), []
     for name, near in classes.codes_of_none:
@@ -268,14 +245,7 @@ def _about_workers(code: str, level: Level, chosen: BoolArray, workers: list[str
 
 
 def worker_findings(raw: Raw, worker: Codes, labels: Labels, settings: ReadSettings) -> list[Finding]:
-    """Workers who by their names may be gold, a model or nobody, or a label or a sentence.
-
-    Args:
-        raw: where they are from.
-        worker: the cleaned column, after merging.
-        labels: what the labels are.
-        settings: those of reading.
-    """
+    """Workers who by their names may be gold, a model or nobody, or a label or a sentence."""
     values, findings = worker.values, []
     if len(values) > 1 and pc.any(pc.match_substring_regex(values, _ODD)).as_py():
         findings = _odd_workers(raw, worker, settings)

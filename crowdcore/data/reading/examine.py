@@ -183,8 +183,7 @@ def open_source(path: str | Path, settings: ReadSettings) -> Source:
 def examine_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] | None = None) -> Import:
     """Examine an opened source; ``adjust`` may add what is known from elsewhere.
 
-    Raises:
-        DataError: also where rows went missing without a finding, or were made up: a fault of the reader.
+    Rows that went missing without a finding, or were made up, are a fault of the reader, and refused.
     """
     report, dataset = assemble(understand(_read(source, settings, adjust), settings), settings, source.name)
     if report.n_rows != report.n_annotations + report.n_left_out:
@@ -222,11 +221,7 @@ def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] |
 
 
 def first_rows(path: str | Path, **mapping: Any) -> pd.DataFrame:
-    """The first five rows of a file, cut into columns, before any column has a role; ``mapping`` as for `examine`.
-
-    Raises:
-        DataError: no table, or a damaged one.
-    """
+    """The first five rows of a file, cut into columns, before any column has a role; ``mapping`` as for `examine`."""
     settings = ReadSettings(**mapping)
     table = open_source(path, settings).need_table()
     head = table.head.slice(0, 5).rename_columns(table.columns)
@@ -252,12 +247,7 @@ class RatingValues:
 
 
 def rating_values(path: str | Path, **mapping: Any) -> RatingValues:
-    """The distinct labels of a file of ratings; ``mapping`` as for `examine`, the range may be missing.
-
-    Raises:
-        MappingError: the columns do not say what they hold.
-        DataError: no table, or a damaged one.
-    """
+    """The distinct labels of a file of ratings; ``mapping`` as for `examine`, the range may be missing."""
     settings = ReadSettings(**{**mapping, "kind": "ratings"})
     source = open_source(path, settings)
     try:

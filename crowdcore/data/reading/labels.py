@@ -133,9 +133,7 @@ class Classes:
     def findings(self, per_class: IntArray, void: Sequence[str] = ()) -> list[Finding]:
         """What looks odd about the list: one class, very many, unused ones, names that look like none.
 
-        Args:
-            per_class: (C,) how often each was given as a label.
-            void: the names that may mean that there is none, and behave so.
+        ``per_class`` (C,) counts the labels; ``void`` are the names that may mean that there is none, and behave so.
         """
         findings = []
         names, n, found = self.names, int(per_class.sum()), self.source == "labels found"

@@ -79,15 +79,9 @@ def refuse_bad_list(listed: Codes, raw: Raw) -> None:
 
 
 def per_task(tasks: TaskList, values: AnyArray, known: BoolArray) -> tuple[AnyArray, BoolArray, IntArray]:
-    """What the rows say of each task.
+    """First known value of each task (n_tasks,), which tasks have one, and the known rows that say something else.
 
-    Args:
-        tasks: the tasks.
-        values: (n,) what each row says.
-        known: (n,) which rows say something.
-
-    Returns:
-        (n_tasks,) first known value of each, which tasks have one, and the known rows that say something else.
+    ``values`` and ``known`` (n,): what each row says, and whether it says something.
     """
     known = known & (tasks.listed >= 0)
     first = first_rows(tasks.listed if known.all() else np.where(known, tasks.listed, np.int32(-1)), len(tasks.ids))
@@ -124,16 +118,10 @@ def split_codes(split: Codes, raw: Raw, tasks: TaskList) -> tuple[IntArray, list
 def number_workers(
     raw: Raw, worker: Codes, keep: IntArray | None, became: Mapping[str, str]
 ) -> tuple[list[str], IntArray, list[Finding]]:
-    """Number the workers that have a row that is kept: in the order of the list of workers, else naturally sorted.
+    """Ids of the workers with a row that is kept (None: any), (n rows,) int32 worker number, -1 for none, and what was
+    noticed.
 
-    Args:
-        raw: where they are from.
-        worker: the cleaned column, after merging.
-        keep: the rows that are kept, None = all.
-        became: what names of the list were merged into.
-
-    Returns:
-        Their ids, (n rows,) int32 worker number (-1 = none), and what was noticed.
+    In the order of the list of workers, some of whose names ``became`` others, else naturally sorted.
     """
     values = worker.values
     used = np.ones(len(values), bool)
@@ -165,16 +153,11 @@ def listed_workers(raw: Raw) -> tuple[str, ...]:
 
 
 def accepted_rows(raw: Raw, names: dict[str, Codes], wrong: list[Wrong]) -> tuple[IntArray | None, list[Finding]]:
-    """Rows with a task, a worker and a label that can be; None = all of them.
+    """Rows with a task, a worker and a label that can be (None: all), and a finding for each reason to leave out
+    others.
 
-    Args:
-        raw: where the rows are from.
-        names: the cleaned ``task``, ``worker`` and ``label`` columns.
-        wrong: the rows whose label cannot be, with the finding about them.
-
-    Returns:
-        The rows kept, and a finding for each reason to leave out others; a row with several counts as left out by the
-        first.
+    ``names`` are the cleaned columns, ``wrong`` the rows whose label cannot be; a row with several reasons counts by
+    the first.
     """
     n = len(names["label"])
     if not wrong and not any(codes.missing.any() for codes in names.values()):
@@ -355,15 +338,7 @@ def without_repeats(
 def one_gold(
     raw: Raw, tasks: TaskList, values: AnyArray, known: BoolArray, unknown: float
 ) -> tuple[AnyArray, list[Finding]]:
-    """(n_tasks,) the gold that all rows of a task agree on.
-
-    Args:
-        raw: where the gold is from.
-        tasks: the tasks.
-        values: class or rating of each row that tells of a task.
-        known: which of them are some.
-        unknown: gold of the other tasks.
-    """
+    """(n_tasks,) the gold that all rows of a task agree on, of those that are ``known``; ``unknown`` for other tasks."""
     n, findings = len(tasks.ids), []
     gold, told, rows = per_task(tasks, values, known)
     if len(rows):

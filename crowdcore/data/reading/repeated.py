@@ -39,13 +39,7 @@ _DATE = re.compile(r"\d{4}-\d\d|\d\d?[/.]\d\d?[/.]\d{2,4}")
 
 
 def doubt_repeats(raw: Raw, given: Annotations, repeats: Repeats) -> list[Finding]:
-    """Ask whether another column says which task, or which question, the rows of a pair are about.
-
-    Args:
-        raw: whose further columns are looked at.
-        given: the annotations, sorted by task.
-        repeats: which of them repeat.
-    """
+    """Ask whether another column says which task, or which question, the rows of a pair are about."""
     if "task" not in raw.roles or raw.arrays is not None:  # our own folders say which task each row is about
         return []
     last = int(np.searchsorted(repeats.start, _LOOKED_AT, "right")) - 1

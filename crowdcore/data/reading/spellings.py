@@ -69,14 +69,8 @@ def merge_variants(
 ) -> Merged:
     """Find the spellings of labels or workers that may be one, and what merging makes of them.
 
-    Args:
-        raw: where the column is from.
-        role: what it holds.
-        written: the column as it stands in the file.
-        read: the same, cleaned.
-        gold: the cleaned column of true classes.
-        listed: names of a list of classes or workers, which are preferred to other spellings.
-        merge: ``"variants"`` merges all that are found, a mapping its values into its keys, None nothing.
+    ``listed`` names are preferred to other spellings. ``merge`` is ``"variants"`` for all that are found, or a mapping,
+    whose values become its keys.
     """
     given = dict(merge) if isinstance(merge, Mapping) else {}
     known = [fold_name(name) for name in read.values[: len(_YES_NO) * 4].to_pylist()] if role == "label" else []
@@ -235,13 +229,8 @@ def _separator(name: str) -> str:
 
 
 def multi_selects(classes: Classes, label: Codes, raw: Raw, settings: ReadSettings) -> tuple[Classes, list[Finding]]:
-    """Leave combinations out of the classes that were found, if that is asked for, else warn of them.
-
-    Args:
-        classes: the class list; one that was given is taken as it is.
-        label: the cleaned labels.
-        raw: where they are from.
-        settings: say which of both.
+    """Leave combinations out of the classes that were found, if that is asked for, else warn of them; a given list
+    stays.
     """
     several = find_multi_selects(list(classes.names)) if classes.source == "labels found" else set()
     if not several:

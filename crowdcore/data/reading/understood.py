@@ -167,15 +167,9 @@ def clean_names(
     whole: Whole = "keep",
     about: RawTasks | None = None,
 ) -> tuple[Codes, list[Finding]]:
-    """Trim, normalise and merge the spellings of one column.
+    """Trim, normalise and merge the spellings of one column, of the annotations or of what is ``about`` tasks.
 
-    Args:
-        codes: the column.
-        role: what its values are called.
-        raw: where it is from.
-        missing: values that mean that there is none.
-        whole: when to read ``1.0`` as ``1``.
-        about: given if it is a column of this instead of the annotations.
+    ``missing`` values mean that there is none; ``whole`` is that of `clean`.
     """
     longest = pc.max(pc.binary_length(codes.values)).as_py() or 0
     if longest > MAX_NAME:

@@ -23,15 +23,8 @@ _BLOCK = 1 << 22  # elements of a temporary block
 
 
 def draw_labels(confusion: FloatArray, which: IntArray, true: IntArray, rng: np.random.Generator) -> IntArray:
-    """Draw one label per annotation from the row ``confusion[which, true]``.
-
-    Args:
-        confusion: (M, C, C), rows sum to 1.
-        which: (n_annotations,) matrix of each annotation.
-        true: (n_annotations,) true class of its task.
-
-    Returns:
-        (n_annotations,) int32; a label of probability 0 is never drawn.
+    """(n_annotations,) int32 labels, drawn from the rows ``confusion[which, true]`` of (M, C, C); never one of
+    probability 0.
     """
     n_classes = confusion.shape[-1]
     cumulated = confusion.reshape(-1, n_classes).cumsum(1)
@@ -48,16 +41,8 @@ def draw_labels(confusion: FloatArray, which: IntArray, true: IntArray, rng: np.
 def choose_workers(
     n_tasks: int, n_workers: int, per_task: int, rng: np.random.Generator, weights: FloatArray | None = None
 ) -> IntArray:
-    """Draw distinct workers for each task, one after the other, each with probability ∝ ``weights``.
-
-    Args:
-        weights: (n_workers,) positive; None = all the same.
-
-    Returns:
-        (n_tasks, per_task) int32.
-
-    Raises:
-        SettingError: more workers per task than there are.
+    """(n_tasks, per_task) int32 distinct workers, drawn one after the other with probability ∝ ``weights`` (None: all
+    the same).
     """
     if per_task > n_workers:
         raise SettingError("per_task", f"be at most the number of workers, {n_workers}", per_task)

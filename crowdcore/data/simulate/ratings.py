@@ -51,11 +51,7 @@ class Ratings(Simulation):
     copied: Share = setting(0.9, "Share copied", "Share of a copier's ratings that are worker 1's.")
 
     def run(self, source: TaskSource | None = None) -> RatingDataset:
-        """Simulate the crowd.
-
-        Raises:
-            SettingError: a source, or settings that do not fit together.
-        """
+        """Simulate the crowd."""
         self._check_source(source)
         if self.high <= self.low:
             raise SettingError("high", f"exceed the lowest rating, {self.low:g}", self.high)

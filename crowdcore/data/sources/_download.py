@@ -50,21 +50,12 @@ def download(
     pause: float = 1.0,
     timeout: float = 30.0,
 ) -> str:
-    """Fetch ``url`` into ``target``, going on from ``target.part`` where an earlier call broke off.
+    """Fetch ``url`` into ``target``, going on from ``target.part`` where an earlier call broke off; returns its SHA-256
+    in hex.
 
-    The file's SHA-256 must be ``sha256``, or else the one that `remember` noted when it was first fetched.
-
-    Args:
-        limit: bytes the file may have at most.
-        attempts: how often to connect before giving up; nothing that has arrived is fetched twice.
-        pause: seconds before the second attempt, doubled for each one after.
-        timeout: seconds without a byte after which the connection counts as broken.
-
-    Returns:
-        The SHA-256 in hex.
-
-    Raises:
-        DownloadError: no such file, no connection, a file too large, or another SHA-256 than the known one.
+    That must be ``sha256``, or else the one that `remember` noted when it was first fetched. The file has at most
+    ``limit`` bytes. Of ``attempts`` to connect none fetches twice what has arrived; seconds pass before the second
+    (``pause``, doubled for each one after) or without a byte until a connection counts as broken (``timeout``).
     """
     if urlsplit(url).scheme not in ("http", "https"):
         raise DownloadError(f"{url} is not an http or https address.")
@@ -246,20 +237,10 @@ Fetched from:
 
 
 def unpack(archive: Path, place: Callable[[PurePosixPath], Path | None], limit: int = 1 << 32) -> set[Path]:
-    """Write the regular files of a ``.tar.gz`` that ``place`` wants to where it says.
+    """Write the regular files of a ``.tar.gz`` that ``place`` wants to where it says, and return them.
 
-    Links and devices are never written. A member whose name leads outside of the archive's own folder is refused,
-    wanted or not, before anything of it is written.
-
-    Args:
-        place: takes a member's name and returns its file here, or None to leave it.
-        limit: bytes that may be unpacked in all.
-
-    Returns:
-        The files written.
-
-    Raises:
-        DataError: damaged or cut short, too large, or a name that leads outside.
+    ``place`` takes a member's name. Links and devices are never written, nor more than ``limit`` bytes in all. A member
+    whose name leads outside of the archive's own folder is refused, wanted or not, before anything of it is written.
     """
     written: set[Path] = set()
     try:

@@ -61,22 +61,14 @@ class Source(ABC):
 
 
 def need(path: Path, what: str) -> Path:
-    """The path, if the file exists.
-
-    Raises:
-        DataError: no such file.
-    """
+    """The path, if the file exists, or a refusal."""
     if not path.is_file():
         raise DataError(f"The source lacks {what}", "Its layout is not the one that is known.")
     return path
 
 
 def load_array(path: Path, what: str, shape: tuple[int | None, ...]) -> AnyArray:
-    """A memory-mapped ``.npy`` of the given shape (None = any length), never unpickled.
-
-    Raises:
-        DataError: no such file, not an array, or another shape.
-    """
+    """A memory-mapped ``.npy`` of the given shape (None = any length), never unpickled."""
     try:
         array: AnyArray = np.load(need(path, what), mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
@@ -90,11 +82,7 @@ def load_array(path: Path, what: str, shape: tuple[int | None, ...]) -> AnyArray
 
 
 def whole_numbers(array: AnyArray, what: str, low: int, end: int) -> IntArray:
-    """The array as int32 numbers in ``low … end - 1``.
-
-    Raises:
-        DataError: fractions, or numbers outside.
-    """
+    """The array as int32 numbers in ``low … end - 1``."""
     numbers = np.asarray(array).astype(np.int32)
     if not np.array_equal(numbers, array) or numbers.min(initial=low) < low or numbers.max(initial=low) >= end:
         raise DataError(f"{what} must hold whole numbers from {low} to {end - 1}")

@@ -15,11 +15,7 @@ __all__ += ["identify", "looks_like_conll", "open_table"]
 
 
 def open_table(content: Content, settings: ReadSettings) -> Table:
-    """Open a file that `identify` found to hold a table.
-
-    Raises:
-        DataError: it is packed, or damaged.
-    """
+    """Open a file that `identify` found to hold a table."""
     if content.kind == "container":
         raise DataError("This is packed once more", "Unpack it first.", file=content.path)
     if content.kind == "parquet":

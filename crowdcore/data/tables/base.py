@@ -152,11 +152,7 @@ class Table(ABC):
         return [make_change("repeated-header", what, "be left out", self.headers_again + 1, left_out=n * per_row)]
 
     def refuse_nested(self, columns: Iterable[str]) -> None:
-        """Refuse columns that hold lists or records, as far as read.
-
-        Raises:
-            DataError: names the first such column, row and value.
-        """
+        """Refuse columns that hold lists or records, as far as read; names the first such column, row and value."""
         for column in columns:
             if column in self.nested:
                 row, value = self.nested[column]
@@ -186,11 +182,7 @@ class Table(ABC):
         return ["" if value is None or value != value else str(value).strip() for value in values]
 
     def slabs(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
-        """Like `stream`, gathered to tables of up to 512 MB, or a quarter of the file.
-
-        Raises:
-            DataError: more rows than can be held.
-        """
+        """Like `stream`, gathered to tables of up to 512 MB, or a quarter of the file."""
         waiting: list[Arrow] = []
         size = rows = 0
         quarter = SLAB_BYTES if self.path is None else max(SLAB_LEAST, self.path.stat().st_size // 4)
@@ -219,15 +211,9 @@ class Table(ABC):
     def encode(
         self, columns: tuple[str, ...], keep: tuple[str, ...] = (), listed: Mapping[str, Arrow] = MappingProxyType({})
     ) -> tuple[dict[str, Codes], Arrow | None]:
-        """Read some columns as codes, and some (``keep``) as they are.
+        """Some columns as codes, by name; and a pyarrow table of those to ``keep`` as they are, None if there are none.
 
-        Args:
-            columns: those to read as codes.
-            keep: those to read as they are.
-            listed: column -> names that it is likely to hold in this order, see `Encoder`.
-
-        Returns:
-            Column name -> codes; and a pyarrow table of the kept columns (None if there are none).
+        ``listed``: column -> names that it is likely to hold in this order, see `Encoder`.
         """
         encoders = {name: Encoder(listed.get(name), self.n_rows) for name in columns}
         kept: list[Arrow] = []
@@ -252,11 +238,7 @@ class Table(ABC):
 
 
 def fill_down(table: Table, columns: tuple[str, ...] | None) -> None:
-    """Have empty cells stand for the cell above: in some columns, or (None) where cells seem to have been merged.
-
-    Raises:
-        SettingError: there is no such column.
-    """
+    """Have empty cells stand for the cell above: in some columns, or (None) where cells seem to have been merged."""
     if columns is not None:
         unknown = [name for name in columns if name not in table.columns]
         if unknown:

@@ -64,10 +64,8 @@ class Content:
 
 
 def identify(path: Path, encoding: str | None = None) -> Content:
-    """Detect the type and encoding of a file.
-
-    Raises:
-        DataError: not there, empty, or of a kind that holds no table we read; says which kind.
+    """Detect the type and encoding of a file; refuses what is not there, empty, or of a kind that holds no table we
+    read.
     """
     if path.is_dir():
         return Content(path, "folder")

@@ -40,18 +40,9 @@ csv.field_size_limit(max(csv.field_size_limit(), CELL_LIMIT))
 def check_quotes(path: Path, encoding: str, delimiter: str, header: int, before: int = 0) -> tuple[Finding, ...]:
     """Look at every quote: one pass over the bytes, and where that finds anything odd one with a strict parser.
 
-    Args:
-        path: the file.
-        encoding: its own.
-        delimiter: between cells.
-        header: rows that name columns.
-        before: lines before that row.
-
-    Returns:
-        A change to accept where cells hold lines that look like rows of the table.
-
-    Raises:
-        DataError: a quote is never closed, or something follows a closing quote; says in which row.
+    Returns a change to accept where cells hold lines that look like rows of the table; refuses a quote that is never
+    closed, or that something follows, and says in which row. ``header`` rows name columns, ``before`` lines stand
+    above.
     """
     if encoding in _PLAIN and _plainly_fine(path, ord(delimiter)):
         return ()

@@ -37,14 +37,9 @@ class Header(NamedTuple):
 
 
 def find_header(rows: list[list[str]], known: set[str], header: bool | None, extra: int | None, titles: bool) -> Header:
-    """Decide by content, where the settings do not say it.
+    """Decide by content, where the settings ``header`` and ``extra`` do not say it.
 
-    Args:
-        rows: the first rows that are not blank, without those that a setting skips.
-        known: names of columns that play a role, in lower case.
-        header: the setting.
-        extra: the setting.
-        titles: whether there may be a title.
+    ``rows`` are the first that are not blank; ``known`` are names of columns that play a role, in lower case.
     """
     findings: list[Finding] = []
     if titles and header is None and extra is None and (joined := _joined(rows)):

@@ -54,11 +54,7 @@ class JsonTable(Table):
 
     @cached_property
     def document(self) -> Any:
-        """The parsed JSON document (not for JSON lines).
-
-        Raises:
-            DataError: too large, or not JSON.
-        """
+        """The parsed JSON document (not for JSON lines)."""
         assert self.path is not None
         size = self.path.stat().st_size
         if size > MAX_JSON:
@@ -82,11 +78,7 @@ class JsonTable(Table):
         return not self._lines and isinstance(self.document, dict) and not self.is_keyed
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """The records one after another.
-
-        Raises:
-            DataError: a line that is no record, with its row.
-        """
+        """The records one after another."""
         if not self._lines:
             document = self.document
             if self.is_keyed:

@@ -142,11 +142,7 @@ def _proposals(dataset: CrowdDataset, inferred: Inferred | None, tasks: Any) -> 
 
 
 def planned(given: pd.DataFrame | Path | str) -> pd.DataFrame:
-    """The table itself, or that of a file that `write_table` wrote.
-
-    Raises:
-        DataError: it is no table.
-    """
+    """The table itself, or that of a file that `write_table` wrote."""
     if isinstance(given, pd.DataFrame):
         return given
     try:

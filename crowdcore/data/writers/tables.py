@@ -132,11 +132,7 @@ DICTIONARY = 1 << 14  # values of a dictionary that stays one: read as one, a la
 
 @contextmanager
 def replacing(path: Path, overwrite: bool = False) -> Iterator[Path]:
-    """`crowdcore.core.files.replacing`, in a folder that is there.
-
-    Raises:
-        DataError: it is not.
-    """
+    """`crowdcore.core.files.replacing`, in a folder that is there."""
     if not path.parent.is_dir():
         raise DataError(f"The folder {path.parent} does not exist")
     with files.replacing(path, overwrite) as temporary:
@@ -144,11 +140,7 @@ def replacing(path: Path, overwrite: bool = False) -> Iterator[Path]:
 
 
 def write_table(table: Arrow, path: Path) -> None:
-    """Write a pyarrow table as Parquet, as CSV (UTF-8, formulas neutralised), or as a text of `TEXTS`.
-
-    Raises:
-        SettingError: the file's name ends otherwise.
-    """
+    """Write a pyarrow table as Parquet, as CSV (UTF-8, formulas neutralised), or as a text of `TEXTS`."""
     suffix = path.suffix.lower()
     if suffix not in ENDINGS:
         raise SettingError("path", f"end in {either(ENDINGS)}", path.name)
@@ -216,12 +208,7 @@ def names_column(codes: Arrow, names: Arrow) -> Arrow:
 def check_names(dataset: CrowdDataset | RatingDataset, listed: bool) -> None:
     """Refuse names that would come back changed: readers trim blanks, and merge what looks the same.
 
-    Args:
-        dataset: whose names.
-        listed: whether a list of classes is written too, which keeps ``1.0`` from being read as ``1``.
-
-    Raises:
-        DataError: says which name, and of what.
+    ``listed``: a list of classes is written too, which keeps ``1.0`` from being read as ``1``.
     """
     classes = () if dataset.kind.numeric else dataset.label_names
     for what, names in (("task", dataset.task_ids), ("worker", dataset.worker_ids), ("class", classes)):

@@ -291,20 +291,10 @@ def build(
     show_names: bool = False,
     command: str = "",
 ) -> Report:
-    """Put a report together.
+    """Put a report together, of a dataset, runs on it as it is now, and those on ``crowds``, which are for sweeps only.
 
-    Args:
-        dataset: what it is about.
-        runs: on this dataset as it is now; those on ``crowds`` take part in the sweeps only.
-        parts: names of `PARTS`; default: all that these data and runs have something for.
-        crowds: other datasets that some of the runs were trained on.
-        reference: what the dataset's own figures take for the truth.
-        show_names: show the workers' ids instead of pseudonyms.
-        command: the command line that makes this report again.
-
-    Raises:
-        SettingError: no such part, or parts about runs without a run.
-        DataError: a run on other data, or on ``crowds`` without a sweep to take part in.
+    ``parts`` are names of `PARTS`; default: all that these data and runs have something for. ``command`` is the command
+    line that makes this report again.
     """
     known, of_data = parts_of(dataset), parts_of(dataset, runs=False)
     chosen = [part for part in known if part in parts] if parts is not None else [*known]

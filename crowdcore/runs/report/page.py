@@ -163,19 +163,11 @@ def drawing_fault() -> str:
 def write_report(
     report: Report, folder: Path, svg: bool = True, on_progress: Tell | None = None
 ) -> tuple[list[Path], str]:
-    """Write ``report.html``, ``report.json``, ``tables/*.csv`` (short ones also .tex) and ``figures/*.svg``.
+    """Write ``report.html``, ``report.json``, ``tables/*.csv`` (short ones also .tex) and ``figures/*.svg`` (with
+    ``svg``).
 
-    Args:
-        report: what to write.
-        folder: where to; made if need be. The files of an older report in it make room, others stay.
-        svg: draw the figures too.
-        on_progress: called with the share of figures drawn, 0…1, and the title of the next.
-
-    Returns:
-        The files, and why figures were left out if they were.
-
-    Raises:
-        DataError: the folder is a file.
+    Returns the files, and why figures were left out if they were. Files of an older report in the folder make room,
+    others stay. ``on_progress`` is called with the share of figures drawn, 0…1, and the title of the next.
     """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is a file", "Name a folder for the report.")
