@@ -46,9 +46,7 @@ FILES = {*TABLES, *FIGURES, ".conll", ".jsonl", ".tsv", ".txt", ".xlsx", ".xml",
 
 
 def ends_in(*endings: str) -> Callable[[typer.CallbackParam, Path | None], Path | None]:
-    """A check of an option's file before anything is computed: its ending (none given: any), its folder, and what
-    drawing needs.
-    """
+    """Check an option's file before all else: its ending (none given: any), its folder, and what drawing needs."""
 
     def check(option: typer.CallbackParam, file: Path | None) -> Path | None:
         if file is None or (endings == TABLES and file == STANDARD):
@@ -397,7 +395,7 @@ def options_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def call(
     function: Callable[..., Any], options: Mapping[str, Any], ratings: bool = False
 ) -> tuple[Any, dict[str, Any], str]:
-    """The function's result, what was opened for it, and a note on the reference; ``ratings``: labels must be numbers."""
+    """The function's result, what was opened for it, and a note on the reference; ``ratings``: of numbers."""
     from crowdcore.data.pseudonyms import hide_names as without_names
 
     own = {p.name: options[p.name] for p in options_of(function) if p.name in options}

@@ -211,8 +211,7 @@ def over_seeds(n_seeds: int) -> str:
 
 
 def accuracy_table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFrame:
-    """Rows of `comparison.summary.row` for people: accuracies in % as mean ± standard deviation, then the seeds'
-    ensemble.
+    """Rows of `comparison.summary.row` for people: accuracies in % as mean ± standard deviation, and of the ensemble.
 
     ``kinds``: with columns for what selected the epochs and named the classes.
     """

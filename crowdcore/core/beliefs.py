@@ -57,7 +57,7 @@ def equal_labels(
 
 @compiled
 def log_urns(task_start: IntArray, chance: FloatArray, earlier: FloatArray, dependence: float, out: FloatArray) -> None:
-    """Write into ``out`` (n_tasks, C) the log-likelihood of each task's labels, ``Π_j (1 - η) chance_j + η earlier_j``."""
+    """Fill ``out`` (n_tasks, C), the log-likelihood of each task's labels ``Π_j (1 - η) chance_j + η earlier_j``."""
     product = np.ones(chance.shape[1])
     for i in range(len(task_start) - 1):
         start, stop = task_start[i], task_start[i + 1]

@@ -73,9 +73,7 @@ _MOST = 16
 
 
 def n_ranges(work: int, accumulator: int) -> int:
-    """How many ranges to split a loop of ``work`` steps into: a power of two that keeps private accumulators below the
-    work.
-    """
+    """How many ranges to split ``work`` steps into: a power of two that keeps private accumulators below the work."""
     fitting = max(1, min(work // max(4 * accumulator, 1), work // 100_000, _MOST))
     return int(2 ** int(np.log2(fitting)))
 

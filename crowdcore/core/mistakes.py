@@ -166,7 +166,7 @@ def carried_sums(
     n_workers: int,
     n_classes: int,
 ) -> CarriedSums:
-    """Share each triple's ``score`` (K,), 0 for correct labels, among its annotations, and sum by tasks; O(A) memory."""
+    """Share each triple's ``score`` (K,), 0 for correct labels, among its annotations, summed by tasks; O(A) memory."""
     share = score / triples.times
     n_cells = n_classes**2
     if n_workers * n_cells <= len(task) and len(task) >= _LARGE:

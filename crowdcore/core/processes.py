@@ -57,9 +57,7 @@ def run_module(
 
 
 def start_detached(module: str, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start ``python -m module`` in a session of its own, which no signal of our terminal reaches; its output goes to
-    ``log``.
-    """
+    """Start ``python -m module``, its output in ``log``, in a session that no signal of our terminal reaches."""
     if log.exists() and log.stat().st_size > _LOG:
         log.unlink()
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as output:

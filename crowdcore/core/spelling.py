@@ -90,8 +90,7 @@ def spell_options(settings: Mapping[str, Any]) -> list[str]:
 
 
 def read_options(options: Iterable[str], argument: str = "setting", texts: Collection[str] = ()) -> dict[str, Any]:
-    """The settings of options such as ``sizes=[1, 2]``, which a refusal calls ``argument``; blanks around a name do not
-    count.
+    """The settings of options such as ``sizes=[1, 2]``, in a refusal ``argument``; blanks around a name do not count.
 
     ``texts`` are settings of text (`crowdcore.core.settings.text_settings`): ``task=1`` is a text, too.
     """

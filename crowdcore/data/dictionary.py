@@ -308,8 +308,7 @@ class Cleaned:
 
 
 def clean(raw: Codes, missing: Iterable[str] = (), escaped: bool = False, whole: Whole = "keep") -> Cleaned:
-    """Trim blanks, normalise Unicode, take empty values and ``missing`` as missing; ``escaped``: undo our writers'
-    apostrophe.
+    """Trim blanks, normalise Unicode, take empty values and ``missing`` as missing; undo our writers' apostrophe.
 
     ``whole`` reads ``1.0`` as ``1``: never (``keep``), if all values are written so (``all``), or if all values are
     whole numbers, written so or so (``mixed``).

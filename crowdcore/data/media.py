@@ -123,8 +123,7 @@ class UnusableError(DataError):
 
 
 def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str, remedy: str = "") -> tuple[str, ...]:
-    """What is left out, as a note (none: nothing is); an `UnusableError` where that was not accepted, or would be all
-    tasks.
+    """What is left out, as a note (none: nothing is); an `UnusableError` where not accepted, or where nothing is left.
 
     ``faulty`` maps task ids to what is wrong with the image or text (``noun``); ``remedy`` helps besides.
     """
@@ -145,8 +144,7 @@ def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str,
 
 
 def image_faults(dataset: Labelled, seconds: float = 10.0) -> tuple[dict[str, str], int]:
-    """What is wrong with the images that tasks name, found by opening each as training does; and how many were not
-    opened.
+    """What is wrong with the images that tasks name, each opened as training does; and how many were not opened.
 
     After some ``seconds`` no further files are opened; whether they are there is looked at for all.
     """

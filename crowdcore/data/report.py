@@ -159,7 +159,7 @@ class Example(NamedTuple):
 
 
 def examples_of(dataset: Labelled, workers: Sequence[str] | None = None) -> tuple[Example, ...]:
-    """The first annotation of the file, the last, and one between them, or fewer; ``workers`` is what these are called."""
+    """The first annotation of the file, the last, and one between them, or fewer; ``workers`` are their names."""
     n, rows = dataset.n_annotations, dataset.file_row
     ends = (0, n - 1) if rows is None or not n else (int(rows.argmin()), int(rows.argmax()))
     chosen = dict.fromkeys((ends[0], n // 2, ends[1])) if n else {}

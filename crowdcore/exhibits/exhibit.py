@@ -34,9 +34,7 @@ def escaped(text: object) -> str:
 
 
 def drawable(result: T, called: Sequence[str] | None = None) -> T:
-    """Copy a result, and the results in it, with all names escaped: of classes, tasks, workers (``called``) and of
-    itself.
-    """
+    """Copy a result, and the results in it, with all names escaped: of classes, tasks, workers (``called``), itself."""
     return _with_names(result, called, escaped)
 
 

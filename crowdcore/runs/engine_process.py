@@ -278,9 +278,7 @@ class Reconciler:
         """Runs that wait or go on."""
 
     def waiting(self, handed: set[str]) -> list[Run]:
-        """The runs to hand over, in their order, after the record has been put right; those ``handed`` over are left
-        alone.
-        """
+        """The runs to hand over, in order, after putting the record right; those ``handed`` over are left alone."""
         self._finish_creating()
         live = [
             run

@@ -152,9 +152,7 @@ class Lease:
 
 @contextmanager
 def leased(folder: Path, wait: float = 0.5) -> Iterator[Lease]:
-    """Hold the lease of a run's folder: nobody else supervises, trains or ends it. A BlockingIOError after ``wait``
-    seconds.
-    """
+    """Hold the lease of a run's folder: nobody else trains or ends it. A BlockingIOError after ``wait`` seconds."""
     with locked(folder / "lease", wait) as handle:
         yield Lease(folder, handle)
 

@@ -263,8 +263,7 @@ class Coordinator:
         self._total = min(plan.trials, points)
 
     def step(self, slots: int) -> bool:
-        """Collect trials that have ended and start others; what cannot pass by itself ends the search. Whether it goes
-        on.
+        """Collect trials that have ended and start others; returns whether it goes on, which fatal errors end.
 
         One that has ended may be resumed at any time, by a new `Coordinator`.
         """

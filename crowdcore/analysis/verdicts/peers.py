@@ -80,9 +80,7 @@ class Peers:
         return self.count(self.by_own_shares)
 
     def count(self, judge: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(n_workers, C, C) labels b on tasks of class a by ``judge`` (P, C), and the share of b in others' labels
-        there.
-        """
+        """(n_workers, C, C) labels b on tasks of class a by ``judge`` (P, C), and the share of b in others' there."""
         votes = vote_counts(self.task, self.label, len(self.crowd), judge.shape[1])
         task, worker, label = (numbers.astype(np.int64) for numbers in (self.task, self.worker, self.label))
         return expected_labels(task, worker, label, judge, votes, len(self.log_confusion))

@@ -139,8 +139,7 @@ class AnswerTimes:
 
 
 def answer_times(dataset: CrowdDataset, break_minutes: float = BREAK_MINUTES) -> AnswerTimes | None:
-    """How long each label took: the column ``seconds``, else the gap to the same worker's label before; None without
-    either.
+    """How long each label took: the column ``seconds``, else the gap to the worker's label before; None without these.
 
     A gap says how long an answer took only within a session, which ``break_minutes`` end, and where labels are stored
     one by one. So the first label of a worker and of each session has no answer time, and labels that share their time

@@ -268,9 +268,7 @@ class Reader(ABC):
 
 
 def with_gold(raw: Raw, task: Codes, gold: Codes, where: str) -> Raw:
-    """Add true classes (n,) of tasks (n,), each once, to what was read; ``where`` is what its tasks are in, such as
-    ``frame``.
-    """
+    """Add true classes (n,) of tasks (n,), each once, to what was read; ``where`` names what its tasks are in."""
     about = raw.tasks or RawTasks(raw.task, False)
     ids, key = clean(about.task, whole="mixed").codes, clean(task, whole="mixed").codes
     twice = np.flatnonzero(np.bincount(key.codes[key.codes >= 0], minlength=len(key.values)) > 1)

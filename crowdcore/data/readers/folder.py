@@ -65,9 +65,7 @@ def read_class_list(folder: Path) -> tuple[tuple[str, ...] | None, Target]:
 
 
 def _rating_range(folder: Path) -> tuple[tuple[float, float] | None, tuple[str, ...]]:
-    """Low and high of ratings by the first line of a folder's classes.txt, ``# regression: rating on 0..1``; and the
-    words of its other lines, from low to high.
-    """
+    """Low and high by a folder's classes.txt (``# regression: rating on 0..1``), and its words from low to high."""
     first, *words = (folder / "classes.txt").read_text(encoding="utf-8").split("\n")
     found = re.search(r"(-?[0-9.]*[0-9])\s*(?:\.\.|…)\s*(-?[0-9][0-9.]*)", first)
     return (float(found[1]), float(found[2])) if found else None, tuple(word.strip() for word in words if word.strip())

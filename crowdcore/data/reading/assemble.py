@@ -165,9 +165,7 @@ def _draw_splits(dataset: CrowdDataset, settings: ReadSettings) -> tuple[CrowdDa
 
 
 def _readable_times(raw: Raw, rows: IntArray | None) -> tuple[Arrow | None, list[Finding]]:
-    """The further columns without times that cannot be read, and findings about those; ``rows`` (None: all) become
-    annotations.
-    """
+    """The further columns without times that cannot be read, and findings about those, at ``rows`` (None: all)."""
     extra, findings = raw.extra, []
     for name, (read, what, remedy) in _TIMES.items():
         if extra is None or name not in extra.column_names:

@@ -118,8 +118,7 @@ def split_codes(split: Codes, raw: Raw, tasks: TaskList) -> tuple[IntArray, list
 def number_workers(
     raw: Raw, worker: Codes, keep: IntArray | None, became: Mapping[str, str]
 ) -> tuple[list[str], IntArray, list[Finding]]:
-    """Ids of the workers with a row that is kept (None: any), (n rows,) int32 worker number, -1 for none, and what was
-    noticed.
+    """Ids of the workers with a row that is kept (None: any), (n rows,) int32 worker number or -1, and findings.
 
     In the order of the list of workers, some of whose names ``became`` others, else naturally sorted.
     """
@@ -153,8 +152,7 @@ def listed_workers(raw: Raw) -> tuple[str, ...]:
 
 
 def accepted_rows(raw: Raw, names: dict[str, Codes], wrong: list[Wrong]) -> tuple[IntArray | None, list[Finding]]:
-    """Rows with a task, a worker and a label that can be (None: all), and a finding for each reason to leave out
-    others.
+    """Rows with a task, a worker and a label that can be (None: all), and a finding for each reason to drop others.
 
     ``names`` are the cleaned columns, ``wrong`` the rows whose label cannot be; a row with several reasons counts by
     the first.
@@ -338,7 +336,7 @@ def without_repeats(
 def one_gold(
     raw: Raw, tasks: TaskList, values: AnyArray, known: BoolArray, unknown: float
 ) -> tuple[AnyArray, list[Finding]]:
-    """(n_tasks,) the gold that all rows of a task agree on, of those that are ``known``; ``unknown`` for other tasks."""
+    """(n_tasks,) the gold that all rows of a task agree on, of those ``known``; ``unknown`` for other tasks."""
     n, findings = len(tasks.ids), []
     gold, told, rows = per_task(tasks, values, known)
     if len(rows):

@@ -229,9 +229,7 @@ def _separator(name: str) -> str:
 
 
 def multi_selects(classes: Classes, label: Codes, raw: Raw, settings: ReadSettings) -> tuple[Classes, list[Finding]]:
-    """Leave combinations out of the classes that were found, if that is asked for, else warn of them; a given list
-    stays.
-    """
+    """Leave combinations out of the classes that were found, if asked, else warn of them; a given list stays."""
     several = find_multi_selects(list(classes.names)) if classes.source == "labels found" else set()
     if not several:
         return classes, []

@@ -23,9 +23,7 @@ _BLOCK = 1 << 22  # elements of a temporary block
 
 
 def draw_labels(confusion: FloatArray, which: IntArray, true: IntArray, rng: np.random.Generator) -> IntArray:
-    """(n_annotations,) int32 labels, drawn from the rows ``confusion[which, true]`` of (M, C, C); never one of
-    probability 0.
-    """
+    """(n_annotations,) int32 labels from the rows ``confusion[which, true]`` of (M, C, C), never at probability 0."""
     n_classes = confusion.shape[-1]
     cumulated = confusion.reshape(-1, n_classes).cumsum(1)
     cumulated /= cumulated[:, -1:]
@@ -41,9 +39,7 @@ def draw_labels(confusion: FloatArray, which: IntArray, true: IntArray, rng: np.
 def choose_workers(
     n_tasks: int, n_workers: int, per_task: int, rng: np.random.Generator, weights: FloatArray | None = None
 ) -> IntArray:
-    """(n_tasks, per_task) int32 distinct workers, drawn one after the other with probability ∝ ``weights`` (None: all
-    the same).
-    """
+    """(n_tasks, per_task) int32 distinct workers, one after the other with probability ∝ ``weights`` (None: even)."""
     if per_task > n_workers:
         raise SettingError("per_task", f"be at most the number of workers, {n_workers}", per_task)
     if per_task * 4 > n_workers:

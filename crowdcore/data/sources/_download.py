@@ -50,8 +50,7 @@ def download(
     pause: float = 1.0,
     timeout: float = 30.0,
 ) -> str:
-    """Fetch ``url`` into ``target``, going on from ``target.part`` where an earlier call broke off; returns its SHA-256
-    in hex.
+    """Fetch ``url`` into ``target``, going on from ``target.part`` where a call broke off; returns its SHA-256.
 
     That must be ``sha256``, or else the one that `remember` noted when it was first fetched. The file has at most
     ``limit`` bytes. Of ``attempts`` to connect none fetches twice what has arrived; seconds pass before the second

@@ -64,9 +64,7 @@ class Content:
 
 
 def identify(path: Path, encoding: str | None = None) -> Content:
-    """Detect the type and encoding of a file; refuses what is not there, empty, or of a kind that holds no table we
-    read.
-    """
+    """Detect the type and encoding of a file; refuses what is absent, empty, or holds no table that we read."""
     if path.is_dir():
         return Content(path, "folder")
     try:

@@ -163,8 +163,7 @@ def drawing_fault() -> str:
 def write_report(
     report: Report, folder: Path, svg: bool = True, on_progress: Tell | None = None
 ) -> tuple[list[Path], str]:
-    """Write ``report.html``, ``report.json``, ``tables/*.csv`` (short ones also .tex) and ``figures/*.svg`` (with
-    ``svg``).
+    """Write ``report.html``, ``report.json``, ``tables/*.csv`` (short ones also .tex), and ``figures/*.svg``.
 
     Returns the files, and why figures were left out if they were. Files of an older report in the folder make room,
     others stay. ``on_progress`` is called with the share of figures drawn, 0…1, and the title of the next.
