@@ -162,12 +162,9 @@ def largest_confusions(view: RunView) -> Exhibit:
     truth = confusions(view, "truth").common if has_truth(view) else None
     if truth is not None and len(truth) == 1 and "common" in table:
         table["true common"] = truth[0][found.cells[:, 0], found.cells[:, 1]]
-
-    def click(row: int) -> dict[str, str]:
-        return {"true": view.classes[pairs[row][0]], "given": view.classes[pairs[row][1]]}
-
     notes = recovered_in_words(view, found) if pairs else ()
-    return Exhibit("largest-confusions", "Largest confusions", None, table, notes, "", click)
+    title = "Largest confusions"
+    return Exhibit("largest-confusions", title, None, table, notes, click=lambda row: view.clicked(*pairs[row]))
 
 
 def tasks_behind(view: View, true: int, given: int, worker: int | None = None) -> IntArray:

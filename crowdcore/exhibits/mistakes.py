@@ -22,7 +22,6 @@ from crowdcore.exhibits.view import TaggedView, View, cached
 
 if TYPE_CHECKING:
     from crowdcore.analysis import MistakeCell, SharedMistakes
-    from crowdcore.core.types import IntArray
 
 
 Layer: TypeAlias = Literal["percent", "workers", "tasks", "annotations", "q-value"]
@@ -131,11 +130,8 @@ def mistake_tasks(view: View, true: str, given: str) -> Exhibit:
     found, ids = _cell(view, true, given), view.dataset.task_ids
     labels = view.dataset.labels_per_task[found.tasks]
     table = _behind("task", ids[found.tasks], found.task_times, "labels", labels, found.tasks)
-
-    def click(task: int) -> dict[str, str]:
-        return {"task": str(ids[task])}
-
-    return Exhibit(f"{true}-as-{given}-tasks", f"Tasks of class {true} labelled {given}", None, table, click=click)
+    title = f"Tasks of class {true} labelled {given}"
+    return Exhibit(f"{true}-as-{given}-tasks", title, None, table, click=view.to_task)
 
 
 def _behind(what: str, names: Any, times: IntArray, of: str, labels: IntArray, numbers: IntArray) -> pd.DataFrame:

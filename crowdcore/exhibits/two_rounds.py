@@ -84,11 +84,8 @@ def round_workers(view: View, by: str = "", at: str = "") -> Exhibit:
     )
     some = table["difference (points)"].notna().any()
     figure = figures.round_workers(view.drawable(_found(view, by, at))) if some else None
-
-    def click(number: int) -> dict[str, str]:
-        return {"worker": view.workers[number]}
-
-    return Exhibit("round-workers", "Who changed", figure, table, notes, "Each worker's share of right labels", click)
+    alt = "Each worker's share of right labels"
+    return Exhibit("round-workers", "Who changed", figure, table, notes, alt, view.to_worker)
 
 
 def _found(view: View, by: str, at: str) -> Rounds:

@@ -23,7 +23,7 @@ from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
 from crowdcore.analysis.verdicts.workers import WORKER_VERDICTS
 from crowdcore.analysis.workers.lean import places
 from crowdcore.data.report import plural
-from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.exhibit import Exhibit, cell_of
 from crowdcore.exhibits.tasks import tasks_judged, with_context, with_words
 from crowdcore.exhibits.view import View, cached, copy_evidence
 from crowdcore.exhibits.worker_words import (
@@ -141,11 +141,8 @@ def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, co
     extra = np.where(found.verdict == "train", cells.times - cells.others * cells.of, found.n_annotations)
     order = np.lexsort((table["worker"].to_numpy(str), -extra, urgency))
 
-    def click(number: int) -> dict[str, str]:
-        return {"worker": view.workers[number]}
-
     notes = (found.truth, found.control)
-    return Exhibit("worker-verdicts", "Verdicts on workers", None, table.iloc[order], notes, click=click)
+    return Exhibit("worker-verdicts", "Verdicts on workers", None, table.iloc[order], notes, click=view.to_worker)
 
 
 @cached
@@ -177,12 +174,8 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
     columns[view.reference] = names[view.truth.labels]
     table = with_context(view.dataset, with_words(view.dataset, pd.DataFrame(columns)))
     order = np.flatnonzero(found.n_annotations == 0) if verdict == "unlabelled" else found.order
-    keep = (found.verdict[order] == verdict) if verdict else np.ones(len(order), bool)
-
-    def click(number: int) -> dict[str, str]:
-        return {"task": str(found.task_ids[number])}
-
-    return Exhibit("task-verdicts", "Verdicts on tasks", None, table.iloc[order[keep]], (found.truth,), click=click)
+    listed = table.iloc[order[found.verdict[order] == verdict] if verdict else order]
+    return Exhibit("task-verdicts", "Verdicts on tasks", None, listed, (found.truth,), click=view.to_task)
 
 
 @cached
@@ -229,11 +222,7 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
     mirror = () if view.truth.checked else (_WITHOUT_GOLD,)
     truth = view.reference if view.truth.checked else f"the most probable one by {view.reference}"
     notes = (*none, *some, f"A {view.dataset.task_noun}'s true class: {truth}.", *mirror)
-
-    def click(row: int) -> dict[str, str]:
-        return {"true": str(table["true"][row]), "given": str(table["given"][row])}
-
-    return Exhibit("mistakes-in-words", "Mistakes that workers share", None, table, notes, click=click)
+    return Exhibit("mistakes-in-words", "Mistakes that workers share", None, table, notes, click=cell_of(table))
 
 
 _WITHOUT_GOLD = (
@@ -269,45 +258,24 @@ def actions(
     workers = workers.loc[to_do(found)[workers.index]]
     mistakes, listed = mistakes_in_words(view, len(view.classes) ** 2).table, task_verdicts(view, sure).table
     listed, mistakes = listed[listed["verdict"] != "fine"], mistakes[mistakes["shared"]]
-    some = workers.index.to_numpy()
-    table = pd.concat(
-        [
-            pd.DataFrame(
-                {
-                    "what": "worker",
-                    "name": workers["worker"],
-                    "action": workers["verdict"],
-                    "reason": workers["reason"],
-                    "how sure": [how_sure(found, r) for r in some],
-                    "effect": changes_without(found)[some],
-                }
-            ),
-            pd.DataFrame(
-                {
-                    "what": "guideline",
-                    "name": mistakes["true"] + " → " + mistakes["given"],
-                    "action": "clarify",
-                    "reason": mistakes["sentence"],
-                    "how sure": [
-                        f"clearly by {n} workers" if n else in_crowds(p)
-                        for p, n in zip(mistakes["adjusted p"], mistakes["repeated by"], strict=True)
-                    ],
-                    "effect": [plural(n, "task") for n in mistakes["tasks"]],
-                }
-            ),
-            pd.DataFrame(
-                {
-                    "what": "task",
-                    "name": listed["task"],
-                    "action": listed["verdict"],
-                    "reason": listed["reason"],
-                    "how sure": [f"{100 * p:.0f} % likely wrong" for p in tasks.gain[listed.index]],
-                    "effect": "now " + listed[view.reference if view.truth.checked else "label"].astype(str),
-                }
-            ),
-        ],
-        ignore_index=True,
+    some, now = workers.index.to_numpy(), listed[view.reference if view.truth.checked else "label"].astype(str)
+    of_worker = workers.rename(columns={"worker": "name", "verdict": "action"})[["name", "action", "reason"]]
+    of_worker = of_worker.assign(what="worker", sure=[how_sure(found, r) for r in some])
+    of_task = listed.rename(columns={"task": "name", "verdict": "action"})[["name", "action", "reason"]]
+    of_task = of_task.assign(what="task", sure=[f"{100 * p:.0f} % likely wrong" for p in tasks.gain[listed.index]])
+    again = zip(mistakes["adjusted p"], mistakes["repeated by"], strict=True)
+    of_guideline = pd.DataFrame(
+        {
+            "what": "guideline",
+            "name": mistakes["true"] + " → " + mistakes["given"],
+            "action": "clarify",
+            "reason": mistakes["sentence"],
+            "sure": [f"clearly by {n} workers" if n else in_crowds(p) for p, n in again],
+            "effect": [plural(n, "task") for n in mistakes["tasks"]],
+        }
     )
+    parts = [of_worker.assign(effect=changes_without(found)[some]), of_guideline, of_task.assign(effect="now " + now)]
+    table = pd.concat(parts, ignore_index=True)[[*of_guideline.columns]].rename(columns={"sure": "how sure"})
     return Exhibit("actions", "What to do", None, table, (found.truth, found.control))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlia
 import numpy as np
 
 from crowdcore.core.errors import SettingError, did_you_mean
-from crowdcore.exhibits.exhibit import cached as cached
+from crowdcore.exhibits.exhibit import cached as cached, drawable, renamed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,8 +82,6 @@ class View(Generic[D, R]):
 
     def renamed(self, result: T) -> T:
         """A copy of a result for a table: workers by the names that may be read."""
-        from crowdcore.exhibits.exhibit import renamed
-
         return renamed(result, self.workers)
 
     def in_order(self, table: pd.DataFrame, by: str = "worker") -> pd.DataFrame:
@@ -92,8 +90,6 @@ class View(Generic[D, R]):
 
     def drawable(self, result: T) -> T:
         """A copy of a result for a figure: workers by the names that may be read, every name escaped once."""
-        from crowdcore.exhibits.exhibit import drawable
-
         return drawable(result, self.workers)
 
     def class_number(self, name: str) -> int:

@@ -10,7 +10,7 @@ import pandas as pd
 from crowdcore import analysis, figures
 from crowdcore.analysis.statistics import row_shares
 from crowdcore.analysis.workers.speed import BY_GAPS, CHANGED, RULE
-from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.exhibit import Exhibit, cell_of
 from crowdcore.exhibits.fits import describe_intervals, sampled
 from crowdcore.exhibits.verdicts import common_confusions, worker_verdicts, workers_judged
 from crowdcore.exhibits.view import View, cached
@@ -59,12 +59,8 @@ def worker_mistakes(view: View, worker: str) -> Exhibit:
             "share of others": rest[at],
         }
     )
-
-    def click(row: int) -> dict[str, str]:
-        return {"true": str(table["true"][row]), "given": str(table["given"][row])}
-
     notes = (describe_intervals(ends, uncertain=not view.truth.checked),)
-    return Exhibit("worker-mistakes", f"What {worker} confuses", None, table, notes, click=click)
+    return Exhibit("worker-mistakes", f"What {worker} confuses", None, table, notes, click=cell_of(table))
 
 
 @cached
@@ -111,7 +107,7 @@ def worker_speed(view: View) -> Exhibit:
     table = view.in_order(view.renamed(found).frame().sort_values("fast", ascending=False, kind="stable"))
     gaps = view.dataset.extra is not None and "seconds" not in view.dataset.extra
     notes = (RULE, *([BY_GAPS] if gaps else []))
-    return Exhibit("worker-speed", title, None, table, notes, click=lambda r: {"worker": view.workers[r]})
+    return Exhibit("worker-speed", title, None, table, notes, click=view.to_worker)
 
 
 @cached

@@ -22,11 +22,8 @@ from crowdcore.exhibits.view import View, cached, copy_evidence, wrong_together
 from crowdcore.exhibits.worker_words import listed
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from crowdcore.analysis import WhatIf, WorkerConfusion, WorkerDistance, WorkerOrder
+    from crowdcore.analysis import WhatIf, WorkerDistance
     from crowdcore.core.types import AnyArray
-    from crowdcore.exhibits.view import View
 
 
 KINDS: Mapping[Distance, str] = {

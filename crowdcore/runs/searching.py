@@ -263,7 +263,7 @@ class Coordinator:
         self._total = min(plan.trials, points)
 
     def step(self, slots: int) -> bool:
-        """Collect trials that have ended and start others; returns whether it goes on, which fatal errors end.
+        """Collect trials that have ended and start others; what cannot pass ends the search. Whether it goes on.
 
         One that has ended may be resumed at any time, by a new `Coordinator`.
         """
