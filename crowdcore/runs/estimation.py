@@ -174,7 +174,7 @@ class _Clock:
 
 
 def measure(dataset: Labelled, method: str, settings: dict[str, Any], seeds: int, device: str) -> dict[str, float]:
-    """``seconds_per_epoch`` (all seeds), ``bytes``, default ``epochs``, and ``share`` of the tasks seen in the trial."""
+    """``seconds_per_epoch`` (all seeds), ``bytes``, default ``epochs``, and ``share`` of the tasks in the trial."""
     from crowdcore.learning import split_settings
     from crowdcore.learning.api import method_for, train, usual_settings
     from crowdcore.learning.trials import REPLICAS
