@@ -132,6 +132,18 @@ def kept() -> dict[str, str]:
     return {key: text for key, text in _memory()[page()].items() if key not in ("view", *_FLEETING)}
 
 
+def same_items(there: str) -> dict[str, str | list[str]]:
+    """The filter of the items on this page, for a link to another page about them."""
+    here = page()
+    if {here, there} != {"tasks", "review"}:
+        return {}
+    found: dict[str, str | list[str]] = {key: get(key) for key in ("true", "given")}
+    if get("show") == "disputed":  # the one that both have
+        found["show"] = "disputed"
+    workers = [get("worker")] if here == "tasks" else get_many("workers")
+    return found | ({"workers": workers} if there == "review" else {"worker": workers[0] if len(workers) == 1 else ""})
+
+
 def chosen(key: str) -> str:
     """The value of ``key`` if somebody chose it, else empty."""
     return _drawer(key).get(key, "")
@@ -161,6 +173,12 @@ def index_of(key: str, options: Sequence[str]) -> int | None:
     """Position of the value of ``key`` among ``options``, or None."""
     value = get(key)
     return list(options).index(value) if value in options else None
+
+
+def whole(key: str, usual: int, least: int = 0, most: int = 10**6) -> int:
+    """The value of ``key`` if it is a whole number between two others, else ``usual``."""
+    text = get(key)
+    return int(text) if text.isdecimal() and least <= int(text) <= most else usual
 
 
 def put(**values: str | list[str] | None) -> None:

@@ -114,17 +114,10 @@ def one_result(fits: Fits) -> None:
     st.header("One result")
     with_confusions = [fit for fit in fits if fitted(opened, fit).counts is not None]
     suggested = _first_shown("result", with_confusions[0]) if with_confusions else fits[0]
-    fit = state.one_of("result", fits) or suggested
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        picker("Result", "result", fits, fits.index(fit))
+        fit = picker("Result", "result", fits, suggested)
         reference_button(fit, "these labels")
-        download(
-            "Labels and posterior",
-            lambda: labels_csv(dataset, fit),
-            f"{dataset}-{fit}-labels.csv",
-            "text/csv",
-            icon=":material/download:",
-        )
+        download("Labels and posterior", lambda: labels_csv(dataset, fit), f"{dataset}-{fit}-labels.csv")
     confusions(fit)
     hard_tasks(fit)
 
@@ -149,8 +142,7 @@ def confusions(fit: str) -> None:
         st.info("This method estimates no confusions.")
         return
     busiest = view.workers[int(view.dataset.labels_per_worker.argmax())]
-    at = names.index(state.one_of("worker", names) or (busiest if own else names[0]))
-    picker("Worker", "worker", names, at)
+    at = names.index(picker("Worker", "worker", names, busiest if own else None))
     if at < len(common):
         drawn = exhibits.aggregation.fit_common_confusion(view, fit, at)
         show(drawn, "confusion", file=f"{dataset}-{drawn.name}")
@@ -204,8 +196,8 @@ def differing(
         )
     with grid.cell():
         with st.container(horizontal=True):
-            picker("First", "first", names, first)
-            picker("Second", "second", names, second)
+            picker("First", "first", names, names[first])
+            picker("Second", "second", names, names[second])
         _behind(found, first, second, tasks_of, name)
     if found.differ[first, second]:
         tasks = tasks_of(names[first], names[second])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,8 +98,42 @@ def show(
             on_point=None if cells else on_click,
             on_window=on_window,
         )
-    for note in exhibit.notes if notes else ():
+    if notes:
+        told(exhibit.notes)
+
+
+def told(notes: Iterable[object]) -> None:
+    """Notes, each on a line of its own."""
+    for note in notes:
         st.caption(as_text(note))
+
+
+def panels(
+    *drawn: tuple[Exhibit | None, str], columns: int = 2, width: int = 380, file: str = "", **options: Any
+) -> None:
+    """Exhibits side by side where there is room, each with its key; None is left out.
+
+    Args:
+        drawn: what to show.
+        columns: side by side at most.
+        width: pixels of each at least.
+        file: begin of the names of the downloads; the exhibits' names follow.
+        options: of `show`.
+    """
+    grid = st.grid(columns, min_column_width=width, gap="small")
+    for exhibit, key in drawn:
+        if exhibit is not None:
+            with grid.cell():
+                show(exhibit, key, file=file and f"{file}-{exhibit.name}", **options)
+
+
+def folded(name: str, draw: Callable[[], None], *, open: bool = False) -> None:
+    """A part below the first screen, drawn once it is opened: by a click, or by the address whose view it is."""
+    begins = open or state.get("view") == name
+    shown = st.expander(name, expanded=begins, key=f"fold-{state.page()}-{name}-{begins}", on_change="rerun")
+    if shown.open:
+        with shown:
+            draw()
 
 
 def clicks(select: Callable[..., Mapping[str, str]], leads: bool = False) -> Callable[..., None]:
@@ -259,4 +293,4 @@ def figure(
             )
             # Never seen: the button beside it clicks its button.
             with st.container(key=f"table-of-{frame}", width="content"):
-                download("CSV", lambda: csv_bytes(data()), f"{name}.csv", "text/csv", key=f"data-{key}")
+                download("CSV", lambda: csv_bytes(data()), f"{name}.csv", key=f"data-{key}", icon=None)

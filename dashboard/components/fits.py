@@ -52,8 +52,7 @@ def asked() -> tuple[str, ...]:
 
 def percent() -> int:
     """Per cent of the training tasks whose gold the methods are shown."""
-    text = state.get("gold", "0")
-    return int(text) if text.isdecimal() and int(text) in PERCENTS else 0
+    return share if (share := state.whole("gold", 0)) in PERCENTS else 0
 
 
 def titled(fit: str) -> str:

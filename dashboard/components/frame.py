@@ -112,7 +112,7 @@ def heading(title: str = "") -> None:
         return
     now = next((m for m in modes if (m.page, m.view) == (page, state.get("view"))), None)
     now = now or next((m for m in modes if m.page == page), None)
-    with st.container(horizontal=True, gap="xxsmall", key="modes"):
+    with st.container(horizontal=True, gap="xxsmall", vertical_alignment="center", key="modes"):
         for mode in modes[:IN_FRONT]:
             _mode(mode, mode is now)
         if modes[IN_FRONT:]:
@@ -122,7 +122,7 @@ def heading(title: str = "") -> None:
 
 
 def _mode(mode: Mode, on: bool) -> None:
-    kept = state.kept() if mode.page == state.page() else {}
+    kept = state.kept() if mode.page == state.page() else state.same_items(mode.page)
     with st.container(key=f"{'on' if on else 'mode'}-{mode.label}", width="content"):
         link(mode.page, mode.label, icon=None, **kept | {"view": mode.view})
 

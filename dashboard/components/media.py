@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore.data.media import has_media, item_of
-from dashboard import state
+from dashboard.components.link import link
 from dashboard.components.text import as_text
 from dashboard.services import opening
 
@@ -42,8 +42,8 @@ def _address(image: Image) -> str:
     return f"data:image/jpeg;base64,{b64encode(written.getvalue()).decode()}"
 
 
-def cards(dataset: str, tasks: Sequence[int], captions: Sequence[str], key: str, **link: str | None) -> None:
-    """Tasks, each with its item, a caption and a link to its page; ``link`` is added to the link's view."""
+def cards(dataset: str, tasks: Sequence[int], captions: Sequence[str], key: str, **where: str | None) -> None:
+    """Tasks, each with its item, a caption and a link to its page; ``where`` is added to the link's view."""
     opened = opening.labelled(dataset)
     shows = has_media(opened)
     per_page = PER_PAGE if shows else 3 * PER_PAGE
@@ -53,10 +53,9 @@ def cards(dataset: str, tasks: Sequence[int], captions: Sequence[str], key: str,
     grid = st.grid("auto", min_column_width=SMALL if shows else 130, gap="xsmall" if shows else None, border=shows)
     for task, caption in zip(tasks[shown], captions[shown], strict=True):
         name = str(opened.task_ids[task])
-        view = state.address("tasks", task=name, **link)
         with grid.cell():
             if shows:
                 media(dataset, task, SMALL)
-            st.page_link("views/tasks.py", label=as_text(name), query_params=view, help=as_text(caption))
+            link("tasks", as_text(name), icon=None, help=as_text(caption), task=name, **where)
             if shows:
                 st.caption(as_text(caption))

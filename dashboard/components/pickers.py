@@ -1,32 +1,49 @@
-"""Choosing classes and workers; each choice is tied to the address bar under its key."""
+"""Controls that are tied to the address bar under their key; each returns what it shows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from dashboard import state
 
 K = TypeVar("K", bound=str)
+Names = Sequence[K] | Mapping[K, str]
+"""What can be chosen; of a mapping its keys, shown by what they stand for."""
 
 
-def picker(label: str, key: str, names: Sequence[str], chosen: int) -> None:
-    """One of ``names``; ``chosen`` is shown."""
-    st.selectbox(label, names, **state.bind(key, names[chosen]))
+def _said(names: Collection[Any]) -> dict[str, Any]:
+    return {"options": list(names), "format_func": names.__getitem__ if isinstance(names, Mapping) else str}
 
 
-def optional(label: str, key: str, names: Sequence[str], anything: str) -> int | None:
-    """The number of one of ``names``, or None while nothing is chosen."""
-    chosen = state.one_of(key, names)
-    st.selectbox(label, names, index=None, placeholder=anything, **state.bind(key, chosen))
-    return None if chosen is None else list(names).index(chosen)
-
-
-def named(label: str, key: str, names: Mapping[K, str], width: int | Literal["stretch"] = "stretch") -> K:
-    """One of the keys of ``names``, shown by what they stand for; the first by default."""
+def picker(label: str, key: str, names: Names[K], usual: K | None = None, **look: Any) -> K:
+    """One of ``names``; by default ``usual``, else the first."""
     options = list(names)
-    chosen = options[state.index_of(key, options) or 0]
-    st.selectbox(label, options, format_func=names.__getitem__, width=width, **state.bind(key, chosen))
+    chosen = options[options.index(known)] if (known := state.one_of(key, options)) else usual or options[0]  # type: ignore[arg-type]
+    st.selectbox(label, **_said(names), **look, **state.bind(key, chosen))
     return chosen
+
+
+def optional(label: str, key: str, names: Names[K], anything: str, **look: Any) -> K | None:
+    """One of ``names``, or None while nothing is chosen, which ``anything`` stands for."""
+    chosen = state.one_of(key, list(names))
+    st.selectbox(label, **_said(names), index=None, placeholder=anything, **look, **state.bind(key, chosen))
+    return chosen  # type: ignore[return-value]
+
+
+def several(
+    label: str, key: str, names: Names[K], nothing: str, chosen: Sequence[K] | None = None, **look: Any
+) -> list[K]:
+    """Some of ``names``: ``chosen``, by default those that the address has; ``nothing`` stands for none."""
+    shown: list[Any] = [name for name in state.get_many(key) if name in names] if chosen is None else list(chosen)
+    st.multiselect(label, **_said(names), placeholder=nothing, wrap=True, **look, **state.bind(key, shown))
+    return shown
+
+
+def switch(label: str, key: str, *, usual: bool = False, on: str = "yes", **look: Any) -> bool:
+    """Yes or no; ``on`` stands in the address for yes where no is usual."""
+    shown = state.get(key) != "no" if usual else state.get(key) == on
+    st.toggle(label, **look, **state.bind(key, shown, say=("", "no") if usual else (on, "")))
+    return shown

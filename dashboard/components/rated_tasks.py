@@ -12,7 +12,7 @@ from dashboard.components.frame import heading, hidden_names
 from dashboard.components.guard import fragment, live
 from dashboard.components.link import link
 from dashboard.components.media import LARGE, media
-from dashboard.components.pickers import named, optional
+from dashboard.components.pickers import optional, picker
 from dashboard.components.text import as_text, count, number
 from dashboard.services import opening
 
@@ -29,6 +29,16 @@ def looked_at() -> RatingView:
     return rating_view(opening.rated(state.get("dataset")), state.get("reference"), hidden=hidden_names())
 
 
+def in_numbers(seen: RatingView) -> None:
+    """What sums the ratings up, and how far workers agree."""
+    file = f"{state.get('dataset')}-ratings"
+    grid = st.grid(2, min_column_width=380, gap="small")
+    with grid.cell():
+        show(ratings.summary(seen), "summary", file=file, noun="measure", rows=12)
+    with grid.cell():
+        show(ratings.agreement(seen), "agreement", file=f"{file}-agreement", noun="coefficient")
+
+
 @fragment
 def listing() -> None:
     """Filters and table; a row of the table opens the page of its task."""
@@ -37,7 +47,7 @@ def listing() -> None:
     heading()
     seen = looked_at()
     with st.container(horizontal=True):
-        order = named("Order", "sort", ratings.SORTS, width=330)
+        order = picker("Order", "sort", ratings.SORTS, width=330)
         listed = sorted(seen.workers)
         optional("Rated by", "worker", listed, "Anyone")
         optional("And by", "other", listed, "Anyone")
@@ -92,8 +102,7 @@ def links(seen: RatingView, name: str) -> None:
     names = listed_tasks(seen).table["task"].tolist()
     at = names.index(name) if name in names else -1
     with st.container(horizontal=True):
-        back = state.address("tasks", **chosen)
-        st.page_link("views/tasks.py", label="All tasks", icon=":material/arrow_back:", query_params=back)
+        link("tasks", "All tasks", icon="arrow_back", **chosen)
         link("ratings")
         if at > 0:
             link("tasks", "Previous task", icon="navigate_before", task=names[at - 1], **chosen)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import numpy as np
 import streamlit as st
 
 from crowdcore import exhibits
+from crowdcore.exhibits.exhibit import escaped
 from crowdcore.learning import learners
 from dashboard import state
-from dashboard.components.exhibit import show
+from dashboard.components.exhibit import figure, panels, show, told as notes
 from dashboard.components.frame import hidden_names
 from dashboard.components.link import link
 from dashboard.components.media import cards
-from dashboard.components.pickers import named, picker
+from dashboard.components.pickers import picker, switch
 from dashboard.components.run_choice import pick_run, run_labels, run_names
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, number, percent
@@ -80,7 +82,7 @@ def choose(part: str, without: str) -> Choice | None:
         seed = _seed(view)
         shown: Literal["", "own"] = ""
         if part == "worker_confusion" and view.result.omega is not None:
-            shown = named("A worker's matrix", "part", PARTS)
+            shown = picker("A worker's matrix", "part", PARTS)
         options = {str(key): words for key, words in exhibits.recovered.epochs(view.result).items()}
         if len(options) > 1:
             bound = state.bind("epoch", str(view.at), of=[run.id, *options])
@@ -97,17 +99,15 @@ def _beside(bar: DeltaGenerator, run: Run, able: Mapping[str, Run]) -> Run | Non
     if len(options) == 1:
         return None
     ticked = next((name for name in state.get_many("runs") if name in options), "none")
-    shown = state.one_of("beside", list(options)) or ticked
     with bar:
-        bound = state.bind("beside", shown)
-        st.selectbox("Compare with", list(options), format_func=options.__getitem__, **bound)
-    return able.get(shown)
+        return able.get(picker("Compare with", "beside", options, ticked))
 
 
 def told(choice: Choice) -> None:
     """What to know of what is on screen: its epoch and seeds, and what has not left its start."""
     view = choice.view
-    st.caption(as_text(f"{exhibits.recovered.epoch_in_words(view)} {exhibits.recovered.why_no_mean(view)}"))
+    said = exhibits.recovered.epoch_in_words(view), exhibits.recovered.why_no_mean(view), *view.result.notes
+    st.caption(as_text(" ".join(filter(None, said))))
     for of in filter(None, (view, choice.beside)):
         still = exhibits.recovered.unmoved_in_words(of)
         which = f"{of.run_name}: " if choice.beside else ""
@@ -116,17 +116,6 @@ def told(choice: Choice) -> None:
     common = exhibits.recovered.unmoved_in_words(view, -1) if exhibits.confusions.commons(view) else ""
     if common:
         st.warning(as_text(common), icon=":material/hourglass_empty:")
-    for note in view.result.notes:
-        st.caption(as_text(note))
-
-
-def folded(name: str, draw: Callable[[], None], *, open: bool = False) -> None:
-    """A part below the first screen, drawn once it is opened: by a click, or by the address whose view it is."""
-    begins = open or state.get("view") == name
-    shown = st.expander(name, expanded=begins, key=f"fold-{state.page()}-{name}-{begins}", on_change="rerun")
-    if shown.open:
-        with shown:
-            draw()
 
 
 def _view(run: Run, seed: Seed = None, part: Literal["", "own"] = "", called: str = "") -> RunView:
@@ -140,7 +129,7 @@ def _view(run: Run, seed: Seed = None, part: Literal["", "own"] = "", called: st
 def _seed(view: RunView) -> Seed:
     """The seed to show; in addresses their mean is ""."""
     offered = {"" if key is None else str(key): (key, words) for key, words in exhibits.recovered.seeds(view).items()}
-    return offered[named("Seeds", "seed", {key: words for key, (_, words) in offered.items()}, width=220)][0]
+    return offered[picker("Seeds", "seed", {key: words for key, (_, words) in offered.items()}, width=220)][0]
 
 
 def _runs(parts: tuple[str, ...]) -> list[Run]:
@@ -187,13 +176,45 @@ def matrices(choice: Choice) -> None:
     for place, exhibit in enumerate(there):
         with board.cell():
             show(_without_bar(exhibit), f"first-{place}", file=f"{choice.file(exhibit)}-{place}", cell=cell)
+    strip(choice, workers, name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        with st.container(width=260):
-            picker("Worker, least like the crowd first", "worker", workers, workers.index(name))
+        picker("Worker, least like the crowd first", "worker", workers, name, width=260)
         st.markdown(_in_numbers(view, who))
     tasks(view, -1, name, cell)
     if cell is not None:
         tasks(view, who, name, cell)
+
+
+STRIP, CELLS = 12, 160  # thumbnails in a row, and columns of all their cells: more would be too small to see
+
+
+def strip(choice: Choice, workers: list[str], shown: str) -> None:
+    """Thumbnails of the workers' matrices, least like the crowd first; a click shows one of them above."""
+    from crowdcore.figures.theme import SEQUENTIAL, figure as drawing, short
+
+    view, size = choice.view, len(choice.view.classes)
+    names = workers[: max(2, min(STRIP, CELLS // (size + 1)))]
+    found = exhibits.confusions.confusions(view, view).matrices
+    if len(names) < 2:
+        return
+    gap = np.full((size, 1), np.nan)
+    z = np.hstack([part for name in names for part in (found[view.worker_number(name)], gap)])[:, :-1]
+    said, classes = list(map(escaped, names)), list(map(escaped, view.classes))
+    about = [[f"{name}: {t} labelled {g}" for name in said for g in (*classes, "")][:-1] for t in classes]
+    thumbnails = {"type": "heatmap", "z": z, "text": np.array(about), "colorscale": SEQUENTIAL, "zmin": 0, "zmax": 1}
+    thumbnails |= {"showscale": False, "hovertemplate": "%{text}: %{z:.0%}<extra></extra>"}
+    drawn = drawing(thumbnails, title="Workers side by side", height=176, margin={"l": 8, "b": 24})
+    called = [f"<b>{s}</b>" if name == shown else s for name in names for s in [escaped(short(name, 12))]]
+    ticks = {"tickvals": [k * (size + 1) + (size - 1) / 2 for k in range(len(names))], "ticktext": called}
+    drawn.update_xaxes(**ticks, showgrid=False).update_yaxes(autorange="reversed", visible=False)
+
+    def clicked(_: int, column: int) -> None:
+        state.put(worker=names[min(column // (size + 1), len(names) - 1)])
+
+    every = exhibits.confusions.every_confusion(view)
+    file = choice.file(every)
+    alt = f"Matrices of {len(names)} workers side by side; the list below has all workers"
+    figure(drawn, "strip", name=file, alt=alt, data=lambda: every.table, on_cell=clicked)
 
 
 def _without_bar(exhibit: Exhibit) -> Exhibit:
@@ -225,24 +246,16 @@ def small(choice: Choice) -> None:
     view, beside = choice.view, choice.beside
     n_common = len(exhibits.confusions.commons(view))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        sort = named("Workers", "sort", exhibits.confusions.sorts(view), width=220)
+        sort = picker("Workers", "sort", exhibits.confusions.sorts(view), width=220)
         pages = exhibits.confusions.pages(view, sort)
-        asked = state.get("group")
-        page = min(max(int(asked), 1), len(pages)) if asked.isdecimal() else 1
+        page = min(state.whole("group", 1, 1), max(len(pages), 1))
         if len(pages) > 1:
             with st.container(width="content"):
                 _turn(page, len(pages))
-        shown = state.get("diagonal") != "no"
-        diagonal = st.toggle(
-            "Diagonal",
-            help="Off: hides correct labels, so that the colours show differences between mistakes.",
-            **state.bind("diagonal", shown, say=("", "no")),
-        )
-        log = st.toggle(
-            "Logarithmic colours",
-            help="Shows differences between small probabilities: each step of the colours is a factor.",
-            **state.bind("scale", state.get("scale") == "log", say=("log", "")),
-        )
+        about = "Off: hides correct labels, so that the colours show differences between mistakes."
+        diagonal = switch("Diagonal", "diagonal", usual=True, help=about)
+        about = "Shows differences between small probabilities: each step of the colours is a factor."
+        log = switch("Logarithmic colours", "scale", on="log", help=about)
     scale: Scale = "log" if log else "linear"
     board = st.grid(1 if len(view.classes) > WIDE else 2, min_column_width=440, gap="small")
     on_page = [*(-1 - g for g in range(n_common)), *(pages[page - 1] if pages else ())]
@@ -327,7 +340,7 @@ def ranking(choice: Choice) -> None:
     runs = [*view.one_by_one(), *([] if beside is None else [beside])]
     skills = exhibits.worker_skills.skills(runs, state.index_of("worker", view.workers))
     show(skills, "skills", file=choice.file(skills))
-    sort = named("Order", "sort", exhibits.confusions.sorts(view), width=220)
+    sort = picker("Order", "sort", exhibits.confusions.sorts(view), width=220)
     found = exhibits.worker_skills.recovered_workers(view, sort, beside)
 
     def opened(worker: int) -> None:
@@ -340,8 +353,7 @@ def ranking(choice: Choice) -> None:
 def contradicted(choice: Choice) -> None:
     """How many there are, the tasks themselves with links to their pages, and all as a table."""
     found = exhibits.recovered.contradicted_tasks(choice.view)
-    for note in found.notes:
-        st.caption(as_text(note))
+    notes(found.notes)
     if not len(found.table):
         st.info("Every task has a label that this run agrees with.", icon=":material/check_circle:")
         return
@@ -364,10 +376,8 @@ def explained() -> None:
         return
     choice = Choice(run.id, _view(run))
     drawn = exhibits.shared.explained(choice.view, dark=st.context.theme.type == "dark")
-    board = st.grid(3, min_column_width=290, gap="small")
-    for exhibit in drawn:
-        with board.cell():
-            show(_without_bar(exhibit), exhibit.name, file=choice.file(exhibit), notes=False)
+    where = f"{state.get('dataset')}-{choice.run[:8]}"
+    panels(*((_without_bar(e), e.name) for e in drawn), columns=3, width=290, file=where, notes=False)
     st.caption(as_text(drawn[0].notes[0] if drawn else "This run kept no predictions of this epoch."))
 
 

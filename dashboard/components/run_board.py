@@ -51,7 +51,7 @@ def follow_runs(shown: Sequence[Run], drawn: Sequence[Run]) -> None:
         refused_before()
         for run in (by_id[name] for name in names if name in by_id):
             if run.state != "finished" or (run.ended and datetime.now(UTC) - run.ended < KEPT):
-                _row(run)
+                row(run)
 
     stages = set(map(_stage, drawn))
     watch(stages, lambda: set(map(_stage, all_runs())), SELDOM if all(run.has_ended for run in drawn) else EVERY, rows)
@@ -84,15 +84,15 @@ def _engine(dataset: str) -> None:
         st.warning(as_text(engine.problem), icon=":material/warning:")
 
 
-def _row(run: Run) -> None:
-    """One run: what, how far, and the buttons that fit its state."""
+def row(run: Run, on: str = "") -> None:
+    """One run: what, ``on`` which of several crowds, how far, and the buttons that fit its state."""
     with (
         st.container(key=f"run-{run.id}", gap="xxsmall"),
         st.container(horizontal=True, vertical_alignment="center", gap="small"),
     ):
         with st.container(gap=None):
             n = len(run.spec.seeds)
-            asked = f" · {as_text(run_asked(run))}" if run.name else ""
+            asked = "".join(f" · {as_text(words)}" for words in (run_asked(run) if run.name else "", on) if words)
             with live(f"run-{run.id}"):  # its progress is not in it: nobody wants to hear every epoch
                 st.markdown(f"{ICONS[run.state]} **{as_text(run_title(run))}**{asked} · {count(n, 'seed')}")
                 if run.state != "running":

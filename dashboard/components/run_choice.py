@@ -16,6 +16,7 @@ from crowdcore.runs import Run
 from crowdcore.runs.run import describe_spec
 from dashboard import state
 from dashboard.components.link import link
+from dashboard.components.pickers import several
 from dashboard.components.text import as_text, count
 from dashboard.services.runs import readable, runs_of, spelled, training_fault
 
@@ -37,9 +38,7 @@ def pick_runs(optional: bool = False) -> list[Run]:
         return []
     names, chosen = _labelled(offered), _ticked(offered)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        bound = state.bind("runs", chosen)
-        shown = "Choose finished runs"
-        st.multiselect("Runs", list(names), format_func=names.__getitem__, placeholder=shown, wrap=True, **bound)
+        several("Runs", "runs", names, "Choose finished runs", chosen)
         table_link(state.get("dataset"), chosen)
     for name in chosen:
         _unfinished(offered[name], names[name])
@@ -62,8 +61,9 @@ def pick_run(only: Callable[[Run], bool], rather: Callable[[Run], bool], without
     widget = f"{state.page()}-runs"
 
     def picked() -> None:
-        name = st.session_state[widget]
-        state.put(runs=[name, *(other for other in ticked if other not in (name, shown))])
+        name, worker = st.session_state[widget], st.session_state.get(f"{state.page()}-worker")
+        kept = {"worker": worker} if worker else {}  # who is on screen stays, whoever comes first in the other run
+        state.put(runs=[name, *(other for other in ticked if other not in (name, shown))], **kept)
 
     state.show(widget, shown)
     st.selectbox("Run", list(names), format_func=names.__getitem__, key=widget, on_change=picked)

@@ -125,10 +125,11 @@ def _cancel(chosen: Sequence[Run]) -> None:
     if live:
         label = f"Cancel {len(live)}" if len(chosen) > 1 else "Cancel"
         about = "Stop them; what they have learnt is kept"
-        st.button(label, icon=":material/stop_circle:", help=about, on_click=attempt, args=(_cancel_all, live))
+        st.button(label, icon=":material/stop_circle:", help=about, on_click=attempt, args=(cancel_all, live))
 
 
-def _cancel_all(run_ids: Sequence[str]) -> None:
+def cancel_all(run_ids: Sequence[str]) -> None:
+    """Ask these runs to stop."""
     for run_id in run_ids:
         recorded.act(runs.cancel, run_id)
 
@@ -264,22 +265,10 @@ def _take_along(run: Run) -> None:
         return
     name = f"{run.spec.method}-{run.id[:8]}"
     with st.container(horizontal=True, vertical_alignment="center"):
-        download(
-            "Predictions",
-            lambda: csv_bytes(runs.predictions(run.id)),
-            f"{name}-predictions.csv",
-            "text/csv",
-            icon=":material/download:",
-        )
+        download("Predictions", lambda: csv_bytes(runs.predictions(run.id)), f"{name}-predictions.csv")
         kinds = recorded.model_kinds() if opening.kind(state.get("dataset")) == "classes" else {}
         for kind, words in kinds.items():
-            download(
-                f"Model ({words})",
-                partial(recorded.model_archive, run.id, kind),
-                f"{name}-{kind}.zip",
-                "application/zip",
-                icon=":material/download:",
-            )
+            download(f"Model ({words})", partial(recorded.model_archive, run.id, kind), f"{name}-{kind}.zip")
 
 
 def _log(run: Run) -> None:

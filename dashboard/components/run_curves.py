@@ -14,6 +14,7 @@ from crowdcore.learning.curve_metrics import curve_metrics
 from dashboard import state
 from dashboard.components.exhibit import figure
 from dashboard.components.guard import fragment
+from dashboard.components.pickers import picker, several
 from dashboard.components.run_choice import run_names
 from dashboard.services.runs import curves as measured, runs_of
 
@@ -108,24 +109,11 @@ def curve_choice(offered: Mapping[str, str]) -> CurveChoice:
         offered: metric -> words; the first is drawn while nobody has chosen.
     """
     metrics = [name for name in state.get_many("metric") if name in offered] or list(offered)[:1]
-    smooth = state.one_of("smooth", list(SMOOTH)) or "1"
     axes = [axis for axis in state.get_many("axes") if axis in AXES]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.multiselect(
-            "Curves",
-            list(offered),
-            format_func=offered.__getitem__,
-            placeholder="Choose curves",
-            **state.bind("metric", metrics),
-        )
-        st.selectbox(
-            "Smoothing",
-            list(SMOOTH),
-            format_func=SMOOTH.__getitem__,
-            width=180,
-            help="The measured values stay visible behind the smooth line.",
-            **state.bind("smooth", smooth),
-        )
+        several("Curves", "metric", offered, "Choose curves", metrics)
+        about = "The measured values stay visible behind the smooth line."
+        smooth = picker("Smoothing", "smooth", SMOOTH, width=180, help=about)
         st.pills(
             "Axes",
             list(AXES),

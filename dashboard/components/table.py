@@ -20,46 +20,38 @@ from crowdcore.exhibits.glossary import HEADINGS, meaning
 from dashboard.components.text import count
 from dashboard.state import limited
 
-# How numbers of these names are written wherever they appear; shares as percentages.
-FORMATS = {
-    **dict.fromkeys(("percent", "low", "high", "expected", "expected_beyond", "expected_agreed", "carriers"), "%.1f"),
-    **dict.fromkeys(("expected labels", "log-likelihood", "validation %", "likeliest in %", "starts early"), "%.1f"),
-    **dict.fromkeys(("starts late", "ends early", "ends late", "both ends differ", "(nothing)", "missed %"), "%.1f"),
-    **dict.fromkeys(("missed %, recovered", "boundary %", "boundary %, recovered", "type %"), "%.1f"),
-    **dict.fromkeys(("type %, recovered", "selected epoch"), "%.1f"),
-    **dict.fromkeys(("value", "entropy", "entropy (nats)", "distance", "agreement κ", "F1 of spans"), "%.3f"),
-    **dict.fromkeys(("F1 of spans last", "mean rating", "spread of ratings", "usual bias", "without it"), "%.3f"),
-    **dict.fromkeys(("gain", "seconds", "NLL (nats)", "NLL (nats) ±", "skill correlation"), "%.3f"),
-    **dict.fromkeys(("skill correlation ±", "ω correlation", "ω correlation ±", "common error"), "%.3f"),
-    **dict.fromkeys(("common error ±", "own error", "own error ±", "effective error", "effective error ±"), "%.3f"),
-    **dict.fromkeys(("common moved", "common moved ±", "own moved", "own moved ±"), "%.3f"),
-    **dict.fromkeys(("log-likelihood of a task's labels", "mean ω", "mean ω ±", "5 %", "25 %", "50 %"), "%.3f"),
-    **dict.fromkeys(("75 %", "95 %"), "%.3f"),
-    **dict.fromkeys(("p_workers", "p_value", "q_value", "p_beyond", "q_beyond", "p value", "its p value"), "%.2g"),
-    **dict.fromkeys(("smallest p", "p", "adjusted p", "McNemar p", "McNemar adjusted p"), "%.2g"),
-    **dict.fromkeys(("p over tasks (Holm)", "p over seeds (Holm)"), "%.2g"),
-    **dict.fromkeys(("bits per label", "gain_bits", "skill κ", "κ low", "κ high", "selected %", "selected ±"), "%.2f"),
-    **dict.fromkeys(("last %", "last ±", "best, optimistic %", "best, optimistic ±", "accuracy %"), "%.2f"),
-    **dict.fromkeys(("accuracy ±", "macro F1 %", "macro F1 ±", "calibration error %", "calibration error ±"), "%.2f"),
-    **dict.fromkeys(("precision %", "precision ±", "recall %", "recall ±", "F1 %", "F1 ±", "from %", "to %"), "%.2f"),
-    **dict.fromkeys(("first %", "second %", "mean_rank", "seconds per seed"), "%.2f"),
-    "accuracy without": "%+.2f points",
-    **dict.fromkeys(("common recovery error", "individual recovery error", "weighted by annotations"), "%.4f"),
-    **dict.fromkeys(("common recovery error ±", "individual recovery error ±", "weighted by annotations ±"), "%.4f"),
-    **dict.fromkeys(("error", "distance from observed"), "%.4f"),
-    **dict.fromkeys(("difference (points)", "change (points)"), "%+.2f"),
-    "annotations/s": "%.0f",
-    **dict.fromkeys(("distance from common", "distance from common ±"), "%.5f"),
+_OF_FORM = {
+    "%.1f": "percent; low; high; expected; expected_beyond; expected_agreed; carriers; expected labels; "
+    "log-likelihood; validation %; likeliest in %; starts early; starts late; ends early; ends late; both "
+    "ends differ; (nothing); missed %; missed %, recovered; boundary %; boundary %, recovered; type %; "
+    "type %, recovered; selected epoch",
+    "%.3f": "value; entropy; entropy (nats); distance; agreement κ; F1 of spans; F1 of spans last; mean rating; "
+    "spread of ratings; usual bias; without it; gain; seconds; NLL (nats); skill correlation; ω "
+    "correlation; common error; own error; effective error; common moved; own moved; log-likelihood of a "
+    "task's labels; mean ω; 5 %; 25 %; 50 %; 75 %; 95 %",
+    "%.2g": "p_workers; p_value; q_value; p_beyond; q_beyond; p value; its p value; smallest p; p; adjusted p; "
+    "McNemar p; McNemar adjusted p; p over tasks (Holm); p over seeds (Holm)",
+    "%.2f": "bits per label; gain_bits; skill κ; κ low; κ high; selected %; selected ±; last %; last ±; best, "
+    "optimistic %; best, optimistic ±; accuracy %; accuracy ±; macro F1 %; macro F1 ±; calibration error "
+    "%; calibration error ±; precision %; precision ±; recall %; recall ±; F1 %; F1 ±; from %; to %; "
+    "first %; second %; mean_rank; seconds per seed",
+    "%+.2f points": "accuracy without",
+    "%.4f": "common recovery error; individual recovery error; weighted by annotations; error; distance from observed",
+    "%+.2f": "difference (points); change (points)",
+    "%.0f": "annotations/s",
+    "%.5f": "distance from common",
 }
-SHARES = {
-    *("acc. high", "acc. low", "accuracy", "accuracy last", "accuracy mean", "accuracy std", "accuracy without"),
-    *("balanced accuracy", "calibration error", "common noise", "f1", "f1_high", "f1_low", "first_probability"),
-    *("given share", "its share", "largest row change", "mean row change", "observed skill", "precision"),
-    *("precision_high", "precision_low", "probability", "probability of label", "recall", "recall_high"),
-    *("recall_low", "second_probability", "share", "share high", "share low", "share of labels", "share of others"),
-    *("share with", "share without", "skill", "skill of the other run", "true share", "true skill", "with majority"),
-    *("wrong",),
-}
+# How numbers of these names, and their spreads over seeds, are written wherever they appear; shares as percentages.
+FORMATS = {f"{name}{end}": form for form, names in _OF_FORM.items() for name in names.split("; ") for end in ("", " ±")}
+_OF_SHARES = (
+    "acc. high; acc. low; accuracy; accuracy last; accuracy mean; accuracy std; accuracy without; balanced "
+    "accuracy; calibration error; common noise; f1; f1_high; f1_low; first_probability; given share; its "
+    "share; largest row change; mean row change; observed skill; precision; precision_high; precision_low; "
+    "probability; probability of label; recall; recall_high; recall_low; second_probability; share; share "
+    "high; share low; share of labels; share of others; share with; share without; skill; skill of the other "
+    "run; true share; true skill; with majority; wrong"
+)
+SHARES = set(_OF_SHARES.split("; "))
 WIDTHS = {"method": 210, "reason": 420, "meaning": 720, "signal": 130, "tagged by": 110, "sentence": 860}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
 _ROW, _HEADER = 33, 35  # pixels, at the theme's font size
@@ -97,16 +89,8 @@ def table(
             width=260,
         )
         found = containing(frame if limits is None else limited(frame, limits, SHARES), words)
-        download(
-            "CSV",
-            lambda: csv_bytes(found),
-            f"{name}.csv",
-            "text/csv",
-            key=f"csv-{key}",
-            help=f"Download {count(len(found), noun, nouns)}",
-            type="tertiary",
-            icon=":material/download:",
-        )
+        about = f"Download {count(len(found), noun, nouns)}"
+        download("CSV", lambda: csv_bytes(found), f"{name}.csv", key=f"csv-{key}", help=about, type="tertiary")
     if not len(found):
         passes = f"No {noun} passes the limits." if len(frame) else f"There are no {nouns} here."
         st.caption(f"No {noun} contains “{words.strip()}”." if words.strip() else passes)
@@ -189,7 +173,10 @@ with suppress(ImportError):  # a Streamlit that has moved its internals goes wit
     keep_clicks()
 
 
-def download(label: str, make: Callable[[], bytes | str], file: str, mime: str, **options: Any) -> None:
+_MIMES = {"csv": "text/csv", "html": "text/html", "xml": "application/xml", "yaml": "application/yaml"}
+
+
+def download(label: str, make: Callable[[], bytes | str], file: str, **options: Any) -> None:
     """Draw a button that downloads a file, which is made on the click.
 
     Streamlit drops a file made on demand after the second run of any session's script, be it a fragment that polls:
@@ -199,9 +186,10 @@ def download(label: str, make: Callable[[], bytes | str], file: str, mime: str, 
         label: what stands on it.
         make: makes the content.
         file: its name.
-        mime: its kind.
         options: of `st.download_button`.
     """
+
+    mime = _MIMES.get(file.rpartition(".")[2], "application/zip")
 
     def held() -> bytes:
         made = make()
@@ -211,4 +199,4 @@ def download(label: str, make: Callable[[], bytes | str], file: str, mime: str, 
             runtime.get_instance().media_file_mgr.add(content, mime, place, file, is_for_static_download=True)
         return content
 
-    st.download_button(label, held, file, mime, **{"on_click": "ignore", **options})
+    st.download_button(label, held, file, mime, **{"on_click": "ignore", "icon": ":material/download:", **options})

@@ -65,11 +65,8 @@ def train_on(names: Sequence[str], suggested: Sequence[str], usual: str = "", pr
     held = _held(dataset, usual)
     if st.session_state["train-refused"]:
         st.error(as_text(st.session_state["train-refused"]), icon=":material/block:")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        before = state.get_many("methods") or list(suggested)
-        lines = _methods(dataset, before)
-        if presets:
-            _preset(presets)
+    before = state.get_many("methods") or list(suggested)
+    lines = _methods(dataset, before, presets)
     draft, problem = shared_settings("train", dataset, held, lines)
     problem = problem or refusal_of(dataset, draft)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -128,21 +125,49 @@ def refusal_of(dataset: str, draft: Draft) -> str:
         return str(refusal)
 
 
-def _methods(dataset: str, lines: list[str]) -> list[str]:
+FRONT = {
+    "auto": ("Auto", "Begin here: trials choose among Gaussian-EM, AggNet and CoNAL, or a mean of some."),
+    "conal": ("CoNAL", "Which mistakes workers share, and which labels come from these."),
+    "trace": ("Trace", "What each worker confuses, in a matrix of probabilities."),
+    "crowd-layer": ("Crowd layer", "A layer for each worker: what most papers compare with."),
+    "dl-mv": ("Majority vote", "The baseline: learns the workers' vote shares."),
+}
+"""Methods in front, what they are called, and when to use each; others are one click behind."""
+
+
+def _front() -> None:
+    """Tick the methods in front; each ticked one is in the list of all, where its settings are."""
+
+    def turned(name: str) -> None:
+        others = [line for line in st.session_state["train-methods"] if line.split()[0] != name]
+        st.session_state["train-methods"] = [*others, name] if st.session_state[f"train-front-{name}"] else others
+
+    grid = st.grid(len(FRONT), min_column_width=170, gap="small")
+    for name, (title, when) in FRONT.items():
+        with grid.cell(), st.container(gap="xxsmall"):
+            ticked = any(line.split()[0] == name for line in st.session_state["train-methods"])
+            state.show(f"train-front-{name}", ticked)
+            st.checkbox(title, key=f"train-front-{name}", on_change=turned, args=(name,))
+            st.caption(when)
+
+
+def _methods(dataset: str, lines: list[str], presets: Mapping[str, str]) -> list[str]:
     """Which methods; several at once, one of them also with different settings."""
     if "train-methods" not in st.session_state or st.session_state.get("train-asked") != lines:
         st.session_state["train-methods"] = st.session_state["train-asked"] = lines
     kind = opening.kind(dataset)
-    options = list(dict.fromkeys([*learners.learners(kind), *st.session_state["train-methods"]]))
-    return st.multiselect(
-        "Methods",
-        options,
-        format_func=partial(method_titled, kind=kind),
-        key="train-methods",
-        placeholder="Choose methods",
-        wrap=True,
-        **KEPT,
-    )
+    known = learners.learners(kind)
+    options = list(dict.fromkeys([*known, *st.session_state["train-methods"]]))
+    said, few = partial(method_titled, kind=kind), set(FRONT) <= set(known)
+    if few:
+        _front()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.popover("More methods", icon=":material/add:") if few else st.container():
+            look: dict[str, Any] = {"key": "train-methods", "placeholder": "Choose methods", "wrap": True}
+            chosen: list[str] = st.multiselect("Methods", options, format_func=said, **look, **KEPT)
+        if presets:
+            _preset(presets)
+    return chosen
 
 
 def _preset(titles: Mapping[str, str]) -> None:

@@ -16,6 +16,7 @@ from dashboard.components.exhibit import looked_at
 from dashboard.components.frame import heading, hidden_names, page
 from dashboard.components.guard import fragment, refused_before
 from dashboard.components.link import badge, link
+from dashboard.components.pickers import switch
 from dashboard.components.rules_form import rules_form
 from dashboard.components.table import download, numbers
 from dashboard.components.text import as_text
@@ -37,9 +38,7 @@ def draw() -> None:
     refused_before()
     view = looked_at()
     rules = rules_of(rules_form())
-    strict = st.toggle(
-        "Undecided rules fail, too", **state.bind("strict", state.get("strict") == "yes", say=("yes", ""))
-    )
+    strict = switch("Undecided rules fail, too", "strict")
     with st.spinner("Checking the rules …", show_time=True):
         found = checked(view, rules)
     verdicts: list[str] = [outcome.verdict for outcome in found.outcomes]
@@ -51,13 +50,13 @@ def draw() -> None:
                 told(found, outcome)
     st.header("Take it along")
     with st.container(horizontal=True, vertical_alignment="center"):
-        for label, made, file, mime, icon in (
-            ("JUnit XML", partial(junit_xml, found, strict), "check.xml", "application/xml", "code"),
-            ("HTML page", partial(check_page, found, strict), "check.html", "text/html", "description"),
-            ("Table (CSV)", lambda: csv_bytes(found.frame()), "check.csv", "text/csv", "table"),
-            ("Rules (YAML)", partial(rules_yaml, named), "rules.yaml", "application/yaml", "rule_settings"),
+        for label, made, file, icon in (
+            ("JUnit XML", partial(junit_xml, found, strict), "check.xml", "code"),
+            ("HTML page", partial(check_page, found, strict), "check.html", "description"),
+            ("Table (CSV)", lambda: csv_bytes(found.frame()), "check.csv", "table"),
+            ("Rules (YAML)", partial(rules_yaml, named), "rules.yaml", "rule_settings"),
         ):
-            download(label, made, file, mime, icon=f":material/{icon}:", key=f"check-{file}")
+            download(label, made, file, icon=f":material/{icon}:", key=f"check-{file}")
     st.markdown(
         "The same on the command line, in the folder of the downloaded rules; the exit code is 1 if a rule fails:"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from dashboard.components import recovered
+from dashboard.components.exhibit import folded
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
 
@@ -29,7 +30,7 @@ def draw() -> None:
     recovered.told(choice)
     recovered.sentences(choice)
     for name, part in FOLDED.items():
-        recovered.folded(name, partial(part, choice))
+        folded(name, partial(part, choice))
 
 
 page("confusions", draw)

@@ -5,15 +5,56 @@ import streamlit as st
 from crowdcore import exhibits
 from crowdcore.exhibits import View
 from dashboard import state
-from dashboard.components.cell import behind
-from dashboard.components.exhibit import looked_at, show
+from dashboard.components.exhibit import folded, looked_at, show, told
 from dashboard.components.frame import heading, page
-from dashboard.components.guard import fragment
-from dashboard.components.pickers import named
-from dashboard.components.recovered import explained, folded
+from dashboard.components.guard import fragment, live
+from dashboard.components.link import REVIEW, link
+from dashboard.components.media import cards
+from dashboard.components.pickers import optional, picker, switch
+from dashboard.components.recovered import explained
 from dashboard.components.table import table
-from dashboard.components.text import as_text
+from dashboard.components.text import as_text, count, number
 from dashboard.services import datasets
+
+
+def behind(view: View, true: str, given: str) -> None:
+    """The chosen cell, which can be chosen here too."""
+    with st.container(horizontal=True):
+        picker("True class", "true", view.classes, true)
+        picker("Given label", "given", view.classes, given)
+    found = exhibits.mistakes.mistake(view, true, given)
+    cell = found.table.iloc[0]
+    words = (
+        f"**{count(cell['workers'], 'worker')}** of {cell['of']} ({number(cell['percent'], 1)} %) gave "
+        f"**{as_text(given)}** to a task that is **{as_text(true)}**: {count(cell['annotations'], 'annotation')} on "
+        f"**{count(cell['tasks'], 'task')}**."
+    )
+    with live("cell"):
+        st.markdown(words)
+    st.caption(as_text(found.notes[0]))
+    if not cell["workers"]:
+        st.info("No worker gave this label here. Choose a coloured cell.", icon=":material/touch_app:")
+        return
+    sides = {"workers": f"Workers ({cell['workers']:,})", "tasks": f"Tasks ({cell['tasks']:,})"}
+    link("review", REVIEW, true=true, given=given)
+    side = state.one_of("behind", list(sides)) or "workers"
+    st.segmented_control(
+        "Behind this cell",
+        list(sides),
+        required=True,
+        format_func=sides.__getitem__,
+        label_visibility="collapsed",
+        **state.bind("behind", side),
+    )
+    file = f"{state.get('dataset')}-{view.reference}-{true}-as-{given}-{side}"
+    if side == "workers":
+        show(exhibits.mistakes.mistake_workers(view, true, given), "who", file=file, noun="worker")
+        return
+    what = exhibits.mistakes.mistake_tasks(view, true, given)
+    times = zip(what.table["times"], what.table["labels"], strict=True)
+    captions = [f"{n} of {labels} labels" for n, labels in times]
+    cards(state.get("dataset"), what.table.index.tolist(), captions, "cell", true=true, given=given)
+    show(what, "what", file=file, noun="task")
 
 
 def draw() -> None:
@@ -37,12 +78,10 @@ def board() -> None:
     top = exhibits.mistakes.most_shared(view)
     true, given = (state.one_of(key, view.classes) or best for key, best in zip(("true", "given"), top, strict=True))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        layer = named("Show", "layer", exhibits.mistakes.LAYERS, width=200)
+        layer = picker("Show", "layer", exhibits.mistakes.LAYERS, width=200)
         others = [name for name in datasets.references(state.get("dataset")) if name != view.reference]
-        bound = state.bind("beside", state.one_of("beside", others))
-        beside = st.selectbox("Compare with", others, placeholder="Another reference", width=240, **bound)
-        bound = state.bind("marks", state.get("marks") != "no", say=("", "no"))
-        marks = st.toggle("Mark mistakes shared beyond chance", disabled=not tested, **bound)
+        beside = optional("Compare with", "beside", others, "Another reference", width=240)
+        marks = switch("Mark mistakes shared beyond chance", "marks", usual=True, disabled=not tested)
     grid = st.grid(2, min_column_width=400, gap="small")
     cell = view.class_number(true), view.class_number(given)
     for key, of in (("first", view), ("second", looked_at(beside) if beside else None)):
@@ -64,8 +103,7 @@ def everything() -> None:
     """What to bear in mind, and the list of all mistakes."""
     view = looked_at()
     every = exhibits.mistakes.shared_mistakes(view)
-    for note in every.notes:
-        st.caption(as_text(note))
+    told(every.notes)
     folded("Recovered by a run", explained, open=bool(state.get_many("runs")))
     folded("All mistakes as a table", lambda: table(every.table, "all", name=file(view), noun="mistake", rows=14))
 

@@ -9,6 +9,7 @@ from dashboard import state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
+from dashboard.components.pickers import several, switch
 from dashboard.components.text import as_text
 
 
@@ -27,12 +28,9 @@ def draw() -> None:
         capacity = number(
             "Capacity (labels)", "capacity", shared, 0, "Maximum number of labels per worker; 0: no limit."
         )
-        workers = st.multiselect("Available workers", view.listed, placeholder="All", **state.bind("available", chosen))
-        flagged = st.toggle(
-            "Ask flagged workers, too",
-            help="Workers whom Home flags as guessing, copying or acting with others, or worse than before.",
-            **state.bind("flagged", state.get("flagged") == "yes"),
-        )
+        workers = several("Available workers", "available", view.listed, "All")
+        about = "Workers whom Home flags as guessing, copying or acting with others, or worse than before."
+        flagged = switch("Ask flagged workers, too", "flagged", help=about)
     asked = budget, capacity, 0.0, tuple(workers), flagged
     found = review.next_labels(view, *asked)
     st.markdown(found.notes[0])
@@ -50,9 +48,7 @@ def draw() -> None:
 
 def number(label: str, key: str, default: int, least: int, hint: str) -> int:
     """A whole number, kept in the address."""
-    text = state.get(key)
-    value = int(text) if text.isdecimal() and least <= int(text) <= 10**6 else default
-    bound = state.bind(key, value)
+    bound = state.bind(key, state.whole(key, default, least))
     return int(st.number_input(label, least, 10**6, help=hint, width=180, **bound))
 
 

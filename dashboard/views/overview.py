@@ -10,17 +10,139 @@ import streamlit as st
 from crowdcore import exhibits
 from crowdcore.analysis.verdicts import verdict_word
 from crowdcore.data.dictionary import csv_bytes
-from crowdcore.data.uploads import dataset_title
+from crowdcore.data.uploads import Upload, dataset_title, delete_upload
 from crowdcore.exhibits import View, verdicts
 from dashboard import state
-from dashboard.components.exhibit import follow, looked_at, show
+from dashboard.components import rated_tasks
+from dashboard.components.exhibit import follow, looked_at, panels, show, told
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
+from dashboard.components.importer import importer
 from dashboard.components.link import link, task_link, worker_link
-from dashboard.components.numbers import glance, glance_at_ratings, importing
-from dashboard.components.table import download, numbers
-from dashboard.components.text import as_text, count
+from dashboard.components.run_choice import when
+from dashboard.components.table import download, formats, numbers
+from dashboard.components.text import as_text, count, number, percent, size
+from dashboard.services import uploads
+from dashboard.services.runs import runs_of
 from dashboard.services.uploads import asked_file
+
+SHARES = {
+    "Wrong labels": "wrong annotations",
+    "Tasks nobody got right": "tasks nobody got right",
+    "Mean worker accuracy": "mean worker accuracy",
+    "Majority vote is right": "majority vote is right",
+}
+SHOWN = 20  # uploads
+
+
+@fragment
+def importing() -> None:
+    """Upload, look, accept; the uploads there are."""
+    importer()
+    upload_list()
+
+
+@fragment
+def glance() -> None:
+    """Numbers, agreement, balance."""
+    dataset, view, data = state.get("dataset"), looked_at(), exhibits.overview
+    noticed = metrics()
+    makers = data.annotations_per_worker, data.annotations_per_task, data.class_balance, data.annotation_entropy
+    panels(*((drawn, drawn.name) for drawn in (make(view) for make in makers)), file=dataset)
+    told(noticed)
+    st.header("Agreement between workers")
+    grid = st.grid(2, min_column_width=380, gap="small")
+    with grid.cell():
+        show(data.agreement(view), "agreement", file=f"{dataset}-agreement", notes=False)
+    with grid.cell():
+        found = data.agreement_coefficients(view)
+        st.dataframe(found.table, hide_index=True, column_config=formats(found.table), placeholder="–")
+        for note in found.notes:
+            st.markdown(as_text(note))
+    st.header("Classes")
+    show(data.class_table(view), "classes", file=f"{dataset}-classes", noun="class")
+
+
+@fragment
+def glance_at_ratings() -> None:
+    """Numbers and agreement of labels that are numbers, and the way to who is off by how much."""
+    rated_tasks.in_numbers(rated_tasks.looked_at())
+    with st.container(horizontal=True):
+        link("ratings")
+        link("tasks")
+
+
+def metrics() -> tuple[str, ...]:
+    """The numbers everyone asks for first; returns what was noticed while reading."""
+    exhibit = exhibits.overview.overview(looked_at())
+    found = dict(zip(exhibit.table["what"], exhibit.table["value"], strict=True))
+    counts = {"Tasks labelled": "tasks labelled", "Workers": "workers", "Annotations": "annotations"}
+    cells = {label: f"{found[what]:,.0f}" for label, what in counts.items()}
+    cells["Labels per task"] = number(found["labels per task"], 2)
+    cells |= {label: percent(found[what], 2) for label, what in SHARES.items()}
+    numbers(((label, value, None) for label, value in cells.items()), columns=4)
+    return exhibit.notes
+
+
+def upload_list() -> None:
+    """List the uploads, the newest first."""
+    found = uploads.list_uploads()
+    if not found:
+        return
+    st.header("Uploads")
+    everything = len(found) <= SHOWN or st.toggle(f"Show all {len(found):,}", key="all-uploads")
+    for upload in found if everything else found[:SHOWN]:
+        _row(upload)
+
+
+def _row(upload: Upload) -> None:
+    key = upload.dataset or upload.file
+    with st.container(horizontal=True, vertical_alignment="center", key=f"upload-{key}"):
+        if upload.dataset:
+            link("overview", as_text(upload.name), icon="table", dataset=upload.dataset, reference=None, names=None)
+        else:
+            st.markdown(as_text(upload.name))
+        about = [when(upload.when), *([size(upload.size)] if upload.size else [])]
+        st.caption(as_text(" · ".join(about if upload.dataset else [*about, "not opened yet"])))
+        with st.popover("Manage", type="tertiary", help="Read the file again, rename it or delete it"):
+            _manage(upload, key)
+
+
+def _manage(upload: Upload, key: str) -> None:
+    name = st.text_input("Name", upload.name, key=f"name-{key}")
+    with st.container(horizontal=True):
+        if st.button("Rename", key=f"rename-{key}", icon=":material/edit:", disabled=name == upload.name):
+            uploads.rename_upload(upload, name)
+            st.rerun()
+        if upload.file and st.button("Read the file again", key=f"again-{key}", icon=":material/replay:"):
+            # Read as it was when it was taken in; from there it can be read otherwise.
+            st.session_state.setdefault("mapping", {})[uploads.receive_again(upload.file)] = dict(upload.mapping)
+            state.put(file=upload.file)
+            st.rerun()
+        if st.button("Delete", key=f"delete-{key}", icon=":material/delete:"):
+            _confirm(upload)
+
+
+@st.dialog("Delete this upload?")
+def _confirm(upload: Upload) -> None:
+    st.markdown(f"**{as_text(upload.name)}** will be deleted. This cannot be undone.")
+    with st.spinner("Looking for its runs …"):  # the first look at the record of runs takes seconds
+        runs = len(runs_of(upload.dataset)) if upload.dataset else 0
+    if runs:
+        refer = "refers" if runs == 1 else "refer"
+        st.warning(
+            f"{count(runs, 'run')} {refer} to it. Their results stay, but can no longer be shown beside the data, "
+            "and the runs cannot be resumed.",
+            icon=":material/model_training:",
+        )
+    if st.button("Delete for good", type="primary", icon=":material/delete:"):
+        delete_upload(upload)
+        if state.get("dataset") == upload.dataset:
+            state.put(dataset=None, view="Open a file")
+        if state.get("file") == upload.file:
+            state.put(file=None)
+        st.rerun()
+
 
 THRESHOLDS = {
     "remove": ("Remove below", verdicts.REMOVE, "As a share of the typical worker's skill."),
@@ -90,13 +212,12 @@ def guideline(view: View) -> None:
     found = verdicts.mistakes_in_words(view)
     shared = found.table[found.table["shared"]]
     _title("Guideline to fix", len(shared))
-    for number, row in shared.head(FEW).iterrows():
+    for place, row in shared.head(FEW).iterrows():
         pair = {key: row[key] for key in ("true", "given")}
-        with st.container(gap=None, key=f"verdict-mistake-{number}"):
+        with st.container(gap=None, key=f"verdict-mistake-{place}"):
             link("mistakes", as_text("{true} → {given}".format(**pair)), icon=None, behind="tasks", **pair)
             st.caption(as_text(row["sentence"]))
-    for note in found.notes:
-        st.caption(as_text(note))
+    told(found.notes)
     link("mistakes", "All mistakes", icon="arrow_forward")
 
 
@@ -133,15 +254,12 @@ def pictures(view: View) -> None:
     """How good each worker is, and which mistakes they share; a click opens the evidence."""
     from crowdcore.figures.theme import copied
 
-    grid = st.grid(2, min_column_width=400, gap="small")
     ranking = exhibits.workers.worker_ranking(view)
     drawn = (replace(ranking, click=lambda number: {"worker": view.workers[number]}), "ranking")
     layer: Literal["percent", "annotations"] = "percent" if len(view.classes) > 2 else "annotations"  # everybody errs
-    for exhibit, key in (drawn, (exhibits.mistakes.shared_mistakes(view, layer), "mistakes")):
-        with grid.cell():
-            assert exhibit.figure is not None
-            low = copied(exhibit.figure).update_layout(height=HEIGHT)
-            show(replace(exhibit, figure=low), key, notes=False, leads=True)
+    both = drawn, (exhibits.mistakes.shared_mistakes(view, layer), "mistakes")
+    low = ((replace(e, figure=copied(e.figure).update_layout(height=HEIGHT)), key) for e, key in both if e.figure)
+    panels(*low, width=400, notes=False, leads=True)
 
 
 def thresholds() -> dict[str, float]:
@@ -150,8 +268,7 @@ def thresholds() -> dict[str, float]:
     with st.expander("Thresholds", icon=":material/tune:"):
         grid = st.grid(4, min_column_width=170, gap="small")
         for key, (label, default, hint) in THRESHOLDS.items():
-            text = state.get(key)
-            value = int(text) if text.isdecimal() and 1 <= int(text) <= 99 else round(100 * default)
+            value = state.whole(key, round(100 * default), 1, 99)
             with grid.cell():
                 shown = st.slider(f"{label} (%)", 1, 99, help=hint, **state.bind(key, value))
             found[key] = default if shown == round(100 * default) else shown / 100
@@ -176,15 +293,9 @@ def how_many(table: pd.DataFrame, of: str) -> None:
 
 def take_along(view: View, limits: dict[str, float]) -> None:
     """One CSV of all actions."""
-    download(
-        "Actions (CSV)",
-        lambda: csv_bytes(verdicts.actions(view, *limits.values()).table),
-        f"{state.get('dataset')}-actions-{view.reference}.csv",
-        "text/csv",
-        type="primary",
-        icon=":material/checklist:",
-        key="actions",
-    )
+    file = f"{state.get('dataset')}-actions-{view.reference}.csv"
+    look = {"type": "primary", "icon": ":material/checklist:", "key": "actions"}
+    download("Actions (CSV)", lambda: csv_bytes(verdicts.actions(view, *limits.values()).table), file, **look)
 
 
 page("overview", draw, importing, ratings=lambda: draw(glance_at_ratings))

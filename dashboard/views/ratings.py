@@ -8,33 +8,29 @@ from crowdcore.data.uploads import dataset_title
 from crowdcore.exhibits import Exhibit, ratings
 from crowdcore.exhibits.ratings import RatingView
 from dashboard import state
-from dashboard.components.exhibit import show
-from dashboard.components.frame import heading, hidden_names, page
+from dashboard.components.exhibit import folded, show
+from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment, live
 from dashboard.components.link import link
+from dashboard.components.rated_tasks import in_numbers, looked_at
 from dashboard.components.text import as_text
-from dashboard.services import datasets, opening
+from dashboard.services import datasets
 
 
 @fragment
 def draw() -> None:
     """What the ratings show, compared with the reference."""
     heading()
-    dataset, which = opening.rated(state.get("dataset")), state.get("view")
-    view = ratings.rating_view(dataset, state.get("reference"), hidden=hidden_names())
+    view, which = looked_at(), state.get("view")
     if which == "shared":
         draw_one(ratings.shared_bias(view), "shared", "Click a dot to see the tasks behind it.", part_of(view))
     elif which == "pairs":
         draw_one(ratings.errors_alike(view), "pairs", "Click a cell to see the tasks that both rated.", pair_of(view))
     elif which == "truth":
-        show(ratings.aggregators(view), "aggregators", file=f"{dataset.name}-ratings-aggregation", noun="method")
+        show(ratings.aggregators(view), "aggregators", file=f"{view.dataset.name}-ratings-aggregation", noun="method")
     else:
         draw_one(ratings.worker_bias(view), "workers", "Click a dot to see the worker's ratings.", worker_of(view))
-        grid = st.grid(2, min_column_width=380, gap="small")
-        with grid.cell():
-            show(ratings.summary(view), "summary", file=f"{dataset.name}-ratings", noun="measure", rows=12)
-        with grid.cell():
-            show(ratings.agreement(view), "agreement", file=f"{dataset.name}-ratings-agreement", noun="coefficient")
+        in_numbers(view)
 
 
 def draw_one(exhibit: Exhibit, key: str, hint: str, tasks: tuple[str, dict[str, str]] | None) -> None:
@@ -46,10 +42,8 @@ def draw_one(exhibit: Exhibit, key: str, hint: str, tasks: tuple[str, dict[str, 
                 st.caption(hint)
         else:
             link("tasks", as_text(tasks[0]), **tasks[1])
-    listed = st.expander("As a table", key=f"{key}-table", on_change="rerun")
-    if listed.open:
-        with listed:
-            show(Exhibit(exhibit.name, exhibit.title, None, exhibit.table), f"{key}-rows", file=exhibit.name)
+    table = Exhibit(exhibit.name, exhibit.title, None, exhibit.table)
+    folded("As a table", lambda: show(table, f"{key}-rows", file=exhibit.name))
 
 
 def worker_of(view: RatingView) -> tuple[str, dict[str, str]] | None:

@@ -47,21 +47,10 @@ def takes(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference
     """The two downloads, and how far the second is."""
     folder = st.session_state.setdefault("report-folder", report.Archiving())
     with st.container(horizontal=True, vertical_alignment="center"):
-        download(
-            "HTML page",
-            lambda: to_html(report.report(dataset, runs, parts, reference, show_names)),
-            f"{dataset}-report.html",
-            "text/html",
-            type="primary",
-            icon=":material/description:",
-        )
-        download(
-            "Folder (ZIP)",
-            lambda: folder.make(dataset, runs, parts, reference, show_names),
-            f"{dataset}-report.zip",
-            "application/zip",
-            icon=":material/folder_zip:",
-        )
+        page = lambda: to_html(report.report(dataset, runs, parts, reference, show_names))  # noqa: E731
+        archive = lambda: folder.make(dataset, runs, parts, reference, show_names)  # noqa: E731
+        download("HTML page", page, f"{dataset}-report.html", type="primary", icon=":material/description:")
+        download("Folder (ZIP)", archive, f"{dataset}-report.zip", icon=":material/folder_zip:")
     st.fragment(follow, run_every=EVERY)(folder)
 
 

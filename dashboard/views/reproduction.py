@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard.components.exhibit import show
+from dashboard.components.exhibit import show, told
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
 from dashboard.components.link import link
-from dashboard.components.pickers import named
+from dashboard.components.pickers import picker
 from dashboard.components.text import as_text, count
 from dashboard.services import reproduction
 from dashboard.services.runs import training_fault
@@ -32,8 +32,8 @@ def draw() -> None:
     from crowdcore.reproduce import ENTRIES
 
     with st.container(horizontal=True):
-        chosen = named("Table or figure", "entry", {one.id: f"{one.id}: {one.title}" for one in ENTRIES.values()})
-        scale = named("Scale", "scale", SCALES, width=220)
+        chosen = picker("Table or figure", "entry", {one.id: f"{one.id}: {one.title}" for one in ENTRIES.values()})
+        scale = picker("Scale", "scale", SCALES, width=220)
     with st.spinner("Looking up the runs …"):
         outcome = reproduction.outcome(chosen, scale)
     missing = sum(not one.ours and not one.why.startswith("not run: ") for one in outcome.found)
@@ -45,8 +45,7 @@ def draw() -> None:
     show(replace(outcome.table, table=table.drop(columns="run"), notes=()), "table", file=outcome.table.name, rows=14)
     for footnote in footnotes:
         st.markdown(as_text(footnote))
-    for note in outcome.table.notes:
-        st.caption(as_text(note))
+    told(outcome.table.notes)
     for exhibit in outcome.figures:
         show(exhibit, exhibit.name, file=exhibit.name)
     if runs := {one.run.id: one.run.spec.dataset for one in outcome.found if one.run}:

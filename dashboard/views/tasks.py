@@ -12,7 +12,7 @@ from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment, live
 from dashboard.components.link import link
 from dashboard.components.media import LARGE, cards, media
-from dashboard.components.pickers import named, optional
+from dashboard.components.pickers import optional, picker
 from dashboard.components.text import as_text, count, number, percent
 
 SHARE = st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100)
@@ -32,13 +32,12 @@ def listing() -> None:
     heading()
     dataset, view = state.get("dataset"), looked_at()
     with st.container(horizontal=True):
-        which = named("Show", "show", exhibits.tasks.SHOWS, width=300)
-        order = named("Order", "sort", exhibits.tasks.SORTS, width=230)
-        optional("True class", "true", view.classes, "Any class")
-        optional("Given label", "given", view.classes, "Any label")
-        optional("Worker", "worker", view.listed, "Anyone")
-    true, given = (state.one_of(key, view.classes) for key in ("true", "given"))
-    listed = exhibits.tasks.tasks(view, which, true, given, state.one_of("worker", view.workers), order)
+        which = picker("Show", "show", exhibits.tasks.SHOWS, width=300)
+        order = picker("Order", "sort", exhibits.tasks.SORTS, width=230)
+        true = optional("True class", "true", view.classes, "Any class")
+        given = optional("Given label", "given", view.classes, "Any label")
+        worker = optional("Worker", "worker", view.listed, "Anyone")
+    listed = exhibits.tasks.tasks(view, which, true, given, worker, order)
     found = listed.table
     with live("listed"):
         if not len(found):
@@ -99,9 +98,8 @@ def links(view: View) -> None:
     """Back to where the task came from: the cell of the heatmap, the list; and to the sentences beside a token's."""
     true, given = state.get("true"), state.get("given")
     chosen = {key: state.get(key) for key in FILTERS}
-    back = state.address("tasks", **chosen)
     with st.container(horizontal=True):
-        st.page_link("views/tasks.py", label="All tasks", icon=":material/arrow_back:", query_params=back)
+        link("tasks", "All tasks", icon="arrow_back", **chosen)
         if true and given:
             link("mistakes", as_text(f"{true} labelled {given}"), true=true, given=given)
         before, after = exhibits.tasks.sentences_beside(view.dataset, state.get("task"))

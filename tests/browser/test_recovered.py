@@ -79,6 +79,16 @@ def test_from_a_cell_of_a_worker_to_the_tasks_behind_it(page: Page, runs: dict) 
     expect(page).to_have_url(re.compile(f"/tasks.*true={true}&given={given}&worker={worker}"))
 
 
+def test_a_thumbnail_puts_its_worker_above(page: Page, runs: dict) -> None:
+    open_page(page, f"/confusions?dataset=demo&runs={runs['conal'][0]}")
+    second = page.locator(".st-key-figure-strip .xtick text").nth(1)
+    expect(second).to_be_visible()
+    name = second.inner_text()
+    click(page, "strip", cc.load_dataset("demo").n_classes + 3, 2)
+    expect(page).to_have_url(re.compile(f"worker={name}"))
+    expect(page.locator(".st-key-figure-first-1 .stMarkdown").filter(has_text=name)).to_be_visible()
+
+
 def test_two_runs_side_by_side_and_back_by_the_address(page: Page, runs: dict) -> None:
     worker = cc.load_dataset("demo").worker_ids[0]
     open_page(

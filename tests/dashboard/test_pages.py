@@ -150,6 +150,19 @@ def test_filters_of_tasks_narrow_the_list(crowd_folder: Path) -> None:
     assert f"{disputed} tasks" in words(open_page("tasks", dataset="crowd", show="disputed"))
 
 
+def test_the_filter_of_items_goes_along_from_look_to_review_and_back(crowd_folder: Path) -> None:
+    chosen = {"true": "class 1", "given": "class 2"}
+    for here, there, own in (
+        ("tasks", "Review", {"worker": "w003"}),
+        ("review", "Look", {"workers": "w003"}),
+    ):
+        test = open_page(here, dataset="crowd", **chosen, **own)
+        link = next(link.proto for link in test.get("page_link") if link.proto.label == there)
+        asked = parse_qs(link.query_string)
+        assert {key: asked[key] for key in chosen} == {key: [value] for key, value in chosen.items()}
+        assert asked["workers" if there == "Review" else "worker"] == ["w003"]
+
+
 def test_a_list_without_tasks_says_what_to_do(crowd_folder: Path) -> None:
     assert "No task matches" in words(open_page("tasks", dataset="crowd", show="unlabelled"))
 

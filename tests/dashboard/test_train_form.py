@@ -95,6 +95,16 @@ def test_what_comes_along_with_a_choice_is_shown_and_an_explicit_value_wins(monk
     assert run.spec.settings == {"variant": "authors", "initial_scale": 2.0}
 
 
+def test_methods_in_front_are_ticked_and_told_apart_from_others() -> None:
+    test = page(methods=["conal embedding=40", "dl-em"])
+    assert {box.label for box in test.checkbox if box.value} == {"CoNAL"}
+    test.checkbox(key="train-front-trace").check().run()
+    assert test.query_params["methods"] == ["conal embedding=40", "dl-em", "trace"]
+    test.checkbox(key="train-front-conal").uncheck().run()
+    assert test.query_params["methods"] == ["dl-em", "trace"]
+    assert {box.label for box in test.checkbox if box.value} == {"Trace"}
+
+
 def test_the_picker_finds_methods_by_name_and_by_title() -> None:
     options = page().multiselect(key="train-methods").options
     for name, title in learners.learners().items():

@@ -20,9 +20,10 @@ from crowdcore.data.uploads import dataset_title
 from crowdcore.exhibits import Exhibit, planted
 from crowdcore.learning.recovery.plan import PRESETS, RecoveryPlan, preset, simulators, usual_simulator
 from dashboard import state
-from dashboard.components.exhibit import show
+from dashboard.components.exhibit import show, told
 from dashboard.components.guard import fragment, refusals, refused_before
 from dashboard.components.method_form import method_form
+from dashboard.components.pickers import picker
 from dashboard.components.table import numbers, table
 from dashboard.components.text import as_text, count, number, percent
 from dashboard.services import datasets, opening, sandbox
@@ -51,8 +52,7 @@ def aggregators(crowd: Labelled) -> None:
         workers = [ALL, *map(str, crowd.worker_ids[crowd.labels_per_worker > 0])]
         with st.container(horizontal=True):
             by = _by(planted.TAG_FITS, "bsc-seq")
-            whose = state.one_of("whose", workers) or ALL
-            st.selectbox("Tags of", workers, width=200, **state.bind("whose", whose))
+            whose = picker("Tags of", "whose", workers, width=200)
         show(planted.recovered_tags(view, by, "" if whose == ALL else whose), "tags", file=f"{crowd.name}-tags")
         st.subheader("Share of true spans, by kind of error")
         found = planted.recovered_errors(view, by)
@@ -62,15 +62,12 @@ def aggregators(crowd: Labelled) -> None:
 def _errors(found: Exhibit) -> None:
     show(found, "aggregators", file=found.name, notes=False)
     table(found.table, "aggregators-table", name=found.name, noun="aggregator")
-    for note in found.notes:
-        st.caption(as_text(note))
+    told(found.notes)
 
 
 def _by(compared: tuple[str, ...], usual: str) -> str:
     """Whose truth stands in the place of the true one."""
-    by = state.one_of("by", compared) or usual
-    st.selectbox("As recovered by", compared, width=260, **state.bind("by", by))
-    return by
+    return picker("As recovered by", "by", compared, usual, width=260)
 
 
 Wanted = tuple[str, list[str], str, int]
@@ -230,12 +227,11 @@ def _vary(fields: Mapping[str, FormField], chosen: Mapping[str, Any], key: str) 
 
 def _repeats(key: str) -> int:
     """How many crowds of each kind."""
-    named = state.get("repeats") or "1"
     return st.number_input(
         "Crowds of each kind",
         1,
         10,
-        min(max(int(named), 1), 10) if named.isdigit() else 1,
+        state.whole("repeats", 1, 1, 10),
         key=f"{key}-repeats",
         help="They differ only in the seed: seed, seed + 1, …",
         width=160,
@@ -330,8 +326,7 @@ def _preview(crowd: Labelled) -> None:
     say = st.warning if len(judged.misleading) else st.info
     say(as_text(judged.sentence), icon=":material/priority_high:" if len(judged.misleading) else ":material/check:")
     show(shown, "planted", file=f"{crowd.name}-planted", notes=False)
-    for note in crowd.notes:
-        st.caption(as_text(note))
+    told(crowd.notes)
 
 
 def _preview_ratings(crowd: RatingDataset) -> None:
