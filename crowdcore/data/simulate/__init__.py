@@ -12,6 +12,7 @@ from crowdcore.core.registry import Registry
 from crowdcore.data.simulate._attacks import copy_leader, imitate_common, push_class
 from crowdcore.data.simulate.base import ClassSimulation, Simulation, TaskChoice, TaskSource
 from crowdcore.data.simulate.classes import ccc, conal, large, rodrigues, synthetic, tanno
+from crowdcore.data.simulate.judges import judges
 from crowdcore.data.simulate.ratings import ratings
 from crowdcore.data.simulate.tags import spans, tags
 
@@ -28,6 +29,7 @@ __all__ = [
 ]
 __all__ += [
     "imitate_common",
+    "judges",
     "large",
     "names",
     "push_class",

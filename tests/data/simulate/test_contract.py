@@ -42,7 +42,7 @@ def name(request) -> str:
 
 
 def test_every_family_is_listed_with_a_function_of_its_name() -> None:
-    assert simulate.names() == ["ccc", "conal", "large", "ratings", "rodrigues", "spans", "synthetic", "tags", "tanno"]
+    assert " ".join(simulate.names()) == "ccc conal judges large ratings rodrigues spans synthetic tags tanno"
     for name in simulate.names():
         assert simulate.get(name).name == name
         assert callable(getattr(simulate, name))
