@@ -54,8 +54,8 @@ again, byte for byte. Settings, seed and the items that mislead each family are 
 - {panel.n_tasks} answers, each `pass` or `fail`; the truth of {N_UNKNOWN} is left out.
 - {panel.n_annotations} verdicts by {panel.n_workers} judges, {right:.1f} % of them right.
 - Three families (`{"`, `".join(FAMILIES)}`): the judges of one share blind spots, on
-  {100 * PANEL.family:.0f} % of the answers. {100 * PANEL.shared:.0f} % of the answers mislead the whole panel, and all find the
-  same answers hard.
+  {100 * PANEL.family:.0f} % of the answers.
+- {100 * PANEL.shared:.0f} % of the answers mislead the whole panel, and all find the same answers hard.
 """
 
 
