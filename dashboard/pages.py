@@ -13,7 +13,8 @@ class Mode(NamedTuple):
         label: what its link says.
         page: the page's file in ``views``, without its ending.
         view: of that page; empty where it has but one.
-        of: kinds of labels that it is for: classes, tags, ratings; simulated: whose truth is known; all.
+        of: kinds of labels that it is for: classes, tags, ratings; simulated: whose truth is known; models: of language
+            models; all.
     """
 
     label: str
@@ -54,6 +55,7 @@ MENU = (
         "Workers",
         "groups",
         (
+            Mode("Panel", "panel", of="models"),
             *(Mode(name, "annotators", name) for name in ("Ranking", "One worker", "Together", "Distances")),
             Mode("Bias", "ratings", "bias", "ratings"),
             Mode("Who errs alike", "ratings", "pairs", "ratings"),

@@ -29,7 +29,7 @@ _PANELS = {  # group -> name -> module and function; a module is imported when o
     "Look": {
         **{name: f"files:{name}" for name in ("datasets", "examine", "fetch")},
         **{name: f"analyse:{name}" for name in ("info", "overview", "check", "show", "mistakes", "distances")},
-        **{name: f"analyse:{name}" for name in ("quality", "coordinated", "spans", "rounds", "glossary")},
+        **{name: f"analyse:{name}" for name in ("quality", "coordinated", "panel", "spans", "rounds", "glossary")},
         "marks": "files:marks",
     },
     "Infer": {"aggregate": "aggregate:aggregate", "ratings": "ratings:app", "next": "analyse:next_labels"},

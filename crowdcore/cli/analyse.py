@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -109,6 +109,23 @@ def coordinated(seen: View) -> Drawn:
     facts = {"dataset": name, "reference": seen.reference, "groups": exhibit.table, "changed labels": changed}
     printed = Printed(exhibit.table[columns], title, exhibit.notes, wrapped=["workers"])
     return Drawn({**facts, "notes": exhibit.notes}, [printed], exhibit)
+
+
+def panel(seen: View) -> Drawn:
+    """How many votes does a panel of judges count as, whose errors go together, and who can go?"""
+    from crowdcore.exhibits import panel as made
+
+    name, errors, alone = seen.dataset.name, made.panel_errors(seen), made.panel_alone(seen)
+    if errors.figure is None:
+        raise DataError(errors.notes[0])
+    judges, votes = made.panel_judges(seen), made.panel_votes(seen)
+    printed = [
+        Printed(votes.table, f"{name}: effective votes (reference: {seen.reference})", (*errors.notes, *alone.notes)),
+        Printed(judges.table, judges.title, judges.notes, wrapped=("reason",)),
+        Printed(errors.table, errors.title, limit=10),
+    ]
+    parts = {"votes": votes.table, "judges": judges.table, "pairs": errors.table, "notes": errors.notes}
+    return Drawn({"dataset": name, "reference": seen.reference, **parts}, printed, replace(errors, table=judges.table))
 
 
 def spans(seen: TaggedView) -> Drawn:
@@ -223,6 +240,9 @@ def check(
         Path | None, typer.Option(help="Rules (.yaml, .toml, .json); default: all at recommended limits.")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Rules that the data cannot decide also fail.")] = False,
+    panel: Annotated[bool, typer.Option("--panel", help="Check a panel of judges against gold instead.")] = False,
+    min_votes: Annotated[float, typer.Option(help="With --panel: effective votes it must count as.", min=0)] = 2.0,
+    min_kappa: Annotated[float, typer.Option(help="With --panel: κ with gold that each judge must have.")] = 0.4,
     junit: Annotated[
         Path | None, typer.Option(help="Also write JUnit XML to this file.", callback=opt.ends_in())
     ] = None,
@@ -246,6 +266,8 @@ def check(
         raise SettingError("DATASET", "be given", "nothing", "`crowdcore datasets` lists those there are.")
     limits = analysis.read_rules(rules) if rules else None
     ds = opt.open_crowd(dataset, read, accept)
+    if panel:
+        _check_panel(view(ds, "gold", hidden=hide_names), min_votes, min_kappa, json)
     found = renamed(analysis.check(ds, limits), worker_names(ds, hide_names))
     for file, text in ((junit, analysis.junit_xml(found, strict)), (html, analysis.check_page(found, strict))):
         if file:
@@ -258,6 +280,19 @@ def check(
         columns = ["rule", "verdict", "sentence", "workers"]
         title = f"{found.dataset}: {len(failed)} of {len(found.outcomes)} rules failed (reference: {found.reference})"
         print_table(found.frame()[columns], title, wrapped=("sentence", "workers"))
+    sys.exit(1 if failed else 0)
+
+
+def _check_panel(seen: View, min_votes: float, min_kappa: float, json: bool) -> NoReturn:
+    """Say what breaks the limits, and end with exit code 1 if anything does."""
+    from crowdcore.exhibits import panel as made
+
+    failed = made.failures(seen, min_votes, min_kappa)
+    if json:
+        print_json({"dataset": seen.dataset.name, "reference": seen.reference, "failed": failed})
+    else:
+        for sentence in failed or (made.headline(seen)[0],):
+            say(sentence)
     sys.exit(1 if failed else 0)
 
 

@@ -9,6 +9,7 @@ from . import (
     mistakes as mistakes,
     omega as omega,
     overview as overview,
+    panel as panel,
     planted as planted,
     ratings as ratings,
     recovered as recovered,

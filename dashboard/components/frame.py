@@ -8,6 +8,7 @@ from collections.abc import Callable
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from crowdcore.analysis.panels.families import are_models
 from crowdcore.core.errors import CrowdError
 from crowdcore.data import CrowdDataset
 from crowdcore.data.ratings import Labelled
@@ -80,7 +81,7 @@ def page(
 
 
 def _kinds() -> set[str]:
-    """Which modes fit the dataset: classes, tags, ratings, simulated, all."""
+    """Which modes fit the dataset: classes, tags, ratings, simulated, models, all."""
     try:
         opened = opening.labelled(state.get("dataset"))
     except CrowdError:
@@ -88,7 +89,8 @@ def _kinds() -> set[str]:
     if not isinstance(opened, CrowdDataset):
         return {"all", "ratings"}
     tags, simulated = {"tags"} if opened.sentences is not None else set(), {"simulated"} if opened.truth else set()
-    return {"all", "classes", *tags, *simulated}
+    models = {"models"} if are_models(opened.worker_ids) else set()
+    return {"all", "classes", *tags, *simulated, *models}
 
 
 def _menu() -> None:

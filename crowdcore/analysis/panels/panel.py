@@ -28,6 +28,8 @@ from crowdcore.data.doors import door
 
 KEEP, MERGE, RECALIBRATE, DROP = "keep", "merge", "recalibrate", "drop"
 """What to do with a judge."""
+LIKE = "{like}"
+"""Stands in a reason for the judge whom another one is like."""
 MANY = 0.75
 """Share of the judges who are wrong on an item that is wrong for the panel."""
 _FEWEST = 10  # items with a known class
@@ -63,7 +65,8 @@ class Panel(Shown):
         kin: judges who share mistakes beyond the rest, those who share most first.
         sub_panel: the cheapest part whose vote is as good; None where the truth was inferred.
         verdicts: (m,) drop, merge, recalibrate or keep.
-        reasons: (m,) why, in words.
+        reasons: (m,) why, in words; LIKE stands for a judge's name.
+        like: (m,) number of the judge whom LIKE means, -1 = none.
         task_ids: (n_tasks,) names of all items.
         table: (n_tasks, m) labels, -1 = none.
         truth: (n_tasks,) true classes, -1 = unknown.
@@ -92,6 +95,7 @@ class Panel(Shown):
     sub_panel: SubPanel | None
     verdicts: tuple[str, ...]
     reasons: tuple[str, ...]
+    like: IntArray
     classes: tuple[str, ...]
     task_ids: pd.Index[str]
     table: AnyArray
@@ -108,11 +112,17 @@ class Panel(Shown):
         """Items with a known class and a verdict."""
         return int(((self.truth >= 0) & (self.table >= 0).any(1)).sum())
 
+    @property
+    def why(self) -> tuple[str, ...]:
+        """(m,) the reason of each verdict, with names."""
+        names = [str(self.worker_ids[j]) for j in self.like]
+        return tuple(reason.replace(LIKE, name) for reason, name in zip(self.reasons, names, strict=True))
+
     def frame(self) -> pd.DataFrame:
         """One row per judge."""
         columns = {name: getattr(self, name) for name in ("accuracy", "kappa", "alone", "alone_expected", "without")}
         ends = {"without low": self.without_low, "without high": self.without_high}
-        said = {"verdict": self.verdicts, "reason": self.reasons}
+        said = {"verdict": self.verdicts, "reason": self.why}
         return pd.DataFrame({"worker": self.worker_ids, "family": self.families, **said, **columns, **ends})
 
     def votes_frame(self) -> pd.DataFrame:
@@ -125,8 +135,10 @@ class Panel(Shown):
         family = np.asarray(self.families, object)
         columns = {"worker": self.worker_ids[a], "other": self.worker_ids[b], "one family": family[a] == family[b]}
         numbers = {name: getattr(self, name)[a, b] for name in ("correlation", "within", "capa", "shared")}
-        frame = pd.DataFrame({**columns, **numbers}).rename(columns={"shared": "overlap"})
-        return frame.sort_values("within", ascending=False, kind="stable", ignore_index=True)
+        frame = pd.DataFrame({**columns, **numbers}).rename(
+            columns={"shared": "shared tasks", "within": "within classes"}
+        )
+        return frame.sort_values("within classes", ascending=False, kind="stable", ignore_index=True)
 
     def family_correlation(self) -> tuple[float, float]:
         """Mean correlation of errors of two judges of one family, and of two families; NaN without such pairs."""
@@ -189,11 +201,11 @@ def panel(
         reference: what to take for the truth.
         families: judge -> provider, model or prompt; of judges that are missing the name decides.
         cost: judge -> cost of a verdict; 1 of judges that are missing.
-        tolerance: accuracy that the cheapest sub-panel may lose.
+        tolerance: accuracy that the cheapest sub-panel may lose beside the best one.
         n_resamples, seed: of intervals.
 
     Raises:
-        DataError: fewer than two judges, more than a panel has, or fewer than 10 items with a known class.
+        DataError: tags, fewer than two judges, more than a panel has, or fewer than 10 items with a known class.
         SettingError: a judge is named who is none, or a cost below 0.
 
     Examples:
@@ -210,6 +222,8 @@ def panel(
     """
     if dataset.n_workers < 2:
         raise DataError(f"{dataset.name} has {dataset.n_workers} worker, and a panel has two judges or more")
+    if dataset.kind.sequential:
+        raise DataError(f"{dataset.name} tags tokens, and the tokens of a sentence are not independent items")
     kinds = model_families(dataset.worker_ids, families)
     price = _costs(dataset, cost)
     truth = resolve_reference(dataset, reference)
@@ -231,7 +245,7 @@ def panel(
     n_classes = dataset.n_classes
     gain, low, high, whole = _without(votes, true, n_classes, circular)
     together = kin(moments, seed)
-    verdicts, reasons = _verdicts(dataset, counts, accuracy, low, high, together, circular)
+    verdicts, reasons, like = _verdicts(dataset, counts, accuracy, low, high, together, circular)
     alone, alone_expected, many, many_expected = _extremes(votes, true, counts, seed)
     part = None if circular else sub_panel(votes, true, n_classes, price, tolerance, seed)
     return Panel(
@@ -258,6 +272,7 @@ def panel(
         part,
         verdicts,
         reasons,
+        like,
         dataset.classes,
         dataset.task_ids,
         table,
@@ -350,9 +365,10 @@ def _extremes(
     hit = divide(counts.diagonal(axis1=1, axis2=2), counts.sum(2)).T  # (C, m)
     rate = np.where(given, np.nan_to_num(hit)[true[some]], 0.0)
     miss = np.where(given, 1 - rate, 1.0)
-    with np.errstate(divide="ignore"):
-        others = np.exp(np.log(miss).sum(1)[:, None] - np.log(miss))  # nan where somebody is never wrong
-    expected = np.where((given.sum(1) > 1)[:, None], np.nan_to_num(rate * others), 0).mean(0) * n
+    below, above = np.ones((2, *miss.shape))
+    below[:, 1:] = np.cumprod(miss[:, :-1], 1)
+    above[:, :-1] = np.cumprod(miss[:, :0:-1], 1)[:, ::-1]
+    expected = np.where((given.sum(1) > 1)[:, None], rate * below * above, 0).mean(0) * n
     wrong: FloatArray = np.zeros((len(some), m + 1))
     wrong[:, 0] = 1
     for j in range(m):
@@ -371,25 +387,26 @@ def _verdicts(
     high: FloatArray,
     together: tuple[Kin, ...],
     circular: bool,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+) -> tuple[tuple[str, ...], tuple[str, ...], IntArray]:
     """What to do with each judge, and why; where the truth was inferred, only likeness is judged.
 
     Of kin one stays: the vote may be better without any one of three copies, and worse without all.
     """
-    m, names = len(accuracy), [str(name) for name in dataset.worker_ids]
+    m, like = len(accuracy), np.full(len(accuracy), -1)
     verdicts, reasons, best_of_kin = [KEEP] * m, [""] * m, set[int]()
     for group in together:
         best = int(group.members[np.nanargmax(np.nan_to_num(accuracy[group.members]))])
         best_of_kin.add(best)
         for j in group.members[group.members != best]:
-            words = f"errors go with {names[best]}'s: correlation {group.correlation:.2f}"
+            like[j] = best
+            words = f"errors go with {LIKE}'s: correlation {group.correlation:.2f}"
             reasons[j] = f"{words} where the others explain {group.expected:.2f}"
             if high[j] < 0:
                 reasons[j] += ", but the vote is surely worse without it"
             elif group.correlation >= _ALIKE:
                 verdicts[j] = MERGE
     if circular:
-        return tuple(verdicts), tuple(reasons)
+        return tuple(verdicts), tuple(reasons), like
     n = counts.sum((1, 2)).astype(np.float64)
     moved = divide(counts.sum(1) - counts.sum(2), n[:, None])  # (m, C) given too often
     hit = divide(counts.diagonal(axis1=1, axis2=2), counts.sum(2))
@@ -407,4 +424,4 @@ def _verdicts(
             reasons[j] = f"gives {dataset.classes[to]} {100 * moved[j, to]:.0f} points too often, but follows the items"
         elif verdicts[j] == KEEP and low[j] > 0 and not reasons[j] and j not in best_of_kin:
             verdicts[j], reasons[j] = DROP, "the vote is surely better without it"
-    return tuple(verdicts), tuple(reasons)
+    return tuple(verdicts), tuple(reasons), like

@@ -79,22 +79,25 @@ class SubPanel:
 def sub_panel(
     votes: AnyArray, truth: IntArray, n_classes: int, cost: FloatArray, tolerance: float, seed: int = 0
 ) -> SubPanel:
-    """Leave out judges in turn: of those without whom one half of the items loses no more than the tolerance, the
-    most expensive, of equal ones the one without whom the vote is best. The other half judges the result.
+    """Leave out judges in turn, each time the one without whom the vote of one half of the items is best, or a more
+    expensive one that costs half the tolerance at most. Of all steps the cheapest within the tolerance of the best vote
+    is taken, and judged on the other half.
     """
     order = np.random.default_rng(seed).permutation(len(votes))
     half = min(len(order) // 2, _CHOSEN_ON)
     first, second = order[:half], order[half:]
     here, true = votes[first], truth[first]
     stay = np.arange(votes.shape[1])
-    least = float(np.nan_to_num(vote_score(here, true, n_classes)[0]).mean()) - tolerance
+    steps = [(float(np.nan_to_num(vote_score(here, true, n_classes)[0]).mean()), stay)]
     while len(stay) > 1:
         means = np.nan_to_num(vote_score(here[:, stay], true, n_classes)[1]).mean(0)
-        may = np.flatnonzero(means >= least - 1e-9)
-        if not len(may):
-            break
+        may = np.flatnonzero(means >= means.max() - tolerance / 2)
         gone = may[np.lexsort((-means[may], -cost[stay[may]]))[0]]
         stay = np.delete(stay, gone)
+        steps.append((float(means[gone]), stay))
+    best = max(accuracy for accuracy, _ in steps)
+    good = [members for accuracy, members in steps if accuracy >= best - tolerance]
+    stay = min(good, key=lambda members: float(cost[members].sum()))
     whole = np.nan_to_num(vote_score(votes[second], truth[second], n_classes)[0])
     gap = np.nan_to_num(vote_score(votes[np.ix_(second, stay)], truth[second], n_classes)[0]) - whole
     mean, error = float(gap.mean()), 1.96 * float(gap.std(ddof=1)) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan

@@ -1,0 +1,268 @@
+"""Panels of judges: how many votes they count as, who errs with whom, who is right alone, and who can go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from crowdcore import analysis
+from crowdcore.analysis.panels.moments import KINDS, mean_correlation
+from crowdcore.analysis.panels.panel import DROP, KEEP, MERGE, RECALIBRATE
+from crowdcore.core.drawable import escaped
+from crowdcore.core.errors import CrowdError, DataError
+from crowdcore.data.report import plural
+from crowdcore.exhibits.exhibit import Exhibit, cached, none_of
+from crowdcore.exhibits.view import View
+
+if TYPE_CHECKING:
+    from crowdcore.analysis import Panel
+
+_MOST = 3  # groups told of in words
+_SHARES = "share mistakes beyond what is hard for all: correlation {found:.2f} where the others explain {expected:.2f}"
+_NONE = "No judges were found who share mistakes beyond what is hard for all."
+_INFERRED = (
+    "The truth is inferred from the same verdicts, so shared mistakes are partly taken for truth: effective votes are "
+    "too many, and nobody can be told to go. A few gold labels decide it."
+)
+_FEW = 6  # judges named in a sentence
+
+
+@cached
+def of_view(view: View) -> Panel:
+    """The panel by this reference, with the names that may be read; where they are hidden, families have numbers.
+
+    Raises:
+        DataError: the workers are no panel, or too few items have a known class.
+    """
+    found = view.renamed(view.of(analysis.panel))
+    if view.hidden:
+        number = pd.factorize(pd.Series(found.families))[0]
+        found = replace(found, families=tuple(f"family {k + 1}" for k in number))
+    return found
+
+
+def _panel(view: View) -> Panel | str:
+    try:
+        return of_view(view)
+    except DataError as error:
+        return str(error)
+
+
+def headline(view: View) -> tuple[str, ...]:
+    """What a panel counts as, who errs together, and whom to drop: a sentence each; why not, where it is no panel."""
+    found = _panel(view)
+    if isinstance(found, str):
+        return (found,)
+    raw = next(one for one in found.votes if one.errors == KINDS[0])
+    judges = len(found.families)
+    about = f"about {raw.kish:.1f} votes ({raw.kish_low:.1f} to {raw.kish_high:.1f})"
+    first = f"{judges} judges count as {about}: their errors correlate by {_mean(found):.2f}."
+    if raw.kish_high > 0.9 * judges and not found.kin:
+        first = f"{judges} judges count as {about}: no dependence of their errors was found."
+    return (first, *_groups(found), _part(found) if found.sub_panel is not None else _INFERRED)
+
+
+def _mean(found: Panel) -> float:
+    return float(mean_correlation(found.correlation))
+
+
+def _groups(found: Panel) -> tuple[str, ...]:
+    """A sentence on each of the groups that share most."""
+    told = []
+    for one in found.kin[:_MOST]:
+        words = _SHARES.format(found=one.correlation, expected=one.expected)
+        told.append(f"{_listed([str(found.worker_ids[j]) for j in one.members])} {words}.")
+    return tuple(told) or (_NONE,)
+
+
+def _part(found: Panel) -> str:
+    """The sentence on what to drop; the numbers are of items that did not choose."""
+    part = found.sub_panel
+    assert part is not None
+    gone = np.setdiff1d(np.arange(len(found.families)), part.members)
+    where = f"on {part.n:,} items that did not choose them"
+    if not len(gone):
+        return f"Nobody can go without a loss of accuracy ({where})."
+    stay, away = (_listed([str(found.worker_ids[j]) for j in some]) for some in (part.members, gone))
+    points = f"{100 * part.accuracy:+.1f} points ({100 * part.low:+.1f} to {100 * part.high:+.1f})"
+    beside = f"{points} beside the whole panel's {100 * part.whole:.1f} % {where}"
+    if len(part.members) == 1:
+        return f"Keep {stay} alone: its accuracy is {beside}, at {100 * part.cost:.0f} % of the cost."
+    if len(gone) <= len(part.members):
+        return f"Drop {away}: the vote of the rest is {beside}, at {100 * part.cost:.0f} % of the cost."
+    return f"Keep {stay}: their vote is {beside}, at {100 * part.cost:.0f} % of the cost."
+
+
+def _listed(names: list[str]) -> str:
+    """Names as words; of many the first ones and how many more."""
+    if len(names) > _FEW:
+        return f"{', '.join(names[: _FEW - 1])} and {len(names) - _FEW + 1} more"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+@cached
+def panel_errors(view: View) -> Exhibit:
+    """Whose errors go together? A matrix of correlations, by family; a click shows the items of two judges."""
+    from crowdcore.figures.heatmap import heatmap
+    from crowdcore.figures.theme import DIVERGING
+
+    name, title = "panel-errors", "Whose errors go together"
+    found = _panel(view)
+    if isinstance(found, str):
+        return none_of(name, title, found)
+    order = found.order
+    matrix = found.correlation[np.ix_(order, order)].copy()
+    np.fill_diagonal(matrix, np.nan)
+    names = [escaped(found.worker_ids[j]) for j in order]
+    figure = heatmap(
+        matrix,
+        names,
+        names,
+        text=np.where(np.isnan(matrix), "", np.char.mod("%.2f", np.nan_to_num(matrix))),
+        hover="%{y}<br>%{x}<br>correlation of errors <b>%{z:.2f}</b>, %{customdata[0]:,} items",
+        customdata=found.shared[np.ix_(order, order)][..., None],
+        scale=DIVERGING,
+        low=-1.0,
+        high=1.0,
+        unit="correlation",
+        title=title,
+        subtitle=escaped(f"judges by family · reference: {view.reference}"),
+    )
+    same, other = found.family_correlation()
+    words = [f"within families {same:.2f}"] * (same == same) + [f"between families {other:.2f}"] * (other == other)
+    notes = (*headline(view), *([f"Mean correlation of errors {', '.join(words)}."] if words else []))
+
+    def click(row: int, column: int) -> dict[str, str]:
+        return {"worker": str(found.worker_ids[order[row]]), "other": str(found.worker_ids[order[column]])}
+
+    alt = f"{title}: a matrix of {plural(len(order), 'judge')}, ordered by family"
+    return Exhibit(name, title, figure, found.pairs_frame, notes, alt, click)
+
+
+@cached
+def panel_alone(view: View) -> Exhibit:
+    """Who is right where all others are wrong? A click on a bar shows these items."""
+    import plotly.graph_objects as go
+
+    from crowdcore.figures import theme
+
+    name, title = "panel-alone", "Who is right alone"
+    found = _panel(view)
+    if isinstance(found, str):
+        return none_of(name, title, found)
+    order = found.order
+    names = [escaped(found.worker_ids[j]) for j in order]
+    bars = go.Bar(
+        x=found.alone[order],
+        y=np.arange(len(order)),
+        orientation="h",
+        marker_color=theme.ACCENT,
+        customdata=np.array(names, object),
+        hovertemplate="%{customdata}: right alone on <b>%{x:,}</b> items<extra></extra>",
+    )
+    figure = theme.figure(bars, title=title, subtitle=escaped(f"items · reference: {view.reference}"))
+    figure.update_layout(height=int(np.clip(26 * len(order), 160, 700)) + 150)
+    figure.update_yaxes(**theme.named(names), range=[len(order) - 0.5, -0.5])
+    if not found.alone.any():
+        figure.update_xaxes(range=[0, 1])
+    table = found.frame()[["worker", "family", "alone", "alone_expected"]].iloc[order]
+    many = f"At least ¾ of the judges are wrong on {100 * found.many_wrong:.2f} % of the items; independent errors"
+    notes = (f"{many} would give {100 * found.many_expected:.2f} %.",)
+
+    def click(number: int) -> dict[str, str]:
+        judge = str(found.worker_ids[order[number]])
+        return {"worker": judge, "other": judge}
+
+    return Exhibit(name, title, figure, table, notes, f"{title}: a bar for each judge, ordered by family", click)
+
+
+@cached
+def panel_judges(view: View) -> Exhibit:
+    """What to do with each judge, and what the vote gains without it; a click on a row shows the worker."""
+    name, title = "panel-judges", "Each judge, and the vote without it"
+    found = _panel(view)
+    if isinstance(found, str):
+        return none_of(name, title, found)
+    points = {"without": 100 * found.without, "low": 100 * found.without_low, "high": 100 * found.without_high}
+    changes = {"without, points" + f" {end}" * (end != "without"): values for end, values in points.items()}
+    table = found.frame()[["worker", "family", "verdict", "reason", "accuracy", "kappa", "alone"]].assign(**changes)
+    rank = pd.Series(found.verdicts).map({DROP: 0, MERGE: 1, RECALIBRATE: 2, KEEP: 3})
+    table = table.iloc[np.lexsort((-np.nan_to_num(found.without), rank))]
+    counts = pd.Series(found.verdicts).value_counts()
+    said = ", ".join(f"{word} {counts[word]}" for word in (DROP, MERGE, RECALIBRATE, KEEP) if word in counts)
+    notes = (f"{said[0].upper()}{said[1:]}." if said else "",)
+    if found.sub_panel is not None:
+        notes += (
+            "Intervals hold for all judges together. Each is left out alone: two who may go may not go together.",
+        )
+    return Exhibit(name, title, None, table, notes, "", lambda row: view.to_worker(int(row)))
+
+
+@cached
+def panel_votes(view: View) -> Exhibit:
+    """How many independent votes the panel counts as, by two measures, with intervals."""
+    name, title = "panel-votes", "Effective votes"
+    found = _panel(view)
+    if isinstance(found, str):
+        return none_of(name, title, found)
+    table = found.votes_frame().rename(columns={"truth": "reference"})
+    notes = (
+        "Within classes, a judge who leans to one class whatever the item is not taken for alike; raw, it is.",
+        *(() if found.sub_panel is not None else (_INFERRED,)),
+    )
+    return Exhibit(name, title, None, table, notes)
+
+
+@cached
+def panel_items(view: View, worker: str, other: str) -> Exhibit:
+    """The items on which two judges are wrong, or, of one judge, those on which it alone is right.
+
+    Args:
+        view: whose judges.
+        worker: a judge.
+        other: another one, or the same.
+
+    Raises:
+        SettingError: no such judge.
+    """
+    name = "panel-items"
+    a, b = view.worker_number(worker), view.worker_number(other)
+    alone = a == b
+    title = f"Items on which {worker} alone is right" if alone else f"Items on which {worker} and {other} are wrong"
+    found = _panel(view)
+    if isinstance(found, str):
+        return none_of(name, title, found)
+    rows = found.items(worker, None if alone else other)
+    given = [column for column in rows if column not in ("task", "true", "wrong judges")]
+    columns = {"task": rows["task"], "true": rows["true"], "given": rows[given[0]]}
+    extra = {} if alone else {"other's label": rows[given[1]]}
+    table = pd.DataFrame({**columns, **extra, "wrong judges": rows["wrong judges"]})
+    table = table.sort_values("wrong judges", ascending=False, kind="stable")
+    notes = () if len(table) else ("There is none.",)
+    return Exhibit(name, title, None, table, notes, "", lambda row: view.to_task(int(row)))
+
+
+def failures(view: View, least_votes: float, least_kappa: float) -> tuple[str, ...]:
+    """What of a panel breaks these limits, a sentence each.
+
+    Args:
+        view: of judges with gold.
+        least_votes: effective votes (raw, Kish) that the panel must count as.
+        least_kappa: κ with the reference that each judge must have.
+
+    Raises:
+        DataError: the workers are no panel.
+        CrowdError: the reference is inferred from the same verdicts.
+    """
+    found = of_view(view)
+    if found.sub_panel is None:
+        raise CrowdError(f"A panel is not checked against {view.reference!r}, which is inferred from its verdicts.")
+    raw, said = found.votes[0], []
+    if raw.kish < least_votes:
+        said.append(f"{len(found.families)} judges count as {raw.kish:.1f} votes, fewer than {least_votes:g}.")
+    below = np.flatnonzero(np.nan_to_num(found.kappa) < least_kappa)
+    names = _listed([f"{found.worker_ids[j]} ({found.kappa[j]:.2f})" for j in below.tolist()]) if len(below) else ""
+    return (*said, *([f"κ with {view.reference} is below {least_kappa:g}: {names}."] if names else []))

@@ -1,0 +1,38 @@
+"""`crowdcore panel` and `crowdcore check --panel`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from crowdcore.cli import main
+from tests.analysis.panels.crowds import difficult, judged
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    verdicts, truth = difficult(300, 6, 8)
+    of = judged(verdicts, truth)
+    path = tmp_path_factory.mktemp("panel") / "verdicts.csv"
+    names = list(of.classes)
+    rows = {"task": of.task_ids[of.task], "worker": of.worker_ids[of.worker], "label": [names[c] for c in of.label]}
+    pd.DataFrame(rows).assign(gold=[names[of.gold[t]] for t in of.task]).to_csv(path, index=False)
+    return str(path)
+
+
+def test_a_panel_is_printed_and_written(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["panel", file, "--out", str(tmp_path / "judges.csv"), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["votes"][0]["kish"] < 6 and len(told["judges"]) == 6
+    assert len(pd.read_csv(tmp_path / "judges.csv")) == 6
+
+
+@pytest.mark.parametrize(("votes", "code"), [("1", 0), ("5.9", 1)])
+def test_the_check_of_a_panel_fails_below_its_limit(file: str, votes: str, code: int) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["check", file, "--panel", "--min-votes", votes, "--min-kappa", "-1"])
+    assert ended.value.code == code
