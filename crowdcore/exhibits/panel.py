@@ -11,10 +11,9 @@ import pandas as pd
 from crowdcore import analysis
 from crowdcore.analysis.panels.moments import KINDS, mean_correlation
 from crowdcore.analysis.panels.panel import DROP, KEEP, MERGE, RECALIBRATE
-from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data.report import plural
-from crowdcore.exhibits.exhibit import Exhibit, cached, none_of
+from crowdcore.exhibits.exhibit import Exhibit, cached, escaped, none_of
 from crowdcore.exhibits.view import View
 
 if TYPE_CHECKING:
@@ -198,7 +197,7 @@ def panel_judges(view: View) -> Exhibit:
         notes += (
             "Intervals hold for all judges together. Each is left out alone: two who may go may not go together.",
         )
-    return Exhibit(name, title, None, table, notes, "", lambda row: view.to_worker(int(row)))
+    return Exhibit(name, title, None, table, tuple(notes), "", lambda row: view.to_worker(int(row)))
 
 
 @cached
