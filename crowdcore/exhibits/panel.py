@@ -192,10 +192,10 @@ def panel_judges(view: View) -> Exhibit:
     table = table.iloc[np.lexsort((-np.nan_to_num(found.without), rank))]
     counts = pd.Series(found.verdicts).value_counts()
     said = ", ".join(f"{word} {counts[word]}" for word in (DROP, MERGE, RECALIBRATE, KEEP) if word in counts)
-    notes = (f"{said[0].upper()}{said[1:]}." if said else "",)
+    notes = [f"{said[0].upper()}{said[1:]}."]
     if found.sub_panel is not None:
-        notes += (
-            "Intervals hold for all judges together. Each is left out alone: two who may go may not go together.",
+        notes.append(
+            "Intervals hold for all judges together. Each is left out alone: two who may go may not go together."
         )
     return Exhibit(name, title, None, table, tuple(notes), "", lambda row: view.to_worker(int(row)))
 
