@@ -157,8 +157,8 @@ def embed(
     kind: Annotated[
         str,
         typer.Option(
-            help="tfidf or sentences (of texts), vgg16 (of images, pretrained), pixels (for a network from scratch), "
-            "given; auto: tfidf, or vgg16 where its weights are here, else pixels."
+            help="tfidf or sentences (of texts), efficientnet (of images, pretrained), pixels (for a network from "
+            "scratch), given; auto: tfidf or efficientnet."
         ),
     ] = "auto",
     given: Annotated[

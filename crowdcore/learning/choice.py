@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,10 +25,11 @@ _POWERS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0)
 _ROUNDS = 10  # of posterior and confusions
 _SMOOTHING, _POOLING = 0.1, 2.0  # of the confusions
 _SMALLEST = 1e-12
-_TRUSTED, _STEEP = 0.7, 3.0  # weight of gaussian-em beforehand, and how it grows with shared mistakes
+_TRUSTED, _STEEP = 0.9, 10.0  # largest weight of gaussian-em beforehand, and how it grows with shared mistakes
 
 _RESAMPLES = 500
 _FEW = 0.8  # times the highest agreement with the labels: less is that of clusters that are no classes
+_FEWER = 0.9  # the same, below which nothing is believed beforehand
 _CLEAR = 2.0  # standard errors of a paired difference that exclude a candidate
 _SURE, _FEWEST = 3.0, 100  # the same, and tasks with gold, that end its trials early
 _STEPS = 500  # towards the likeliest weights
@@ -161,7 +162,8 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
     otherwise than the likeliest (without gold: than the one with the highest prior). Clearly means by two standard
     errors of the difference paired over tasks. The weights of the others maximise the probability of all out-of-fold
     evidence, labels of training tasks and gold of validation tasks (stacking). Without gold, part of the weight is the
-    prior, since labels reward shared mistakes, too, and every candidate gets one more task.
+    prior, as labels reward shared mistakes, and every candidate gets one more task; a candidate that predicts less than
+    0.9 times as many labels as another one has no prior.
 
     Args:
         scores: scores of every candidate on the same tasks.
@@ -177,7 +179,9 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
         evidence = gold[:, of_gold].sum(1) + likelihood[:, of_labels].sum(1)
         count[np.where(possible, evidence, -np.inf).argmax()] += 1
     reasons = _reasons(right, likelihood, agreement)
-    prior = np.array([s.prior for s in scores]) * (not gold.shape[1])
+    believed = (not gold.shape[1]) & (agreement >= _FEWER * agreement.max())
+    scores = [replace(s, prior=s.prior * one) for s, one in zip(scores, believed, strict=True)]
+    prior = np.array([s.prior for s in scores])
     known = np.concatenate([likelihood, gold], 1)
     lead = max((k for k, why in enumerate(reasons) if not why), key=lambda k: (prior[k], known[k].sum()))
     for k, other in enumerate(scores):
@@ -310,9 +314,9 @@ def _likeliest_power(log_p: Tensor, evidence: Tensor) -> float:
 
 
 def cluster_prior(shared: float) -> float:
-    """Prior weight of `gaussian-em` without gold, ``min(1, 0.7 + 3 η)``: networks learn shared mistakes more easily.
+    """Prior weight of `gaussian-em` without gold, ``min(0.9, 10 η)``: networks learn shared mistakes more easily.
 
     Args:
         shared: η, the share of pairs of labels of one task that agree beyond what independent mistakes explain.
     """
-    return min(1.0, _TRUSTED + _STEEP * shared)
+    return min(_TRUSTED, _STEEP * shared)

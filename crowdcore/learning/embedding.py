@@ -55,6 +55,7 @@ KINDS = {
     "given": "Your own embeddings",
 }
 """Name -> what it is."""
+_RAW = "The network learns from raw pixels; few are learnt better from the features that “crowdcore embed” makes."
 _SAMPLE = {"tfidf": 200, "sentences": 20, "efficientnet": 20, "pixels": 20}  # tasks that tell how long all take
 
 
@@ -187,7 +188,9 @@ def with_inputs(
     """
     kind = _missing_inputs(dataset)
     if not kind:
-        return dataset
+        images = dataset.media.images if dataset.features is None and dataset.media else None
+        raw = () if images is None or _wants_pixels(backbone) or _RAW in dataset.notes else (_RAW,)
+        return replace(dataset, notes=(*dataset.notes, *raw)) if raw else dataset
     refuse_unlabelled(dataset)
     if kind == "image" and _wants_pixels(backbone):
         made = read_images(dataset, accept=accept)

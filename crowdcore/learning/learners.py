@@ -267,13 +267,8 @@ def plantable(dataset: Labelled) -> bool:
 
 def embeddable(dataset: Labelled) -> str:
     """The texts or images, in words, of labelled tasks without features; "" if there are none."""
-    if (
-        dataset.kind.numeric
-        or dataset.n_annotations == 0
-        or dataset.features is not None
-        or dataset.media is None
-        or dataset.media.images is not None
-    ):
+    bare = not dataset.kind.numeric and dataset.features is None and dataset.n_annotations > 0
+    if not bare or dataset.media is None or dataset.media.images is not None:
         return ""
     columns = dataset.media.columns
     named = image_names(dataset)

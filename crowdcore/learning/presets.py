@@ -46,10 +46,8 @@ class Preset:
     @property
     def labels(self) -> list[str]:
         """What to call each row: ``dl-mv (targets=hard)``."""
-        own = [", ".join(f"{name}={value}" for name, value in settings.items()) for _, settings in self.methods]
-        return [
-            f"{method} ({words})" if words else method for (method, _), words in zip(self.methods, own, strict=True)
-        ]
+        own = [(method, ", ".join(f"{name}={v}" for name, v in settings.items())) for method, settings in self.methods]
+        return [f"{method} ({words})" if words else method for method, words in own]
 
 
 _COMMON = {"batch_size": 64, "schedule": "cosine"}

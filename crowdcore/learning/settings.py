@@ -47,12 +47,14 @@ class Execution(NamedTuple):
         stack: whether replicas train side by side ("all"), one after another ("none"), or as it pays.
         record: whether a step is recorded once and replayed, where the run is long enough.
         holdout_seed: which tasks are held out.
+        brief: whether only tasks are predicted, by fewer fits: workers are neither counted nor decomposed.
     """
 
     feed: Literal["auto", "device", "stream"] = "auto"
     stack: Literal["auto", "all", "none"] = "auto"
     record: bool = True
     holdout_seed: int = 0
+    brief: bool = False
 
 
 _USUAL = Execution()

@@ -28,19 +28,20 @@ from crowdcore.learning.choice import (
 )
 from crowdcore.learning.results.predictions import blended, raised
 from crowdcore.learning.results.result import TrainingResult
-from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.settings import TrainSettings, executing
 from crowdcore.learning.training.events import EpochEvent, Event, Listener, NoteEvent, Pace
 from crowdcore.learning.training.metrics import match_names, match_names_without_task
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.validation import by_gold
 
-FOLDS, REPLICAS = 4, 2
+FOLDS, REPLICAS = 4, 1
 """Folds of the tasks, and seeds of each trial."""
 _MOST = 10_000  # training tasks that trials learn from
 _ENOUGH, _ENOUGH_GOLD = 500, 100  # training tasks, and those with gold if any, that trials have to predict
 _SURE = 3.0  # standard errors of the gain in accuracy that lets gold rename classes
 _LEAST = 1e-3  # probability of a true class: one task with gold shall not decide alone
 _TRAIN, _VALID = range(2)
+_COST = "On few tasks all takes up to 25 times as long as dl-em."
 _ONCE = "The trials chose once for all seeds: how far these differ does not say how sure the choice is."
 
 Fit = Callable[..., TrainingResult]
@@ -122,8 +123,8 @@ class Trials:
         scores = self._scores(tried, fold + 1)
         self.notes += filter(None, map(self.naming.get, tried))
         choice = choose(scores)
-        lead = scores[choice.chosen]
-        if lead.prior and not len(self.judged):
+        lead = choice.scores[choice.chosen]
+        if lead.prior:
             self.notes.append(
                 f"A share of {self.shared:.2f} of the pairs of labels of one task agree beyond independent mistakes "
                 f"(η), and labels reward what foretells these: {lead.candidate} weighs {lead.prior:.2f} beforehand."
@@ -155,16 +156,17 @@ class Trials:
     def _trial(self, candidate: str, fold: int, done: float, part: float) -> TrainingResult:
         name, own = spelling.read(candidate)
         folder, every = self.checkpoint or (None, 10)
-        return self.fit(
-            self._without(fold),
-            name,
-            seeds=self.seeds,
-            on_event=self.listener(self.share * done, self.share * part, is_trial=True),
-            should_stop=self.should_stop,
-            checkpoint=None if folder is None else folder / "trials" / f"{candidate.replace('/', '-')} {fold}",
-            checkpoint_every=every,
-            **{**self.given, "select_on": self._select_on(), **own},
-        )
+        with executing(brief=True):
+            return self.fit(
+                self._without(fold),
+                name,
+                seeds=self.seeds,
+                on_event=self.listener(self.share * done, self.share * part, is_trial=True),
+                should_stop=self.should_stop,
+                checkpoint=None if folder is None else folder / "trials" / f"{candidate.replace('/', '-')} {fold}",
+                checkpoint_every=every,
+                **{**self.given, "select_on": self._select_on(), **own},
+            )
 
     def listener(self, done: float, part: float, is_trial: bool = False) -> Listener:
         """Return a listener that passes events on with the progress of the whole run.
@@ -275,15 +277,15 @@ def train_chosen(
     candidates = [_line(name, own) for name in method.candidates]
     trained = 0.75 * REPLICAS * FOLDS * len(candidates)
     first = (*seeds, max(seeds) + 1)[:REPLICAS]
-    trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, trained / (trained + len(seeds)), first)
+    share = 0.0 if own.chosen else trained / (trained + len(seeds))
+    trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, share, first)
     choice: Choice | None = None
     notes: tuple[str, ...] = ()
     parts = spelling.read_mean(own.chosen or candidates[0])
-    if own.chosen:
-        trials.share = 0.0
-    elif problem.n_train < 2 * problem.n_classes:
+    if not own.chosen and problem.n_train < 2 * problem.n_classes:
         notes = (f"There are too few training tasks for trials: {candidates[0]} was trained.",)
-    else:
+    elif not own.chosen:
+        listen(NoteEvent(f"{FOLDS} trials of {' and '.join(candidates)} each come first. {_COST}"))
         choice = trials.choice(candidates)
         if choice is None:
             notes = (f"Stopped before all trials were done: {candidates[0]} was trained for a moment.",)

@@ -138,7 +138,9 @@ def test_methods_that_would_exchange_classes_are_not_averaged():
     assert found.weight.tolist() == [1, 0]
     likelier = replace(exchanged, likelihood=exchanged.likelihood + 0.02)
     assert choose([lead, likelier]).weight.tolist() == [0, 1]
-    assert choose([replace(lead, prior=0.5), likelier]).weight.tolist() == [1, 0], "labels cannot tell, the prior does"
+    believed = replace(lead, prior=0.5, agreement=0.6)
+    assert choose([believed, replace(likelier, agreement=0.65)]).weight.tolist() == [1, 0], "the prior tells"
+    assert choose([believed, replace(likelier, agreement=0.7)]).weight.tolist() == [0, 1], "it predicts too few labels"
     assert found.doubt == (
         "b could be as good as a, but would exchange classes. Without gold this cannot be decided: add gold for "
         "20 validation tasks."
@@ -217,4 +219,4 @@ def test_gaussian_classes_are_trusted_the_more_the_more_mistakes_are_shared():
         for wrong in (slips, looks)
     ]
     assert found[0] < 0.05 and found[1] > 0.5
-    assert cluster_prior(0.0) == 0.7 and cluster_prior(0.05) == pytest.approx(0.85) and cluster_prior(found[1]) == 1
+    assert cluster_prior(0.0) == 0 and cluster_prior(0.05) == pytest.approx(0.5) and cluster_prior(found[1]) == 0.9

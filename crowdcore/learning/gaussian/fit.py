@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from crowdcore.aggregation._decomposition import Decomposition, new_names
+from crowdcore.aggregation._decomposition import Decomposition, first_split, new_names
 from crowdcore.aggregation.conal_em import ConalEM
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
@@ -26,6 +26,7 @@ from crowdcore.learning.method_settings import EmOptions, GaussianSettings
 from crowdcore.learning.networks.layers import Linear
 from crowdcore.learning.networks.network import make_network
 from crowdcore.learning.networks.ops import cross_entropy, log_softmax, softmax
+from crowdcore.learning.settings import execution
 from crowdcore.learning.training.data import Batch, Data
 from crowdcore.learning.training.inputs import refuse_not_finite
 from crowdcore.learning.training.loop import Replica, Stage
@@ -324,7 +325,7 @@ def choose_gaussians(
     Raises:
         DataError: features hold NaN or infinite values.
     """
-    n, device = problem.n_train, problem.device
+    n, device, brief = problem.n_train, problem.device, execution().brief
     network = None if network is None else network.to(device)
     space = _space(problem, settings, seed, network)
     valid, judged = problem.splits["valid"], bool(problem.validated_on) and bool((problem.valid_label >= 0).any())
@@ -334,7 +335,8 @@ def choose_gaussians(
     labelled, everything = Blocks(x[:n], seed), Blocks(x[:seen], seed) if seen > n else None
     checked = torch.from_numpy(problem.valid_label).to(device)
     balances = (_BALANCES if judged else _UNJUDGED) if settings.balance is None else (settings.balance,)
-    sharpenings = (_SHARPENINGS if judged else (1.0,)) if settings.sharpening is None else (settings.sharpening,)
+    sharper = _SHARPENINGS if judged and not brief else (1.0,)
+    sharpenings = sharper if settings.sharpening is None else (settings.sharpening,)
     best: tuple[float, float] = (-np.inf, -np.inf)
     for balance, sharpening in itertools.product(balances, sharpenings):
         fit = fit_gaussians(labelled, annotations, settings, balance, sharpening, seed, everything)
@@ -344,28 +346,31 @@ def choose_gaussians(
             renamed = fit_gaussians(labelled, annotations, settings, balance, sharpening, seed, everything, q)
             fits = {**fits, "evidence": renamed} if judged else {"evidence": renamed}
         for named_by, fit in fits.items():
-            right = _accuracy(fit.log_probs(x[valid]), checked) if judged else 0.0
+            right = (
+                float((fit.log_probs(x[valid]).argmax(1) == checked)[checked >= 0].double().mean()) if judged else 0.0
+            )
             score = (right, float(fit.log_likelihood[-1]))
             if score > best:
                 best, best_fit, chosen = score, fit, (balance, sharpening)
                 moved = name if named_by == "evidence" else None
     held_out = _annotations(problem, valid)
     both = torch.where(torch.bincount(held_out.task, minlength=held_out.n_tasks) > 0, checked, -1)
-    if by_gold(problem.validated_on) and (n_gold := int((both >= 0).sum())) >= _CALIBRATING:
+    power, basis = 1.0, ""
+    if not brief and by_gold(problem.validated_on) and (n_gold := int((both >= 0).sum())) >= _CALIBRATING:
         power = gold_power(best_fit, best_fit.log_probs(x[valid]), held_out, both)
         basis = f"the gold of {n_gold:,} annotated validation tasks"
-    else:
+    elif not brief:
         power = held_out_power(best_fit, labelled, annotations, settings, *chosen, everything)
         basis = "labels that it has not seen"
     prior, features = _backed_out(best_fit, annotations, settings)
     counts, _ = annotations.left_out(best_fit.posterior, features, prior, best_fit.shared)
     best_fit = _on_host(best_fit)
-    split = _SPLITS.decompose(annotations.counts(best_fit.posterior.to(device)).cpu().numpy())
+    of_workers = annotations.counts(best_fit.posterior.to(device)).cpu().numpy()
+    split = first_split(of_workers, 1, _SPLITS.priors) if brief else _SPLITS.decompose(of_workers)
     score, n_fits = (best if judged else (np.nan, best[1])), len(balances) * len(sharpenings)
     named = "" if moved is None else new_names(problem.dataset.classes, moved)
     host = None if network is None else network.cpu()
-    counts = counts.cpu()
-    return Chosen(space.cpu(), best_fit, power, split, counts, *chosen, n_fits, score, basis, named, host)
+    return Chosen(space.cpu(), best_fit, power, split, counts.cpu(), *chosen, n_fits, score, basis, named, host)
 
 
 def _annotations(problem: Problem, tasks: slice) -> Annotations:
@@ -424,10 +429,6 @@ def _on_host(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{f.name: _on_host(getattr(value, f.name)) for f in fields(value)})
     return value
-
-
-def _accuracy(log_probs: Tensor, label: Tensor) -> float:
-    return float((log_probs.argmax(1) == label)[label >= 0].double().mean())
 
 
 class _OnTargets(CrowdMethod):

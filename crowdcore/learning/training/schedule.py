@@ -261,7 +261,7 @@ def conclude(
         return aligned
 
     recovered: dict[str, dict[str, Any]] = {at: align(parts) for at, parts in outcome.recovered.items()}
-    if "worker_counts" not in recovered["selected"]:
+    if not execution().brief and "worker_counts" not in recovered["selected"]:
         moved = outcome.selected_epoch != outcome.last_epoch
         p = np.concatenate([outcome.predicted["selected"], outcome.predicted["last"][moved]])
         counts = np.split(counts_of_problem(problem, p), [len(moved)])
@@ -363,7 +363,7 @@ def _choose_starts(
 
 def _name_notes(dataset: CrowdDataset, recovered: Mapping[str, AnyArray], training: TrainSettings) -> list[str]:
     """Note about classes whose names the labels alone cannot determine."""
-    if recovered.get("worker_confusion") is None or training.names != "as-trained":
+    if not {"worker_confusion", "worker_counts"} <= recovered.keys() or training.names != "as-trained":
         return []
     risks = names_at_risk(dataset, np.stack([confusion_of_counts(one) for one in recovered["worker_counts"]]))
     listed = ", ".join(f"{dataset.classes[a]!r} (most often {dataset.classes[b]!r})" for a, b in risks[:3])
