@@ -7,7 +7,7 @@ import json
 import math
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -163,24 +163,6 @@ def print_notes(notes: tuple[str, ...]) -> None:
     console = Console(highlight=False)
     for note in notes:
         console.print(f"Note: {escape(visible(note))}", soft_wrap=not console.is_terminal)
-
-
-@contextmanager
-def progress() -> Iterator[Callable[[float, str], None]]:
-    """A bar with the time left on standard error, only where a person looks on; yields what sets share and words."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        line = bar.add_task("", total=1.0)
-        yield lambda share, words: bar.update(line, completed=share, description=words)
 
 
 STANDARD = Path("-")

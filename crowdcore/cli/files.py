@@ -46,10 +46,7 @@ def examine(path: AnyPath, read: opt.Read = None, json: opt.Json = False) -> Non
 
 def examine_ratings(path: AnyPath, read: opt.Read = None, json: opt.Json = False) -> None:
     """Report how a file of ratings is read, and every row that would be left out; nothing is imported."""
-    from crowdcore.data import examine_ratings as examine_file
-
-    report = examine_file(path, **opt.reading(read)).report
-    print_json(report.as_dict()) if json else say(report.text(in_command))
+    examine(path, [*(read or []), "kind=ratings"], json)
 
 
 def fetch(

@@ -10,7 +10,8 @@ import typer
 from crowdcore import reproduce as reproductions, runs
 from crowdcore.cli import _command as opt
 from crowdcore.cli._command import choose_reference, full_id, open_labels
-from crowdcore.cli._output import print_json, print_note, print_notes, print_table, progress, say
+from crowdcore.cli._output import print_json, print_note, print_notes, print_table, say
+from crowdcore.core.shown import progress
 from crowdcore.data import CrowdDataset
 from crowdcore.data.kinds import need_classes
 from crowdcore.data.report import plural

@@ -10,9 +10,10 @@ import typer
 
 from crowdcore import analysis
 from crowdcore.cli import _command as opt
-from crowdcore.cli._output import print_json, print_notes, print_table, progress, save_exhibit, save_table
+from crowdcore.cli._output import print_json, print_notes, print_table, save_exhibit, save_table
 from crowdcore.cli.train import PresetName
 from crowdcore.core.errors import CrowdError, SettingError, either
+from crowdcore.core.shown import progress
 from crowdcore.data import CrowdDataset, RatingDataset, simulate as simulators
 from crowdcore.data.catalogue import full_name
 from crowdcore.data.report import plural
@@ -69,16 +70,8 @@ def simulate(
     if simulator is None and preset is None:
         _list(json)
         return
-    plan = _plan(
-        simulator,
-        preset,
-        opt.settings(set),
-        opt.settings(over, "--over"),
-        on,
-        classes,
-        method,
-        opt.settings(train, "--train"),
-    )
+    given, varied, trained = opt.settings(set), opt.settings(over, "--over"), opt.settings(train, "--train")
+    plan = _plan(simulator, preset, given, varied, on, classes, method, trained)
     plan = plan.model_copy(
         update={
             **({} if crowds is None else {"crowds": crowds}),

@@ -13,8 +13,9 @@ import typer
 from crowdcore import learning
 from crowdcore.cli import _command as opt
 from crowdcore.cli._command import Drawn, Shown, as_drawn
-from crowdcore.cli._output import Printed, print_json, print_table, progress, save_table, say
+from crowdcore.cli._output import Printed, print_json, print_table, save_table, say
 from crowdcore.core.errors import SettingError
+from crowdcore.core.shown import progress
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data import CrowdDataset, RatingDataset, list_datasets
 from crowdcore.data.dataset import SPLITS

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import CrowdError
+from crowdcore.core.spelling import visible
 
 _FORM = "{desc} {bar} {percentage:3.0f} % [{elapsed}<{remaining}]"
 
@@ -40,7 +41,7 @@ def progress() -> Iterator[Callable[[float, str], None]]:
         bar = tqdm(total=1.0, leave=False, bar_format=_FORM, mininterval=often)
 
     def tell(share: float, words: str) -> None:
-        bar.set_description_str(words, refresh=False)
+        bar.set_description_str(visible(words), refresh=False)
         bar.update(share - bar.n)
 
     try:

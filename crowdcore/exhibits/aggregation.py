@@ -62,7 +62,6 @@ def aggregators(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit:
     ``gained`` and ``lost`` are the tasks that the fit alone, or majority vote alone, has right.
 
     Args:
-        view: whose labels.
         fits: names of fits, such as ``dawid-skene smoothing=0.1``.
     """
     found = [fitted(view.dataset, fit) for fit in fits]
@@ -144,7 +143,6 @@ def differing_tasks(view: View, first: str, second: str, fits: tuple[str, ...] =
     """The tasks that two fits (or a fit and gold) label differently, most confident first; index = task number.
 
     Args:
-        view: whose tasks.
         first: a fit, or gold.
         second: another one.
         fits: more fits, whose shown gold judges nobody; default: the two alone.
@@ -228,7 +226,6 @@ def fit_common_confusion(view: View, fit: str, group: int = 0) -> Exhibit:
     """A confusion that workers share, as an aggregator found it.
 
     Args:
-        view: whose workers.
         fit: name of the fit.
         group: number of the group, from 0, where the fit has several.
 
@@ -250,7 +247,6 @@ def fit_worker_confusion(view: View, fit: str, worker: str) -> Exhibit:
     """A worker's confusion as an aggregator found it, each cell with a credible interval.
 
     Args:
-        view: whose worker.
         fit: name of the fit.
         worker: name of the worker.
 
@@ -316,7 +312,6 @@ def hard_tasks(view: View, fit: str) -> Exhibit:
     """The tasks that a fit found to be the hardest first, and which class each misleads to; index = task number.
 
     Args:
-        view: whose tasks.
         fit: name of the fit.
 
     Raises:

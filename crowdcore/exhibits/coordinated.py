@@ -41,7 +41,6 @@ def coordinated_confusion(view: View, together: int = 1, *, dark: bool = False) 
     """What a group changes in the confusion of all workers together; a click on a cell chooses it.
 
     Args:
-        view: whose workers.
         together: number of the group in `coordinated_workers`, from 1.
         dark: whether the page is dark.
 

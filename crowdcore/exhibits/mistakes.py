@@ -41,7 +41,6 @@ def shared_mistakes(view: View, layer: Layer = "percent", marks: bool = True) ->
     """Which mistakes do workers share? The matrix (CoNAL, Fig. 1); its table has bootstrap intervals.
 
     Args:
-        view: whose mistakes.
         layer: what the colours and numbers are.
         marks: mark the mistakes that more workers share than chance explains.
     """
@@ -69,7 +68,6 @@ def mistake(view: View, true: str, given: str) -> Exhibit:
     """One mistake in numbers, and whether chance explains it.
 
     Args:
-        view: whose mistake.
         true: name of the true class.
         given: name of the label that was given.
     """

@@ -99,7 +99,6 @@ def check(view: View, rules: str = "") -> Exhibit:
     """A verdict on every rule: pass, fail, or underpowered.
 
     Args:
-        view: whose labels.
         rules: a file of rules; default: all rules at recommended limits.
     """
     found = checked(view, analysis.read_rules(rules) if rules else None)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
 from crowdcore import aggregation, analysis, figures
 from crowdcore.analysis import RatingRecovery, RatingTruth, TagRecovery
@@ -291,15 +292,18 @@ def rating_recovery(crowd: RatingDataset, compared: tuple[str, ...] = RATING_FIT
             "scale error": [one.scale_error for one in found.values()],
         }
     )
-    figure = figures.recovery_errors(
-        table.assign(method=table["method"].map(escaped), crowd=0, seed=0),
-        _RATING_ERRORS,
-        methods={escaped(name): name for name in found},
-        title="Errors (further left is better)",
-        subtitle=escaped(crowd.name),
-    )
+    figure = _fit_errors(table, _RATING_ERRORS, [*found], "Errors (further left is better)", crowd.name)
     alt = "Errors of truth and biases, a row per aggregator"
     return Exhibit("rating-recovery", "Who recovered what", figure, table, _RATING_NOTES, alt)
+
+
+def _fit_errors(
+    table: pd.DataFrame, errors: Mapping[str, str], methods: Sequence[str], title: str, crowd: str
+) -> go.Figure:
+    """The errors (column -> words) of each row's fit, whose method settles its colour."""
+    called = table["method"].map(escaped)
+    shown, colors = table.assign(method=called, crowd=0, seed=0), dict(zip(called, methods, strict=True))
+    return figures.recovery_errors(shown, errors, methods=colors, title=title, subtitle=escaped(crowd))
 
 
 def recovered_biases(crowd: RatingDataset, name: str) -> Exhibit:
@@ -391,13 +395,8 @@ def tag_recovery(view: View, compared: tuple[str, ...] = TAG_FITS) -> Exhibit:
         for name, one in found.items()
     ]
     table = pd.DataFrame(rows)
-    figure = figures.recovery_errors(
-        table.assign(method=table["method"].map(escaped), crowd=0, seed=0),
-        _TAG_ERRORS,
-        methods={escaped(name): read_fit(name)[0] for name in found},
-        title="F1 (further right is better) and errors (further left is better)",
-        subtitle=escaped(view.dataset.name),
-    )
+    title = "F1 (further right is better) and errors (further left is better)"
+    figure = _fit_errors(table, _TAG_ERRORS, [read_fit(name)[0] for name in found], title, view.dataset.name)
     alt = "F1 of spans, and errors of what is found of the workers, a row per aggregator"
     return Exhibit("tag-recovery", "Who recovered what", figure, table, _TAG_NOTES, alt)
 

@@ -215,7 +215,6 @@ def rated_tasks(view: RatingView, sort: Sort = "surprise", worker: str = "", oth
     """Tasks with ratings; index = task number.
 
     Args:
-        view: whose tasks.
         sort: in which order; those of one worker, where ``surprise``, by that worker's rating.
         worker: only those that this worker rated, and what it said.
         other: only those that this worker rated, too.

@@ -58,7 +58,6 @@ def review(
     """Labels, or whole tasks, that pass all filters, with probability and mark; the likeliest wrong label first.
 
     Args:
-        view: whose labels.
         by: a row per label (index = number of the annotation) or per task (index = task number).
         show: which; wrong alike are labels that all ``workers`` gave to a task, against the reference.
         true: only tasks of this class.
@@ -259,7 +258,6 @@ def next_labels(
     Or how many labels each worker gets, and what they are expected to tell; index = worker number.
 
     Args:
-        view: whose labels.
         budget: labels to ask for.
         capacity: most labels of each worker; 0 = no limit.
         explore: weight of what is learnt about the workers.

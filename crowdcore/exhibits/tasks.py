@@ -54,7 +54,6 @@ def tasks(
     """Tasks that pass all filters, the likeliest wrong label or the most disputed first; index = task number.
 
     Args:
-        view: whose tasks.
         show: which, by how the workers' labels spread.
         true: only those of this class.
         given: only those that got this label.

@@ -62,7 +62,6 @@ def verdicts(
     """How many workers and tasks got which verdict.
 
     Args:
-        view: whose workers and tasks.
         remove: share of the typical worker's skill below which a worker is removed.
         trust: share of the typical skill above which a worker is trusted.
         confused: share of a class from which a confusion is worth training.
@@ -117,7 +116,6 @@ def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, co
     others' rate.
 
     Args:
-        view: whose workers.
         remove: share of the typical worker's skill below which a worker is removed.
         trust: share of the typical skill above which a worker is trusted.
         confused: share of a class from which a confusion is worth training.
@@ -150,7 +148,6 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
     """A verdict on every labelled task, the likeliest wrong label first; index = task number.
 
     Args:
-        view: whose tasks.
         sure: probability from which a task's label is taken.
         verdict: only tasks with this one.
     """
@@ -183,7 +180,6 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
     """The mistakes that workers share, one sentence each; those beyond chance first.
 
     Args:
-        view: whose mistakes.
         most: how many to tell of.
     """
     found, by = shared(view), repeated(view)
@@ -247,7 +243,6 @@ def actions(
     """All that there is to do, in one list: workers, shared mistakes, tasks; the rest is trusted or fine.
 
     Args:
-        view: whose workers and tasks.
         remove: share of the typical worker's skill below which a worker is removed.
         trust: share of the typical skill above which a worker is trusted.
         confused: share of a class from which a confusion is worth training.

@@ -48,7 +48,6 @@ def worker_distances(
     """How far apart are the workers' confusions? The clustered matrix with its tree (CCC, Fig. 3).
 
     Args:
-        view: whose workers.
         kind: which distance.
         groups: cut the tree into this many; default: where it says.
         window: visible range of x and of y, for crowds with more workers than cells can be drawn.

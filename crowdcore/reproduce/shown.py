@@ -196,36 +196,40 @@ def _by_column(outcomes: Sequence[Found], measure: Measure | None = None) -> dic
     return columns
 
 
+def _per_column(make: Callable[[str, list[Found]], go.Figure | None], measure: Measure | None = None) -> Draw:
+    """What draws a column's parts that were trained, or have a value of the measure."""
+
+    def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
+        drawn = {column: make(column, those) for column, those in _by_column(outcomes, measure).items()}
+        return {column: figure for column, figure in drawn.items() if figure is not None}
+
+    return draw
+
+
 def along(x: str, measure: Measure) -> Draw:
     """Accuracy of every row along what varies, a figure per column."""
 
-    def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
-        drawn = {}
-        for column, those in _by_column(outcomes, measure).items():
-            bands = []
-            for row in dict.fromkeys(one.part.row for one in those):
-                points = [one for one in those if one.part.row == row]
-                at = np.array([one.part.at for one in points], np.float64)
-                bands.append(band(row, points[0].part.method, at, [one.ours[measure] / 100 for one in points]))
-            drawn[column] = figures.accuracy_along(bands, x, title=measure.title.capitalize(), subtitle=column)
-        return drawn
+    def make(column: str, those: list[Found]) -> go.Figure:
+        bands = []
+        for row in dict.fromkeys(one.part.row for one in those):
+            points = [one for one in those if one.part.row == row]
+            at = np.array([one.part.at for one in points], np.float64)
+            bands.append(band(row, points[0].part.method, at, [one.ours[measure] / 100 for one in points]))
+        return figures.accuracy_along(bands, x, title=measure.title.capitalize(), subtitle=column)
 
-    return draw
+    return _per_column(make, measure)
 
 
 def dots(measure: Measure) -> Draw:
     """Every seed of every row, a figure per column."""
 
-    def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
-        drawn = {}
-        for column, those in _by_column(outcomes, measure).items():
-            values = [one.ours[measure] / 100 for one in those]
-            bands = [band(one.part.row, one.part.method, [0], [v]) for one, v in zip(those, values, strict=True)]
-            subtitle = f"{column} · {seeds_in_words(map(len, values))}"
-            drawn[column] = figures.seed_accuracies(values, bands, title=measure.title.capitalize(), subtitle=subtitle)
-        return drawn
+    def make(column: str, those: list[Found]) -> go.Figure:
+        values = [one.ours[measure] / 100 for one in those]
+        bands = [band(one.part.row, one.part.method, [0], [v]) for one, v in zip(those, values, strict=True)]
+        subtitle = f"{column} · {seeds_in_words(map(len, values))}"
+        return figures.seed_accuracies(values, bands, title=measure.title.capitalize(), subtitle=subtitle)
 
-    return draw
+    return _per_column(make, measure)
 
 
 def matrices(average: bool = False) -> Draw:
@@ -275,15 +279,11 @@ def matrices(average: bool = False) -> Draw:
 def curves(metric: str, words: str) -> Draw:
     """A metric of every row by epoch, a figure per column."""
 
-    def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
-        drawn = {}
-        for column, those in _by_column(outcomes).items():
-            bands = curve_bands({one.part.row: one.result for one in those if one.result is not None}, metric)
-            if bands:
-                drawn[column] = figures.learning_curves(bands, words, title=words, subtitle=column)
-        return drawn
+    def make(column: str, those: list[Found]) -> go.Figure | None:
+        bands = curve_bands({one.part.row: one.result for one in those if one.result is not None}, metric)
+        return figures.learning_curves(bands, words, title=words, subtitle=column) if bands else None
 
-    return draw
+    return _per_column(make)
 
 
 def of_dataset(exhibit: Callable[[View], Exhibit]) -> Draw:
@@ -300,18 +300,14 @@ def of_dataset(exhibit: Callable[[View], Exhibit]) -> Draw:
 def of_result(exhibit: Callable[[RunView], Exhibit]) -> Draw:
     """An exhibit of each column's run, by gold, under pseudonyms."""
 
-    def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
-        drawn = {}
-        for column, those in _by_column(outcomes).items():
-            one = those[0]
-            assert one.dataset is not None and one.result is not None
-            seen = exhibits.view(one.dataset, "gold", hidden=True)
-            figure = exhibit(of_run(seen, one.result, one.part.row)).figure
-            if figure is not None:
-                drawn[column] = _of(column, figure)
-        return drawn
+    def make(column: str, those: list[Found]) -> go.Figure | None:
+        one = those[0]
+        assert one.dataset is not None and one.result is not None
+        seen = exhibits.view(one.dataset, "gold", hidden=True)
+        figure = exhibit(of_run(seen, one.result, one.part.row)).figure
+        return None if figure is None else _of(column, figure)
 
-    return draw
+    return _per_column(make)
 
 
 def _of(column: str, figure: go.Figure) -> go.Figure:
@@ -325,19 +321,16 @@ def _of(column: str, figure: go.Figure) -> go.Figure:
 def scatter(weights: Callable[[Found], FloatArray], words: str) -> Draw:
     """What a run learnt of each worker and class, ``weights`` (R·C,), against the diagonal of the true confusion."""
 
-    def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
-        drawn = {}
-        for column, those in _by_column(outcomes).items():
-            one = those[0]
-            truth = None if one.dataset is None else true_effective(one.dataset)
-            if truth is None:
-                continue
-            figure = theme.figure(
-                go.Scatter(x=np.diagonal(truth, axis1=1, axis2=2).ravel(), y=weights(one), mode="markers"),
-                title=words,
-                subtitle=f"{column}, first seed; a point per worker and class",
-            )
-            drawn[column] = figure.update_xaxes(title="true sensitivity or specificity").update_yaxes(title=words)
-        return drawn
+    def make(column: str, those: list[Found]) -> go.Figure | None:
+        one = those[0]
+        truth = None if one.dataset is None else true_effective(one.dataset)
+        if truth is None:
+            return None
+        figure = theme.figure(
+            go.Scatter(x=np.diagonal(truth, axis1=1, axis2=2).ravel(), y=weights(one), mode="markers"),
+            title=words,
+            subtitle=f"{column}, first seed; a point per worker and class",
+        )
+        return figure.update_xaxes(title="true sensitivity or specificity").update_yaxes(title=words)
 
-    return draw
+    return _per_column(make)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from crowdcore.core.errors import CrowdError, DataError
-from crowdcore.core.files import create_private, flush, replacing
+from crowdcore.core.files import create_private, file_sha256, flush, replacing
 from crowdcore.data.pseudonyms import KEY_FILE
 from crowdcore.data.unpack import leads_outside
 from crowdcore.runs.record import ask, client_of, connect
@@ -158,11 +158,6 @@ def _unpack(archive: zipfile.ZipFile, sums: dict[str, tuple[int, str]], folder: 
             written = Path(archive.extract(name, folder)) if is_whole else None
         except (KeyError, zipfile.BadZipFile) as error:
             raise DataError(f"The backup is damaged at {name}", "Take another one.", file=file) from error
-        if written is None or _sum(written) != digest:
+        if written is None or file_sha256(written) != digest:
             raise DataError(f"The backup is damaged at {name}: its checksum differs", "Take another one.", file=file)
         written.chmod(0o600)
-
-
-def _sum(path: Path) -> str:
-    with path.open("rb") as written:
-        return hashlib.file_digest(written, "sha256").hexdigest()

@@ -102,7 +102,6 @@ def check(
     ends at those whom the labels do not exonerate.
 
     Args:
-        dataset: the annotations.
         rules: limits, as `Rules`, by name, or a file; default: all rules at the limits of `example_rules`.
         reference: what to take for the truth; default: what the rules say.
 

@@ -317,7 +317,6 @@ def copying(dataset: CrowdDataset, truth: Reference, peers: Peers | None = None)
     same labels that acquit may confirm.
 
     Args:
-        dataset: the annotations.
         truth: gold or marks judge, on tasks without them the others; instead of any other reference
             `copy_reference` does.
         peers: `peer_beliefs` by `copy_reference`, to compute them only once.

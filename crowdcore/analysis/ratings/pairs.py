@@ -282,7 +282,6 @@ def residuals(dataset: RatingDataset, chosen: IntArray) -> Residuals:
     ``E e_ir² = σ_r² (1 − 2 s_r² / S_i) + s_r² N_i``, whatever z is: one linear equation per worker gives σ².
 
     Args:
-        dataset: the ratings.
         chosen: places of at most one rating per worker and task.
     """
     count = np.bincount(dataset.task[chosen], minlength=dataset.n_tasks)

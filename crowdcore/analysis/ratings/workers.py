@@ -213,7 +213,6 @@ def rating_surprise(dataset: RatingDataset, reference: RatingTruth | str | None 
     whose truth is known, or whose others err by exactly the same, has none.
 
     Args:
-        dataset: the ratings.
         reference: of `rating_truth`, or what it takes.
     """
     truth = rating_truth(dataset, reference)

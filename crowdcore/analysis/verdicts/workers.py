@@ -255,7 +255,6 @@ def worker_evidence(
     """Collect the evidence of verdicts on workers: the costly part of `worker_verdicts`.
 
     Args:
-        dataset: the annotations.
         reference: as in `worker_verdicts`.
         pairs: `copying` by this reference, to compute it only once; not needed for a crowd that tags tokens.
         peers: `peer_beliefs` by this reference, to compute them only once.

@@ -320,7 +320,6 @@ def sampled_confusion(
     else rare mistakes would lie below all intervals. The time is that of ``n_samples + burn_in`` EM steps.
 
     Args:
-        dataset: the annotations.
         known: (n_tasks,) classes to clamp, -1 = unknown.
         n_samples, burn_in: draws that count, and draws before them.
         level, seed: of the intervals, between 0 and 1; of the draws.

@@ -12,11 +12,11 @@ import pandas as pd
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError, Remedy
-from crowdcore.core.types import BoolArray, FloatArray
+from crowdcore.core.types import FloatArray
 from crowdcore.data.columns import assign_roles, plain
-from crowdcore.data.dictionary import Codes, compact, strings
+from crowdcore.data.dictionary import compact, strings
 from crowdcore.data.encoder import encode
-from crowdcore.data.readers._stacked import ABOUT_TASKS, Block, alike, names_tasks, repeat_labels, stack
+from crowdcore.data.readers._stacked import ABOUT_TASKS, Block, alike, blank, names_tasks, repeat_labels, stack
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.readers.nested import Nested
 from crowdcore.data.report import Finding
@@ -200,7 +200,7 @@ def _read_rows(name: str, table: Table, settings: ReadSettings, column: str, abo
     task, label = codes[roles["task"]], codes[roles["label"]]
     rows = np.arange(1, len(numbers) + 1) if table.rows is None else table.rows
     odd = ~(numbers >= 0) | (numbers != np.round(numbers)) | (numbers > 2**31)
-    wrong = np.flatnonzero(odd | _blank(task) | _blank(label))
+    wrong = np.flatnonzero(odd | blank(task) | blank(label))
     if len(wrong):
         what = "This row lacks its task, its label or a count that is a whole number"
         raise DataError(what, file=table.path, row=int(rows[wrong[0]]), column=column, code="not-counts")
@@ -218,10 +218,6 @@ def _read_rows(name: str, table: Table, settings: ReadSettings, column: str, abo
         findings=(*table.findings, *table.repeated_headers(per_row=0)),
         **about,
     )
-
-
-def _blank(codes: Codes) -> BoolArray:
-    return np.append([not name.strip() for name in codes.values.to_pylist()], True)[codes.codes]
 
 
 def _matrix(cells: Arrow, columns: tuple[str, ...]) -> FloatArray:

@@ -49,10 +49,5 @@ def names() -> list[str]:
     return list(REGISTRY)
 
 
-def get(name: str) -> type[Simulation]:
-    """The settings model of a simulation.
-
-    Raises:
-        SettingError: no such simulation.
-    """
-    return REGISTRY.find(name)
+get = REGISTRY.find
+"""The settings model of a simulation, by name."""

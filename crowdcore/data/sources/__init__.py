@@ -22,13 +22,8 @@ def names() -> list[str]:
     return list(REGISTRY)
 
 
-def get(name: str) -> type[Source]:
-    """The source of a named dataset.
-
-    Raises:
-        SettingError: no such source.
-    """
-    return REGISTRY.find(name)
+get = REGISTRY.find
+"""The source of a dataset, by name."""
 
 
 def fetch(name: str, *, url_base: str | None = None, force: bool = False, progress: Progress | None = None) -> Path:

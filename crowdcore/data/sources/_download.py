@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import json
 import tarfile
@@ -17,7 +16,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from crowdcore.core.errors import CrowdError, DataError
-from crowdcore.core.files import cache_folder
+from crowdcore.core.files import cache_folder, file_sha256
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.readers.folder import is_dataset_folder
 from crowdcore.data.sources.base import Source
@@ -91,12 +90,6 @@ def download(
 def remember(target: Path, sha256: str) -> None:
     """Record the SHA-256 of a good file for the next download; the record stays when the file is deleted."""
     _record(target).write_text(f"{sha256}\n")
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file in hex."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _record(target: Path) -> Path:

@@ -40,7 +40,6 @@ def write_folder(
     """Write everything a dataset holds as a folder that `read_dataset` (`read_ratings`) reads back equal.
 
     Args:
-        dataset: what to write.
         path: the folder; it appears only when it is complete.
         table: format of annotations, tasks and workers.
         readme: text of README.md; default a line of counts.

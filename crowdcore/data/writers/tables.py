@@ -275,7 +275,6 @@ def write_long(dataset: CrowdDataset | RatingDataset, path: str | Path) -> Path:
     without annotations, the class order or range, features and media are not in such a file; `write_folder` keeps them.
 
     Args:
-        dataset: what to write.
         path: the file; replaced at once if it exists.
 
     Raises:
@@ -295,7 +294,6 @@ def write_wide(dataset: RatingDataset, path: str | Path) -> Path:
     ratings; splits, further columns and media do not: `write_folder` keeps them.
 
     Args:
-        dataset: what to write.
         path: the file; replaced at once if it exists.
 
     Raises:
