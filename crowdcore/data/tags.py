@@ -82,12 +82,8 @@ def find_spans(tags: IntArray, first: BoolArray, scheme: TagScheme) -> Spans:
     """The spans of tag sequences, as seqeval's default mode reads them.
 
     A span begins at ``B-``, and at an ``I-`` that follows ``O``, another type or the start of its sequence; it ends
-    before ``O``, before the next span and at the end of its sequence.
-
-    Args:
-        tags: (n,) classes, -1 counts as outside.
-        first: (n,) whether a sequence begins here.
-        scheme: what the classes say.
+    before ``O``, before the next span and at the end of its sequence. ``tags`` (n,) are classes, -1 counts as outside;
+    ``first`` (n,) says whether a sequence begins here.
     """
     kind = np.append(scheme.type, -1)[tags]
     before = np.where(first, -1, np.concatenate([[-1], kind[:-1]])) if len(kind) else kind

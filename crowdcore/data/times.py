@@ -58,10 +58,8 @@ def says_when_done(name: str) -> bool:
 def read_moments(values: pd.Series, *, told: bool = False) -> FloatArray | None:
     """(n,) seconds since 1970, NaN where missing or unreadable; None where most are no times, or May may be June.
 
-    Args:
-        values: as the file has them; other than `moments`, ``31.05.2024 14:30`` and ``5/31/2024`` are understood if
-            one of the dates tells which is the day.
-        told: whether somebody says that these are times: then small numbers are some, too.
+    Other than by `moments`, ``31.05.2024 14:30`` and ``5/31/2024`` are understood if one of the dates tells which is
+    the day. ``told``: somebody says that these are times: then small numbers are some, too.
     """
     numbers = pd.api.types.is_numeric_dtype(values.dtype) or bool(pd.to_numeric(values, errors="coerce").notna().any())
     filled = max(_filled(values), 1)

@@ -80,10 +80,6 @@ def client_of(workspace: Workspace) -> MlflowClient:
     """MLflow's client for a workspace; the first one on an empty workspace makes the database.
 
     What goes wrong with it, later too, is a `RecordError`. A database that was replaced is opened anew.
-
-    Raises:
-        MissingExtraError: MLflow is not installed.
-        RecordError: the database was made by another version of MLflow, or cannot be used.
     """
     database = workspace.database
     if database is None:

@@ -168,13 +168,7 @@ def read_rules(file: str | Path) -> Rules:
 
 
 def parse_rules(content: bytes, path: Path) -> Rules:
-    """Rules from the content of a file; its name's end says what it is.
-
-    Raises:
-        DataError: it does not hold names and values.
-        SettingError: as in `read_rules`.
-        MissingExtraError: YAML without PyYAML.
-    """
+    """Rules from the content of a file; its name's end says what it is (YAML needs PyYAML)."""
     readers: dict[str, Callable[[str], object]] = {
         ".yaml": _yaml,
         ".yml": _yaml,
@@ -262,12 +256,7 @@ class Measured:
 
 
 def truth_of(dataset: CrowdDataset, rules: Rules) -> Reference:
-    """The reference that the rules name; default: gold where half of the labelled tasks have some.
-
-    Raises:
-        DataError: it cannot be had.
-        SettingError: there is none of that name.
-    """
+    """The reference that the rules name; default: gold where half of the labelled tasks have some."""
     labelled = dataset.annotated
     mostly_gold = (dataset.gold[labelled] >= 0).mean() >= 0.5 if labelled.any() else False
     return resolve_reference(dataset, rules.reference or ("gold" if mostly_gold else rules.aggregator))

@@ -193,14 +193,9 @@ def label_shares(
 ) -> LabelShares:
     """Shares of given labels on tasks of each class, with Wilson intervals of the number of labels that they are worth.
 
-    The variance of a share clusters by task: ``Σ_i (m_ib - p n_i)² / (Σ_i n_i)²``; a share of p is worth
-    ``p (1 - p)`` over it labels, one of 0 or 1 as many as there are tasks (Kish's effective number).
-
-    Args:
-        task, true, given: (E,) of each label, and the class that its task is, in 0 … C - 1.
-        weight: (E,) of each.
-        n_classes: C.
-        level: of the intervals.
+    The variance of a share clusters by task: ``Σ_i (m_ib - p n_i)² / (Σ_i n_i)²``; a share of p is worth ``p (1 - p)``
+    over it labels, one of 0 or 1 as many as there are tasks (Kish's effective number). Aligned (E,) are the labels'
+    ``task``, true class of the task, given class and weight.
     """
     units, unit = np.unique(task.astype(np.int64) * n_classes + true, return_inverse=True)
     of = units % n_classes

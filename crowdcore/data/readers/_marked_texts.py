@@ -228,13 +228,8 @@ class MarkedTexts(Answers):
 def _by_token(start: IntArray, text: IntArray, tags: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """The tags of texts in the order of the tokens, those of a token in the order of the answers that hold them.
 
-    Args:
-        start: (n_texts + 1,) first token of each text.
-        text: (n_answers,) which text an answer tags.
-        tags: (n,) the answers' tags, one answer after another.
-
-    Returns:
-        (n,) int32 token, answer and tag.
+    ``start`` (n_texts + 1,) is the first token of each text, ``text`` (n_answers,) what an answer tags, ``tags`` (n,)
+    the answers' tags, one answer after another. Returns (n,) int32 token, answer and tag.
     """
     lengths, order = np.diff(start), np.argsort(text, kind="stable").astype(np.int32)
     answers = np.bincount(text, minlength=len(lengths))
