@@ -113,7 +113,67 @@ def write(folder: Path) -> dict[str, Path]:
         write_lines(lines, folder / "harness" / model / "samples_boolq_2026-01-02T03-04-05.678901.jsonl")
     instances = [instance(1, "m1", "yes", "yes"), instance(1, "m2", "no", "yes"), instance(2, "m1", "no", "no")]
     return {
+        **{name: folder / file for name, file in _exports(folder).items()},
         "inspect-log": write_eval(log, folder / "log.eval"),
         "lm-eval": folder / "harness",
         "every-eval-ever": write_lines(instances, folder / "instances.jsonl"),
+    }
+
+
+def _exports(folder: Path) -> dict[str, str]:
+    """Exports of two judges who disagree on the first of two items."""
+    said = [("i1", "j1", "pass"), ("i1", "j2", "fail"), ("i2", "j1", "pass"), ("i2", "j2", "pass")]
+    graded = [
+        {
+            "testIdx": k, "promptIdx": 0, "provider": {"id": "openai:x"}, "vars": {"q": f"question {k}"},
+            "gradingResult": {"pass": True, "score": 1, "componentResults": [
+                {"pass": label == "pass", "score": 1, "reason": "",
+                 "assertion": {"type": "llm-rubric", "value": "is polite", "provider": judge}}
+                for item, judge, label in said if item == f"i{k}"
+            ]},
+        }
+        for k in (1, 2)
+    ]  # fmt: skip
+    assessed = [
+        {
+            "info": {"trace_id": item, "assessments": [
+                {"assessment_name": "polite", "source": {"source_type": "LLM_JUDGE", "source_id": judge},
+                 "feedback": {"value": label}, "create_time": "2026-01-02T03:04:05Z"}
+                for one, judge, label in said if one == item
+            ]},
+            "data": {"spans": []},
+        }
+        for item in ("i1", "i2")
+    ]  # fmt: skip
+    scores = [
+        {"id": f"s{k}", "traceId": item, "name": "polite", "value": None, "stringValue": label,
+         "dataType": "CATEGORICAL", "source": "ANNOTATION", "authorUserId": judge, "comment": None}
+        for k, (item, judge, label) in enumerate(said)
+    ]  # fmt: skip
+    rows = [
+        {"id": item, "input": f"question {item}", "output": "x", "expected": None, "metadata": {},
+         "scores": {judge: float(label == "pass") for one, judge, label in said if one == item}}
+        for item in ("i1", "i2")
+    ]  # fmt: skip
+    name = "dataset=gpt,response_model=gpt-4o,judge_name=arena_hard,judge_model={}.jsonl"
+    for judge, decisions in (("j1", ("A>B", "A>B")), ("j2", ("B>A", "A>B"))):
+        pair = {"pair_id": "p1", "label": "A>B", "judgments": [{"decision": said} for said in decisions]}
+        write_lines([pair], folder / "bench" / name.format(judge))
+    (folder / "alt").mkdir()
+    for file, people in (("human", ("ann", "ben")), ("llm", ("gpt",))):
+        labels = {who: {"i1": "yes" if who == "ann" else "no"} for who in people}
+        (folder / "alt" / f"{file}_annotations.json").write_text(json.dumps(labels), encoding="utf-8")
+    table = "judge,sample_id,verdict,target\n" + "".join(f"{j},{i},{label},pass\n" for i, j, label in said)
+    (folder / "verdicts.csv").write_text(table, encoding="utf-8")
+    document = {"evalId": "eval-1", "results": {"version": 3, "results": graded}, "config": {}}
+    (folder / "promptfoo.json").write_text(json.dumps(document), encoding="utf-8")
+    for file, records in (("mlflow", assessed), ("langfuse", scores), ("braintrust", rows)):
+        write_lines(records, folder / f"{file}.jsonl")
+    files = {file: f"{file}.jsonl" for file in ("mlflow", "langfuse", "braintrust")}
+    return {
+        **files,
+        "promptfoo": "promptfoo.json",
+        "verdicts": "verdicts.csv",
+        "judge-bench": "bench",
+        "alt-test": "alt",
     }

@@ -31,7 +31,8 @@ def files(tmp_path):
 def test_every_format_but_the_plain_ones_has_an_export():
     plain = {"long", "wide", "counts", "triples", "pairs", "preferences", "questions", "turned", "folder", "conll"}
     plain |= {"brat", "files", "image-folder", "nested", "webanno", "zooniverse"}
-    plain |= {"every-eval-ever", "inspect-log", "lm-eval"}  # of models and judges: `testkit.judge_files`
+    plain |= {"every-eval-ever", "inspect-log", "lm-eval", "promptfoo", "mlflow", "langfuse", "braintrust"}
+    plain |= {"judge-bench", "alt-test", "verdicts"}  # of models and judges: `testkit.judge_files`
     assert {name.partition(".")[0] for name in NAMES} == set(readers) - plain
 
 

@@ -1,0 +1,307 @@
+"""What tools export of judges: promptfoo, MLflow, Langfuse, Braintrust, JudgeBench, AltTest, and plain tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from crowdcore.core.errors import DataError, Remedy
+from crowdcore.data.columns import ALIASES, plain
+from crowdcore.data.readers._answers import as_list, first_of, records, text_of
+from crowdcore.data.readers._panel import Verdict, name_of, read_verdicts
+from crowdcore.data.readers.base import Raw, Reader, Source, read_annotations
+from crowdcore.data.report import Finding, plural
+from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables import JsonTable
+
+_ITEM = ("traceId", "trace_id", "id", "span_id", "request_id")
+_SHOWN = 5
+
+
+class _Tool(Reader):
+    """An export whose records hold the verdicts on one item each; scores that share no question are judges."""
+
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    columns: ClassVar[dict[str, str]]
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """The first record has the tool's fields."""
+        first = source.first if isinstance(source.table, JsonTable) else {}
+        return 0.92 if any(all(name in first for name in names) for names in self.needs) else 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read every verdict."""
+        given = list[Verdict]()
+        for number, record in enumerate(self.entries(source), 1):
+            given += self.verdicts(number, record)
+        given, found = _names_as_judges(given, settings)
+        return read_verdicts(self.name, source, settings, given, self.columns, found)
+
+    def entries(self, source: Source) -> Iterator[Mapping[str, Any]]:
+        """The records of items."""
+        yield from records(source)
+
+    @abstractmethod
+    def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
+        """The verdicts of one record."""
+
+
+def _names_as_judges(given: list[Verdict], settings: ReadSettings) -> tuple[list[Verdict], list[Finding]]:
+    """Where each question was answered by one judge alone, the questions may be judges, which is asked about."""
+    judges: dict[str, set[str | None]] = {}
+    for verdict in given:
+        judges.setdefault(verdict.question, set()).add(verdict.judge)
+    if settings.question is not None or len(judges) < 2 or max(map(len, judges.values())) > 1:
+        return given, []
+    names = [*judges]
+    sentence = (
+        f"{plural(len(names), 'score')} were read as judges of one question: {', '.join(map(repr, names[:_SHOWN]))}"
+    )
+    remedies = tuple(Remedy("question", name, when="they ask different ones") for name in names[:_SHOWN])
+    found = Finding("scorers-as-judges", "question", sentence, len(names), remedies=remedies)
+    return [verdict._replace(judge=verdict.question, question="") for verdict in given], [found]
+
+
+class Promptfoo(_Tool):
+    """The results of an evaluation: each output is a task; who grades it by a rubric is a worker."""
+
+    name: ClassVar[str] = "promptfoo"
+    title: ClassVar[str] = "promptfoo (results as JSON)"
+    needs = (("results", "evalId"), ("results", "config"))
+    columns: ClassVar[dict[str, str]] = {"task": "test, prompt, provider", "worker": "assertion", "label": "pass"}
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """The document has results, each with its grading."""
+        return (
+            super().fits(source, settings)
+            if isinstance(_record(source.first.get("results")).get("results"), list)
+            else 0
+        )
+
+    def entries(self, source: Source) -> Iterator[Mapping[str, Any]]:
+        """The outputs."""
+        yield from map(_record, as_list(_record(source.need_json().document.get("results")).get("results")))
+
+    def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
+        """Each assertion's verdict; an output that was not graded has none."""
+        provider = record.get("provider")
+        who = first_of(provider, ("label", "id")) if isinstance(provider, dict) else provider
+        item = name_of(record.get("testIdx"), record.get("promptIdx"), who) or str(number)
+        asked = _record(record.get("vars"))
+        text = text_of(next(iter(asked.values()), None)) if len(asked) == 1 else None
+        graded = [_record(part) for part in as_list(_record(record.get("gradingResult")).get("componentResults"))]
+        lost = "sample-error" if record.get("error") else "no-score"
+        if not graded:
+            yield Verdict(number, text_of(who), item, None, lost=lost)
+        for part in graded:
+            about = _record(part.get("assertion"))
+            by = about.get("provider")
+            judge = text_of(by.get("id") if isinstance(by, dict) else by) or text_of(about.get("type"))
+            question = text_of(first_of(about, ("metric", "value"))) or text_of(about.get("type")) or ""
+            label = {True: "pass", False: "fail"}.get(part["pass"]) if isinstance(part.get("pass"), bool) else None
+            yield Verdict(number, judge, item, label, question, lost=lost, text=text)
+
+
+class MLflow(_Tool):
+    """Traces with assessments: an assessment's name is the question, an expectation of that name is the gold."""
+
+    name: ClassVar[str] = "mlflow"
+    title: ClassVar[str] = "MLflow (traces with assessments)"
+    needs = (("assessments",), ("info", "data"), ("assessment_name", "source"))
+    columns: ClassVar[dict[str, str]] = {
+        "task": "trace_id",
+        "worker": "source_id",
+        "label": "feedback",
+        "gold": "expectation",
+    }
+
+    def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
+        """The feedback of each source; what was overridden is left out."""
+        about = {**_record(record.get("info")), **record}
+        given = [record] if "assessment_name" in record else as_list(about.get("assessments"))
+        item = text_of(first_of(about, _ITEM)) or str(number)
+        true = {
+            text_of(entry.get("assessment_name")): _record(entry["expectation"]).get("value")
+            for entry in map(_record, given)
+            if entry.get("expectation") is not None
+        }
+        for entry in map(_record, given):
+            if entry.get("expectation") is None:
+                name, by = text_of(entry.get("assessment_name")) or "", _record(entry.get("source"))
+                value = _record(entry.get("feedback")).get("value") if entry.get("valid", True) else None
+                lost = "no-score" if entry.get("valid", True) else "discarded"
+                judge, when = text_of(by.get("source_id")), entry.get("create_time")
+                yield Verdict(number, judge, item, value, name, true.get(name), lost, when=when)
+
+
+class Langfuse(_Tool):
+    """Scores: the name is the question, the worker who annotated it, or the source of the score."""
+
+    name: ClassVar[str] = "langfuse"
+    title: ClassVar[str] = "Langfuse (scores)"
+    needs = (("traceId", "name", "value", "source"), ("traceId", "name", "stringValue", "source"))
+    columns: ClassVar[dict[str, str]] = {"task": "traceId", "worker": "authorUserId", "label": "value"}
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """The columns are those of scores."""
+        columns = {*source.table.columns} if source.table is not None else set[str]()
+        return 0.92 if any(columns >= {*names} for names in self.needs) else 0.0
+
+    def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
+        """One score."""
+        item = name_of(record.get("traceId"), record.get("observationId"))
+        judge = text_of(record.get("authorUserId")) or text_of(record.get("source"))
+        value = record.get("stringValue") or record.get("value")
+        name, when = text_of(record.get("name")) or "", record.get("timestamp") or record.get("createdAt")
+        yield Verdict(number, judge, item, value, name, when=when)
+
+
+class Braintrust(_Tool):
+    """Rows of an experiment: each score of an output is a judge, if they ask the same."""
+
+    name: ClassVar[str] = "braintrust"
+    title: ClassVar[str] = "Braintrust (rows of an experiment)"
+    needs = (("input", "output", "scores"),)
+    columns: ClassVar[dict[str, str]] = {"task": "id", "worker": "name of the score", "label": "score"}
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """The scores of a row are a record."""
+        return super().fits(source, settings) if isinstance(source.first.get("scores"), dict) else 0.0
+
+    def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
+        """Each score."""
+        scores = _record(record.get("scores"))
+        item, text = text_of(first_of(record, _ITEM[2:])) or str(number), text_of(record.get("input"))
+        lost = "sample-error" if record.get("error") else "no-score"
+        if not scores:
+            yield Verdict(number, None, item, None, lost=lost, text=text)
+        for name, value in scores.items():
+            yield Verdict(number, name, item, value, name, lost=lost, text=text)
+
+
+class JudgeBench(_Tool):
+    """JudgeBench's outputs: each judge compared both orders; the second order's decision is turned back."""
+
+    name: ClassVar[str] = "judge-bench"
+    title: ClassVar[str] = "JudgeBench (outputs of judges)"
+    needs = (("pair_id", "label", "judgments"),)
+    columns: ClassVar[dict[str, str]] = {
+        "task": "pair_id",
+        "worker": "judge_model",
+        "label": "decision",
+        "gold": "label",
+    }
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """The records are pairs with judgments, in one file or in a folder of a file for each judge."""
+        files = self._files(source)
+        first = next(records(Source.at(files[0])), {}) if files else source.first
+        return 0.95 if all(name in first for name in self.needs[0]) else 0.0
+
+    def _files(self, source: Source) -> list[Path]:
+        return [file for file in source.inside("**/*.jsonl") if "judge_" in file.name and file.stat().st_size]
+
+    def entries(self, source: Source) -> Iterator[Mapping[str, Any]]:
+        """The pairs, each with its judge: as the file's name says, or the record."""
+        for opened in map(Source.at, self._files(source)) if source.table is None else [source]:
+            named = dict(part.partition("=")[::2] for part in opened.name.split(","))
+            judge = named.get("judge_model") or named.get("judge_name") or opened.name
+            for record in records(opened):
+                yield {"judge": judge, **record}
+
+    def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
+        """Both decisions."""
+        item, judge = text_of(record.get("pair_id")) or str(number), text_of(record.get("judge"))
+        for place, entry in enumerate(map(_record, as_list(record.get("judgments")))):
+            said = text_of(entry.get("decision"))
+            turned = said.translate(str.maketrans("AB", "BA")) if said and place else said
+            sides = re.fullmatch(r"([AB])([<>]+)([AB])", turned or "")
+            if sides and sides[1] == "B":
+                turned = f"A{sides[2].translate(str.maketrans('<>', '><'))}B"
+            gold = text_of(record.get("label"))
+            gold = "A<B" if gold == "B>A" else gold
+            yield Verdict(number, judge, item, turned.replace("B=A", "A=B") if turned else None, "", gold)
+
+
+class AltTest(Reader):
+    """The alternative-annotator test's folder: ``{annotator: {instance: label}}`` of people and of models."""
+
+    name: ClassVar[str] = "alt-test"
+    title: ClassVar[str] = "AltTest (human_annotations.json and llm_annotations.json)"
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """Both files are there."""
+        return 0.95 if len(source.inside("human_annotations.json", "llm_annotations.json")) > 1 else 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read the labels of people and models."""
+        given = list[Verdict]()
+        for file in source.inside("human_annotations.json", "llm_annotations.json"):
+            try:
+                found = json.loads(file.read_text(encoding="utf-8"))
+            except (ValueError, RecursionError) as error:
+                raise DataError(f"This is not JSON ({error})", file=file) from None
+            for who, labels in _record(found).items():
+                labels = labels if isinstance(labels, dict) else {file.stem: None}
+                given += [Verdict(len(given) + k, who, item, said) for k, (item, said) in enumerate(labels.items(), 1)]
+        columns = {"task": "instance", "worker": "annotator", "label": "label"}
+        return read_verdicts(self.name, source, settings, given, columns)
+
+
+_JUDGE = ("judge", "judge_model", "judge_name", "judge_id", "grader", "grader_model", "evaluator", "scorer")
+_SAID = ("verdict", "score", "grade", "decision")
+_TRUE = ("target", "gold", "gold_label", "human", "human_label", "truth", "ground_truth")
+_ABOUT = (
+    *(
+        "item",
+        "item_id",
+        "sample_id",
+        "sample",
+        "question_id",
+        "example_id",
+        "instance_id",
+        "prompt_id",
+        "task",
+        "task_id",
+    ),
+    *("question", "prompt", "id"),
+)
+
+
+class VerdictTable(Reader):
+    """A row for each verdict: ``judge``, ``item``, ``verdict`` or ``score``, and perhaps ``target``."""
+
+    name: ClassVar[str] = "verdicts"
+    title: ClassVar[str] = "Table of verdicts (judge, item, verdict, target)"
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """Columns are called so, and items come again."""
+        named = settings.task or settings.worker or settings.label or settings.gold or settings.workers or settings.turn
+        return 0.62 if source.table is not None and not named and _roles(source) else 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read it as a table of these columns."""
+        roles = _roles(source) or {}
+        named = {role: column for role, column in roles.items() if getattr(settings, role) is None}
+        return read_annotations(source.need_table(), settings.model_copy(update=named), self.name)
+
+
+def _roles(source: Source) -> dict[str, str] | None:
+    """Role -> column; None where one is missing, or no item comes again."""
+    table = source.need_table()
+    by_name = {plain(column): column for column in reversed(table.columns)}
+    wanted = {"worker": _JUDGE, "label": _SAID, "gold": _TRUE, "task": _ABOUT}
+    found = {role: first_of(by_name, names) for role, names in wanted.items()}
+    found = {role: column for role, column in found.items() if column}
+    if not {"worker", "label", "task"} <= {*found} or {*by_name} & {*ALIASES["label"]}:
+        return None
+    items = table.words(found["task"])
+    return found if len({*items}) < len(items) else None
+
+
+def _record(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
