@@ -123,7 +123,7 @@ def _verdicts(
         columns["gold"] = settings.gold
     given, row = list[Verdict](), 0
     for log in logs:
-        epochs = len({sample.get("epoch") for sample in log.samples}) > 1
+        epochs = len({text_of(sample.get("epoch")) for sample in log.samples}) > 1
         judges = {name: judge for name, judge in log.judges.items() if name in names}
         for sample in log.samples:
             part = [log.task] * (len(tasks) > 1) + [log.model] * (len(models) > 1)

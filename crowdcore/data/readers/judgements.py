@@ -84,7 +84,8 @@ class Promptfoo(_Tool):
 
     def entries(self, source: Source) -> Iterator[Mapping[str, Any]]:
         """The outputs."""
-        yield from map(_record, as_list(_record(source.need_json().document.get("results")).get("results")))
+        source.need_json()
+        yield from map(_record, as_list(_record(source.first.get("results")).get("results")))
 
     def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
         """Each assertion's verdict; an output that was not graded has none."""
