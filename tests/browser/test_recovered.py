@@ -83,7 +83,7 @@ def test_a_thumbnail_puts_its_worker_above(page: Page, runs: dict) -> None:
     open_page(page, f"/confusions?dataset=demo&runs={runs['conal'][0]}")
     second = page.locator(".st-key-figure-strip .xtick text").nth(1)
     expect(second).to_be_visible()
-    name = second.inner_text()
+    name = second.text_content()
     click(page, "strip", cc.load_dataset("demo").n_classes + 3, 2)
     expect(page).to_have_url(re.compile(f"worker={name}"))
     expect(page.locator(".st-key-figure-first-1 .stMarkdown").filter(has_text=name)).to_be_visible()
