@@ -11,7 +11,7 @@ import streamlit as st
 from crowdcore import exhibits
 from crowdcore.exhibits import Exhibit, View
 from dashboard import state
-from dashboard.components.exhibit import looked_at, panels, show, told
+from dashboard.components.exhibit import folded, looked_at, panels, show, told
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
 from dashboard.components.link import REVIEW, badge, link
@@ -237,12 +237,14 @@ def coordinated() -> None:
     groups = len(found.table)
     if not groups:
         st.info(as_text(found.notes[0]), icon=":material/group:")
-        told(found.notes[1:])
+        folded("How this is tested", lambda: told(found.notes[1:]))
         return
     acts = "acts" if groups == 1 else "act"
     may = "They may copy, have shared a teacher, or be one person."
     st.warning(f"**{count(groups, 'group')}** of workers {acts} together. {may}", icon=":material/group:")
-    show(found, "coordinated")
+    show(found, "coordinated", notes=False)
+    told(found.notes[:groups])
+    folded("How this is tested", lambda: told(found.notes[groups:]))
     table(found.table, "coordinated-groups", name=f"{state.get('dataset')}-coordinated", noun="group")
     names = [str(number) for number in range(1, groups + 1)]
     st.header("One group")

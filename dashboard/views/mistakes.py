@@ -78,7 +78,8 @@ def board() -> None:
     top = exhibits.mistakes.most_shared(view)
     true, given = (state.one_of(key, view.classes) or best for key, best in zip(("true", "given"), top, strict=True))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        layer = picker("Show", "layer", exhibits.mistakes.LAYERS, width=200)
+        # Of two classes everybody errs on both: no share of workers tells anything.
+        layer = picker("Show", "layer", exhibits.mistakes.LAYERS, None if tested else "annotations", width=200)
         others = [name for name in datasets.references(state.get("dataset")) if name != view.reference]
         beside = optional("Compare with", "beside", others, "Another reference", width=240)
         marks = switch("Mark mistakes shared beyond chance", "marks", usual=True, disabled=not tested)

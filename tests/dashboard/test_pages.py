@@ -219,3 +219,10 @@ def test_no_dataset_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("dashboard.services.datasets.default_dataset", str)
     assert "Open a file" in words(open_page("mistakes"))
     assert not open_page("overview").exception
+
+
+def test_mistakes_on_two_classes_are_counted(crowd_folder: Path) -> None:
+    write_folder(simulate_crowd(n_classes=2), crowd_folder / "two")
+    assert next(box for box in open_page("mistakes", dataset="two").selectbox if box.label == "Show").value == (
+        "annotations"
+    )
