@@ -76,6 +76,10 @@ from .mistakes.shared_mistakes import (
     mistake_list as mistake_list,
     shared_mistakes as shared_mistakes,
 )
+from .panels.honest import (
+    HonestScore as HonestScore,
+    honest_score as honest_score,
+)
 from .panels.panel import (
     Panel as Panel,
     panel as panel,

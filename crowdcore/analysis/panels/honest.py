@@ -1,0 +1,154 @@
+"""Pass rate and accuracy of a panel from few gold labels: prediction-powered intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit, ndtr, stdtrit
+
+from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.statistics import check_share
+from crowdcore.core.counts import vote_counts, vote_shares
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.shown import Shown
+from crowdcore.core.types import BoolArray, FloatArray
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doors import door
+
+_FEWEST = 20  # gold labels
+_CHOSEN = 0.01  # p-value below which gold was surely not drawn at random
+_EDGE = 0.02  # of a ratio, within which the logit scale keeps its interval
+_NOT_RANDOM = (
+    "Items with gold differ from the others in their votes (p = {p:.3g}): gold was not drawn at random, and then the "
+    "intervals do not hold. Draw items for gold at random."
+)
+_LEFT = (
+    "Intervals hold where gold was drawn at random from all items, whatever the judges' mistakes. They are about these "
+    "items, not about those to come."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class HonestScore(Shown):
+    """Shares of all items, from gold of some and verdicts on all; arrays with one entry per name.
+
+    Attributes:
+        names: pass rate, accuracy and true-positive rate.
+        estimate, low, high: with the verdicts' help.
+        gold, gold_low, gold_high: from the items with gold alone.
+        verdicts: as the verdicts alone say; NaN where they cannot.
+        n_gold, n_items: items with gold, and all.
+        notes: what to bear in mind.
+    """
+
+    names: tuple[str, ...]
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
+    gold: FloatArray
+    gold_low: FloatArray
+    gold_high: FloatArray
+    verdicts: FloatArray
+    n_gold: int
+    n_items: int
+    notes: tuple[str, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """One row per share."""
+        columns = ("estimate", "low", "high", "gold", "gold_low", "gold_high", "verdicts")
+        return pd.DataFrame({"share": self.names, **{name: getattr(self, name) for name in columns}})
+
+
+@door
+def honest_score(
+    dataset: CrowdDataset, passes: str, labels: ReferenceLike = None, *, level: float = 0.95
+) -> HonestScore:
+    """How many items pass, and how right the panel's labels are, with intervals that hold whatever the judges do.
+
+    With gold y of n of N items and a score f of all, the mean of y is estimated as ``ȳ + λ (F̄ - f̄)``, λ the slope of y
+    on f among the items with gold (PPI++, Angelopoulos, Duchi & Zrnic 2023). The interval is Student's, by leverage
+    residuals (HC3), and narrower where gold covers much of the items. The true-positive rate is a ratio, linearised on
+    the logit scale. The vote's shares are f; for accuracy, the share of the label that is judged.
+
+    Args:
+        dataset: with gold of 20 items or more, drawn at random.
+        passes: the class that passes.
+        labels: the labels to judge; None: the majority vote.
+        level: of the intervals.
+
+    Raises:
+        DataError: fewer than 20 items with gold.
+        SettingError: no such class.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> demo = cc.load_dataset("demo")
+        >>> found = honest_score(demo, demo.classes[0])
+        >>> bool(found.low[0] <= found.gold[0] <= found.high[0])
+        True
+    """
+    check_share(level=level)
+    if passes not in dataset.classes:
+        raise SettingError("passes", f"be one of {', '.join(dataset.classes[:8])}", passes)
+    c = dataset.classes.index(passes)
+    judged = resolve_reference(dataset, "majority-vote" if labels is None else labels)
+    shares = vote_shares(vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes))
+    items = np.flatnonzero(dataset.annotated & judged.known)
+    has = dataset.gold[items] >= 0
+    n = int(has.sum())
+    if n < _FEWEST:
+        raise DataError(f"{dataset.name} has {n} items with gold, and an honest score needs {_FEWEST} or more")
+    given, true = judged.labels[items], dataset.gold[items][has]
+    f, sure = shares[items, c], shares[items, given]
+    passed, right, hit = (part.astype(np.float64) for part in (true == c, given[has] == true, given == c))
+    none = np.zeros(len(items))
+
+    def three(f: FloatArray, sure: FloatArray) -> FloatArray:
+        rate = _ratio(passed * hit[has], passed, (f * hit)[has], f[has], f * hit, f, level)
+        return np.array([_mean(passed, f[has], f, level), _mean(right, sure[has], sure, level), rate]).T
+
+    (estimate, low, high), (gold, gold_low, gold_high) = three(f, sure), three(none, none)
+    told = np.array([hit.mean(), np.nan, np.nan])
+    notes = (_LEFT, *_chosen(f, has))
+    names = (f"passes: {passes}", "accuracy of the labels", f"share of {passes} that is found")
+    return HonestScore(names, estimate, low, high, gold, gold_low, gold_high, told, n, len(items), notes)
+
+
+def _chosen(f: FloatArray, has: BoolArray) -> tuple[str, ...]:
+    """A warning where the scores of items with gold differ from the others'."""
+    if has.all() or f.std() == 0:
+        return ()
+    error = f.std() * np.sqrt(1 / has.sum() + 1 / (~has).sum())
+    p = float(2 * ndtr(-abs(f[has].mean() - f[~has].mean()) / error))
+    return (_NOT_RANDOM.format(p=p),) if p < _CHOSEN else ()
+
+
+def _tuned(y: FloatArray, f: FloatArray, every: FloatArray, level: float) -> tuple[float, float]:
+    """The mean of y over all items, and half its interval's width."""
+    n, off = len(y), f - f.mean()
+    squares = float(off @ off)
+    slope = max(float(off @ y) / squares, 0.0) if squares > 1e-12 else 0.0
+    lever = off * off / squares if slope else 0.0
+    left = (y - y.mean() - slope * off) / np.sqrt(1 - 1 / n - np.minimum(lever, 0.5))
+    error = np.sqrt(float(left @ left) / n / n * (1 - n / len(every)))
+    value = float(y.mean() + slope * (every.mean() - f.mean()))
+    return value, float(stdtrit(n - 1 - (slope > 0), 0.5 + level / 2) * error)
+
+
+def _mean(y: FloatArray, f: FloatArray, every: FloatArray, level: float) -> tuple[float, float, float]:
+    value, half = _tuned(y, f, every, level)
+    return min(max(value, 0.0), 1.0), max(value - half, 0.0), min(value + half, 1.0)
+
+
+def _ratio(
+    top: FloatArray, below: FloatArray, f: FloatArray, g: FloatArray, all_f: FloatArray, all_g: FloatArray, level: float
+) -> tuple[float, float, float]:
+    """The mean of ``top`` over that of ``below``; NaN where the latter is none."""
+    base = _tuned(below, g, all_g, level)[0]
+    if not base > 0 or not below.any():
+        return np.nan, np.nan, np.nan
+    value = float(np.clip(_tuned(top, f, all_f, level)[0] / base, _EDGE, 1 - _EDGE))
+    half = _tuned(top - value * below, f - value * g, all_f - value * all_g, level)[1] / base / (value * (1 - value))
+    return value, float(expit(logit(value) - half)), float(expit(logit(value) + half))
