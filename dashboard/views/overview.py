@@ -66,7 +66,9 @@ def glance() -> None:
 @fragment
 def glance_at_ratings() -> None:
     """Numbers and agreement of labels that are numbers, and the way to who is off by how much."""
-    rated_tasks.in_numbers(rated_tasks.looked_at())
+    seen = rated_tasks.looked_at()
+    show(replace(exhibits.ratings.worker_bias(seen), click=None), "bias", notes=False)
+    rated_tasks.in_numbers(seen)
     with st.container(horizontal=True):
         link("ratings")
         link("tasks")
