@@ -10,6 +10,8 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.core.errors import CrowdError, DataError
+from crowdcore.data.unpack import is_archive
+from crowdcore.data.uploads import store_upload, unpacked_folder
 from testkit.judge_files import inspect_log, write_eval, zip_zstandard
 
 WRITTEN = Path(__file__).parent / "inspect"
@@ -151,3 +153,11 @@ def test_a_damaged_member_is_refused(tmp_path: Path) -> None:
     zip_zstandard({"header.json": b"{}", "samples/a.json": b"{}"}, tmp_path / "log.eval", damaged=True)
     with pytest.raises(DataError, match="checksum"):
         cc.read_dataset(tmp_path / "log.eval")
+
+
+def test_an_upload_is_unpacked_as_the_app_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path))
+    with (WRITTEN / "sums.eval").open("rb") as content:
+        stored = store_upload("sums.eval", content)
+    assert is_archive(stored)
+    assert cc.read_dataset(unpacked_folder(stored), accept=True).n_annotations == 24
