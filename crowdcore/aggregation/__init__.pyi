@@ -46,4 +46,5 @@ from .majority_vote import (
     Wawa as Wawa,
     ZeroBasedSkill as ZeroBasedSkill,
 )
+from .trait import Trait as Trait
 from .worker_clustering import WorkerClustering as WorkerClustering

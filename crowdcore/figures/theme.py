@@ -68,6 +68,7 @@ _METHOD_COLORS = {
     "mace": "#8c7a2e",
     "wawa": "#b5525c",
     "zero-based-skill": "#cc79a7",
+    "trait": "#5f7d1f",
     "worker-clustering": "#8a63d2",
     "conal-em": "#d55e00",
     "conal": "#d55e00",

@@ -86,7 +86,7 @@ def honest_score(
         >>> import crowdcore as cc
         >>> demo = cc.load_dataset("demo")
         >>> found = honest_score(demo, demo.classes[0])
-        >>> bool(found.low[0] <= found.gold[0] <= found.high[0])
+        >>> bool(found.high[0] - found.low[0] < found.gold_high[0] - found.gold_low[0])
         True
     """
     check_share(level=level)
