@@ -72,8 +72,9 @@ class Trait(EMAggregator):
         table = label_table(dataset, None)
         weight = dataset.labels_per_worker / dataset.n_annotations
         given = np.bincount(dataset.worker, dataset.label, dataset.n_workers)
-        border = logit((given + 0.5) / (dataset.labels_per_worker + 1)) * _SLOPE
-        slope, means = np.full(dataset.n_workers, _SLOPE), (_SLOPE, float(weight @ border))
+        border: FloatArray = logit((given + 0.5) / (dataset.labels_per_worker + 1)) * _SLOPE
+        slope: FloatArray = np.full(dataset.n_workers, _SLOPE)
+        means = _SLOPE, float(weight @ border)
         chance = np.exp(-(_GRID**2) / 2)
         log_chance = np.log(chance / chance.sum())
         posterior = np.empty((dataset.n_tasks, len(_GRID)))
