@@ -21,12 +21,18 @@ if TYPE_CHECKING:
 
 _MOST = 3  # groups told of in words
 _SHARES = "share mistakes beyond what is hard for all: correlation {found:.2f} where the others explain {expected:.2f}"
+_COPIES = "make nearly the same mistakes: correlation {found:.2f}"
 _NONE = "No judges were found who share mistakes beyond what is hard for all."
+_NO_COPIES = (
+    "No two judges make nearly the same mistakes; who shares some beyond what is hard for all takes five to say."
+)
+_UNKNOWN = "Effective votes are not known: no two of {} judges have errors to compare on 30 items of both."
 _INFERRED = (
     "The truth is inferred from the same verdicts, so shared mistakes are partly taken for truth: effective votes are "
     "too many, and nobody can be told to go. A few gold labels decide it."
 )
 _FEW = 6  # judges named in a sentence
+_LOSS = 0.02  # of accuracy that is surely not lost where judges are said to go
 
 
 @cached
@@ -58,23 +64,22 @@ def headline(view: View) -> tuple[str, ...]:
     raw = next(one for one in found.votes if one.errors == KINDS[0])
     judges = len(found.families)
     about = f"about {raw.kish:.1f} votes ({raw.kish_low:.1f} to {raw.kish_high:.1f})"
-    first = f"{judges} judges count as {about}: their errors correlate by {_mean(found):.2f}."
+    first = f"{judges} judges count as {about}: their errors correlate by {mean_correlation(found.correlation):.2f}."
     if raw.kish_high > 0.9 * judges and not found.kin:
         first = f"{judges} judges count as {about}: no dependence of their errors was found."
+    if raw.kish != raw.kish:
+        return (_UNKNOWN.format(judges), _part(found) if found.sub_panel is not None else _INFERRED)
     return (first, *_groups(found), _part(found) if found.sub_panel is not None else _INFERRED)
-
-
-def _mean(found: Panel) -> float:
-    return float(mean_correlation(found.correlation))
 
 
 def _groups(found: Panel) -> tuple[str, ...]:
     """A sentence on each of the groups that share most."""
     told = []
     for one in found.kin[:_MOST]:
-        words = _SHARES.format(found=one.correlation, expected=one.expected)
+        words = _SHARES if one.expected == one.expected else _COPIES
+        words = words.format(found=one.correlation, expected=one.expected)
         told.append(f"{_listed([str(found.worker_ids[j]) for j in one.members])} {words}.")
-    return tuple(told) or (_NONE,)
+    return tuple(told) or (_NONE if len(found.families) > 4 else _NO_COPIES,)
 
 
 def _part(found: Panel) -> str:
@@ -84,10 +89,13 @@ def _part(found: Panel) -> str:
     gone = np.setdiff1d(np.arange(len(found.families)), part.members)
     where = f"on {part.n:,} items that did not choose them"
     if not len(gone):
-        return f"Nobody can go without a loss of accuracy ({where})."
+        return "Nobody was found who can go without a loss of accuracy."
     stay, away = (_listed([str(found.worker_ids[j]) for j in some]) for some in (part.members, gone))
     points = f"{100 * part.accuracy:+.1f} points ({100 * part.low:+.1f} to {100 * part.high:+.1f})"
     beside = f"{points} beside the whole panel's {100 * part.whole:.1f} % {where}"
+    if part.low < -_LOSS:
+        some = f"without {away}" if len(gone) <= len(part.members) else f"with {stay} alone"
+        return f"Nobody can surely go: {some} the vote is {beside}."
     if len(part.members) == 1:
         return f"Keep {stay} alone: its accuracy is {beside}, at {100 * part.cost:.0f} % of the cost."
     if len(gone) <= len(part.members):
@@ -259,9 +267,19 @@ def failures(view: View, least_votes: float, least_kappa: float) -> tuple[str, .
     found = of_view(view)
     if found.sub_panel is None:
         raise CrowdError(f"A panel is not checked against {view.reference!r}, which is inferred from its verdicts.")
-    raw, said = found.votes[0], []
-    if raw.kish < least_votes:
-        said.append(f"{len(found.families)} judges count as {raw.kish:.1f} votes, fewer than {least_votes:g}.")
-    below = np.flatnonzero(np.nan_to_num(found.kappa) < least_kappa)
-    names = _listed([f"{found.worker_ids[j]} ({found.kappa[j]:.2f})" for j in below.tolist()]) if len(below) else ""
-    return (*said, *([f"κ with {view.reference} is below {least_kappa:g}: {names}."] if names else []))
+    kish, kappa, judges, said = found.votes[0].kish, found.kappa, len(found.families), []
+    if kish < least_votes:
+        said = [f"{judges} judges count as {_below(kish, least_votes, 1)} votes, fewer than {least_votes:g}."]
+    elif kish != kish and least_votes > 0:
+        said = [_UNKNOWN.format(judges)]
+    who = [str(name) for name in found.worker_ids]
+    if unknown := [who[j] for j in range(judges) if kappa[j] != kappa[j]]:
+        said.append(f"κ with {view.reference} is not known, for no verdict or one class alone: {_listed(unknown)}.")
+    if low := [f"{who[j]} ({_below(kappa[j], least_kappa, 2)})" for j in range(judges) if kappa[j] < least_kappa]:
+        said.append(f"κ with {view.reference} is below {least_kappa:g}: {_listed(low)}.")
+    return tuple(said)
+
+
+def _below(value: float, limit: float, digits: int) -> str:
+    """With so many digits that what is below a limit also looks so."""
+    return next((text for k in range(digits, 9) if float(text := f"{value:.{k}f}") < limit), str(value))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import crowdcore as cc
+from crowdcore.analysis.panels.vote import vote_score
 from crowdcore.exhibits import panel, view
 from tests.analysis.panels.crowds import difficult, independent, judged
 
@@ -61,3 +62,45 @@ def test_limits_of_a_panel() -> None:
     assert len(panel.failures(seen, 8, 0.99)) == 2
     with pytest.raises(cc.CrowdError, match="inferred"):
         panel.failures(view(judged(verdicts, truth), "majority-vote"), 1, 0)
+
+
+def test_who_can_go_is_said_only_where_other_items_bear_it_out() -> None:
+    wrong = 0
+    for seed in range(12):
+        verdicts, truth = independent(20_100, 5 + seed % 3, seed)
+        seen = view(judged(verdicts[:100], truth[:100]))
+        part = panel.of_view(seen).sub_panel
+        assert part is not None
+        gap = [vote_score(of, truth[100:], 2)[0].mean() for of in (verdicts[100:, part.members], verdicts[100:])]
+        wrong += panel.headline(seen)[-1].startswith(("Drop", "Keep")) and gap[0] < gap[1] - 0.02
+    assert wrong <= 1
+
+
+def test_what_cannot_be_counted_is_not_called_independent() -> None:
+    verdicts, truth = independent(400, 6, 2)
+    right = np.tile(truth[:, None], (1, 6))
+    verdicts[np.arange(400)[:, None] % 6 != np.arange(6)] = -1
+    for of in (judged(verdicts, truth), judged(*independent(20, 6, 3)), judged(right, truth)):
+        assert panel.headline(view(of))[0].startswith("Effective votes are not known")
+        assert panel.failures(view(of), 1, -1)
+
+
+@pytest.mark.parametrize("judges", [2, 3, 6])
+def test_copies_alone_are_named(judges: int) -> None:
+    verdicts, truth = independent(500, judges, 4)
+    verdicts[:] = verdicts[:, :1]
+    told = panel.headline(view(judged(verdicts, truth)))
+    assert told[1].startswith("judge-0") and "nearly the same mistakes" in told[1]
+
+
+def test_what_is_below_a_limit_looks_so() -> None:
+    seen = view(judged(*difficult(600, 8, 6)))
+    kish = panel.of_view(seen).votes[0].kish
+    assert f"{kish + 1e-3:g}" not in panel.failures(seen, kish + 1e-3, -1)[0].partition(",")[0]
+
+
+def test_names_of_columns_are_names_of_judges_too() -> None:
+    names = ["task", "true", "wrong judges", "given", "worker", "other"]
+    seen = view(judged(*difficult(300, 6, 3), names))
+    assert len(panel.panel_items(seen, "task", "true").table) > 0
+    assert [*panel.of_view(seen).items("task", "given")][:2] == ["task", "true"]

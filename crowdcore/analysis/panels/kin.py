@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage
+from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from scipy.special import ndtri
 
@@ -14,6 +15,8 @@ from crowdcore.analysis.statistics import bootstrap_weights
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
 _LEAST = 0.15  # correlation beyond the panel's that is worth a word
+_COPIES = 0.9  # correlation that no difficulty of the items explains
+_RARE = 5.0  # variance of a judge's errors, about as many items, below which chance alone may pair judges
 _OTHERS = 3  # judges outside a group who say what is hard
 _RESAMPLES = 100
 _ROUNDS = 40
@@ -26,8 +29,8 @@ class Kin:
     Attributes:
         members: (n_members,) numbers of the judges, ascending.
         correlation: mean over their pairs of the correlation of errors within classes.
-        expected: what one difficulty of the items, seen by the others, explains of it.
-        low: lower end of the interval of the excess, at 5 % over all pairs of the panel.
+        expected: what one difficulty of the items, seen by the others, explains of it; NaN: of copies it is not asked.
+        low: lower end of the interval of the excess, at 5 % over all pairs of the panel; NaN of copies.
     """
 
     members: IntArray
@@ -42,18 +45,17 @@ def kin(moments: Moments, seed: int = 0) -> tuple[Kin, ...]:
     The correlations within classes ``w_jk`` of everybody but the group's own pairs give each judge a loading l on what
     is hard for all, by least squares. In a group, ``w_jk`` exceeds ``l_j l_k`` by `_LEAST` in each pair, and their mean
     surely does exceed it: by the deviations of resampled items that a test of every pair at 5 % in all asks for.
-    Judges who do not look at the items have no correlation within classes, whatever they answer.
+    Judges who do not look at the items have no correlation within classes, whatever they answer. Where too few others
+    are left, as in a panel of four or one of copies alone, those are named whose pairs all correlate by `_COPIES`.
     """
-    w = moments.correlation(1)
+    square = moments.square[1].sum(0)
+    w = np.where(np.minimum(square, square.T) < _RARE, np.nan, moments.correlation(1))
     m = len(w)
-    candidates = _candidates(w)
-    if not candidates:
-        return ()
     weight = bootstrap_weights(np.ones(len(moments.items), np.int64), _RESAMPLES, np.random.default_rng(seed)).T
     drawn = moments.correlation(1, weight) if m <= 100 else np.stack([moments.correlation(1, one) for one in weight])
     far = -float(ndtri(0.05 / (m * (m - 1))))
     found: list[Kin] = []
-    for members in candidates:
+    for members in _candidates(w):
         if any(np.isin(members, other.members).any() for other in found):
             continue
         inside = np.zeros(m, bool)
@@ -65,7 +67,24 @@ def kin(moments: Moments, seed: int = 0) -> tuple[Kin, ...]:
         low = mean - far * float(np.nanstd(_excess(drawn, inside)[0].mean(1)))
         if low > 0:
             found.append(Kin(members, mean + float(explained.mean()), float(explained.mean()), low))
-    return tuple(sorted(found, key=lambda one: one.expected - one.correlation))
+    return (*sorted(found, key=lambda one: one.expected - one.correlation), *_copies(w, found))
+
+
+def _copies(w: FloatArray, found: list[Kin]) -> tuple[Kin, ...]:
+    """Judges whose pairs all correlate by `_COPIES`, of those who are in no group yet."""
+    group = fcluster(_tree(w, "complete"), 1 - _COPIES, "distance")
+    told = [j for one in found for j in one.members.tolist()]
+    groups = [np.flatnonzero(group == k) for k in np.unique(group)]
+    return tuple(
+        Kin(members, float(w[np.ix_(members, members)][np.triu_indices(len(members), 1)].mean()), np.nan, np.nan)
+        for members in groups
+        if len(members) > 1 and not np.isin(members, told).any()
+    )
+
+
+def _tree(w: FloatArray, method: Literal["average", "complete"]) -> FloatArray:
+    distance = np.nan_to_num(1 - w, nan=1.0)
+    return np.asarray(linkage(squareform((distance + distance.T) / 2, checks=False), method))
 
 
 def _candidates(w: FloatArray) -> list[IntArray]:
@@ -73,10 +92,8 @@ def _candidates(w: FloatArray) -> list[IntArray]:
     m = len(w)
     if m < _OTHERS + 2:
         return []
-    distance = np.nan_to_num(1 - w, nan=1.0)
-    tree = linkage(squareform((distance + distance.T) / 2, checks=False), "average")
     branches = [np.array([j]) for j in range(m)]
-    for left, right in tree[:, :2].astype(int):
+    for left, right in _tree(w, "average")[:, :2].astype(int):
         branches.append(np.sort(np.r_[branches[left], branches[right]]))
     a, b = np.triu_indices(m, 1)
     close = np.flatnonzero(np.nan_to_num(w[a, b]) >= _LEAST)

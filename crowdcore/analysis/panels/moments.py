@@ -146,7 +146,8 @@ class EffectiveVotes:
     Attributes:
         errors: raw, or within true classes.
         truth: what was taken for the truth.
-        kish, kish_low, kish_high: by the mean correlation, with its 95 % interval over items.
+        kish, kish_low, kish_high: by the mean correlation, with its 95 % interval over items; NaN, as the others, where
+            no two judges have errors on 30 items of both.
         participation, participation_low, participation_high: by the eigenvalues.
     """
 
@@ -176,6 +177,9 @@ def effective_votes(
     found = []
     for kind, name in enumerate(KINDS):
         r = moments.correlation(kind)
+        if np.isnan(r[np.triu_indices(m, 1)]).all():
+            found.append(EffectiveVotes(name, truth, *[np.nan] * 6))
+            continue
         drawn = [moments.correlation(kind, weight[at : at + step]) for at in range(0, n_resamples, step)]
         numbers: list[float] = []
         for measure in (kish, participation):

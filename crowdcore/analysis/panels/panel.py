@@ -11,12 +11,7 @@ from scipy.special import ndtri
 
 from crowdcore.analysis.panels.families import model_families
 from crowdcore.analysis.panels.kin import Kin, kin
-from crowdcore.analysis.panels.moments import (
-    EffectiveVotes,
-    effective_votes,
-    error_moments,
-    vote_table,
-)
+from crowdcore.analysis.panels.moments import EffectiveVotes, effective_votes, error_moments, vote_table
 from crowdcore.analysis.panels.vote import SubPanel, sub_panel, vote_score
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import divide
@@ -35,6 +30,7 @@ MANY = 0.75
 _FEWEST = 10  # items with a known class
 _OFF = 0.15  # of the labels that a judge moves from one class to others
 _KNOWS = 0.5  # of the typical judge's knowledge, from which a judge who leans is worth a new border
+_BLIND = 0.15  # of the way from chance to no mistake, below which a judge does not follow the items
 _ALIKE = 0.5  # correlation from which one of two judges is enough
 _BLOCK = 200_000  # items
 _DRAWN = 5_000  # items whose number of wrong judges is computed if errors were independent
@@ -108,15 +104,11 @@ class Panel(Shown):
         return np.lexsort((np.arange(len(size)), np.asarray(self.families, object).astype(str), -size))
 
     @property
-    def n_items(self) -> int:
-        """Items with a known class and a verdict."""
-        return int(((self.truth >= 0) & (self.table >= 0).any(1)).sum())
-
-    @property
     def why(self) -> tuple[str, ...]:
         """(m,) the reason of each verdict, with names."""
         names = [str(self.worker_ids[j]) for j in self.like]
-        return tuple(reason.replace(LIKE, name) for reason, name in zip(self.reasons, names, strict=True))
+        told = zip(self.reasons, names, self.like, strict=True)
+        return tuple(reason.replace(LIKE, name) if at >= 0 else reason for reason, name, at in told)
 
     def frame(self) -> pd.DataFrame:
         """One row per judge."""
@@ -169,7 +161,9 @@ class Panel(Shown):
         rows = np.flatnonzero(some)
         names = np.array([*self.classes, ""], object)
         columns = {"task": self.task_ids[rows], "true": names[self.truth[rows]]}
-        given = {str(self.worker_ids[j]): names[self.table[rows, j]] for j in ([a] if other is None else [a, b])}
+        called = {j: str(self.worker_ids[j]) for j in ([a] if other is None else [a, b])}
+        taken = {*columns, "wrong judges"}
+        given = {n + "'s label" * (n in taken): names[self.table[rows, j]] for j, n in called.items()}
         return pd.DataFrame({**columns, **given, "wrong judges": wrong[rows].sum(1)}, index=rows)
 
     def _number(self, judge: str | int) -> int:
@@ -241,43 +235,18 @@ def panel(
     effective = effective_votes(moments, truth.name, n_resamples, seed)
     counts = _confusions(votes, true, dataset.n_classes)
     accuracy = divide(counts.trace(axis1=1, axis2=2), counts.sum((1, 2)))
-    circular = truth.aggregated
-    n_classes = dataset.n_classes
+    circular, n_classes = truth.aggregated, dataset.n_classes
     gain, low, high, whole = _without(votes, true, n_classes, circular)
     together = kin(moments, seed)
     verdicts, reasons, like = _verdicts(dataset, counts, accuracy, low, high, together, circular)
     alone, alone_expected, many, many_expected = _extremes(votes, true, counts, seed)
     part = None if circular else sub_panel(votes, true, n_classes, price, tolerance, seed)
-    return Panel(
-        dataset.worker_ids,
-        kinds,
-        truth.name,
-        truth.checked,
-        effective,
-        moments.correlation(0),
-        moments.correlation(1),
-        _capa(votes, true, n_classes),
-        moments.shared,
-        accuracy,
-        _kappa(counts),
-        alone,
-        alone_expected,
-        whole,
-        gain,
-        low,
-        high,
-        many,
-        many_expected,
-        together,
-        part,
-        verdicts,
-        reasons,
-        like,
-        dataset.classes,
-        dataset.task_ids,
-        table,
-        np.where(dataset.annotated, labels, -1),
-    )
+    who = dataset.worker_ids, kinds, truth.name, truth.checked, effective
+    errors = moments.correlation(0), moments.correlation(1), _capa(votes, true, n_classes), moments.shared
+    right = accuracy, _kappa(counts), alone, alone_expected, whole, gain, low, high, many, many_expected
+    told = together, part, verdicts, reasons, like
+    source = dataset.classes, dataset.task_ids, table, np.where(dataset.annotated, labels, -1)
+    return Panel(*(who + errors + right + told + source))
 
 
 def _costs(dataset: CrowdDataset, cost: Mapping[str, float] | None) -> FloatArray:
@@ -399,8 +368,8 @@ def _verdicts(
         best_of_kin.add(best)
         for j in group.members[group.members != best]:
             like[j] = best
-            words = f"errors go with {LIKE}'s: correlation {group.correlation:.2f}"
-            reasons[j] = f"{words} where the others explain {group.expected:.2f}"
+            reasons[j] = f"errors go with {LIKE}'s: correlation {group.correlation:.2f}"
+            reasons[j] += f" where the others explain {group.expected:.2f}" if group.expected == group.expected else ""
             if high[j] < 0:
                 reasons[j] += ", but the vote is surely worse without it"
             elif group.correlation >= _ALIKE:
@@ -408,20 +377,29 @@ def _verdicts(
     if circular:
         return tuple(verdicts), tuple(reasons), like
     n = counts.sum((1, 2)).astype(np.float64)
-    moved = divide(counts.sum(1) - counts.sum(2), n[:, None])  # (m, C) given too often
-    hit = divide(counts.diagonal(axis1=1, axis2=2), counts.sum(2))
-    error = np.sqrt(np.nansum(hit * (1 - hit) / np.maximum(counts.sum(2), 1), 1))
-    seen = (~np.isnan(hit)).sum(1)
-    informed = np.nansum(hit, 1) - np.where(seen == dataset.n_classes, 1, np.nan)
+    given, true, both = counts.sum(1), counts.sum(2), counts.diagonal(axis1=1, axis2=2)
+    moved = divide(given - true, n[:, None])  # (m, C) given too often
+    moved_error = np.sqrt(np.maximum(divide(given + true - 2 * both, n[:, None]) - moved**2, 0) / n[:, None])
+    seen = true > 0
+    judged = (seen.sum(1) == seen.any(0).sum()) & (seen.sum(1) > 1)
+    informed = np.where(judged, np.where(seen, divide(both, true), 0).sum(1) - 1, np.nan)
+    rate = (both + 1) / (true + 2)
+    error = np.sqrt(np.where(seen, rate * (1 - rate) / (true + 2), 0).sum(1))
     far = -float(ndtri(0.025 / m))
-    typical = float(np.nanmedian(informed)) if (~np.isnan(informed)).any() else np.nan
+    typical = float(np.nanmedian(informed)) if judged.any() else np.nan
     for j in range(m):
         to = int(np.nanargmax(np.nan_to_num(moved[j])))
-        if informed[j] + far * error[j] < typical / 2 and informed[j] - far * error[j] <= 0:
+        follows = bool(informed[j] - far * error[j] > 0)
+        surely = moved[j, to] >= _OFF and moved[j, to] - far * moved_error[j, to] > 0
+        if not follows and informed[j] + far * error[j] < max(typical / 2, _BLIND):
             verdicts[j], reasons[j] = DROP, "its verdicts do not follow the items"
-        elif verdicts[j] == KEEP and moved[j, to] >= _OFF and informed[j] >= _KNOWS * typical:
+            if informed[j] + far * error[j] < 0:
+                reasons[j] = "it is right less often than by chance: its words may be turned round"
+        elif verdicts[j] == KEEP and follows and surely and informed[j] >= _KNOWS * typical:
             verdicts[j] = RECALIBRATE
             reasons[j] = f"gives {dataset.classes[to]} {100 * moved[j, to]:.0f} points too often, but follows the items"
         elif verdicts[j] == KEEP and low[j] > 0 and not reasons[j] and j not in best_of_kin:
             verdicts[j], reasons[j] = DROP, "the vote is surely better without it"
+        elif verdicts[j] == KEEP and not follows and not reasons[j]:
+            reasons[j] = "too few verdicts to show that it follows the items"
     return tuple(verdicts), tuple(reasons), like

@@ -61,7 +61,7 @@ class SubPanel:
     Attributes:
         members: (k,) numbers of the judges who stay, ascending.
         accuracy, low, high: of its vote minus the whole panel's, on items that did not choose it, with the 95 %
-            interval.
+            interval; of n items without any difference that is 3 / n wide each way.
         whole: accuracy of the whole panel's vote on these items.
         cost: its cost as a share of the whole panel's.
         n: these items.
@@ -100,6 +100,6 @@ def sub_panel(
     stay = min(good, key=lambda members: float(cost[members].sum()))
     whole = np.nan_to_num(vote_score(votes[second], truth[second], n_classes)[0])
     gap = np.nan_to_num(vote_score(votes[np.ix_(second, stay)], truth[second], n_classes)[0]) - whole
-    mean, error = float(gap.mean()), 1.96 * float(gap.std(ddof=1)) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
+    mean, error = float(gap.mean()), max(1.96 * float(gap.std()), 3 / np.sqrt(len(gap))) / np.sqrt(len(gap))
     share = float(cost[stay].sum() / max(cost.sum(), 1e-300))
     return SubPanel(stay, mean, mean - error, mean + error, float(whole.mean()), share, len(second))

@@ -154,3 +154,41 @@ def test_without_gold_nobody_is_dropped() -> None:
     found = cc.analysis.panel(judged(verdicts, None), "dawid-skene")
     assert DROP not in found.verdicts and found.sub_panel is None and np.isnan(found.without).all()
     assert not found.checked
+
+
+def test_judges_at_chance_are_not_kept_without_a_word() -> None:
+    rng = np.random.default_rng(7)
+    for others in (rng.integers(0, 2, (2_000, 6)), np.zeros((2_000, 6), int)):
+        truth = rng.integers(0, 2, 2_000)
+        others[:, 2] = np.where(rng.random(2_000) < 0.9, truth, 1 - truth)
+        found = cc.analysis.panel(judged(others, truth))
+        assert found.verdicts == (DROP, DROP, "keep", DROP, DROP, DROP)
+    few = cc.analysis.panel(judged(rng.integers(0, 2, (60, 6)), rng.integers(0, 2, 60)))
+    assert all(few.reasons)
+
+
+def test_a_class_that_is_never_true_hides_no_one() -> None:
+    verdicts, truth = difficult(1_000, 6, 3)
+    rng = np.random.default_rng(3)
+    verdicts[rng.random(verdicts.shape) < 0.1] = 2
+    verdicts[:, 0] = rng.integers(0, 3, 1_000)
+    found = cc.analysis.panel(judged(verdicts, truth))
+    assert found.verdicts[0] == DROP and DROP not in found.verdicts[1:]
+
+
+def test_a_judge_whose_words_are_turned_round_is_told_so() -> None:
+    verdicts, truth = difficult(1_000, 6, 3)
+    verdicts[:, 0] = 1 - verdicts[:, 0]
+    assert "turned round" in cc.analysis.panel(judged(verdicts, truth)).why[0]
+
+
+def test_few_items_recalibrate_nobody() -> None:
+    for seed in range(20):
+        assert RECALIBRATE not in cc.analysis.panel(judged(*independent(12, 6, seed, right=0.85))).verdicts
+
+
+def test_one_shared_slip_makes_no_kin() -> None:
+    verdicts, truth = difficult(500, 8, 2)
+    verdicts[:, :2] = truth[:, None]
+    verdicts[7, :2] = 1 - truth[7]
+    assert not cc.analysis.panel(judged(verdicts, truth)).kin
