@@ -167,6 +167,8 @@ def _methods(dataset: str, lines: list[str], presets: Mapping[str, str]) -> list
             chosen: list[str] = st.multiselect("Methods", options, format_func=said, **look, **KEPT)
         if presets:
             _preset(presets)
+    if few and (others := [line for line in chosen if line not in FRONT]):
+        st.markdown(as_text(f"Also: {', '.join(said(line) for line in others)}"))
     return chosen
 
 
