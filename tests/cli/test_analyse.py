@@ -1,3 +1,5 @@
+"""Commands that analyse a dataset print, write and refuse what the library says."""
+
 from __future__ import annotations
 
 import json
@@ -137,3 +139,39 @@ def test_without_gold_commands_take_the_reference_of_the_pages_and_say_so(run, t
     assert json.loads(done.out)["mistakes"]["reference"] == "auto"
     assert "'auto'" in done.err and "--reference" in done.err
     assert run("mistakes", tmp_path / "votes.csv", "--json", "--reference", "majority-vote").err == ""
+
+
+def test_the_copier_of_the_demo_is_named_with_the_labels_that_change(crowdcore, run, tmp_path) -> None:
+    found = crowdcore("coordinated", "demo", "--out", tmp_path / "groups.csv", "--figure", tmp_path / "groups.html")
+    assert [group["workers"] for group in found["groups"]] == ["w04, w05"]
+    assert len(found["changed labels"]) == found["groups"][0]["labels changed"]
+    assert found["notes"][0].startswith("Group 1: w04 and w05")
+    assert pd.read_csv(tmp_path / "groups.csv")["workers"].tolist() == ["w04, w05"]
+    assert "become right" in (tmp_path / "groups.html").read_text()
+    printed = run("coordinated", "demo").out
+    assert "w04, w05" in printed and "look before you accuse" in printed
+
+
+def test_hidden_names_are_nowhere_and_no_reference_is_refused_in_a_line(run, refused) -> None:
+    printed = run("coordinated", "demo", "--hide-names", "--reference", "majority-vote").out
+    assert "w04" not in printed and "worker " in printed
+    assert refused("coordinated", "demo", "--reference", "oracle").got == "oracle"
+
+
+def test_two_datasets_and_halves_of_one(crowdcore, run, tmp_path) -> None:
+    same = crowdcore("rounds", "demo", "demo", "--hide-names", "--out", tmp_path / "workers.csv")
+    assert same["notes"][0] == "Nothing changed beyond noise."
+    assert not {"w01", "w02"} & set(pd.read_csv(tmp_path / "workers.csv")["worker"])
+    halves = crowdcore("rounds", "demo", "--by", "halves")
+    assert halves["rounds"].startswith("Chance check")
+    assert "changed" not in halves["notes"][0]
+    assert halves["reference"] == "gold"
+    assert all(row["first %"] is None for row in halves["workers"])
+    assert run("rounds", "demo", "--by", "halves", "--figure", tmp_path / "none.html").code == 2
+
+
+def test_what_the_rounds_are_must_be_said_once(refused) -> None:
+    assert refused("rounds", "demo").argument == "by"
+    assert refused("rounds", "demo", "demo", "--by", "halves").argument == "rounds"
+    assert refused("rounds", "demo", "--by", "shift").got == "shift"
+    assert refused("rounds", "demo", "--by", "shift", "--hide-names").got == "shift"

@@ -1,13 +1,24 @@
+"""`crowdcore datasets`, `examine`, `fetch` and `marks`."""
+
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
 import crowdcore as cc
+from crowdcore.cli import app, main
 from crowdcore.core.errors import Remedy
 from crowdcore.core.files import write_json
 from crowdcore.data.uploads import NOTE
+from tests.data.sources import archives
+from tests.data.sources.conftest import cache, server  # noqa: F401
+from tests.data.sources.server import Server
 
 
 def test_datasets_lists_what_the_library_finds(crowdcore) -> None:
@@ -110,3 +121,82 @@ def test_an_upload_is_opened_by_its_name_in_addresses_and_by_what_the_app_calls_
         assert crowdcore("overview", name)["verdicts"] == of_demo
     assert refused("overview", "twice").got == "twice"
     assert {"votes-1", "votes-2", "demo"} <= {row["name"] for row in crowdcore("datasets")}
+
+
+def test_fetches_converts_and_says_so(server: Server, cache: Path) -> None:  # noqa: F811
+    server.serve("/mturk-datasets.tar.gz", archives.tar_gz(archives.music()[0]))
+    done = CliRunner().invoke(app, ["fetch", "music", "--url-base", server.url])
+    assert done.exit_code == 0, done.output
+    assert "28 tasks, 60 annotations by 3 workers" in done.output.replace("\n", "")
+    again = CliRunner().invoke(app, ["fetch", "music", "--url-base", server.url, "--json"])
+    said = json.loads(again.stdout)
+    assert said == {"name": "music", "folder": str(cache / "music"), "tasks": 28, "annotations": 60}
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("music", "mturk-datasets.tar.gz answered 404 (Not Found)"), ("musik", "Did you mean 'music'?")],
+)
+def test_one_clear_line_and_exit_code_2(
+    server: Server,  # noqa: F811
+    cache: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    sentence: str,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["crowdcore", "fetch", name, "--url-base", server.url])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    said = capsys.readouterr().err.strip()
+    assert sentence in said and "\n" not in said
+
+
+def test_marks_are_added_listed_exported_taken_back_and_believed(
+    crowdcore, refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
+    assert "Nobody has marked" in str(refused("quality", "demo", "--reference", "reviewed"))
+    out = tmp_path / "relabel.csv", tmp_path / "training.csv"
+    adding = ("--add", "digit-0001", "seven", "--unclear", "digit-0002", "--comment", "a bar", "--by", "me")
+    told = crowdcore("marks", "demo", *adding, "--export", out[0], "--training", out[1])
+    assert [(row["task"], row["right class"], row["by"]) for row in told["marks"]] == [
+        ("digit-0002", "", "me"),
+        ("digit-0001", "seven", "me"),
+    ]
+    assert pd.read_csv(out[0])["task"].tolist() == ["digit-0001", "digit-0002"]
+    assert set(pd.read_csv(out[1])["right class"]) == {"seven"}
+    assert crowdcore("quality", "demo", "-r", "reviewed")["reference"] == "reviewed"
+    assert crowdcore("quality", "demo", "-r", "reviewed+gold")["reference"] == "reviewed+gold"
+    assert len(crowdcore("marks", "demo", "--undo")["marks"]) == 1
+    assert refused("marks", "demo", "--add", "digit-0001", "ten").got == "ten"
+    assert "'digit'" in str(refused("marks", "demo", "--unclear", "digit"))
+
+
+def test_marks_are_taken_from_a_file_and_from_data_that_changed(
+    crowdcore, refused, run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
+    votes = tmp_path / "votes.csv"
+    votes.write_text("task,worker,label\n1,ann,cat\n1,ben,dog\n2,ann,dog\n")
+    marks = tmp_path / "marks.csv"
+    marks.write_text("task,right class\n1,cat\n3,cat\n")
+    assert "row 2, column 'task'" in str(refused("marks", votes, "--import", marks))
+    assert crowdcore("marks", votes)["marks"] == []
+    assert len(crowdcore("marks", votes, "--import", marks, "--accept")["marks"]) == 1
+    votes.write_text("task,worker,label\n1,ann,cat\n1,ben,dog\n2,ann,dog\n2,ben,dog\n")
+    assert crowdcore("marks", votes)["marks"] == []
+    assert "Marks taken: 1. Not taken: 0." in run("marks", votes, "--carry").err
+    assert [row["right class"] for row in crowdcore("marks", votes)["marks"]] == ["cat"]
+
+
+def test_the_glossary_is_a_command(crowdcore) -> None:
+    assert [row["column"] for row in crowdcore("glossary", "κ low")] == ["κ low"]
+
+
+def test_a_table_is_limited_by_a_number(crowdcore, refused) -> None:
+    rows = crowdcore("show", "worker-quality", "demo", "--between", "annotations", "200", "inf")["table"]
+    assert rows
+    assert all(row["annotations"] >= 200 for row in rows)
+    assert refused("show", "worker-quality", "demo", "--between", "signal", "0", "1").got == "signal"

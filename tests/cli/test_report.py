@@ -1,4 +1,4 @@
-"""`crowdcore report`: the folder it writes, what it says of it, and what it refuses."""
+"""`crowdcore report` and `crowdcore reproduce`: what they write, print and refuse."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from crowdcore.data.writers import write_folder
 from testkit.recorded_runs import record
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
+from tests.runs.conftest import workspace  # noqa: F401
 
 
 @pytest.fixture
@@ -73,3 +74,11 @@ def test_refusals(refused, folder, tmp_path):
     assert refused("report", folder, "--part", "nonsense", "--out", tmp_path / "out").argument == "parts"
     assert refused("report", folder, "--part", "curves", "--out", tmp_path / "out").argument == "runs"
     assert not (tmp_path / "out").exists()
+
+
+def test_list_and_an_entry(workspace, crowdcore, refused):  # noqa: F811
+    assert {"conal-tab1", "ccc-fig4"} <= {entry["id"] for entry in crowdcore("reproduce", "LIST")}
+    [told] = crowdcore("reproduce", "trace-fig7", "--no-train")
+    assert told["table"][0]["paper"] == "75.57 ± 0.16"
+    assert told["table"][0]["ours"].startswith("not run: ")
+    assert refused("reproduce", "conal-tab", "--no-train").got == "conal-tab"

@@ -1,13 +1,20 @@
-"""`crowdcore show`: the figures and tables of the pages, each by its name."""
+"""`crowdcore show`: the figures and tables of the pages, each by its name, of classes and of numbers."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from crowdcore.data import read_ratings
+from crowdcore.data.kinds import KindError
 from crowdcore.exhibits import view
 from crowdcore.exhibits.workers import worker_quality
+from crowdcore.learning import train_ratings
+from testkit.recorded_runs import record
 from tests.exhibits.examples import OF_VIEWS, crowd
+from tests.rated_crowd import rated_folder
 
 
 def test_without_a_name_it_lists_what_there_is(crowdcore) -> None:
@@ -87,3 +94,18 @@ def test_lists_are_given_by_repeating(crowdcore) -> None:
 )
 def test_refusals(refused, words: list[str], said: str) -> None:
     assert said in str(refused("show", *words))
+
+
+def test_exhibits_of_runs_on_ratings_and_refusals_of_others(crowdcore, refused, tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
+    folder = rated_folder(tmp_path / "rated")
+    crowd = read_ratings(folder)
+    fast = {"epochs": 2, "backbone_settings": {"hidden": 8}, "device": "cpu"}
+    result = train_ratings(crowd, "crowd-layer", seeds=2, **fast)
+    run = record(tmp_path / "workspace", result, crowd)
+    found = crowdcore("show", "rating-errors", folder, "--run", run)
+    assert found["table"][0]["RMSE"] == pytest.approx(result.score("rmse").mean())
+    hidden = crowdcore("show", "rating-biases", folder, "--run", run, "--hide-names")
+    assert {row["worker"] for row in hidden["table"]}.isdisjoint(crowd.worker_ids)
+    assert isinstance(refused("show", "shared-mistakes", folder), KindError)
+    assert isinstance(refused("show", "rating-errors", "demo", "--run", run), KindError)

@@ -1,4 +1,4 @@
-"""The trials of searches on Compare: their accuracies along what was searched, next to runs or by themselves."""
+"""The trials of searches on Compare, significance and selection, and what has no basis."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import crowdcore as cc
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
 from crowdcore.learning import learners
+from crowdcore.learning.comparison import significance
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.runs import Choice, RunSpec, SearchPlan, Workspace
 from crowdcore.runs.artefacts import keep_result
@@ -20,7 +21,7 @@ from crowdcore.runs.store import create, set_state
 from dashboard.services import compare
 from testkit.recorded_runs import record
 from tests.dashboard.app_page import table, words
-from tests.dashboard.compared_runs import page
+from tests.dashboard.compared_runs import METHODS, Recorded, page
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 
@@ -151,3 +152,45 @@ def test_the_board_of_a_search_leads_to_its_curve(searched: Searched, monkeypatc
     assert link.query_string == (
         f"dataset=crowd&reference=gold&runs={searched.search}&view=Sweeps&searches={searched.search}"
     )
+
+
+def test_significance_is_tested_over_tasks_and_over_seeds_and_says_how_the_two_relate(recorded: Recorded) -> None:
+    test = page(runs=recorded.of(*METHODS), view="Significance", at="last")
+    results = {m: recorded.results[m] for m in METHODS}
+    seeds = cc.analysis.paired_tests({m: r.accuracy("test", at="last") for m, r in results.items()})
+    assert table(test, "seeds")["p"].tolist() == pytest.approx(seeds.p_value.tolist())
+    assert table(test, "seeds")["difference (points)"].tolist() == pytest.approx((100 * seeds.difference).tolist())
+    assert seeds.caveat in words(test)
+    tasks, found = significance.over_tasks(results, "last"), table(test, "McNemar p")
+    assert found["low"].tolist() == pytest.approx((100 * tasks.low).tolist())
+    assert found["McNemar adjusted p"].tolist() == pytest.approx(tasks.mcnemar_adjusted.tolist(), nan_ok=True)
+    assert words(test).count("seeds vary only") == 1
+    best = words(page(runs=recorded.of(*METHODS), view="Significance", at="best"))
+    assert "use the selected epoch" in best
+
+
+def test_the_ways_of_selecting_stand_side_by_side(recorded: Recorded) -> None:
+    test = page(runs=recorded.of(*METHODS), view="Selection")
+    frame = table(test, "rank from").set_index("run")
+    assert list(frame.index) == list(METHODS)
+    for method in METHODS:
+        for column, at in (("from %", "selected"), ("to %", "last")):
+            reached = 100 * recorded.results[method].accuracy("test", at=at).mean()
+            assert frame.loc[method, column] == pytest.approx(reached)
+    assert "“gold of the valid split”" in words(test)
+
+
+def test_one_run_of_one_seed_shows_no_deviation_and_no_empty_test(recorded: Recorded) -> None:
+    test = page(runs=recorded.of("one seed"))
+    assert not [c for frame in test.dataframe for c in frame.value.columns if "±" in c or "std" in c]
+    assert not [c for frame in test.dataframe for c in frame.value.columns if frame.value[c].isna().any()]
+    assert "ensemble" not in words(test).lower()
+    alone = page(runs=recorded.of("one seed"), view="Significance")
+    assert words(alone).count("at least two runs") == 1
+    assert not alone.dataframe
+
+
+def test_without_a_test_split_every_tab_says_so(recorded: Recorded) -> None:
+    for view in ("Accuracy", "Significance", "Selection", "Calibration"):
+        said = words(page(runs=recorded.of("no test"), view=view))
+        assert "has no test split" in said, view

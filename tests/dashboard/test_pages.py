@@ -1,15 +1,21 @@
-"""Every page in-process: it draws, its numbers are the library's, refusals are sentences."""
+"""Every page in-process: it draws, its numbers are the library's, its choices are in the address."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
+from _plotly_utils import basevalidators
 
 from crowdcore import analysis, load_dataset
+from crowdcore.core.errors import SettingError
+from crowdcore.data.tour import DEMO, TOUR
 from crowdcore.data.writers import write_folder
+from crowdcore.exhibits import between, tasks, view
+from dashboard.pages import PATHS, TITLES
 from testkit.crowds import simulate_crowd
 from tests.dashboard.app_page import open_page, table, words
 
@@ -226,3 +232,107 @@ def test_mistakes_on_two_classes_are_counted(crowd_folder: Path) -> None:
     assert next(box for box in open_page("mistakes", dataset="two").selectbox if box.label == "Show").value == (
         "annotations"
     )
+
+
+def test_a_session_that_begins_while_another_one_imports_pandas(monkeypatch):
+    asked = []
+
+    def half_of_it(name: str, should_load: bool = True) -> ModuleType:
+        asked.append(name)
+        return ModuleType(name)
+
+    monkeypatch.setattr(basevalidators, "get_module", half_of_it)
+    test = open_page("glossary", dataset="demo")
+    assert "pandas" in asked
+    assert not test.exception
+    assert [title.value for title in test.title] == ["Glossary"]
+
+
+@pytest.mark.parametrize("step", TOUR, ids=lambda step: step.path)
+def test_every_step_is_a_page_of_the_app(step) -> None:
+    assert step.view in TITLES
+    assert PATHS.get(step.view, step.view) == step.path
+    if step.tab:
+        test = open_page(step.view, dataset=DEMO, view=step.tab)
+        assert step.tab in [link.proto.label for link in test.get("page_link")]
+        assert not test.exception
+
+
+def test_budget_capacity_and_workers_come_from_the_address() -> None:
+    address = {"budget": "30", "capacity": "12", "available": ["w01", "w02", "w03"]}
+    test = open_page("next", dataset="demo", names="shown", **address)
+    assert not test.exception
+    assert not test.error
+    assert "30 labels" in words(test)
+    each, assigned = table(test, "labels"), table(test, "task")
+    assert each["labels"].sum() == len(assigned) == 30
+    assert each["labels"].max() <= 12
+    assert set(assigned["worker"]) <= {"w01", "w02", "w03"}
+    hidden = open_page("next", dataset="demo", names="hidden", budget="30")
+    assert table(hidden, "task")["worker"].str.startswith("worker ").all()
+    assert table(hidden, "labels")["labels"].max() <= 3  # thrice an equal share of 30 labels among 40 workers
+
+
+def test_without_rounds_the_page_asks_and_concludes_nothing() -> None:
+    test = open_page("rounds", dataset="demo")
+    assert not test.exception
+    assert "Which labels are of the second round?" in words(test)
+    assert "beyond noise" not in words(test)
+    assert not test.dataframe
+
+
+def test_halves_of_the_crowd_are_a_chance_check_without_a_headline() -> None:
+    test = open_page("rounds", dataset="demo", by="halves", at="1")
+    assert not test.exception
+    assert not test.error
+    assert "chance check" in words(test)
+    assert "Nothing changed" not in words(test)
+    assert table(test, "what")["what"].iloc[0] == "labels that are right"
+
+
+def test_another_dataset_is_the_second_round() -> None:
+    test = open_page("rounds", dataset="demo", by="another dataset")
+    assert "Which labels are of the second round?" in words(test)
+    options = next(box.options for box in test.selectbox if box.label == "Second round")
+    if options:
+        test = open_page("rounds", dataset="demo", by="another dataset", second=options[0])
+        assert not test.exception
+
+
+@pytest.mark.usefixtures("trainable_crowd")
+def test_a_broken_record_is_said_where_runs_are_shown(workspace: Path) -> None:
+    with (workspace / "mlflow.db").open("r+b") as file:
+        file.truncate(8192)
+    for page in ("runs", "train"):
+        test = open_page(page, dataset="crowd")
+        assert not test.exception
+        [said] = [one for one in words(test).splitlines() if "mlflow.db" in one]
+        assert "`crowdcore workspace check --repair`" in said
+        assert "SQL" not in said and "Traceback" not in said
+    assert not open_page("annotators", dataset="crowd").error
+
+
+def test_limits_come_from_the_address_in_the_unit_that_is_shown() -> None:
+    test = open_page("tasks", dataset="demo", column="share", least="40", most="60", sort="gain")
+    assert not test.exception
+    assert not test.error
+    found = table(test, "share")
+    assert len(found)
+    assert found["share"].between(40, 60).all()
+    assert found["gain"].is_monotonic_decreasing
+    next(box for box in test.number_input if box.label == "At most (%)").set_value(50.0).run()
+    assert table(test, "share")["share"].between(40, 50).all()
+    assert test.query_params["most"] == "50.0"
+
+
+@pytest.mark.parametrize(("page", "address"), [("overview", {"wcolumn": "labels", "wleast": "200"})])
+def test_workers_of_few_labels_are_left_out(page: str, address: dict[str, str]) -> None:
+    found = table(open_page(page, dataset="demo", **address), "κ low")
+    assert (found["labels"] >= 200).all()
+
+
+def test_a_column_without_numbers_is_refused() -> None:
+    found = tasks.tasks(view(simulate_crowd(60)), sort="gain").table
+    assert between(found, "annotations", 3, None).equals(found)
+    with pytest.raises(SettingError, match="one with numbers"):
+        between(found, "task", 0)

@@ -1,18 +1,26 @@
-"""Exhibits of annotations: their numbers are those of the analyses, and a click names what it selects."""
+"""Exhibits of annotations: numbers are the analyses', a click names what it selects, a crowd of nothing to do."""
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import crowdcore as cc
-from crowdcore import analysis, exhibits
+from crowdcore import SettingError, analysis, exhibits
 from crowdcore.core.errors import DataError
-from crowdcore.exhibits import View, view
+from crowdcore.data.dictionary import csv_bytes
+from crowdcore.exhibits import View, coordinated, verdicts, view
+from crowdcore.exhibits.exhibit import containing
 from crowdcore.exhibits.fits import fitted
+from crowdcore.exhibits.recovered import confusion_correction, of_run
+from crowdcore.exhibits.worker_skills import recovered_workers
 from testkit.crowds import simulate_crowd
+from testkit.planted import ATTACKED, attacked_crowd, honest_crowd
+from testkit.recorded_runs import invented
 
 
 @pytest.fixture(scope="module")
@@ -183,3 +191,98 @@ def test_the_difficulties_shown_are_those_of_the_fit_that_is_the_reference() -> 
     np.testing.assert_array_equal(listed["difficulty"], informed.difficulty[listed.index])
     labels_alone = analysis.Reference("glad", informed.labels)
     assert "difficulty" not in exhibits.tasks.tasks(view(crowd, labels_alone)).table
+
+
+@pytest.mark.parametrize("reference", ["gold", "auto"])
+def test_a_crowd_without_faults_has_no_actions(reference: str) -> None:
+    seen = view(simulate_crowd(60, n_workers=6, per_task=5, accuracy=1.0), reference)
+    assert verdicts.task_verdicts(seen).table["verdict"].eq("fine").all()
+    todo = verdicts.actions(seen).table
+    assert list(todo) == ["what", "name", "action", "reason", "how sure", "effect"]
+    assert todo["what"].isin(["worker"]).all()
+
+
+FRAME = pd.DataFrame({"worker": ["ann", "Bob", "=cmd()"], "label": ["cat", "dog", "+1 cat"], "n": [10, 2, -3]})
+
+
+def test_every_word_must_occur_somewhere_whatever_its_case() -> None:
+    assert list(containing(FRAME, "CAT")["worker"]) == ["ann", "=cmd()"]
+    assert list(containing(FRAME, "cat ann").index) == [0]
+    assert list(containing(FRAME, " 2 ")["worker"]) == ["Bob"]
+    assert len(containing(FRAME, "(")) == 1
+    assert containing(FRAME, "  ").equals(FRAME)
+    assert containing(FRAME, "eel").empty
+
+
+def test_a_download_holds_no_formula() -> None:
+    text = csv_bytes(FRAME)
+    assert text.decode().splitlines()[3] == "'=cmd(),'+1 cat,-3"
+    assert list(pd.read_csv(io.BytesIO(text))["n"]) == [10, 2, -3]
+
+
+def test_a_workers_correction_is_shown_for_the_seed_and_epoch_that_are_looked_at():
+    crowd = simulate_crowd()
+    result = invented(crowd, "crowd-layer")
+    assert confusion_correction(of_run(view(crowd), result)) is None
+    rng = np.random.default_rng(0)
+    selected, last = rng.normal(0, 0.1, (2, *result.worker_confusion.shape))
+    group = rng.integers(3, size=result.worker_confusion.shape[:2])
+    own = {"worker_confusion": result.worker_confusion, "correction": last}
+    result = replace(result, correction=selected, group=group, last=own)
+    for settings, expected in (
+        ({}, selected[:, 2].mean(0)),
+        ({"seed": 1}, selected[1, 2]),
+        ({"seed": 1, "at": "last"}, last[1, 2]),
+    ):
+        seen = of_run(view(crowd), result, **settings)
+        shown = confusion_correction(seen, 2)
+        np.testing.assert_allclose(shown.table["correction"], expected.ravel(), atol=1e-12)
+        share = result.worker_confusion[1, 2] if settings else result.worker_confusion[:, 2].mean(0)
+        np.testing.assert_allclose(shown.table["share"], share.ravel())
+    np.testing.assert_array_equal(recovered_workers(seen).table["group"].sort_index(), group[1] + 1)
+
+
+@pytest.fixture(scope="module")
+def attacked() -> View:
+    return view(attacked_crowd(1, "copy", 3, 0.9, **ATTACKED["4 classes, sparse"]), "gold")
+
+
+def test_the_group_is_told_in_words_with_its_influence(attacked: View) -> None:
+    shown = coordinated.coordinated_workers(attacked)
+    row = shown.table.iloc[0]
+    assert row["workers"] == "w00, w01, w02"
+    words = shown.notes[0]
+    assert "w00, w01 and w02" in words
+    assert f"{row['labels changed']} labels" in words
+    assert f"{row['become right']:.0f} become right" in words
+    assert row["share without"] != row["share with"]
+
+
+def test_a_bar_chooses_its_group_and_a_cell_the_mistake(attacked: View) -> None:
+    shown = coordinated.coordinated_workers(attacked)
+    assert shown.click is not None and shown.figure is not None
+    assert shown.click(0) == {"together": "1"}
+    assert [bar.customdata[0][-1] for bar in shown.figure.data] == [0, 0, 0]
+    assert sum(bar.x[0] for bar in shown.figure.data) == shown.table["labels changed"].iloc[0]
+    change = coordinated.coordinated_confusion(attacked, 1)
+    assert change.click is not None
+    assert change.click(0, 1) == {"true": "class 0", "given": "class 1"}
+    cell = change.table.query("true == 'class 0' and given == 'class 1'").iloc[0]
+    assert cell["difference"] == pytest.approx(cell["share with"] - cell["share without"])
+
+
+def test_hidden_names_come_as_pseudonyms_in_their_own_order(attacked: View) -> None:
+    hidden = view(attacked.dataset, "gold", hidden=True)
+    shown = coordinated.coordinated_workers(hidden)
+    names = shown.table["workers"].iloc[0].split(", ")
+    assert names == sorted(hidden.workers[worker] for worker in range(3))
+    assert tuple(names) == coordinated.members(hidden, 1)
+    assert "w00" not in str(shown.figure) + "".join(shown.notes)
+
+
+def test_a_crowd_without_groups_says_so() -> None:
+    honest = view(honest_crowd(0))
+    shown = coordinated.coordinated_workers(honest)
+    assert shown.figure is None and shown.table.empty
+    with pytest.raises(SettingError, match="no group was found"):
+        coordinated.coordinated_confusion(honest, 1)

@@ -1,7 +1,8 @@
-"""Pages, checks, commands and the report say the same of a worker, a mistake and a task; the ticket crowd's list."""
+"""Pages, checks, commands and the report say the same of a worker, a mistake and a task."""
 
 from __future__ import annotations
 
+import inspect
 import json
 from functools import cache
 
@@ -11,8 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 import crowdcore as cc
+from crowdcore import analysis
 from crowdcore.analysis.checks.rules import rules_of
-from crowdcore.cli import app
+from crowdcore.cli import analyse, app
 from crowdcore.data.writers import write_folder
 from crowdcore.exhibits import (
     View,
@@ -26,8 +28,9 @@ from crowdcore.exhibits import (
     worker_page,
     workers,
 )
+from crowdcore.exhibits.overview import checked
 from crowdcore.runs.report import build
-from testkit.known_truth import COPIES, FALLS, SPAMMER, Known, tickets
+from testkit.known_truth import COPIES, FALLS, PLANTED, SPAMMER, Known, tickets
 
 CROWDS = [
     ("tickets", "gold"),
@@ -175,3 +178,19 @@ def test_the_ticket_crowd_s_list_names_whom_was_planted_and_nobody_else(referenc
     assert others <= 1
     assert copies >= 5
     assert falls >= 4
+
+
+def test_command_and_page_have_the_same_thresholds() -> None:
+    of = [inspect.signature(made).parameters for made in (analyse.overview, verdicts.actions)]
+    for name in ("remove", "trust", "confused", "sure"):
+        assert of[0][name].default == of[1][name].default
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_check_counts_as_spammers_whom_overview_removes(seed: int) -> None:
+    crowd = PLANTED["spams, 2 classes"](np.random.default_rng(seed)).dataset
+    seen = view(crowd, "gold")
+    removed = (verdicts.workers_judged(seen).verdict == "remove").sum()
+    assert (analysis.worker_verdicts(crowd).verdict == "remove").sum() == removed > 0
+    (rule,) = checked(seen, rules_of({"max_spamming_workers_percent": 0.0})).outcomes
+    assert rule.value == pytest.approx(100 * removed / crowd.n_workers)

@@ -1,4 +1,4 @@
-"""Exhibits of ratings: numbers, names hidden and escaped, words instead of gold where there is none."""
+"""Exhibits of ratings: numbers, words where there is no gold, errors of training, tasks, names hidden and escaped."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdcore.exhibits import Exhibit, ratings
+import crowdcore as cc
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.data import RatingDataset, read_ratings
+from crowdcore.data.simulate import tags
+from crowdcore.exhibits import Exhibit, comparison, differences, ratings
+from crowdcore.exhibits.glossary import meaning
+from crowdcore.exhibits.ratings import rated_task, rated_tasks, rating_view, task_ratings
+from crowdcore.learning import RatingsResult, tagged_spans, train, train_ratings
+from crowdcore.learning.comparison.variation import facts
 from tests.exhibits.test_contract import NAMES, strings, texts
-from tests.rated_crowd import rated_crowd
+from tests.rated_crowd import rated_crowd, rated_folder
 
 EXHIBITS = (
     *(ratings.summary, ratings.agreement, ratings.worker_bias),
@@ -68,3 +76,124 @@ def test_what_is_not_known_is_a_dash(crowd):
     alone = replace(crowd.where(crowd.worker == 0), gold=None)
     said = dict(ratings.summary(ratings.rating_view(alone)).table.to_numpy())
     assert (said["bias against mean"], said["RMSE against mean"]) == ("–", "–")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RatingsResult]:
+    crowd = read_ratings(rated_folder(tmp_path_factory.mktemp("crowds") / "rated"))
+    fast = {"epochs": 3, "backbone_settings": {"hidden": 8}, "device": "cpu"}
+    asked = {"layer": ("crowd-layer", (0, 1, 2)), "mean": ("dl-mean", (2, 1, 5))}
+    return {name: train_ratings(crowd, method, seeds=seeds, **fast) for name, (method, seeds) in asked.items()}
+
+
+def test_errors_are_those_of_the_results(results: dict[str, RatingsResult]) -> None:
+    table = comparison.rating_errors(results).table.set_index(["run", "epoch"])
+    for name, result in results.items():
+        for at, called in (("selected", "selected"), ("last", "last"), ("best", "best, optimistic")):
+            row = table.loc[(name, called)]
+            assert row["R²"] == pytest.approx(result.score("r2", at=at).mean())  # type: ignore[arg-type]
+            assert row["MAE ±"] == pytest.approx(result.score("mae", at=at).std(ddof=1))  # type: ignore[arg-type]
+    assert all(meaning(str(column)) for column in table.reset_index())
+
+
+def test_differences_are_paired_over_the_seeds_in_common(results: dict[str, RatingsResult]) -> None:
+    table = differences.rating_differences(results).table
+    layer, mean = (results[name].score("rmse") for name in ("layer", "mean"))
+    gap = layer[[1, 2]] - mean[[1, 0]]
+    assert table[["first", "second", "seeds"]].to_numpy().tolist() == [["layer", "mean", 2]]
+    assert table["RMSE difference"][0] == pytest.approx(gap.mean())
+    assert all(meaning(str(column)) for column in table)
+    assert "second run" in differences.rating_differences({"one": results["mean"]}).notes[0]
+
+
+def test_spans_are_those_that_the_library_finds() -> None:
+    crowd = tags(n_sentences=40, n_valid=8, n_test=12, n_workers=4, length=6, seed=1)
+    small = {"embedding": 8, "filters": 8, "hidden": 8}
+    result = train(crowd, "dl-mv", seeds=2, device="cpu", epochs=1, batch_size=4, backbone_settings=small)
+    shown = comparison.found_spans({"run": result})
+    assert shown is not None
+    expected = tagged_spans(crowd, result)
+    np.testing.assert_allclose(shown.table.loc[0, "F1 %"], 100 * expected["f1"].mean())
+    np.testing.assert_allclose(shown.table.loc[0, "accuracy %"], 100 * expected["token_accuracy"].mean())
+    assert all(meaning(str(column)) for column in shown.table)
+    known = [facts(result) | {"lr": lr} for lr in (0.1, 0.2)]
+    drawn = comparison.along([result, result], known, "lr")
+    assert drawn.title == "Test F1 of spans by lr"
+    np.testing.assert_allclose(drawn.table["F1 of spans mean"], expected["f1"].mean())
+
+
+@pytest.fixture(scope="module")
+def slips() -> RatingDataset:
+    plain, _ = rated_crowd(80, 6, 3)
+    rating = plain.rating.copy()
+    rating[plain.task_start[11]] += 1.5
+    names = pd.Index([f"<x>anna{n}</x>" for n in range(6)])
+    return replace(plain, worker_ids=names, rating=rating, extra=None)
+
+
+def test_the_task_of_a_slip_comes_first_and_its_rating_is_called_surprising(slips: RatingDataset) -> None:
+    view = rating_view(slips)
+    listed = rated_tasks(view)
+    assert listed.table["task"].iloc[0] == "t11"
+    assert listed.click is not None and listed.click(11) == {"task": "t11"}
+    shown = task_ratings(view, "t11").table
+    assert shown["surprising"].tolist().count("yes") == 1
+    assert shown["surprising"].loc[slips.worker[slips.task_start[11]]] == "yes"
+    assert rated_tasks(view, "spread").table["spread of ratings"].is_monotonic_decreasing
+
+
+def test_one_task_has_gold_an_estimate_with_its_interval_and_what_workers_said(slips: RatingDataset) -> None:
+    view = rating_view(slips)
+    found, rows = rated_task(view, "t5"), slips.task == 5
+    assert found.reference == slips.gold[5]
+    assert found.low < found.estimate < found.high
+    assert found.mean == pytest.approx(slips.rating[rows].mean())
+    assert found.spread == pytest.approx(slips.rating[rows].std(ddof=1))
+    table = task_ratings(view, "t5").table
+    assert table["rating − gold"].tolist() == pytest.approx((slips.rating[rows] - slips.gold[5]).tolist())
+    assert np.allclose(table["rating"] - table["usual bias"], table["without it"])
+    with pytest.raises(DataError, match="has no task 'nope'"):
+        rated_task(view, "nope")
+
+
+def test_of_one_worker_those_it_rated_and_of_two_those_that_both_did(slips: RatingDataset) -> None:
+    view = rating_view(slips)
+    one, other = view.workers[:2]
+    own = [set(slips.task[slips.worker == n]) for n in range(2)]
+    listed = rated_tasks(view, worker=one).table
+    assert set(listed.index) == own[0]
+    assert listed["its p value"].is_monotonic_increasing
+    assert set(rated_tasks(view, worker=one, other=other).table.index) == own[0] & own[1]
+    with pytest.raises(SettingError, match="nobody"):
+        rated_tasks(view, worker="nobody")
+
+
+@pytest.mark.parametrize("reference", ["gold", "mean", "median", "raykar-em"])
+def test_names_are_hidden_and_escaped_and_columns_explained(slips: RatingDataset, reference: str) -> None:
+    plain, hidden = (rating_view(slips, reference, hidden=hide) for hide in (False, True))
+    exhibit = task_ratings(plain, "t5")
+    assert exhibit.figure is not None
+    assert not [text for text in strings(exhibit.figure.to_plotly_json()) if NAMES.search(text)]
+    worker = hidden.workers[0]
+    for made in (task_ratings(hidden, "t5"), rated_tasks(hidden, worker=worker)):
+        assert "anna" not in texts(made)
+        assert [str(c) for c in made.table if not meaning(str(c))] == []
+
+
+def test_a_task_that_nobody_rated_has_a_page_without_ratings(slips: RatingDataset) -> None:
+    view = rating_view(slips.where(slips.task != 5))
+    assert rated_task(view, "t5").n_ratings == 0
+    assert np.isnan(rated_task(view, "t5").mean)
+    assert "t5" not in set(rated_tasks(view).table["task"])
+    assert len(task_ratings(view, "t5").table) == 0
+
+
+def test_words_that_ratings_stand_for_are_on_the_axis_and_the_mean_is_not_held_against_itself() -> None:
+    frame = pd.DataFrame([(t, w, word) for t in "ab" for w, word in zip("xyz", ["bad", "fair", "good"], strict=True)])
+    frame.columns = ["task", "worker", "rating"]
+    view = rating_view(cc.ratings_from_frame(frame, levels=["bad", "fair", "good"], accept=True))
+    figure = task_ratings(view, "a").figure
+    assert figure is not None
+    assert list(figure.layout.xaxis.ticktext) == ["bad", "fair", "good"]
+    assert list(figure.layout.xaxis.tickvals) == [1, 2, 3]
+    assert "mean − mean" not in rated_tasks(view, "error").table

@@ -1,16 +1,30 @@
-"""What a run leaves behind, its record and its log, tells no worker's name and nothing of further columns."""
+"""What a run leaves behind and what the record takes: no names, locks, marks, redacted text."""
 
 from __future__ import annotations
 
+import getpass
+import shutil
+import socket
+from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
+import crowdcore as cc
+from crowdcore.core.errors import DataError
 from crowdcore.data.writers import write_folder
+from crowdcore.runs import Run, get_run, reference, result
+from crowdcore.runs.artefacts import result_scores
+from crowdcore.runs.faults import redact
+from crowdcore.runs.locks import Ending, is_locked, locked
+from crowdcore.runs.train_process import environment
 from testkit.named_crowd import NAME, SIDE, names_in
 from tests.learning.helpers import featured_crowd
+from tests.learning.made_up import made_up
 
 
 @pytest.fixture
@@ -32,3 +46,120 @@ def test_a_run_keeps_no_names(make, train, workspace, crowd_folder: Path, capfd,
     assert any("predictions" in file for file in found)
     assert not any(found.values())
     assert not names_in(said.out.encode(), said.err.encode(), caplog.text.encode())
+
+
+def test_versions_and_machine_but_nothing_private(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "tok-0123456789")
+    found = environment()
+    assert found["torch"] == version("torch")
+    assert found["mlflow"] == version("mlflow")
+    assert {"crowdcore", "python", "system", "machine", "cores"} <= found.keys()
+    text = " ".join(found.values())
+    for private in ("tok-0123456789", socket.gethostname(), str(Path.home()), f"/{getpass.getuser()}"):
+        assert private not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("HF_TOKEN", "hf_abcdefgh", "<HF_TOKEN>"),
+        ("AWS_SECRET_ACCESS_KEY", "a/b+c=defgh", "<AWS_SECRET_ACCESS_KEY>"),
+        ("DB_PASSWORD", "correct horse", "<DB_PASSWORD>"),
+        ("openai_api_key", "sk-123456", "<openai_api_key>"),
+        ("SHORT_TOKEN", "a", "a"),
+        ("EDITOR", "nano-nano", "nano-nano"),
+    ],
+)
+def test_values_that_look_like_keys(monkeypatch: pytest.MonkeyPatch, name: str, value: str, kept: str) -> None:
+    monkeypatch.setenv(name, value)
+    assert redact(f"it was {value}!") == f"it was {kept}!"
+
+
+def test_passwords_in_addresses() -> None:
+    assert redact("postgresql://me:s3cret@host/db and http://host/a@b") == "postgresql://…@host/db and http://host/a@b"
+
+
+def test_one_holder_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    assert not is_locked(path)
+    assert not path.exists()
+    with locked(path):
+        assert is_locked(path)
+        with pytest.raises(BlockingIOError), locked(path, wait=0):
+            pass
+    assert not is_locked(path)
+    with locked(path, wait=0):
+        pass
+
+
+def test_an_error_inside_lets_go(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), locked(tmp_path / "lock"):
+        raise KeyError
+    assert not is_locked(tmp_path / "lock")
+
+
+def test_accuracies_are_means_over_seeds_at_their_epochs() -> None:
+    result = replace(made_up(featured_crowd(60)), selected_epoch=np.array([1, 3, 6]))
+    scores = result_scores(result)
+    for at in ("selected", "last", "best"):
+        reached = result.accuracy("test", at=at)
+        assert scores[f"test_accuracy_{at}"] == pytest.approx(reached.mean())
+        assert scores[f"test_accuracy_{at}_std"] == pytest.approx(reached.std(ddof=1))
+    valid = [result.curves["valid_accuracy"][epoch - 1, seed] for seed, epoch in enumerate((1, 3, 6))]
+    assert scores["valid_accuracy_selected"] == pytest.approx(np.mean(valid))
+    assert scores["valid_accuracy_selected_std"] == pytest.approx(np.std(valid, ddof=1))
+
+
+def test_one_seed_has_no_deviation_and_nothing_selected_no_validation() -> None:
+    result = replace(made_up(featured_crowd(60), seeds=(4,)), validated_on="")
+    assert not [name for name in result_scores(result) if name.endswith("_std") or name.startswith("valid")]
+
+
+def test_a_run_is_a_soft_reference(make: Callable[..., Run], train: Callable[[Run], int]) -> None:
+    run = make()
+    train(run)
+    data, found = cc.read_dataset(run.spec.dataset), result(run.id)
+    truth = reference(run.id, data)
+    assert truth.name == f"run:{run.id}"
+    mean = found.probabilities["selected"].astype(float).mean(0)
+    np.testing.assert_allclose(truth.posterior[found.task], mean / mean.sum(1, keepdims=True))
+    assert (truth.labels[found.task] == mean.argmax(1)).all()
+    shared = cc.analysis.shared_mistakes(data, truth)
+    assert shared.reference == truth.name
+    for given in (get_run(run.id), run.id, truth.name):
+        np.testing.assert_array_equal(cc.analysis.resolve_reference(data, given).posterior, truth.posterior)
+
+
+def test_only_the_dataset_that_it_was_trained_on(make: Callable[..., Run], train: Callable[[Run], int]) -> None:
+    run = make(seeds=(0,), epochs=1)
+    train(run)
+    data = cc.read_dataset(run.spec.dataset)
+    with pytest.raises(DataError, match="other annotations"):
+        reference(run.id, data.where(np.arange(data.n_annotations) > 0))
+    with pytest.raises(DataError, match="There is no run"):
+        reference("0" * 32, data)
+
+
+Make, Train = Callable[..., Run], Callable[[Run], int]
+FAILED = Ending.FAILED.code
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"), [({"lerning_rate": 1}, "lerning_rate"), ({"lr": -1}, "lr"), ({"backbone": "cnn"}, "cnn")]
+)
+def test_what_is_refused_fails_with_its_sentence(make: Make, train: Train, settings: dict, words: str) -> None:
+    run = make(**settings)
+    assert train(run) == FAILED
+    found = get_run(run.id)
+    assert found.state == "failed"
+    assert words in found.message
+    assert "Traceback" not in found.message
+    with pytest.raises(DataError, match="failed without a result"):
+        result(run.id)
+
+
+def test_a_dataset_that_is_gone(make: Make, train: Train, crowd_folder: Path) -> None:
+    run = make()
+    shutil.rmtree(crowd_folder)
+    assert train(run) == FAILED
+    assert "small" in get_run(run.id).message

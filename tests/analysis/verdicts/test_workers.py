@@ -7,14 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from scipy.special import betainc
 
 import crowdcore as cc
 from crowdcore import analysis
+from crowdcore.analysis import worker_verdicts
+from crowdcore.analysis.reference import resolve_reference
 from crowdcore.analysis.verdicts.drift import drift, largest_tail
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.skill import no_knowledge, skill_evidence
 from crowdcore.analysis.workers.speed import change_points
 from crowdcore.core.errors import SettingError
+from crowdcore.data.dataset import CrowdDataset
 from testkit import known_truth
 from testkit.planted import (
     CONFUSED,
@@ -22,10 +27,15 @@ from testkit.planted import (
     COPIER,
     DRIFTING,
     HONEST,
+    PLANTED,
     SPAMMER,
+    falling,
     honest_crowd,
+    in_sessions,
     planted_crowd,
+    uneven,
 )
+from tests.analysis.crowds import crowds, make_crowd
 
 LARGE = {"n_tasks": 600, "n_workers": 15, "skill": (0.6, 0.95), "even": True}
 
@@ -261,3 +271,65 @@ def test_changes_that_chance_makes_are_named_as_often_as_said() -> None:
     value = (rng.random(len(worker)) < 0.7).astype(np.float64)
     found = change_points(value, worker, rng.random(len(worker)), n_workers)
     assert 0.002 <= (found.p_value <= 0.01).mean() <= 0.0135
+
+
+@given(crowds(min_classes=2))
+def test_counts_and_the_others_share_are_literal(crowd: CrowdDataset) -> None:
+    counts, by_others = peer_beliefs(crowd, resolve_reference(crowd, "gold")).counted
+    said: dict[int, dict[int, int]] = {}
+    for task, worker, label in zip(crowd.task.tolist(), crowd.worker.tolist(), crowd.label.tolist(), strict=True):
+        said.setdefault(task, {}).setdefault(worker, label)
+    expected, others = np.zeros((2, crowd.n_workers, crowd.n_classes, crowd.n_classes))
+    met = np.zeros((crowd.n_workers, crowd.n_classes))
+    for task, labels in said.items():
+        true = crowd.gold[task]
+        for worker, label in labels.items():
+            if true >= 0:
+                expected[worker, true, label] += 1
+                rest = [other for one, other in labels.items() if one != worker]
+                if rest:
+                    met[worker, true] += 1
+                    others[worker, true] += np.bincount(rest, minlength=crowd.n_classes) / len(rest)
+    assert counts == pytest.approx(expected)
+    assert by_others == pytest.approx(others / np.maximum(met, 1)[:, :, None])
+
+
+def test_a_fall_at_the_only_break_is_found() -> None:
+    found = [falling(in_sessions(planted_crowd(s, **PLANTED["4 classes, dense"]), 2)[0], "gold") for s in range(10)]
+    assert sum(one[DRIFTING] for one in found) >= 9
+    assert sum(one.sum() - one[DRIFTING] for one in found) <= 1
+
+
+def test_sessions_that_differ_among_all_are_no_fall() -> None:
+    honest = [in_sessions(honest_crowd(s), 4) for s in range(20)]
+    assert sum(falling(uneven(crowd, session, s), "gold").any() for s, (crowd, session) in enumerate(honest)) <= 1
+
+
+N = 20  # labels on each of three classes
+
+
+def by_gold(mistakes: dict[tuple[int, int], int]):
+    """Three workers on 60 tasks; the first makes these mistakes (true, given): times, the others none."""
+    gold = np.repeat([0, 1, 2], N)
+    first = gold.copy()
+    for true in range(3):
+        wrong = [given for (a, given), times in mistakes.items() if a == true for _ in range(times)]
+        first[N * true : N * true + len(wrong)] = wrong
+    label = np.stack([first, gold, gold], 1).ravel()
+    crowd = make_crowd(np.repeat(np.arange(3 * N), 3), np.tile([0, 1, 2], 3 * N), label, 3 * N, 3, 3, gold)
+    return worker_verdicts(crowd, "gold").confused
+
+
+def test_the_p_value_compares_the_cell_with_all_other_mistakes() -> None:
+    found = by_gold({(0, 1): 9, (1, 2): 4, (2, 1): 4})
+    assert (found.true[0], found.given[0]) == (0, 1)
+    assert (found.times[0], found.of[0]) == (9, N)
+    k, m, cells = 9, 8, 4  # all but 0 called 1, and 1 called 0, which mixes up the same pair
+    v = 1 - (k + m) / (N + cells * N)
+    own = betainc(k / v, m / v + 1, 1 / (1 + cells))
+    assert found.q_value[0] == pytest.approx(3 * 6 * own, rel=1e-9)  # the smallest of six cells of three workers
+
+
+def test_other_labels_of_the_same_class_speak_for_one_mistake() -> None:
+    one, spread = (by_gold({(0, 1): 10, (0, 2): also, (1, 2): 5, (2, 1): 5}).q_value[0] for also in (0, 5))
+    assert one <= 0.05 < spread

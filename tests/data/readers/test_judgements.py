@@ -1,13 +1,16 @@
-"""Exports of tools that judge models, after their published schemas."""
+"""Judgments of MT-bench, and exports of tools that judge models, after their published schemas."""
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
 import pytest
 
 import crowdcore as cc
+from crowdcore.data import examine
+from testkit import exports
 from testkit.judge_files import write, write_lines
 
 TWO = {
@@ -87,3 +90,19 @@ def test_questions_as_items_of_a_plain_table(tmp_path: Path) -> None:
     (tmp_path / "grades.csv").write_text("\n".join(["question,grader,score,gold", *rows]))
     panel = cc.read_dataset(tmp_path / "grades.csv")
     assert panel.n_tasks == 4 and (panel.gold >= 0).all() and (panel.label == panel.gold[panel.task]).sum() == 4
+
+
+def test_scores_of_a_csv(tmp_path):
+    path = tmp_path / "judgments.csv"
+    names = ["question_id", "model", "judge", "user_prompt", "judgment", "score"]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, names, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows({**record, "judge": f"judge-{n % 2}"} for n, record in enumerate(exports.MT_BENCH))
+    found = examine(path)
+    assert found.report.format == "mt-bench"
+    data = found.dataset(accept=True)
+    assert data.classes == ("7", "8")
+    assert list(data.task_ids) == ["1 / alpaca", "2 / alpaca"]
+    assert list(data.worker_ids) == ["judge-0", "judge-1"]
+    assert {f.code: f.rows for f in found.report.changes} == {"no-score": (4,)}

@@ -1,4 +1,4 @@
-"""Long tables: aliases, explicit columns, what other tools export."""
+"""Long tables: their roles, points in time, and tasks without an id."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from crowdcore.core.errors import DataError
 from crowdcore.data import MappingError, examine, read_dataset
 from crowdcore.data.columns import ALIASES
+from crowdcore.data.times import iso_time
 
 ROWS = [("t1", "w1", "a"), ("t1", "w2", "b"), ("t2", "w1", "b")]
 
@@ -141,3 +142,59 @@ def test_further_columns_called_like_roles_are_renamed(tmp_path):
     ds = read_dataset(path, task="item")
     assert ds.extra["task_column"].tolist() == ["x", "y"]
     assert list(ds.annotations.columns) == ["task", "worker", "label", "task_column"]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("Thu Jun 16 12:59:33 PDT 2011", "2011-06-16T19:59:33Z"),
+        ("Wed Aug 14 16:00:59 UTC 2019", "2019-08-14T16:00:59Z"),
+        ("Thu Jun 16 12:59:33 CEST 2011", "Thu Jun 16 12:59:33 CEST 2011"),
+        ("Thu Jux 16 12:59:33 PDT 2011", "Thu Jux 16 12:59:33 PDT 2011"),
+        ("6/30/2014 14:28:16", "2014-06-30T14:28:16"),
+        ("30/6/2014 14:28:16", "30/6/2014 14:28:16"),
+        ("2024-01-01T12:00:00+02:00", "2024-01-01T10:00:00Z"),
+        ("2024-01-01 12:00:00", "2024-01-01T12:00:00"),
+        (1_700_000_000, "2023-11-14T22:13:20Z"),
+        (1_700_000_000_000, "2023-11-14T22:13:20Z"),
+        (1e300, "1e+300"),
+        ("soon", "soon"),
+        (float("nan"), None),
+        (True, None),
+        ("", None),
+        ([], None),
+    ],
+)
+def test_one_form_for_all(written, read):
+    assert iso_time(written) == read
+
+
+REFUSED = r"^The task in row 2 has no id, and its number 2 is another task's id \(.*\)\. Give every task an id\."
+
+
+def studio(number, *answers):
+    result = [{"from_name": "sentiment", "type": "choices", "value": {"choices": ["pos"]}}]
+    return {
+        "data": {"text": f"text {number}"},
+        "annotations": [{"completed_by": who, "result": result} for who in answers],
+    }
+
+
+def argilla(number, *answers):
+    given = [{"value": "pos", "user_id": who, "status": "submitted"} for who in answers]
+    return {"fields": {"text": f"text {number}"}, "responses": {"sentiment": given}}
+
+
+def doccano(number, *answers):
+    return {"text": f"text {number}", "annotations": [{"user": who, "label": 1} for who in answers], "id": None}
+
+
+@pytest.mark.parametrize(("record", "form"), [(argilla, "argilla"), (studio, "label-studio"), (doccano, "doccano")])
+def test_a_number_is_no_other_tasks_id(write, record, form):
+    plain = [record(1, "ann", "ben"), record(2, "ann", "ben")]
+    found = examine(write(plain, "export.json"))
+    assert (found.report.format, list(found.dataset(accept=True).task_ids)) == (form, ["1", "2"])
+    with pytest.raises(DataError, match=REFUSED):
+        read_dataset(write([plain[0] | {"id": 2}, plain[1]], "mixed.json"))
+    with pytest.raises(DataError, match=REFUSED):
+        read_dataset(write([plain[0] | {"id": 7}, plain[1], plain[0] | {"id": 2}], "later.json"))

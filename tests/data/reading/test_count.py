@@ -1,13 +1,16 @@
-"""Every row of a file is an annotation, or one finding says why it is left out."""
+"""Annotations are sorted by task, and every row of a file is one or is reported."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import examine
+from crowdcore.data.reading.numbering import Annotations
 
 
 def codes(report) -> dict[str, str]:
@@ -40,3 +43,30 @@ def test_no_task_with_two_labels(write):
     report = examine(write("id,worker,label\n" + rows)).report
     assert codes(report)["no-shared-tasks"] == "warning"
     assert "no-shared-tasks" not in codes(examine(write("id,worker,label\n" + rows + "1,w2,a\n")).report)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9), st.integers(0, 3)), max_size=30), st.booleans())
+def test_sorting_is_stable(triples, numbered):
+    table = np.array(triples, np.int32).reshape(-1, 3)
+    rows = np.arange(len(table)) * 10 if numbered else None
+    given_ = Annotations(rows, *table.T)
+    order = np.argsort(table[:, 0], kind="stable")
+    want, got = given_.at(order), given_.sort(6)
+    for part in ("task", "worker", "label"):
+        np.testing.assert_array_equal(getattr(got, part), getattr(want, part), part)
+        assert getattr(got, part).dtype == np.int32
+    np.testing.assert_array_equal(np.arange(len(table)) if got.rows is None else got.rows, want.rows)
+
+
+def test_numbers_written_in_several_ways_are_kept_apart_with_a_warning(write):
+    report = examine(write("task,worker,label\n1,ann,1\n2,ann,1.0\n3,ann,01\n4,ann,one\n5,ann,2\n")).report
+    assert report.classes == ("01", "1", "1.0", "2", "one")
+    (found,) = [finding for finding in report.findings if finding.code == "same-number"]
+    assert (found.level, found.examples) == ("warning", ("01", "1", "1.0"))
+    assert [remedy.setting for remedy in found.remedies] == ["merge_classes"]
+
+
+def test_all_labels_that_look_missing_are_named(write):
+    report = examine(write("task,worker,label\nt1,w1,NA\nt2,w1,cat\nt3,w1,None\n")).report
+    (found,) = [finding for finding in report.findings if finding.code == "looks-missing"]
+    assert [(remedy.setting, remedy.value) for remedy in found.remedies] == [("missing", ["NA", "None"])]

@@ -1,13 +1,16 @@
-"""Prodigy's JSON lines."""
+"""Exports of doccano, LightTag, Argilla and Prodigy."""
 
 from __future__ import annotations
 
+import json
 from zlib import crc32
 
+import pandas as pd
 import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import MappingError, examine, read_dataset
+from testkit import exports
 
 OPTIONS = [{"id": "SPORT", "text": "Sport"}, {"id": "POLITICS", "text": "Politics"}, {"id": "OTHER"}]
 
@@ -139,3 +142,96 @@ def test_an_id_that_means_something_else_in_other_lines_is_told(write):
     (change,) = examine(write(records)).report.changes
     assert (change.code, change.rows, change.examples) == ("option-texts", (1, 2), ("0",))
     assert "'0' is 'Sport' and 'Politics'." in str(change)
+
+
+def test_users_are_the_names_of_the_files(tmp_path):
+    data = examine(exports.write(tmp_path)["doccano"]).dataset(accept=True)
+    assert list(data.worker_ids) == ["ann", "bob", "eve"]
+    assert list(data.task_ids) == ["1", "2"]
+
+
+def test_csv_files_join_labels_by_a_hash(tmp_path):
+    (tmp_path / "crowd").mkdir()
+    for who, label in (("ann", "pos"), ("bob", "pos#neg"), ("eve", "neg")):
+        (tmp_path / "crowd" / f"{who}.csv").write_text(f"id,text,label\n1,great film,{label}\n", encoding="utf-8")
+    report = examine(tmp_path / "crowd").report
+    assert report.format == "doccano"
+    assert [f.code for f in report.changes] == ["several-choices", "workers-without-labels"]
+    assert report.classes == ("neg", "pos")
+
+
+def test_one_file_of_all_users_names_no_worker(write):
+    path = write(exports.lines([{"id": 1, "text": "great film", "label": ["pos"], "Comments": []}]), "all.jsonl")
+    with pytest.raises(DataError, match=r"^These labels name no worker: doccano writes a file for each user .*ZIP"):
+        examine(path)
+
+
+def test_old_exports_name_the_user(tmp_path):
+    path = tmp_path / "file.json1.jsonl"
+    record = {
+        "id": 1, "text": "great film", "meta": {}, "annotation_approver": None,
+        "annotations": [
+            {"id": 1, "label": 2, "user": 1, "created_at": "2020-01-01T00:00:00Z"}, {"id": 2, "label": 3, "user": 2},
+            {"id": 3, "label": 2, "user": 3}, {"id": 4, "label": 3, "user": 3},
+            {"id": 5, "label": 3, "user": 4, "start_offset": 0, "end_offset": 5},
+        ],
+    }  # fmt: skip
+    path.write_text(exports.lines([record]), encoding="utf-8")
+    report = examine(path).report
+    assert (report.classes, report.n_annotations, report.n_rows) == (("2", "3"), 2, 4)
+    assert {f.code: f.left_out for f in report.changes if f.left_out} == {"several-choices": 1, "no-class": 1}
+
+
+def test_who_saw_and_who_classified(tmp_path):
+    found = examine(exports.write(tmp_path)["lighttag.json"])
+    assert {f.code: (f.count, f.left_out) for f in found.report.changes} == {
+        "region": (1, 0), "several-choices": (1, 1), "no-choice": (1, 1), "workers-without-labels": (1, 0)
+    }  # fmt: skip
+    assert found.dataset(accept=True).extra["timestamp"].tolist() == ["2020-03-01T10:00:00Z"] * 4
+
+
+def test_tags_alone_are_no_classes(tmp_path):
+    path = tmp_path / "tags.json"
+    examples = [{**example, "classifications": []} for example in exports.LIGHTTAG["examples"]]
+    path.write_text(json.dumps({"examples": examples}), encoding="utf-8")
+    with pytest.raises(DataError, match=r"^No annotation is a choice of one class: 1 region .*; 6 annotations without"):
+        examine(path)
+
+
+def test_parquet_of_a_dataset(tmp_path):
+    """`to_datasets().to_parquet` keeps lists."""
+    path = tmp_path / "records.parquet"
+    pd.DataFrame(exports.ARGILLA_FLAT).to_parquet(path)
+    found = examine(path)
+    assert (found.report.format, found.report.n_rows, found.report.n_annotations) == ("argilla", 6, 4)
+    assert {f.code: (f.count, f.left_out) for f in found.report.changes} == {
+        "prediction": (1, 0), "discarded": (1, 1), "draft": (1, 1)
+    }  # fmt: skip
+
+
+def test_json_that_says_no_status_is_told(write):
+    warnings = [f.code for f in examine(write(exports.ARGILLA)).report.findings if f.level == "warning"]
+    assert warnings == ["status-unknown"]
+
+
+def test_several_questions_and_other_answers(write):
+    records = json.loads(json.dumps(exports.ARGILLA))
+    records[0]["responses"]["spans"] = [{"value": [{"start": 0, "end": 5, "label": "x"}], "user_id": "u"}]
+    with pytest.raises(MappingError, match=r"There are several questions .*'sentiment', 'spans'.*label="):
+        examine(write(records))
+    assert examine(write(records), label="sentiment").report.n_annotations == 5
+    assert examine(write(records), label="spans").report.classes == ("O", "B-x", "I-x")
+
+
+def test_records_of_argilla_1(write):
+    responses = [
+        {"user_id": who, "status": status, "values": {"sentiment": {"value": value}}}
+        for who, value, status in (("u1", "pos", "submitted"), ("u2", "neg", "submitted"), ("u3", "neg", "discarded"))
+    ]
+    report = examine(write([{"id": "r1", "fields": {"text": "great film"}, "responses": responses}])).report
+    assert (report.n_annotations, report.n_rows, report.classes) == (2, 3, ("neg", "pos"))
+
+
+def test_suggestions_alone_are_no_annotations(write):
+    with pytest.raises(DataError, match=r"^No record has a response .*Suggestions alone"):
+        examine(write([{**record, "responses": {}} for record in exports.ARGILLA]))
