@@ -203,14 +203,6 @@ def test_hard_tasks_are_listed_with_what_difficulty_and_foil_mean(tmp_path: Path
     assert "Hard tasks" not in words(open_page(["majority-vote"], result="majority-vote"))
 
 
-def test_hidden_workers_appear_nowhere(crowd: cc.CrowdDataset) -> None:
-    test = open_page(THREE, names="hidden", result="dawid-skene")
-    box = next(box for box in test.selectbox if box.label == "Worker")
-    assert all(name.startswith("worker ") for name in box.options)
-    frames = "\n".join(frame.value.to_string() for frame in test.dataframe)
-    assert "w00" not in frames + words(test)
-
-
 def test_what_others_wrote_in_the_address_is_survived(crowd: cc.CrowdDataset) -> None:
     test = open_page(["majority-vote", "majority-vote", "dawid-skene x"], gold="17", first="nobody", result="<b>")
     assert list(table(test, "log-likelihood")["method"]) == ["majority-vote"]

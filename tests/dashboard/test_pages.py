@@ -192,15 +192,6 @@ def test_an_unknown_task_is_refused(crowd_folder: Path) -> None:
     assert "has no task 'nope'" in words(open_page("tasks", dataset="crowd", task="nope"))
 
 
-def test_hidden_workers_appear_nowhere(crowd_folder: Path) -> None:
-    for page in ("mistakes", "annotators", "tasks"):
-        test = open_page(page, dataset="crowd", names="hidden", task="t00007" if page == "tasks" else "")
-        frames = "\n".join(frame.value.to_string() for frame in test.dataframe)
-        boxes = "\n".join(str(box.options) for box in test.selectbox)
-        assert "w0" not in frames + boxes
-        assert "worker 0" in frames
-
-
 def test_leaving_workers_out_shows_what_changes(crowd_folder: Path) -> None:
     test = open_page("annotators", dataset="crowd", view="Ranking", without="w003")
     found = analysis.what_if(load_dataset("crowd"), ["w003"])

@@ -265,15 +265,6 @@ def test_without_runs_the_way_leads_to_training(found: SimpleNamespace) -> None:
         assert any(link.proto.label == "Train" for link in test.get("page_link"))
 
 
-def test_hidden_workers_appear_nowhere(found: SimpleNamespace) -> None:
-    for page, tab in (("confusions", "Matrices"), ("confusions", "Workers"), ("omega", "Workers")):
-        test = open_page(page, dataset="crowd", names="hidden", view=tab)
-        frames = "\n".join(frame.value.to_string() for frame in test.dataframe)
-        boxes = "\n".join(str(box.options) for box in test.selectbox)
-        figures = "\n".join(str(chart.proto) for chart in test.get("plotly_chart"))
-        assert "w00" not in frames + boxes + figures
-
-
 def test_without_the_diagonal_all_matrices_keep_one_scale(found: SimpleNamespace) -> None:
     run, other = seen(found), seen(found, "trace")
     top = confusions.largest_mistake(run, (-1, 4, 7), other)

@@ -24,18 +24,18 @@ def line(text, who, answer="accept", accept=(), **more):
 
 
 @pytest.fixture
-def write(write):
+def write_lines(write):
     return lambda records: write(records, "export.jsonl")
 
 
-def test_choices(write):
+def test_choices(write_lines):
     records = [
         line("goal", "db-ann", accept=["SPORT"]),
         line("goal", "db-bob", accept=["OTHER"]),
         line("vote", "db-ann", accept=["POLITICS"]),
         line("vote", "db-bob", answer="ignore"),
     ]
-    found = examine(write(records))
+    found = examine(write_lines(records))
     ds = found.dataset(accept=True)
     assert found.report.format == "prodigy"
     assert ds.classes == ("SPORT", "POLITICS", "OTHER")
@@ -47,99 +47,103 @@ def test_choices(write):
     assert (skipped.code, skipped.rows, skipped.left_out) == ("skipped", (4,), 1)
 
 
-def test_accepted_and_rejected_suggestions(write):
+def test_accepted_and_rejected_suggestions(write_lines):
     records = [
         {"text": "goal", "label": "SPORT", "_input_hash": 1, "_task_hash": 11, "_annotator_id": who, "answer": answer}
         for who, answer in (("ann", "accept"), ("bob", "reject"), ("eve", "ignore"))
     ]
-    ds = read_dataset(write(records), accept=True)
+    ds = read_dataset(write_lines(records), accept=True)
     assert ds.classes == ("accept", "reject")
     assert ds.label.tolist() == [0, 1]
     assert list(ds.task_ids) == ["11"]
 
 
-def test_what_is_left_out_needs_acceptance(write):
+def test_what_is_left_out_needs_acceptance(write_lines):
     records = [
         line("goal", "ann", accept=["SPORT"]),
         line("goal", "bob", accept=["SPORT", "OTHER"]),
         line("vote", "ann", answer="reject"),
         line("vote", "bob", accept=[]),
     ]
-    found = examine(write(records))
+    found = examine(write_lines(records))
     assert {f.code: f.rows for f in found.report.changes} == {
         "several-choices": (2,), "rejected": (3,), "no-choice": (4,), "workers-without-labels": ()
     }  # fmt: skip
     assert found.dataset(accept=True).n_annotations == 1
 
 
-def test_the_session_stands_in_for_the_annotator(write):
+def test_the_session_stands_in_for_the_annotator(write_lines):
     record = line("goal", None, accept=["SPORT"], _session_id="2024-s1")
-    assert list(read_dataset(write([record])).worker_ids) == ["2024-s1"]
+    assert list(read_dataset(write_lines([record])).worker_ids) == ["2024-s1"]
 
 
 SPANS = [{"start": 0, "end": 4, "label": "ORG"}]
 
 
 @pytest.mark.parametrize("more", [{"_view_id": "ner_manual"}, {"spans": SPANS}, {"_view_id": "blocks"}])
-def test_marked_spans_are_no_accepted_suggestions(write, more):
+def test_marked_spans_are_no_accepted_suggestions(write_lines, more):
     marked = {"text": "goal", "_input_hash": 1, "_annotator_id": "ann", "answer": "accept", **more}
     refused = r"^(These lines hold regions or texts that workers drew|No worker marked a span in a text)"
     if "spans" in more:
-        assert examine(write([marked])).report.classes == ("O", "B-ORG", "I-ORG")
+        assert examine(write_lines([marked])).report.classes == ("O", "B-ORG", "I-ORG")
     else:
         with pytest.raises(DataError, match=refused):
-            examine(write([marked]))
+            examine(write_lines([marked]))
     records = [marked, line("goal", "bob", accept=["SPORT"])]
-    report = examine(write(records)).report
+    report = examine(write_lines(records)).report
     assert {f.code: f.left_out for f in report.changes} == {"no-class": 1, "workers-without-labels": 0}
     if "spans" in more:
-        report = examine(write(records), label="spans").report
+        report = examine(write_lines(records), label="spans").report
         assert {f.code: f.left_out for f in report.changes} == {"other-question": 1, "workers-without-labels": 0}
 
 
-def test_a_suggested_span_is_accepted_or_rejected(write):
+def test_a_suggested_span_is_accepted_or_rejected(write_lines):
     records = [
         {"text": "goal", "_task_hash": 11, "_view_id": "ner", "spans": SPANS, "_annotator_id": who, "answer": answer}
         for who, answer in (("ann", "accept"), ("bob", "reject"))
     ]
-    assert read_dataset(write(records)).classes == ("accept", "reject")
+    assert read_dataset(write_lines(records)).classes == ("accept", "reject")
 
 
-def test_choices_and_suggestions_in_one_file_are_asked_for(write):
+def test_choices_and_suggestions_in_one_file_are_asked_for(write_lines):
     binary = {"text": "goal", "label": "SPORT", "_task_hash": 11, "_annotator_id": "ann", "answer": "accept"}
     records = [binary, line("goal", "ann", accept=["SPORT"])]
     with pytest.raises(MappingError, match=r"^There are choices and accepted suggestions .*'answer', 'accept'.*label="):
-        examine(write(records))
-    assert read_dataset(write(records), label="answer", accept=True).classes == ("accept", "reject")
-    assert read_dataset(write(records), label="accept", accept=True).n_classes == 3
+        examine(write_lines(records))
+    assert read_dataset(write_lines(records), label="answer", accept=True).classes == ("accept", "reject")
+    assert read_dataset(write_lines(records), label="accept", accept=True).n_classes == 3
     with pytest.raises(MappingError, match="No line has an answer in 'tone'"):
-        examine(write(records), label="tone")
+        examine(write_lines(records), label="tone")
 
 
-def test_refusals(write):
+def test_refusals(write_lines):
     with pytest.raises(DataError, match="No annotation is a choice of one class: 1 annotation skipped by the worker"):
-        examine(write([line("goal", "ann", answer="ignore")]))
+        examine(write_lines([line("goal", "ann", answer="ignore")]))
     record = {"answer": "accept", "_annotator_id": "ann", "label": "X"}
     with pytest.raises(DataError, match=r"This line names no task.*row 1"):
-        examine(write([record]))
+        examine(write_lines([record]))
 
 
-def test_an_option_without_id_may_not_be_called_as_another(write):
+def test_an_option_without_id_may_not_be_called_as_another(write_lines):
     options = [{"id": "sport", "text": "Sport"}, {"text": "sport"}, {"text": "other-text"}]
     with pytest.raises(DataError, match=r"Two options of this line go by 'sport'.*row 1"):
-        examine(write([line("goal", "ann", accept=["sport"], options=options)]))
+        examine(write_lines([line("goal", "ann", accept=["sport"], options=options)]))
     apart = [{"id": 1, "text": "Sport"}, {"id": 2.0, "text": "1"}, {"text": "other-text"}]
-    assert read_dataset(write([line("goal", "ann", accept=[2], options=apart)])).classes == ("1", "2", "other-text")
+    assert read_dataset(write_lines([line("goal", "ann", accept=[2], options=apart)])).classes == (
+        "1",
+        "2",
+        "other-text",
+    )
     with pytest.raises(DataError, match=r"An option of this line has no id and no text.*row 1"):
-        examine(write([line("goal", "ann", accept=["sport"], options=[{"id": None}])]))
+        examine(write_lines([line("goal", "ann", accept=["sport"], options=[{"id": None}])]))
 
 
-def test_an_id_that_means_something_else_in_other_lines_is_told(write):
+def test_an_id_that_means_something_else_in_other_lines_is_told(write_lines):
     records = [
         line("goal", "ann", accept=[0], options=[{"id": 0, "text": "Sport"}, {"id": 1, "text": "Other"}]),
         line("vote", "ann", accept=[0], options=[{"id": 0, "text": "Politics"}, {"id": 1, "text": "Other"}]),
     ]
-    (change,) = examine(write(records)).report.changes
+    (change,) = examine(write_lines(records)).report.changes
     assert (change.code, change.rows, change.examples) == ("option-texts", (1, 2), ("0",))
     assert "'0' is 'Sport' and 'Politics'." in str(change)
 
