@@ -1,4 +1,4 @@
-"""Registries take plug-ins of other packages, load them on use, and survive broken ones."""
+"""Registries take plug-ins of other packages; settings are frozen, bounded, and refuse in our phrasing."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic import Field, ValidationError
 
 import crowdcore as cc
 from crowdcore.aggregation import aggregators
 from crowdcore.core.errors import PluginError, SettingError
 from crowdcore.core.registry import Registry
+from crowdcore.core.settings import Settings
 from crowdcore.data import simulate, sources
 from crowdcore.data.readers import readers
 from crowdcore.learning import backbones, learners, methods
@@ -149,3 +151,33 @@ def test_methods_and_networks_are_listed_despite_a_broken_plugin(install: Instal
     assert set(learners.learners()) == {*methods.REGISTRY.modules, "acme"}
     assert learners.learners()["acme"] == "Acme"
     assert set(learners._backbones()) == set(backbones.REGISTRY.modules)
+
+
+class Some(Settings):
+    share: float = Field(0.5, ge=0, le=1)
+    sizes: tuple[int, ...] = (1, 2)
+
+
+def test_defaults_and_values() -> None:
+    assert Some().share == 0.5
+    assert Some(share=1, sizes=[3]).sizes == (3,)
+    assert Some() == Some(share=0.5)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"share": 2}, "`share` must be at most 1, but got 2."),
+        ({"sizes": "3"}, r"`sizes` must be a list, such as \[\"a\", \"b\"\], but got '3'"),
+        ({"sizes": (1, "x")}, r"`sizes\.1` must be a whole number, but got 'x'"),
+        ({"shape": 1}, "`setting` must be one of share, sizes, but got 'shape'. Did you mean 'share'?"),
+    ],
+)
+def test_refusals_name_argument_value_and_remedy(given: dict[str, object], sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        Some(**given)
+
+
+def test_frozen() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        Some().share = 0.1  # type: ignore[misc]

@@ -1,18 +1,29 @@
-"""Whatever stands in a file, the answer is a dataset or one clear sentence, never another exception."""
+"""Whatever stands in a file, the answer is a dataset or one sentence, and every remedy works as it says."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from crowdcore.core.errors import CrowdError
-from crowdcore.data import examine, examine_frame
+from crowdcore.cli._output import in_command
+from crowdcore.core.errors import CrowdError, DataError, Remedy, in_python
+from crowdcore.core.settings import text_settings
+from crowdcore.core.spelling import read_options
+from crowdcore.data import Finding, examine, examine_frame
 from crowdcore.data.readers import readers
+from crowdcore.data.settings import ReadSettings
+from testkit import exports
+from tests.data.reading.read_case import CASES, path_of
 
 MANY = settings(max_examples=60, deadline=None)
 SUFFIXES = st.sampled_from([".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ""])
@@ -141,3 +152,126 @@ def test_a_parquet_file_with_flipped_bytes(data):
     for _ in range(data.draw(st.integers(1, 4))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     tried(bytes(raw), ".parquet")
+
+
+LEVELS = 2  # remedies that are applied one upon the other
+LONG = "task,worker,label\n"
+TABLES = {  # what calls for each of the remedies that are older than the cases
+    "variants.csv": LONG + "a,ann,cat\na,Ann,Cat\nb,ann,dog\nb,ben,cat\n",
+    "repeats.csv": LONG + "a,ann,cat\na,ann,dog\nb,ben,cat\nb,ann,cat\n",
+    "combinations.csv": LONG + "a,ann,cat|dog\na,ben,cat\nb,ben,dog\nb,ann,cat\n",
+    "numbers.csv": LONG + "".join(f"t{n},w{n % 3},{3 * n}\n" for n in range(30)),
+    "gold.csv": "task,worker,label,gold\na,ann,0,-1\na,ben,1,-1\nb,ann,1,1\n",
+    "minus-one.csv": "task,ann,ben\na,-1,1\nb,0,1\nc,1,-1\nd,1,0\ne,0,-1\n",
+    "alone.csv": "item,ann\n" + "".join(f"t{n},{['cat', 'dog'][n % 2]}\n" for n in range(8)),
+    "one-label-each.csv": LONG + "".join(f"{n},ann,{['cat', 'dog'][n % 2]}\n" for n in range(12)),
+    "rivals.csv": "task,worker,label,rating,judge\n" + "a,ann,cat,1,x\nb,ben,dog,2,y\nb,ann,dog,2,y\n",
+    "missing.csv": LONG + "a,ann,NA\na,ben,cat\nb,ann,dog\nb,ben,N/A\n",
+    "latin.csv": LONG + "a,ann,café\na,bén,chat\nb,ann,chat\n",
+    "same-tasks.csv": LONG + "1,ann,cat\n01,ben,cat\n2,ann,dog\n2,ben,dog\n",
+    "experts.csv": LONG
+    + "".join(f"t{n},{w},{'ab'[n % 2]}\n" for n in range(9) for w in ("ann", "expert_1", "expert_2")),
+    "thousands.csv": LONG + "".join(f't{n // 2},w{n % 2},"{n % 3 + 1},200"\n' for n in range(30)),
+    "no-label.csv": LONG + "a,ann,\nb,ben,\n",
+}
+EXPORTS = {"studio.json": exports.STUDIO}
+
+
+def written(folder: Path, name: str) -> Path:
+    import json
+
+    text = json.dumps(EXPORTS[name]) if name in EXPORTS else TABLES[name]
+    (folder / name).write_bytes(text.encode("latin-1" if name.startswith("latin") else "utf-8"))
+    return folder / name
+
+
+@dataclass
+class Outcome:
+    """What became of a file: a report's findings, or a refusal."""
+
+    rows: int = -1
+    unit: str = ""
+    findings: tuple[Finding, ...] = ()
+    refusal: DataError | None = None
+    asked: frozenset[Any] = field(default_factory=frozenset)
+
+    @property
+    def remedies(self) -> list[Remedy]:
+        found = [remedy for finding in self.findings for remedy in finding.remedies]
+        return [*found, *(self.refusal.remedies if self.refusal else ())]
+
+
+def read(path: Path, mapping: dict[str, Any]) -> Outcome:
+    try:
+        report = examine(path, **mapping).report
+    except DataError as refusal:
+        return Outcome(refusal=refusal, asked=frozenset([(refusal.code, str(refusal))]))
+    asked = frozenset((f.code, f.column, f.examples, f.count) for f in report.questions)
+    return Outcome(report.n_rows, report.format, report.findings, asked=asked)
+
+
+def walk(path: Path, mapping: dict[str, Any], levels: int = LEVELS) -> Iterator[tuple[Remedy, str]]:
+    """Each remedy that does not keep its word, with what is wrong."""
+    before = read(path, mapping)
+    for remedy in before.remedies:
+        if remedy.of not in ("read", "kind"):
+            continue
+        for choice in remedy.choices:
+            after = read(path, mapping | choice)
+            if before.refusal is not None and after.asked == before.asked:
+                yield remedy, f"the same refusal: {after.refusal}"
+            # another format counts cells instead of rows, and another question is another crowd
+            alike = before.unit == after.unit and not {"label", "question", "format", "header"} & choice.keys()
+            if alike and 0 <= after.rows < before.rows:
+                yield remedy, f"{after.rows} rows instead of {before.rows}"
+            answered = [f for f in before.findings if f.level == "question" and remedy in f.remedies]
+            if any((f.code, f.column, f.examples, f.count) in after.asked for f in answered):
+                yield remedy, "the same question"
+            if levels > 1 and any(f.level == "question" for f in after.findings) | (after.refusal is not None):
+                yield from walk(path, mapping | choice, levels - 1)
+
+
+@pytest.mark.parametrize("case", sorted(path.name for path in CASES.iterdir()))
+def test_remedies_of_a_case(case: str) -> None:
+    assert [(str(remedy), wrong) for remedy, wrong in walk(path_of(case), {})] == []
+
+
+@pytest.mark.parametrize("name", [*TABLES, *EXPORTS])
+def test_remedies_of_a_table(name: str, tmp_path: Path) -> None:
+    path = written(tmp_path, name)
+    assert read(path, {}).remedies
+    assert [(str(remedy), wrong) for remedy, wrong in walk(path, {})] == []
+
+
+def every_remedy(folder: Path) -> list[Remedy]:
+    paths = [path_of(case.name) for case in CASES.iterdir()] + [written(folder, name) for name in (*TABLES, *EXPORTS)]
+    return [remedy for path in paths for remedy in read(path, {}).remedies]
+
+
+def test_what_is_printed_can_be_pasted(tmp_path: Path) -> None:
+    remedies = [remedy for remedy in every_remedy(tmp_path) if remedy.choices and remedy.of == "read"]
+    assert len(remedies) > 10
+    for remedy in remedies:
+        for choice in remedy.choices:
+            value = [*choice.values()] if isinstance(remedy.setting, tuple) else choice[remedy.setting]
+            alone = replace(remedy, value=value)
+            words = shlex.split(in_command(alone))
+            options = [words[k + 1] for k, word in enumerate(words) if word == "--read"]
+            assert ReadSettings(**read_options(options, texts=text_settings(ReadSettings))) == ReadSettings(**choice)
+            arguments = in_python(alone).removeprefix("pass ")
+            assert eval(f"dict({arguments.replace(' and ', ', ') if len(choice) > 1 else arguments})") == choice
+
+
+def test_texts_are_taken_as_they_are_written() -> None:
+    texts = text_settings(ReadSettings)
+    assert read_options(["task=1", "label=01", "missing=[99, 1.0]", "gold=true", 'worker="a b"'], texts=texts) == {
+        "task": "1",
+        "label": "01",
+        "missing": ["99", "1.0"],
+        "gold": "true",
+        "worker": "a b",
+    }
+    assert read_options(["low=1", "header=false"], texts=texts) == {"low": 1, "header": False}
+    assert ReadSettings(task=1, missing=[99], classes=(0, 1)) == ReadSettings(
+        task="1", missing=("99",), classes=("0", "1")
+    )

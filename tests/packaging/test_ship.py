@@ -1,9 +1,11 @@
-"""What ships beside the package agrees with it: versions, requirements, Python versions, extras, and folders."""
+"""What ships agrees with the package, and systems that are not supported are told so."""
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from typing import Any
 
@@ -13,6 +15,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import crowdcore as cc
+from crowdcore.cli import main
 from crowdcore.core import errors
 from tests.packaging.conftest import ROOT
 
@@ -94,3 +97,29 @@ def test_data_are_never_looked_for_beside_the_installed_package(tmp_path, monkey
     (tmp_path / "data" / "mine" / "annotations.csv").write_text("task,worker,label\na,ann,no\nb,ann,yes\n")
     monkeypatch.chdir(tmp_path)
     assert cc.load_dataset("mine").n_annotations == 2
+
+
+SENTENCE = "works on Linux and macOS only, but this system is 'win32'. On Windows, use the Windows Subsystem for Linux"
+
+
+def test_the_command_line_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(SystemExit) as end:
+        main(["datasets"])
+    assert end.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"crowdcore: crowdcore {SENTENCE}")
+    assert said.count("\n") == 1
+
+
+def test_training_in_the_background_is_refused_and_analysis_is_not() -> None:
+    code = (
+        "import sys, crowdcore as cc, crowdcore.analysis, crowdcore.data.catalogue\n"
+        "cc.load_dataset('demo'), cc.analysis.summary\n"
+        "sys.platform = 'win32'\n"
+        "cc.analysis.summary(cc.load_dataset('demo'))\n"
+        "try: cc.runs.submit\n"
+        "except cc.CrowdError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"Training in the background {SENTENCE}")
