@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import crowdcore as cc
+from crowdcore.data.writers import write_folder
+from testkit.named_crowd import NAME, named_crowd, names_in
 
 
 @pytest.mark.parametrize(
@@ -175,3 +178,95 @@ def test_what_the_rounds_are_must_be_said_once(refused) -> None:
     assert refused("rounds", "demo", "demo", "--by", "halves").argument == "rounds"
     assert refused("rounds", "demo", "--by", "shift").got == "shift"
     assert refused("rounds", "demo", "--by", "shift", "--hide-names").got == "shift"
+
+
+def test_assignments_keep_the_limits_and_hide_names(crowdcore, run, refused, tmp_path: Path) -> None:
+    ds = named_crowd()
+    folder = write_folder(ds.where(ds.task % 3 != ds.worker % 3), tmp_path / "named")
+    out = tmp_path / "assignments.csv"
+    command = ("next", folder, "--budget", 40, "--capacity", 9, "--out", out)
+    found = crowdcore(*command)
+    assigned = pd.read_csv(out)
+    assert len(assigned) == len(found["assignments"]) == 40
+    assert assigned["worker"].value_counts().max() <= 9
+    assert names_in(out.read_bytes())
+    hidden = run(*command, "--hide-names")
+    assert hidden.code == 0
+    assert not names_in(f"{hidden.out}{hidden.err}".encode() + out.read_bytes())
+    assert crowdcore("next", folder, "--worker", f"{NAME}02", "--budget", 5)["workers"][0]["labels"] == 5
+    assert "nobody" in str(refused("next", folder, "--worker", "nobody"))
+
+
+def test_next_labels_go_back_to_a_tool(run, crowdcore, refused, tmp_path: Path) -> None:
+    plan, file = tmp_path / "next.csv", tmp_path / "tasks.json"
+    crowdcore("next", "demo", "--budget", 5, "--out", plan)
+    written = crowdcore("export", "demo", file, "--to", "label-studio", "--tasks", plan, "--reference", "majority-vote")
+    tasks = json.loads(file.read_text())
+    assert [task["data"]["task"] for task in tasks] == list(dict.fromkeys(pd.read_csv(plan)["task"]))
+    assert all(task["data"]["workers"] and task["predictions"] for task in tasks)
+    assert written == {"dataset": "demo", "written": str(file), "to": "label-studio"}
+    assert "label-studio" in run("export", "demo", file, "--to", "labelstudio").err
+    assert refused("export", "demo", file, "--tasks", plan).argument == "--tasks"
+
+
+def test_probabilities_that_are_too_high_are_not_handed_on_unsaid(run, data_folder, tmp_path: Path) -> None:
+    for dataset, too_high in (("labelme", True), ("rte", False)):
+        done = run("export", dataset, tmp_path / "t.jsonl", "--to", "prodigy", "--reference", "dawid-skene")
+        assert done.code == 0
+        assert done.err.endswith("The file holds them as they are.\n") is too_high
+        assert "Tasks are shown" not in done.err
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return write_folder(named_crowd(), tmp_path_factory.mktemp("crowds") / "named")
+
+
+@pytest.fixture
+def rules(tmp_path: Path):
+    def written(text: str) -> Path:
+        (tmp_path / "rules.yaml").write_text(text)
+        return tmp_path / "rules.yaml"
+
+    return written
+
+
+def test_exit_codes(run, rules, folder: Path) -> None:
+    assert run("check", folder, "--rules", rules("max_tasks_with_few_labels_percent: 100")).code == 0
+    failed = run("check", folder, "--rules", rules("max_tasks_with_few_labels_percent: 0\nlabels_per_task: 99"))
+    assert failed.code == 1
+    assert "1 of 1 rules failed" in failed.out
+    blind = rules("max_fast_labels_percent: 5\n")
+    nameless = run("export", folder, blind.with_name("votes.csv"), "--hide-names")
+    assert nameless.code == 0
+    assert run("check", blind.with_name("votes.csv"), "--rules", blind).code == 0
+    assert run("check", blind.with_name("votes.csv"), "--rules", blind, "--strict").code == 1
+
+
+def test_bad_input_and_bad_rules_are_refused(refused, rules, folder: Path, tmp_path: Path) -> None:
+    assert refused("check", folder, "--rules", rules("label_per_task: 3")).got == "label_per_task"
+    fine = rules("max_tasks_with_few_labels_percent: 100")
+    refused("check", tmp_path / "none.csv", "--rules", fine)
+    refused("check", folder, "--rules", fine, "--junit", tmp_path / "no" / "junit.xml")
+    refused("check")
+
+
+def test_the_example_can_be_used(run, rules, folder: Path) -> None:
+    done = run("check", "--example-rules")
+    assert done.code == 0
+    assert run("check", folder, "--rules", rules(done.out)).code in (0, 1)
+
+
+def test_hidden_names_are_nowhere(run, folder: Path, rules, tmp_path: Path) -> None:
+    some = rules("max_spamming_workers_percent: 0\nmax_fast_labels_percent: 0\nfast_below_seconds: 100000\n")
+    files = tmp_path / "junit.xml", tmp_path / "check.html"
+    options = "check", folder, "--rules", some, "--junit", files[0], "--html", files[1]
+    for json_too in ((), ("--json",)):
+        named = run(*options, *json_too)
+        assert named.code == 1
+        assert names_in(named.out.encode())
+        assert all(names_in(file.read_bytes()) for file in files)
+        hidden = run(*options, *json_too, "--hide-names")
+        assert not names_in(f"{hidden.out}{hidden.err}".encode())
+        assert not any(names_in(file.read_bytes()) for file in files)
+    assert json.loads(hidden.out)["failed"]

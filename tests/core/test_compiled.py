@@ -1,11 +1,15 @@
-"""Functions that Numba compiles at their first call."""
+"""Functions that Numba compiles at their first call, and ranges that cover the work once."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 
-from crowdcore.core.compiled import LARGE, compiled, is_large
+import pytest
+from hypothesis import given, strategies as st
+
+from crowdcore.core.compiled import LARGE, compiled, is_large, n_ranges, run_ranges
 
 
 @compiled
@@ -36,3 +40,23 @@ def test_small_inputs_never_load_numba():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_ranges_cover_the_work_in_order(monkeypatch, cores):
+    monkeypatch.setattr("crowdcore.core.compiled.cores", lambda: cores)
+    seen = run_ranges(10, 4, lambda k, first, last: (k, *range(first, last)))
+    assert seen == [(0, 0, 1), (1, 2, 3, 4), (2, 5, 6), (3, 7, 8, 9)]
+
+
+def test_threads_share_the_ranges(monkeypatch):
+    monkeypatch.setattr("crowdcore.core.compiled.cores", lambda: 2)
+    meet = threading.Barrier(2, timeout=20)  # passes only if two ranges run at once
+    assert run_ranges(2, 2, lambda k, first, last: meet.wait() >= 0) == [True, True]
+
+
+@given(st.integers(0, 10**9), st.integers(1, 10**7))
+def test_number_of_ranges_is_a_small_power_of_two_that_keeps_accumulators_small(work, accumulator):
+    parts = n_ranges(work, accumulator)
+    assert parts in {1, 2, 4, 8, 16}
+    assert parts == 1 or parts * accumulator * 4 <= work
