@@ -264,7 +264,7 @@ def log(
 ) -> None:
     """The last lines that a run's process wrote."""
     found = runs.log_lines(full_id(run_id), lines)
-    print_json(found) if json else say("\n".join(found))
+    _answer(found, "\n".join(found), json)
 
 
 @app.command()
@@ -342,7 +342,7 @@ def cancel(
 def resume(run_id: RunId, json: opt.Json = False) -> None:
     """Resume a failed or cancelled run from its last checkpoint."""
     run = runs.resume(full_id(run_id))
-    print_json({"id": run.id, "state": run.state}) if json else say(f"Run {run.id} is queued again.")
+    _answer({"id": run.id, "state": run.state}, f"Run {run.id} is queued again.", json)
 
 
 @app.command()
@@ -356,13 +356,10 @@ def delete(
     if not yes:
         for run in found:
             say(f"{run.id}  {run.title} on {run.spec.dataset}, {run.state}")
-        if not typer.confirm(f"Delete {len(found)} run{'s' if len(found) > 1 else ''} and what they wrote?"):
+        if not typer.confirm(f"Delete {plural(len(found), 'run')} and what they wrote?"):
             raise CrowdError("Nothing was deleted.")
     runs.delete([r.id for r in found])
-    if json:
-        print_json({"deleted": [r.id for r in found]})
-    else:
-        say(f"Deleted {len(found)} run{'s' if len(found) > 1 else ''}.")
+    _answer({"deleted": [r.id for r in found]}, f"Deleted {plural(len(found), 'run')}.", json)
 
 
 @app.command()
@@ -376,15 +373,11 @@ def export(
 ) -> None:
     """Write a run's classifier for use elsewhere."""
     written = [str(p) for p in runs.export_model(full_id(run_id), folder, kind)]
-    print_json({"written": written}) if json else say("\n".join(written))
+    _answer({"written": written}, "\n".join(written), json)
 
 
 @app.command()
-def predictions(
-    run_id: RunId,
-    out: opt.Out = None,
-    json: opt.Json = False,
-) -> None:
+def predictions(run_id: RunId, out: opt.Out = None, json: opt.Json = False) -> None:
     """Class and probabilities of every task, the mean over seeds."""
     frame = runs.predictions(full_id(run_id))
     if out:
@@ -395,6 +388,11 @@ def predictions(
         print_table(frame)
 
 
+def _answer(facts: object, words: str, json: bool) -> None:
+    """Print what was done as JSON or in words."""
+    print_json(facts) if json else say(words)
+
+
 def _facts(run: Run) -> dict[str, Any]:
     facts: dict[str, Any] = jsonable(run)
     return facts | {"spec": run.spec.model_dump(mode="json"), "command": runs.command_line(run.spec)}
@@ -403,12 +401,9 @@ def _facts(run: Run) -> dict[str, Any]:
 def _show_marks(run_ids: list[str], json: bool) -> None:
     """Name, note and tags as they are now."""
     found = [runs.get_run(run_id) for run_id in run_ids]
-    if json:
-        print_json([{"id": run.id, "name": run.name, "note": run.note, "tags": run.tags} for run in found])
-        return
-    for run in found:
-        words = [run.title, *([", ".join(run.tags)] if run.tags else []), *([run.note] if run.note else [])]
-        say(f"{run.id}  {' | '.join(words)}")
+    facts = [{"id": run.id, "name": run.name, "note": run.note, "tags": run.tags} for run in found]
+    lines = [f"{run.id}  {' | '.join(filter(None, (run.title, ', '.join(run.tags), run.note)))}" for run in found]
+    _answer(facts, "\n".join(lines), json)
 
 
 def _table(found: Sequence[Run]) -> pd.DataFrame:
