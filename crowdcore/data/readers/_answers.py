@@ -35,6 +35,7 @@ _REASONS: dict[str, tuple[str, str]] = {
     "no-class": ("annotation", "holding no class (but spans, boxes, texts …)"),
     "region": ("region", "holding no class of the whole task"),
     "no-score": ("judgment", "without a score"),
+    "no-item": ("judgment", "of an item that is not named"),
     "sample-error": ("sample", "that ended in an error"),
     "no-text": ("annotation", "of a text that is missing or holds no token"),
     "other-text": ("annotation", "of another text than the one first named so"),

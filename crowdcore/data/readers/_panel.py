@@ -133,6 +133,9 @@ def read_verdicts(
     given, other = _one_language(given)
     answers = Answers(source, settings, columns)
     for verdict in given:
+        if not verdict.item:
+            answers.leave_out("no-item", verdict.row, verdict.judge)
+            continue
         label = verdict.label if isinstance(verdict.label, list) else [verdict.label]
         if all(text_of(part) in (None, "") for part in label):
             answers.leave_out(verdict.lost, verdict.row, verdict.judge)
@@ -148,6 +151,11 @@ def read_verdicts(
     return answers.raw(form, findings=[*findings, *asked, *other, *alone], **more)
 
 
+def is_asked(verdict: Verdict) -> bool:
+    """Whether it belongs to a question: of an output that was not judged at all, none is known."""
+    return bool(verdict.question) or text_of(verdict.label) is not None or isinstance(verdict.label, list)
+
+
 def in_order(words: Collection[str]) -> tuple[str, ...]:
     """Verdicts from low to high, as they are spelled; nothing where a word is not known."""
     for order in ORDERS:
@@ -160,23 +168,23 @@ def in_order(words: Collection[str]) -> tuple[str, ...]:
 def _one_question(given: list[Verdict], settings: ReadSettings) -> tuple[list[Verdict], list[Finding]]:
     """The verdicts on one question, and what is said of the others."""
     judges: dict[str, set[str | None]] = {}
-    for verdict in given:
+    for verdict in filter(is_asked, given):
         judges.setdefault(verdict.question, set()).add(verdict.judge)
     names = [*judges]
     if settings.question is not None and settings.question not in names:
         raise SettingError("question", f"be one of {', '.join(map(repr, names[:_SHOWN]))}", settings.question)
     if len(names) < 2:
         return given, []
-    sizes = Counter(verdict.question for verdict in given)
+    sizes = Counter(verdict.question for verdict in filter(is_asked, given))
     chosen = settings.question or max(names, key=lambda name: (len(judges[name]), sizes[name]))
-    left = len(given) - sizes[chosen]
+    left = sizes.total() - sizes[chosen]
     answered = settings.question is not None
     remedies = tuple(Remedy("question", name) for name in names[:_SHOWN] if not (answered and name == chosen))
     sentence = f"There are {plural(len(names), 'question')}; of these {chosen!r} was read"
     code, level = ("other-questions", "note") if answered else ("several-questions", "question")
     shown = tuple(names[:5])
     found = Finding(code, _level(level), sentence, left, examples=shown, left_out=left, remedies=remedies)
-    return [verdict for verdict in given if verdict.question == chosen], [found]
+    return [verdict for verdict in given if verdict.question == chosen or not is_asked(verdict)], [found]
 
 
 def _level(name: str) -> Level:
@@ -208,7 +216,7 @@ def _one_language(given: list[Verdict]) -> tuple[list[Verdict], list[Finding]]:
     others = [judge for judge in spoken if judge not in kept]
     left = sum(sizes[judge] for judge in others)
     sentence = (
-        f"{plural(len(others), 'judge')} have no verdict in common with the others, and were left out: "
+        f"{plural(len(others), 'judge')} without a verdict in common with the others left out: "
         f"{', '.join(map(repr, others[:5]))}"
     )
     remedy = "Read them alone, or write all verdicts in the same words."
@@ -288,9 +296,10 @@ def _verdict(run: Run, several: bool, label: object, gold: object) -> Verdict:
 def _are_closed(runs: Sequence[Run]) -> bool:
     """Whether the answers are words of one short list, and right just where they are the target."""
     known = [run for run in runs if run.answer is not None]
-    if not known or any(run.target is None for run in known):
+    aimed = [run for run in known if run.target is not None]
+    if not aimed or len(aimed) < _SAME * len(known):
         return False
-    words, targets = {run.answer for run in known}, {run.target for run in known}
+    words, targets = {run.answer for run in known}, {run.target for run in aimed}
     items = len({(run.part, run.item) for run in known})
     every = {str(word) for word in words | targets}
     if len(every) > min(_MOST, max(2, items // 2)) or any(len(word) > _LONG for word in every):
@@ -301,7 +310,8 @@ def _are_closed(runs: Sequence[Run]) -> bool:
 
 def _wrongly_scored(runs: Iterable[Run]) -> list[int]:
     """Rows whose answer is the target and was scored as wrong, or the other way round."""
-    scored = ((run, _OUTCOMES.get(str(text_of(run.outcome)).casefold())) for run in runs if run.answer is not None)
+    known = (run for run in runs if run.answer is not None and run.target is not None)
+    scored = ((run, _OUTCOMES.get(str(text_of(run.outcome)).casefold())) for run in known)
     return [run.row for run, word in scored if word and (word == RIGHT) != (run.answer == run.target)]
 
 

@@ -121,15 +121,18 @@ def _verdicts(
     columns = {"task": "sample", "worker": "scorer", "label": "value"}
     if settings.gold:
         columns["gold"] = settings.gold
+    fields = dict.fromkeys(name for log in logs for sample in log.samples for name in _record(sample.get("metadata")))
+    if settings.gold and settings.gold not in fields:
+        raise SettingError("gold", f"be a field of the samples' metadata ({', '.join([*fields][:8])})", settings.gold)
     given, row = list[Verdict](), 0
     for log in logs:
         epochs = len({text_of(sample.get("epoch")) for sample in log.samples}) > 1
         judges = {name: judge for name, judge in log.judges.items() if name in names}
-        for sample in log.samples:
+        for k, sample in enumerate(log.samples, 1):
             part = [log.task] * (len(tasks) > 1) + [log.model] * (len(models) > 1)
             part += [log.name] * (again[log.task, log.model] > 1)
             number = [f"epoch {text_of(sample.get('epoch'))}"] if epochs else []
-            item = name_of(*part, sample.get("id"), *number)
+            item = name_of(*part, text_of(sample.get("id")) or f"sample {k}", *number)
             scores, text = _record(sample.get("scores")), _text(sample.get("input"))
             gold = _record(sample.get("metadata")).get(settings.gold) if settings.gold else None
             for name, judge in judges.items():
@@ -153,12 +156,13 @@ def _runs(
     label = settings.label if settings.label in ("answer", "score") else None
     runs, row = list[Run](), 0
     for log in logs:
-        for sample in log.samples:
+        for k, sample in enumerate(log.samples, 1):
             score = _record(_record(sample.get("scores")).get(chosen))
             value = score.get("value")
             row += 1
             lost = "sample-error" if sample.get("error") else "no-score"
             item, outcome = name_of(sample.get("id")), None if isinstance(value, dict | list) else value
+            item = item or f"sample {k}"
             scored = None if outcome is None else text_of(score.get("answer"))
             text = _text(sample.get("input"))
             runs.append(Run(row, log.task, item, log.model, scored, _target(sample), outcome, lost, text))

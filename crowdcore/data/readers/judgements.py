@@ -6,13 +6,14 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.data.columns import ALIASES, plain
 from crowdcore.data.readers._answers import as_list, first_of, records, text_of
-from crowdcore.data.readers._panel import Verdict, name_of, read_verdicts
+from crowdcore.data.readers._panel import Verdict, is_asked, name_of, read_verdicts
 from crowdcore.data.readers.base import Raw, Reader, Source, read_annotations
 from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
@@ -20,18 +21,22 @@ from crowdcore.data.tables import JsonTable
 
 _ITEM = ("traceId", "trace_id", "id", "span_id", "request_id")
 _SHOWN = 5
+_LOOKED_AT = 100  # records that say whose they are
 
 
 class _Tool(Reader):
     """An export whose records hold the verdicts on one item each; scores that share no question are judges."""
 
-    needs: ClassVar[tuple[tuple[str, ...], ...]] = ()
     columns: ClassVar[dict[str, str]]
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """The first record has the tool's fields."""
-        first = source.first if isinstance(source.table, JsonTable) else {}
-        return 0.92 if any(all(name in first for name in names) for names in self.needs) else 0.0
+        """One of the first records is the tool's."""
+        first = islice(records(source), _LOOKED_AT) if isinstance(source.table, JsonTable) else ()
+        return 0.92 if any(map(self.knows, first)) else 0.0
+
+    @abstractmethod
+    def knows(self, record: Mapping[str, Any]) -> bool:
+        """Whether a record is the tool's."""
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read every verdict."""
@@ -53,7 +58,7 @@ class _Tool(Reader):
 def _names_as_judges(given: list[Verdict], settings: ReadSettings) -> tuple[list[Verdict], list[Finding]]:
     """Where each question was answered by one judge alone, the questions may be judges, which is asked about."""
     judges: dict[str, set[str | None]] = {}
-    for verdict in given:
+    for verdict in filter(is_asked, given):
         judges.setdefault(verdict.question, set()).add(verdict.judge)
     if settings.question is not None or len(judges) < 2 or max(map(len, judges.values())) > 1:
         return given, []
@@ -63,7 +68,7 @@ def _names_as_judges(given: list[Verdict], settings: ReadSettings) -> tuple[list
     )
     remedies = tuple(Remedy("question", name, when="they ask different ones") for name in names[:_SHOWN])
     found = Finding("scorers-as-judges", "question", sentence, len(names), remedies=remedies)
-    return [verdict._replace(judge=verdict.question, question="") for verdict in given], [found]
+    return [v._replace(judge=v.question if is_asked(v) else v.judge, question="") for v in given], [found]
 
 
 class Promptfoo(_Tool):
@@ -71,16 +76,12 @@ class Promptfoo(_Tool):
 
     name: ClassVar[str] = "promptfoo"
     title: ClassVar[str] = "promptfoo (results as JSON)"
-    needs = (("results", "evalId"), ("results", "config"))
     columns: ClassVar[dict[str, str]] = {"task": "test, prompt, provider", "worker": "assertion", "label": "pass"}
 
-    def fits(self, source: Source, settings: ReadSettings) -> float:
+    def knows(self, record: Mapping[str, Any]) -> bool:
         """The document has results, each with its grading."""
-        return (
-            super().fits(source, settings)
-            if isinstance(_record(source.first.get("results")).get("results"), list)
-            else 0
-        )
+        found = _record(record.get("results")).get("results")
+        return isinstance(found, list) and ("evalId" in record or "config" in record)
 
     def entries(self, source: Source) -> Iterator[Mapping[str, Any]]:
         """The outputs."""
@@ -91,13 +92,13 @@ class Promptfoo(_Tool):
         """Each assertion's verdict; an output that was not graded has none."""
         provider = record.get("provider")
         who = first_of(provider, ("label", "id")) if isinstance(provider, dict) else provider
-        item = name_of(record.get("testIdx"), record.get("promptIdx"), who) or str(number)
+        item = name_of(record.get("testIdx"), record.get("promptIdx"), who) or f"row {number}"
         asked = _record(record.get("vars"))
         text = text_of(next(iter(asked.values()), None)) if len(asked) == 1 else None
         graded = [_record(part) for part in as_list(_record(record.get("gradingResult")).get("componentResults"))]
         lost = "sample-error" if record.get("error") else "no-score"
         if not graded:
-            yield Verdict(number, text_of(who), item, None, lost=lost)
+            yield Verdict(number, None, item, None, lost=lost)
         for part in graded:
             about = _record(part.get("assertion"))
             by = about.get("provider")
@@ -112,7 +113,6 @@ class MLflow(_Tool):
 
     name: ClassVar[str] = "mlflow"
     title: ClassVar[str] = "MLflow (traces with assessments)"
-    needs = (("assessments",), ("info", "data"), ("assessment_name", "source"))
     columns: ClassVar[dict[str, str]] = {
         "task": "trace_id",
         "worker": "source_id",
@@ -120,11 +120,16 @@ class MLflow(_Tool):
         "gold": "expectation",
     }
 
+    def knows(self, record: Mapping[str, Any]) -> bool:
+        """A trace has assessments, or a row is one."""
+        about = {**_record(record.get("info")), **record}
+        return any("assessment_name" in _record(entry) for entry in [record, *as_list(about.get("assessments"))])
+
     def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
         """The feedback of each source; what was overridden is left out."""
         about = {**_record(record.get("info")), **record}
         given = [record] if "assessment_name" in record else as_list(about.get("assessments"))
-        item = text_of(first_of(about, _ITEM)) or str(number)
+        item = text_of(first_of(about, _ITEM)) or f"row {number}"
         true = {
             text_of(entry.get("assessment_name")): _record(entry["expectation"]).get("value")
             for entry in map(_record, given)
@@ -144,13 +149,15 @@ class Langfuse(_Tool):
 
     name: ClassVar[str] = "langfuse"
     title: ClassVar[str] = "Langfuse (scores)"
-    needs = (("traceId", "name", "value", "source"), ("traceId", "name", "stringValue", "source"))
     columns: ClassVar[dict[str, str]] = {"task": "traceId", "worker": "authorUserId", "label": "value"}
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
         """The columns are those of scores."""
-        columns = {*source.table.columns} if source.table is not None else set[str]()
-        return 0.92 if any(columns >= {*names} for names in self.needs) else 0.0
+        return 0.92 if source.table is not None and self.knows(dict.fromkeys(source.table.columns)) else 0.0
+
+    def knows(self, record: Mapping[str, Any]) -> bool:
+        """The fields of a score are there."""
+        return {"traceId", "name", "source"} <= record.keys() and ("value" in record or "stringValue" in record)
 
     def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
         """One score."""
@@ -166,17 +173,18 @@ class Braintrust(_Tool):
 
     name: ClassVar[str] = "braintrust"
     title: ClassVar[str] = "Braintrust (rows of an experiment)"
-    needs = (("input", "output", "scores"),)
     columns: ClassVar[dict[str, str]] = {"task": "id", "worker": "name of the score", "label": "score"}
 
-    def fits(self, source: Source, settings: ReadSettings) -> float:
-        """The scores of a row are a record."""
-        return super().fits(source, settings) if isinstance(source.first.get("scores"), dict) else 0.0
+    def knows(self, record: Mapping[str, Any]) -> bool:
+        """The scores of a row are a record of numbers."""
+        scores = _record(record.get("scores"))
+        numbers = all(value is None or isinstance(value, int | float) for value in scores.values())
+        return bool(scores) and numbers and {"input", "output"} <= record.keys()
 
     def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
         """Each score."""
         scores = _record(record.get("scores"))
-        item, text = text_of(first_of(record, _ITEM[2:])) or str(number), text_of(record.get("input"))
+        item, text = text_of(first_of(record, _ITEM[2:])) or f"row {number}", text_of(record.get("input"))
         lost = "sample-error" if record.get("error") else "no-score"
         if not scores:
             yield Verdict(number, None, item, None, lost=lost, text=text)
@@ -189,7 +197,6 @@ class JudgeBench(_Tool):
 
     name: ClassVar[str] = "judge-bench"
     title: ClassVar[str] = "JudgeBench (outputs of judges)"
-    needs = (("pair_id", "label", "judgments"),)
     columns: ClassVar[dict[str, str]] = {
         "task": "pair_id",
         "worker": "judge_model",
@@ -199,9 +206,13 @@ class JudgeBench(_Tool):
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
         """The records are pairs with judgments, in one file or in a folder of a file for each judge."""
-        files = self._files(source)
-        first = next(records(Source.at(files[0])), {}) if files else source.first
-        return 0.95 if all(name in first for name in self.needs[0]) else 0.0
+        given = isinstance(source.table, JsonTable) or self._files(source)
+        return 0.95 if given and any(map(self.knows, islice(self.entries(source), _LOOKED_AT))) else 0.0
+
+    def knows(self, record: Mapping[str, Any]) -> bool:
+        """A pair has judgments that decide."""
+        given = map(_record, as_list(record.get("judgments")))
+        return {"pair_id", "label"} <= record.keys() and any("decision" in entry for entry in given)
 
     def _files(self, source: Source) -> list[Path]:
         return [file for file in source.inside("**/*.jsonl") if "judge_" in file.name and file.stat().st_size]
@@ -211,12 +222,13 @@ class JudgeBench(_Tool):
         for opened in map(Source.at, self._files(source)) if source.table is None else [source]:
             named = dict(part.partition("=")[::2] for part in opened.name.split(","))
             judge = named.get("judge_model") or named.get("judge_name") or opened.name
+            opened.need_json()
             for record in records(opened):
                 yield {"judge": judge, **record}
 
     def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
         """Both decisions."""
-        item, judge = text_of(record.get("pair_id")) or str(number), text_of(record.get("judge"))
+        item, judge = text_of(record.get("pair_id")) or f"row {number}", text_of(record.get("judge"))
         for place, entry in enumerate(map(_record, as_list(record.get("judgments")))):
             said = text_of(entry.get("decision"))
             turned = said.translate(str.maketrans("AB", "BA")) if said and place else said
@@ -246,7 +258,9 @@ class AltTest(Reader):
                 found = json.loads(file.read_text(encoding="utf-8"))
             except (ValueError, RecursionError) as error:
                 raise DataError(f"This is not JSON ({error})", file=file) from None
-            for who, labels in _record(found).items():
+            if not isinstance(found, dict):
+                raise DataError("This is not a record of annotators", file=file)
+            for who, labels in found.items():
                 labels = labels if isinstance(labels, dict) else {file.stem: None}
                 given += [Verdict(len(given) + k, who, item, said) for k, (item, said) in enumerate(labels.items(), 1)]
         columns = {"task": "instance", "worker": "annotator", "label": "label"}
@@ -300,6 +314,8 @@ def _roles(source: Source) -> dict[str, str] | None:
     found = {role: column for role, column in found.items() if column}
     if not {"worker", "label", "task"} <= {*found} or {*by_name} & {*ALIASES["label"]}:
         return None
+    if {*by_name} & ({*ALIASES["worker"]} - {*_JUDGE}) and len({*table.words(found["worker"])}) < 2:
+        return None  # one judge of all, beside the workers
     items = table.words(found["task"])
     return found if len({*items}) < len(items) else None
 

@@ -95,7 +95,7 @@ def _sample(file: _File, row: int, number: int, entry: Mapping[str, Any], metric
         target = target and target.strip()
     doc = entry.get("doc")
     asked = first_of(doc, _ASKED) if isinstance(doc, dict) else None
-    item = text_of(entry.get("doc_id")) or str(number)
+    item = text_of(entry.get("doc_id")) or f"row {number}"
     return Run(row, file.task, item, file.model, answer, target, outcome, "no-score", text_of(asked))
 
 
@@ -153,6 +153,7 @@ def _opened(source: Source) -> list[_File]:
             assert found is not None
             model = found["model"] or _model_in_results(path.parent, found["time"]) or path.parent.name
             files.append(_File(path, model, found["task"], Source.at(path)))
+            files[-1].lines.need_json()
     if len({file.model for file in files}) > 1 or len(files) < 2:
         return files
     same = {tuple(_documents(file)) for file in files}
@@ -195,7 +196,7 @@ class EveryEvalEver(Reader):
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read every instance."""
         opened = [source] if source.table is not None else [Source.at(f) for f in source.inside("**/*.jsonl")]
-        every = (entry for one in opened for entry in records(one))
+        every = (entry for one in opened if one.need_json() for entry in records(one))
         runs = [_instance(row, entry) for row, entry in enumerate(every, 1)]
         return read_runs(self.name, source, settings, runs, {"task": "sample_id", "worker": "model_id"})
 
@@ -212,7 +213,7 @@ def _instance(row: int, entry: Mapping[str, Any]) -> Run:
     right = scored.get("is_correct")
     outcome = right if isinstance(right, bool) else scored.get("score")
     answer, target = (_only(part) for part in (said.get("raw"), asked.get("reference")))
-    item = text_of(entry.get("sample_id")) or str(row)
+    item = text_of(entry.get("sample_id")) or f"row {row}"
     part, model = (text_of(entry.get(name)) or "" for name in ("evaluation_name", "model_id"))
     return Run(row, part, item, model, answer, target, outcome, "no-score", text_of(asked.get("raw")))
 

@@ -161,3 +161,14 @@ def test_an_upload_is_unpacked_as_the_app_does(tmp_path: Path, monkeypatch: pyte
         stored = store_upload("sums.eval", content)
     assert is_archive(stored)
     assert cc.read_dataset(unpacked_folder(stored), accept=True).n_annotations == 24
+
+
+def test_gold_that_no_sample_has_is_refused_and_samples_without_a_name_stay_apart(tmp_path: Path) -> None:
+    log = inspect_log({"s1": {"g": "C", "g1": "I"}, "s2": {"g": "C", "g1": "C"}})
+    for sample in log["samples"]:
+        sample["id"] = None
+    file = tmp_path / "log.json"
+    file.write_text(json.dumps(log))
+    assert cc.read_dataset(file).n_tasks == 2
+    with pytest.raises(cc.SettingError, match="metadata"):
+        cc.read_dataset(file, gold="humen")

@@ -106,3 +106,44 @@ def test_scores_of_a_csv(tmp_path):
     assert list(data.task_ids) == ["1 / alpaca", "2 / alpaca"]
     assert list(data.worker_ids) == ["judge-0", "judge-1"]
     assert {f.code: f.rows for f in found.report.changes} == {"no-score": (4,)}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"assessments": [{"worker": "a", "label": "x"}, {"worker": "b", "label": "y"}]},
+        {"input": "i", "output": "o", "scores": {"a": "x", "b": "y"}},
+    ],
+)
+def test_labels_that_only_look_like_a_tools_are_read_as_they_were(record: dict, tmp_path: Path) -> None:
+    file = write_lines([{"id": k, **record} for k in range(3)], tmp_path / "labels.jsonl")
+    found = cc.data.examine(file)
+    assert found.report.format == "nested" and [*found.dataset(accept=True).worker_ids] == ["a", "b"]
+
+
+def test_one_judge_of_all_is_not_the_worker(tmp_path: Path) -> None:
+    rows = [f"{who},i{k},alice,{'yn'[k % 2]}" for who in ("ann", "ben") for k in range(4)]
+    (tmp_path / "votes.csv").write_text("\n".join(["annotator,item,judge,verdict", *rows]))
+    assert [*cc.read_dataset(tmp_path / "votes.csv").worker_ids] == ["ann", "ben"]
+
+
+def test_outputs_without_scores_are_no_question_and_no_judge(files: dict[str, Path], tmp_path: Path) -> None:
+    rows = [{"id": f"r{k}", "input": "i", "output": "o", "scores": {"j1": 1, "j2": k % 2}} for k in range(4)]
+    rows[0]["scores"] = rows[2]["scores"] = None
+    found = cc.data.examine(write_lines(rows, tmp_path / "rows.jsonl"))
+    assert found.report.format == "braintrust" and found.report.questions[0].sentence.startswith("2 scores")
+    assert {f.code: f.left_out for f in found.report.changes}["no-score"] == 2
+    document = json.loads(files["promptfoo"].read_text())
+    document["results"]["results"][0]["gradingResult"] = None
+    files["promptfoo"].write_text(json.dumps(document))
+    assert [f.code for f in cc.data.examine(files["promptfoo"]).report.changes] == ["no-score"]
+
+
+def test_what_is_not_named_is_counted_and_taken_for_no_other(tmp_path: Path) -> None:
+    score = {"name": "ok", "value": 1, "source": "API", "authorUserId": "a"}
+    rows = [{**score, "traceId": item} for item in ("t1", None, "t2")]
+    found = cc.data.examine(write_lines(rows, tmp_path / "scores.jsonl"))
+    assert found.report.n_rows == 3 and [(f.code, f.left_out) for f in found.report.changes] == [("no-item", 1)]
+    traces = [{"trace_id": t, "assessments": [{"assessment_name": "ok", "source": {"source_id": "j"},
+               "feedback": {"value": "yes"}}]} for t in ("2", None)]  # fmt: skip
+    assert cc.read_dataset(write_lines(traces, tmp_path / "traces.jsonl")).n_tasks == 2

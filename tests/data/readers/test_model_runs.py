@@ -122,3 +122,20 @@ def test_scores_between_are_asked_about(tmp_path: Path) -> None:
         cc.read_dataset(file)
     with pytest.raises(CrowdError):
         cc.read_dataset(write_lines([], tmp_path / "none" / "instances.jsonl"))
+
+
+def test_a_damaged_file_of_a_folder_is_not_passed_over(tmp_path: Path) -> None:
+    name = "samples_boolq_2026-01-02T03-04-05.678901.jsonl"
+    write_lines([lm_sample(k, k % 2, k % 2) for k in range(4)], tmp_path / "m1" / name)
+    (tmp_path / "m2").mkdir()
+    (tmp_path / "m2" / name).write_text("not found\n")
+    with pytest.raises(cc.DataError, match="not JSON"):
+        cc.read_dataset(tmp_path)
+
+
+def test_one_sample_without_a_target_does_not_make_all_answers_scores(tmp_path: Path) -> None:
+    name = "samples_boolq_2026-01-02T03-04-05.678901.jsonl"
+    for model in ("m1", "m2"):
+        write_lines([lm_sample(k, k % 2, k % 2 if k else None) for k in range(100)], tmp_path / model / name)
+    panel = cc.read_dataset(tmp_path)
+    assert panel.classes == ("no", "yes") and (panel.gold >= 0).sum() == 99
