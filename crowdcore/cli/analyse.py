@@ -117,7 +117,7 @@ def panel(seen: View) -> Drawn:
 
     name, errors, alone = seen.dataset.name, made.panel_errors(seen), made.panel_alone(seen)
     if errors.figure is None:
-        raise DataError(errors.notes[0])
+        raise DataError(errors.notes[0].removesuffix("."))
     judges, votes = made.panel_judges(seen), made.panel_votes(seen)
     printed = [
         Printed(votes.table, f"{name}: effective votes (reference: {seen.reference})", (*errors.notes, *alone.notes)),

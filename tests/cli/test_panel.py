@@ -36,3 +36,11 @@ def test_the_check_of_a_panel_fails_below_its_limit(file: str, votes: str, code:
     with pytest.raises(SystemExit) as ended:
         main(["check", file, "--panel", "--min-votes", votes, "--min-kappa", "-1"])
     assert ended.value.code == code
+
+
+def test_what_is_no_panel_is_refused_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one.csv").write_text("task,worker,label\n1,a,x\n2,a,y\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["panel", str(tmp_path / "one.csv")])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and "1 worker" in said and ".." not in said.replace(str(tmp_path), "")
