@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, logit, ndtr, stdtrit
+from scipy.special import betaincinv, expit, logit, ndtr, stdtrit
 
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import check_share
@@ -19,6 +19,7 @@ from crowdcore.data.doors import door
 
 _FEWEST = 20  # gold labels
 _CHOSEN = 0.01  # p-value below which gold was surely not drawn at random
+_RARE = 10  # gold labels for and against, below which the interval also holds that of exact counts
 _EDGE = 0.02  # of a ratio, within which the logit scale keeps its interval
 _NOT_RANDOM = (
     "Items with gold differ from the others in their votes (p = {p:.3g}): gold was not drawn at random, and then the "
@@ -70,7 +71,9 @@ def honest_score(
     With gold y of n of N items and a score f of all, the mean of y is estimated as ``ȳ + λ (F̄ - f̄)``, λ the slope of y
     on f among the items with gold (PPI++, Angelopoulos, Duchi & Zrnic 2023). The interval is Student's, by leverage
     residuals (HC3), and narrower where gold covers much of the items. The true-positive rate is a ratio, linearised on
-    the logit scale. The vote's shares are f; for accuracy, the share of the label that is judged.
+    the logit scale. With fewer than 10 gold labels for or against, intervals also hold Clopper and Pearson's of gold
+    alone: a sample without a failure does not show that there is none. The vote's shares are f; for accuracy, the share
+    of the label that is judged.
 
     Args:
         dataset: with gold of 20 items or more, drawn at random.
@@ -107,7 +110,9 @@ def honest_score(
 
     def three(f: FloatArray, sure: FloatArray) -> FloatArray:
         rate = _ratio(passed * hit[has], passed, (f * hit)[has], f[has], f * hit, f, level)
-        return np.array([_mean(passed, f[has], f, level), _mean(right, sure[has], sure, level), rate]).T
+        rows = _mean(passed, f[has], f, level), _mean(right, sure[has], sure, level), rate
+        counted = zip(rows, (passed, right, hit[has][passed > 0]), strict=True)
+        return np.array([_rare(row, y, 1 - n / len(items), level) for row, y in counted]).T
 
     (estimate, low, high), (gold, gold_low, gold_high) = three(f, sure), three(none, none)
     told = np.array([hit.mean(), np.nan, np.nan])
@@ -149,6 +154,18 @@ def _ratio(
     base = _tuned(below, g, all_g, level)[0]
     if not base > 0 or not below.any():
         return np.nan, np.nan, np.nan
-    value = float(np.clip(_tuned(top, f, all_f, level)[0] / base, _EDGE, 1 - _EDGE))
-    half = _tuned(top - value * below, f - value * g, all_f - value * all_g, level)[1] / base / (value * (1 - value))
-    return value, float(expit(logit(value) - half)), float(expit(logit(value) + half))
+    value = float(np.clip(_tuned(top, f, all_f, level)[0] / base, 0, 1))
+    at = float(np.clip(value, _EDGE, 1 - _EDGE))
+    half = _tuned(top - value * below, f - value * g, all_f - value * all_g, level)[1] / base / (at * (1 - at))
+    return value, min(float(expit(logit(at) - half)), value), max(float(expit(logit(at) + half)), value)
+
+
+def _rare(row: tuple[float, float, float], y: FloatArray, left: float, level: float) -> tuple[float, float, float]:
+    """Value and ends; where few of the gold labels y are 0 or 1, the ends also hold those of the exact counts."""
+    k, n = float(y.sum()), len(y)
+    if not n or min(k, n - k) >= _RARE:
+        return row
+    low = float(betaincinv(max(k, 1e-9), n - k + 1, 0.5 - level / 2))
+    high = float(betaincinv(k + 1, max(n - k, 1e-9), 0.5 + level / 2))
+    low, high = (k / n + (end - k / n) * float(np.sqrt(left)) for end in (low, high))
+    return row[0], min(row[1], low), max(row[2], high)

@@ -62,3 +62,19 @@ def test_too_little_gold_is_refused() -> None:
         cc.analysis.honest_score(some_gold(0, 8)[0], "b-yes")
     with pytest.raises(cc.SettingError, match="passes"):
         cc.analysis.honest_score(some_gold(0, 60)[0], "nothing")
+
+
+def test_a_sample_without_a_failure_does_not_show_that_there_is_none() -> None:
+    rng = np.random.default_rng(1)
+    truth = (rng.random(400) < 0.9).astype(int)
+    verdicts = np.where(rng.random((400, 5)) < 0.9, truth[:, None], 1 - truth[:, None])
+    full, hits = judged(verdicts, truth), np.zeros(3)
+    vote = verdicts.sum(1) > 2
+    true = [truth.mean(), (vote == truth).mean(), vote[truth == 1].mean()]
+    for _ in range(40):
+        gold = np.full(400, -1, full.gold.dtype)
+        shown = rng.permutation(400)[:25]
+        gold[shown] = full.gold[shown]
+        found = cc.analysis.honest_score(replace(full, gold=gold), "b-yes")
+        hits += (found.low <= true) & (true <= found.high) & (found.low <= found.estimate)
+    assert hits.min() >= 36
