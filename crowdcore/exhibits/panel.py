@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis
-from crowdcore.analysis.panels.moments import KINDS, mean_correlation
+from crowdcore.analysis.panels.moments import mean_correlation
+from crowdcore.analysis.panels.opinion import MANY
 from crowdcore.analysis.panels.panel import DROP, KEEP, MERGE, RECALIBRATE
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data.report import plural
@@ -28,9 +29,11 @@ _NO_COPIES = (
 )
 _UNKNOWN = "Effective votes are not known: no two of {} judges have errors to compare on 30 items of both."
 _INFERRED = (
-    "The truth is inferred from the same verdicts, so shared mistakes are partly taken for truth: effective votes are "
-    "too many, and nobody can be told to go. A few gold labels decide it."
+    "The truth is inferred from the same verdicts, so shared mistakes are partly taken for truth: effective votes have "
+    "a range, and nobody can be told to go. A few gold labels decide it."
 )
+_ALONE = "Leaning aside, {} judges count as {:.1f} to {:.1f} votes: verdicts without gold do not decide it."
+_ABOUT = " About {:.1f} if their opinion shows the truth as that of 24 language models did on comments."
 _FEW = 6  # judges named in a sentence
 _LOSS = 0.02  # of accuracy that is surely not lost where judges are said to go
 
@@ -61,15 +64,18 @@ def headline(view: View) -> tuple[str, ...]:
     found = _panel(view)
     if isinstance(found, str):
         return (found,)
-    raw = next(one for one in found.votes if one.errors == KINDS[0])
-    judges = len(found.families)
+    judges, (raw, within) = len(found.families), found.votes
     about = f"about {raw.kish:.1f} votes ({raw.kish_low:.1f} to {raw.kish_high:.1f})"
+    last = _part(found) if found.sub_panel is not None else _INFERRED
+    if np.isnan(within.kish if found.sub_panel is None else raw.kish):
+        return (_UNKNOWN.format(judges), *found.notes, last)
     first = f"{judges} judges count as {about}: their errors correlate by {mean_correlation(found.correlation):.2f}."
-    if raw.kish_high > 0.9 * judges and not found.kin:
+    if found.sub_panel is None:
+        first = _ALONE.format(judges, within.kish_low, within.kish_high)
+        first += _ABOUT.format(within.kish) if found.opinion > MANY else ""
+    elif raw.kish_high > 0.9 * judges and not found.kin:
         first = f"{judges} judges count as {about}: no dependence of their errors was found."
-    if raw.kish != raw.kish:
-        return (_UNKNOWN.format(judges), _part(found) if found.sub_panel is not None else _INFERRED)
-    return (first, *_groups(found), _part(found) if found.sub_panel is not None else _INFERRED)
+    return (first, *_groups(found), *found.notes, last)
 
 
 def _groups(found: Panel) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from scipy.special import ndtri
 from crowdcore.analysis.panels.families import model_families
 from crowdcore.analysis.panels.kin import Kin, kin
 from crowdcore.analysis.panels.moments import EffectiveVotes, effective_votes, error_moments, vote_table
+from crowdcore.analysis.panels.opinion import one_opinion, opinion_notes, votes_alone
 from crowdcore.analysis.panels.vote import SubPanel, sub_panel, vote_score
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import divide
@@ -45,7 +46,10 @@ class Panel(Shown):
         families: (m,) family of each.
         reference: what was taken for the truth.
         checked: whether that is gold, or was inferred from the verdicts that are judged by it.
-        votes: effective votes, raw and within classes.
+        votes: effective votes, raw and within classes; where the truth was inferred, the intervals are the ranges that
+            verdicts alone leave open.
+        opinion: log-likelihood of one trait of the verdicts less that of two classes with independent mistakes, in
+            nats; NaN where there are not two classes.
         correlation, within: (m, m) correlation of errors, raw and within true classes; NaN with fewer than 30 items.
         capa: (m, m) κp of Goel et al. (2025): agreement beyond what the two accuracies explain.
         shared: (m, m) items that both judged.
@@ -73,6 +77,7 @@ class Panel(Shown):
     reference: str
     checked: bool
     votes: tuple[EffectiveVotes, ...]
+    opinion: float
     correlation: FloatArray
     within: FloatArray
     capa: FloatArray
@@ -102,6 +107,11 @@ class Panel(Shown):
         """(m,) the judges by family, the largest first, and in it by name."""
         size = pd.Series(self.families).map(pd.Series(self.families).value_counts()).to_numpy()
         return np.lexsort((np.arange(len(size)), np.asarray(self.families, object).astype(str), -size))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Whether the verdicts alone show that the judges depend on each other; nothing without two classes."""
+        return opinion_notes(self.opinion, len(self.families))
 
     @property
     def why(self) -> tuple[str, ...]:
@@ -232,16 +242,28 @@ def panel(
     true = labels[known]
     of = true if truth.posterior is None or truth.checked else np.nan_to_num(truth.posterior[known])
     moments = error_moments(votes, of, seed)
-    effective = effective_votes(moments, truth.name, n_resamples, seed)
     counts = _confusions(votes, true, dataset.n_classes)
     accuracy = divide(counts.trace(axis1=1, axis2=2), counts.sum((1, 2)))
-    circular, n_classes = truth.aggregated, dataset.n_classes
+    circular, n_classes, opinion = truth.aggregated, dataset.n_classes, one_opinion(dataset)
+    effective: tuple[EffectiveVotes, ...]
+    if circular:
+        soft: FloatArray = np.asarray(of if of.ndim > 1 else np.eye(n_classes)[of], np.float64)
+        effective = votes_alone(table, known, soft, truth.name, opinion, n_resamples, seed)
+    else:
+        effective = effective_votes(moments, truth.name, n_resamples, seed)
     gain, low, high, whole = _without(votes, true, n_classes, circular)
     together = kin(moments, seed)
     verdicts, reasons, like = _verdicts(dataset, counts, accuracy, low, high, together, circular)
     alone, alone_expected, many, many_expected = _extremes(votes, true, counts, seed)
     part = None if circular else sub_panel(votes, true, n_classes, price, tolerance, seed)
-    who = dataset.worker_ids, kinds, truth.name, truth.checked, effective
+    who = (
+        dataset.worker_ids,
+        kinds,
+        truth.name,
+        truth.checked,
+        effective,
+        opinion.gain if opinion is not None else np.nan,
+    )
     errors = moments.correlation(0), moments.correlation(1), _capa(votes, true, n_classes), moments.shared
     right = accuracy, _kappa(counts), alone, alone_expected, whole, gain, low, high, many, many_expected
     told = together, part, verdicts, reasons, like

@@ -1,0 +1,49 @@
+"""What verdicts alone say: whether judges depend on each other, and between what their votes lie."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import crowdcore as cc
+from crowdcore.analysis.panels.opinion import MANY, one_opinion
+from tests.analysis.panels.crowds import difficult, independent, judged
+
+
+def test_shared_mistakes_are_noticed_and_independent_ones_are_not() -> None:
+    found = []
+    for seed in range(12):
+        verdicts, _ = independent(350, 4 + seed, seed, 0.6 + 0.02 * seed, 0.2 + 0.05 * seed)
+        verdicts[np.random.default_rng(seed).random(verdicts.shape) < 0.2] = -1
+        opinions = one_opinion(judged(difficult(350, 8, seed)[0], None)), one_opinion(judged(verdicts, None))
+        found.append([one.gain for one in opinions if one is not None])
+    shared, alone = np.array(found).T
+    assert (shared > MANY).sum() >= 11 and (alone > MANY).sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("gain", "word"), [(9.0, "not 6 independent votes"), (-9.0, "would not show"), (1.0, "too few")]
+)
+def test_each_side_has_its_sentence(gain: float, word: str) -> None:
+    from crowdcore.analysis.panels.opinion import opinion_notes
+
+    assert word in opinion_notes(gain, 6)[0]
+
+
+def test_more_classes_have_no_such_sentence() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 3, 200)
+    verdicts = np.where(rng.random((200, 5)) < 0.7, truth[:, None], rng.integers(0, 3, (200, 5)))
+    found = cc.analysis.panel(judged(verdicts, truth), "majority-vote")
+    assert np.isnan(found.opinion) and found.notes == ()
+    assert found.votes[1].kish_low < cc.analysis.panel(judged(verdicts, truth)).votes[1].kish < found.votes[1].kish_high
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_votes_without_gold_are_those_of_gold_within_a_tenth_and_the_range_holds_them(seed: int) -> None:
+    civil = cc.load_dataset("judges_civil")
+    some = np.random.default_rng(seed).choice(24, 6 + 3 * seed, replace=False)
+    part = civil.where(np.isin(civil.worker, some))
+    alone, checked = (cc.analysis.panel(part, by, n_resamples=50).votes[1] for by in ("majority-vote", "gold"))
+    assert alone.kish == pytest.approx(checked.kish, rel=0.1)
+    assert alone.kish_low < checked.kish < alone.kish_high
