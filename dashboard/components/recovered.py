@@ -202,7 +202,8 @@ def strip(choice: Choice, workers: list[str], shown: str) -> None:
     said, classes = list(map(escaped, names)), list(map(escaped, view.classes))
     about = [[f"{name}: {t} labelled {g}" for name in said for g in (*classes, "")][:-1] for t in classes]
     thumbnails = {"type": "heatmap", "z": z, "text": np.array(about), "colorscale": SEQUENTIAL, "zmin": 0, "zmax": 1}
-    thumbnails |= {"showscale": False, "hovertemplate": "%{text}: %{z:.0%}<extra></extra>"}
+    percent = {"customdata": 100 * z, "hovertemplate": "%{text}: %{customdata:.0f} %<extra></extra>"}
+    thumbnails |= {"showscale": False, **percent}
     drawn = drawing(thumbnails, title="Workers side by side", height=176, margin={"l": 8, "b": 24})
     called = [f"<b>{s}</b>" if name == shown else s for name in names for s in [escaped(short(name, 12))]]
     ticks = {"tickvals": [k * (size + 1) + (size - 1) / 2 for k in range(len(names))], "ticktext": called}

@@ -146,6 +146,7 @@ AGGREGATORS = {
     ("glad", 1): "one class only",
     ("item-response", 1): "one class only",
     ("m-msr", 1): "one class only",
+    ("trait", 1): "defined for two classes only",
     ("kos", 1): "defined for two classes only",
     ("kos", 3): "defined for two classes only",
 }
