@@ -20,8 +20,9 @@ FOLLOW = {
     ("sort", "column"),
     ("budget", "capacity"),
     ("available", "capacity"),
+    ("epoch", "half"),
 }
-"""Controls of whose choices another decides what there is: names of the runs, columns of the order …"""
+"""Controls of whose choices another decides what there is: names of the runs, bins of ω …"""
 
 
 def controls(test: AppTest) -> dict[str, Any]:

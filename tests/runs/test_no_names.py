@@ -162,4 +162,4 @@ def test_a_dataset_that_is_gone(make: Make, train: Train, crowd_folder: Path) ->
     run = make()
     shutil.rmtree(crowd_folder)
     assert train(run) == FAILED
-    assert "small" in get_run(run.id).message
+    assert crowd_folder.name in get_run(run.id).message
