@@ -31,12 +31,14 @@ _MAKERS = {
     "LMSYS": "vicuna",
 }
 _KNOWN = {maker: re.compile(rf"(?:^|[^a-z])(?:{words})(?![a-z])") for maker, words in _MAKERS.items()}
+_SIZED = re.compile(r"(.+)-(?:nano|mini|tiny|small|medium|large|\d+(?:\.\d+)?b)", re.IGNORECASE)
 _PERSON = re.compile(r"^[a-z]+$")  # "claude" or "nova" alone may be a person
 
 
 def _maker(name: str) -> str:
-    low = name.lower()
-    return next((maker for maker, words in _KNOWN.items() if words.search(low)), "")
+    """Who makes it; of an unknown maker the name before the size."""
+    sized = _SIZED.fullmatch(name)
+    return next((m for m, words in _KNOWN.items() if words.search(name.lower())), sized[1] if sized else "")
 
 
 def are_models(names: Iterable[str]) -> bool:
@@ -45,13 +47,15 @@ def are_models(names: Iterable[str]) -> bool:
     Examples:
         >>> are_models(["gpt-4o", "claude-3-5-haiku", "Qwen2.5-7B-Instruct"]), are_models(["claude", "ann", "phi"])
         (True, False)
+        >>> are_models(["kestrel-small", "kestrel-large", "osprey-7b"])
+        True
     """
     told = [bool(_maker(name)) and not _PERSON.match(name) for name in map(str, names)]
     return 2 * sum(told) >= len(told) > 0
 
 
 def model_families(names: Iterable[str], families: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """The family of each judge: as given, else its maker by its name; who has no kin is a family of its own.
+    """The family of each judge: as given, else its maker, or its name before a size, else its own.
 
     Args:
         names: of the judges, such as ``meta-llama/Llama-3.1-8B-Instruct``.
