@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaincinv
 
 from crowdcore.aggregation._confidence import confidence
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis.labels.disagreement import judging_gold, p_in_words
-from crowdcore.analysis.statistics import majority_labels, mcnemar, sparse_votes
+from crowdcore.analysis.statistics import exact_interval, majority_labels, mcnemar, sparse_votes
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.shown import Shown
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
@@ -108,9 +107,7 @@ def _reliability(name: str, confidence: FloatArray, right: BoolArray, n_bins: in
     n, n_right = (np.bincount(group, weights, n_bins) for weights in (None, right))
     with np.errstate(invalid="ignore"):  # empty groups
         bin_confidence, bin_accuracy = np.bincount(group, confidence, n_bins) / n, n_right / n
-    hits, misses = n_right / copies, (n - n_right) / copies
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1 / copies), misses + 1, 0.025), 0.0)
-    high = np.where(misses > 0, betaincinv(hits + 1, np.maximum(misses, 1 / copies), 0.975), 1.0)
+    low, high = exact_interval(n_right / copies, n / copies, 0.95)
     return Calibration(
         reference=name,
         error=float(np.nansum(n * np.abs(bin_accuracy - bin_confidence)) / len(right)),

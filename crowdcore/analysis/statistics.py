@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
-from scipy.special import bdtr
+from scipy.special import bdtr, betaincinv
 
 from crowdcore.core.counts import divide as divide, row_shares as row_shares, wilson_interval as wilson_interval
 from crowdcore.core.errors import SettingError
@@ -127,6 +127,13 @@ def percentile_interval(samples: FloatArray, level: float) -> tuple[FloatArray, 
     filled = np.where(never[..., None], 0.0, samples)
     low, high = np.where(never, np.nan, np.nanpercentile(filled, [tail, 100 - tail], axis=-1))
     return low, high
+
+
+def exact_interval(k: FloatArray, n: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Clopper and Pearson's interval of a share of which k of n were seen; numbers need not be whole."""
+    tail, rest = (1 - level) / 2, n - k
+    low = np.where(k > 0, betaincinv(np.maximum(k, 1e-9), rest + 1, tail), 0.0)
+    return low, np.where(rest > 0, betaincinv(k + 1, np.maximum(rest, 1e-9), 1 - tail), 1.0)
 
 
 def holm(p_value: FloatArray) -> FloatArray:

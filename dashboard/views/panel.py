@@ -9,7 +9,6 @@ from dashboard import state
 from dashboard.components.exhibit import follow, looked_at, show
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
-from dashboard.components.table import table
 from dashboard.components.text import as_text
 
 
@@ -39,13 +38,9 @@ def draw() -> None:
         st.header(as_text(items.title))
         show(items, "items", noun="item", leads=True)
     judges, votes = panel.panel_judges(view), panel.panel_votes(view)
-    for exhibit, key in ((judges, "judges"), (votes, "votes")):
+    for exhibit, key, noun in ((judges, "judges", "judge"), (votes, "votes", "measure")):
         st.header(as_text(exhibit.title))
-        name = f"{state.get('dataset')}-{exhibit.name}"
-        if exhibit is judges:
-            show(exhibit, key, file=name, noun="judge", rows=12, leads=True)
-        else:
-            table(exhibit.table, key, name=name, noun="measure")
+        show(exhibit, key, file=f"{state.get('dataset')}-{exhibit.name}", noun=noun, rows=12, notes=False, leads=True)
         for note in exhibit.notes:
             st.caption(as_text(note))
 

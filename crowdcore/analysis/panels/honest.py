@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaincinv, expit, logit, ndtr, stdtrit
+from scipy.special import expit, logit, ndtr, stdtrit
 
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
-from crowdcore.analysis.statistics import check_share
+from crowdcore.analysis.statistics import check_share, exact_interval
 from crowdcore.core.counts import vote_counts, vote_shares
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.shown import Shown
@@ -165,7 +165,6 @@ def _rare(row: tuple[float, float, float], y: FloatArray, left: float, level: fl
     k, n = float(y.sum()), len(y)
     if not n or min(k, n - k) >= _RARE:
         return row
-    low = float(betaincinv(max(k, 1e-9), n - k + 1, 0.5 - level / 2))
-    high = float(betaincinv(k + 1, max(n - k, 1e-9), 0.5 + level / 2))
-    low, high = (k / n + (end - k / n) * float(np.sqrt(left)) for end in (low, high))
+    ends = exact_interval(np.array(k), np.array(float(n)), level)
+    low, high = (k / n + (float(end) - k / n) * float(np.sqrt(left)) for end in ends)
     return row[0], min(row[1], low), max(row[2], high)

@@ -16,6 +16,7 @@ from crowdcore.analysis.panels.opinion import one_opinion, opinion_notes, votes_
 from crowdcore.analysis.panels.vote import SubPanel, sub_panel, vote_score
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.statistics import divide
+from crowdcore.core.counts import confusion_counts
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.shown import Shown
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
@@ -255,17 +256,11 @@ def panel(
     together = kin(moments, seed)
     verdicts, reasons, like = _verdicts(dataset, counts, accuracy, low, high, together, circular)
     alone, alone_expected, many, many_expected = _extremes(votes, true, counts, seed)
-    part = None if circular else sub_panel(votes, true, n_classes, price, tolerance, seed)
-    who = (
-        dataset.worker_ids,
-        kinds,
-        truth.name,
-        truth.checked,
-        effective,
-        opinion.gain if opinion is not None else np.nan,
-    )
+    nats = opinion.gain if opinion is not None else np.nan
+    who = dataset.worker_ids, kinds, truth.name, truth.checked, effective, nats
     errors = moments.correlation(0), moments.correlation(1), _capa(votes, true, n_classes), moments.shared
     right = accuracy, _kappa(counts), alone, alone_expected, whole, gain, low, high, many, many_expected
+    part = None if circular else sub_panel(votes, true, n_classes, price, tolerance, seed)
     told = together, part, verdicts, reasons, like
     source = dataset.classes, dataset.task_ids, table, np.where(dataset.annotated, labels, -1)
     return Panel(*(who + errors + right + told + source))
@@ -280,20 +275,18 @@ def _costs(dataset: CrowdDataset, cost: Mapping[str, float] | None) -> FloatArra
     return np.array([given.get(str(name), 1.0) for name in dataset.worker_ids])
 
 
-def _confusions(votes: AnyArray, true: IntArray, n_classes: int) -> IntArray:
+def _confusions(votes: AnyArray, true: IntArray, n_classes: int) -> FloatArray:
     """(m, C, C) verdicts by judge, true class and label."""
-    m = votes.shape[1]
-    counts = np.zeros(m * n_classes * n_classes, np.int64)
+    m, counts = votes.shape[1], np.zeros((votes.shape[1], n_classes, n_classes))
     for at in range(0, len(votes), _BLOCK):
         labels = votes[at : at + _BLOCK]
         row, judge = np.nonzero(labels >= 0)
-        cell = (judge * n_classes + true[at : at + _BLOCK][row]) * n_classes + labels[row, judge]
-        counts += np.bincount(cell, minlength=len(counts))
-    return counts.reshape(m, n_classes, n_classes)
+        counts += confusion_counts(row, judge, labels[row, judge], true[at : at + _BLOCK], m, n_classes)
+    return counts
 
 
-def _kappa(counts: IntArray) -> FloatArray:
-    n = counts.sum((1, 2)).astype(np.float64)
+def _kappa(counts: FloatArray) -> FloatArray:
+    n = counts.sum((1, 2))
     chance = divide((counts.sum(1) * counts.sum(2)).sum(1), n**2)
     return divide(divide(counts.trace(axis1=1, axis2=2), n) - chance, 1 - chance)
 
@@ -336,7 +329,7 @@ def _without(
 
 
 def _extremes(
-    votes: AnyArray, true: IntArray, counts: IntArray, seed: int
+    votes: AnyArray, true: IntArray, counts: FloatArray, seed: int
 ) -> tuple[IntArray, FloatArray, float, float]:
     """Items on which each judge alone is right, and share of items with many wrong judges; each as if independent, too.
 
@@ -372,7 +365,7 @@ def _extremes(
 
 def _verdicts(
     dataset: CrowdDataset,
-    counts: IntArray,
+    counts: FloatArray,
     accuracy: FloatArray,
     low: FloatArray,
     high: FloatArray,
@@ -398,7 +391,7 @@ def _verdicts(
                 verdicts[j] = MERGE
     if circular:
         return tuple(verdicts), tuple(reasons), like
-    n = counts.sum((1, 2)).astype(np.float64)
+    n = counts.sum((1, 2))
     given, true, both = counts.sum(1), counts.sum(2), counts.diagonal(axis1=1, axis2=2)
     moved = divide(given - true, n[:, None])  # (m, C) given too often
     moved_error = np.sqrt(np.maximum(divide(given + true - 2 * both, n[:, None]) - moved**2, 0) / n[:, None])

@@ -81,6 +81,11 @@ def as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def as_record(value: object) -> Mapping[str, Any]:
+    """A record as it is, anything else as an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
 def first_of(record: Mapping[str, Any], names: Iterable[str]) -> Any:
     """The value of the first of some names that a record has; None if it has none."""
     for name in names:

@@ -171,8 +171,7 @@ def _one_question(given: list[Verdict], settings: ReadSettings) -> tuple[list[Ve
     for verdict in filter(is_asked, given):
         judges.setdefault(verdict.question, set()).add(verdict.judge)
     names = [*judges]
-    if settings.question is not None and settings.question not in names:
-        raise SettingError("question", f"be one of {', '.join(map(repr, names[:_SHOWN]))}", settings.question)
+    _check_question(settings, names)
     if len(names) < 2:
         return given, []
     sizes = Counter(verdict.question for verdict in filter(is_asked, given))
@@ -181,14 +180,15 @@ def _one_question(given: list[Verdict], settings: ReadSettings) -> tuple[list[Ve
     answered = settings.question is not None
     remedies = tuple(Remedy("question", name) for name in names[:_SHOWN] if not (answered and name == chosen))
     sentence = f"There are {plural(len(names), 'question')}; of these {chosen!r} was read"
-    code, level = ("other-questions", "note") if answered else ("several-questions", "question")
-    shown = tuple(names[:5])
-    found = Finding(code, _level(level), sentence, left, examples=shown, left_out=left, remedies=remedies)
+    level: Level = "note" if answered else "question"
+    code, shown = "other-questions" if answered else "several-questions", tuple(names[:5])
+    found = Finding(code, level, sentence, left, examples=shown, left_out=left, remedies=remedies)
     return [verdict for verdict in given if verdict.question == chosen or not is_asked(verdict)], [found]
 
 
-def _level(name: str) -> Level:
-    return "note" if name == "note" else "question"
+def _check_question(settings: ReadSettings, names: Sequence[str]) -> None:
+    if settings.question is not None and settings.question not in names:
+        raise SettingError("question", f"be one of {', '.join(map(repr, names[:_SHOWN]))}", settings.question)
 
 
 def _language(word: str) -> str:
@@ -254,8 +254,7 @@ def read_runs(
     """
     every = [*runs]
     parts = [*dict.fromkeys(run.part for run in every)]
-    if settings.question is not None and settings.question not in parts:
-        raise SettingError("question", f"be one of {', '.join(map(repr, parts[:_SHOWN]))}", settings.question)
+    _check_question(settings, parts)
     chosen = [run for run in every if settings.question in (None, run.part)]
     noticed = [*findings]
     if left := len(every) - len(chosen):
@@ -280,12 +279,8 @@ def read_runs(
         true = RIGHT if binary else None
         verdicts = [_verdict(run, several, word, true) for run, word in zip(chosen, said, strict=True)]
         noticed.append(_about_outcomes(binary, parts if several else []))
-    return read_verdicts(form, source, replace_question(settings), verdicts, columns, noticed)
-
-
-def replace_question(settings: ReadSettings) -> ReadSettings:
-    """The settings once a question was chosen."""
-    return settings.model_copy(update={"question": None, "label": None})
+    chosen_from = settings.model_copy(update={"question": None, "label": None})
+    return read_verdicts(form, source, chosen_from, verdicts, columns, noticed)
 
 
 def _verdict(run: Run, several: bool, label: object, gold: object) -> Verdict:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from crowdcore.core.errors import DataError, Remedy, SettingError
-from crowdcore.data.readers._answers import as_list, text_of
+from crowdcore.data.readers._answers import as_list, as_record, text_of
 from crowdcore.data.readers._panel import Run, Verdict, name_of, read_runs, read_verdicts
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.report import Finding, plural
@@ -41,7 +41,7 @@ class _Log(NamedTuple):
     @property
     def about(self) -> Mapping[str, Any]:
         """The record of the evaluation."""
-        return _record(self.header.get("eval"))
+        return as_record(self.header.get("eval"))
 
     @property
     def task(self) -> str:
@@ -66,13 +66,13 @@ class _Log(NamedTuple):
     def _scorers(self) -> dict[str, Mapping[str, Any]]:
         """Scorer -> its options: as the results list them, and all that a sample was scored by."""
         found: dict[str, Mapping[str, Any]] = {}
-        for entry in as_list(_record(self.header.get("results")).get("scores")):
-            if name := text_of(_record(entry).get("name")):
-                found.setdefault(name, _record(_record(entry).get("params")))
+        for entry in as_list(as_record(self.header.get("results")).get("scores")):
+            if name := text_of(as_record(entry).get("name")):
+                found.setdefault(name, as_record(as_record(entry).get("params")))
         for entry in as_list(self.about.get("scorers")):
-            if name := text_of(_record(entry).get("name")):
-                found.setdefault(name, _record(_record(entry).get("options")))
-        scored = {name: None for sample in self.samples for name in _record(sample.get("scores"))}
+            if name := text_of(as_record(entry).get("name")):
+                found.setdefault(name, as_record(as_record(entry).get("options")))
+        scored = {name: None for sample in self.samples for name in as_record(sample.get("scores"))}
         return {name: found.get(name, {}) for name in scored} if scored else found
 
 
@@ -121,7 +121,7 @@ def _verdicts(
     columns = {"task": "sample", "worker": "scorer", "label": "value"}
     if settings.gold:
         columns["gold"] = settings.gold
-    fields = dict.fromkeys(name for log in logs for sample in log.samples for name in _record(sample.get("metadata")))
+    fields = dict.fromkeys(name for log in logs for sample in log.samples for name in as_record(sample.get("metadata")))
     if settings.gold and settings.gold not in fields:
         raise SettingError("gold", f"be a field of the samples' metadata ({', '.join([*fields][:8])})", settings.gold)
     given, row = list[Verdict](), 0
@@ -133,8 +133,8 @@ def _verdicts(
             part += [log.name] * (again[log.task, log.model] > 1)
             number = [f"epoch {text_of(sample.get('epoch'))}"] if epochs else []
             item = name_of(*part, text_of(sample.get("id")) or f"sample {k}", *number)
-            scores, text = _record(sample.get("scores")), _text(sample.get("input"))
-            gold = _record(sample.get("metadata")).get(settings.gold) if settings.gold else None
+            scores, text = as_record(sample.get("scores")), _text(sample.get("input"))
+            gold = as_record(sample.get("metadata")).get(settings.gold) if settings.gold else None
             for name, judge in judges.items():
                 for key, value in _values(scores.get(name)):
                     row += 1
@@ -157,7 +157,7 @@ def _runs(
     runs, row = list[Run](), 0
     for log in logs:
         for k, sample in enumerate(log.samples, 1):
-            score = _record(_record(sample.get("scores")).get(chosen))
+            score = as_record(as_record(sample.get("scores")).get(chosen))
             value = score.get("value")
             row += 1
             lost = "sample-error" if sample.get("error") else "no-score"
@@ -185,7 +185,7 @@ def _who_judges(names: list[str], n_models: int) -> list[Finding]:
 
 def _values(score: Any) -> list[tuple[str, Any]]:
     """Question -> value of a score; one value answers the only question."""
-    value = _record(score).get("value")
+    value = as_record(score).get("value")
     return [*value.items()] if isinstance(value, dict) and value else [("", value)]
 
 
@@ -201,12 +201,8 @@ def _target(sample: Mapping[str, Any]) -> str | None:
 
 def _text(given: Any) -> str | None:
     """What was asked: a text, or the last message of the user."""
-    said = [message for message in as_list(given) if _record(message).get("role") == "user"]
+    said = [message for message in as_list(given) if as_record(message).get("role") == "user"]
     return text_of(said[-1].get("content")) if said else text_of(given)
-
-
-def _record(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _is_log(record: Mapping[str, Any]) -> bool:

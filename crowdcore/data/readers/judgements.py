@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.data.columns import ALIASES, plain
-from crowdcore.data.readers._answers import as_list, first_of, records, text_of
+from crowdcore.data.readers._answers import as_list, as_record, first_of, records, text_of
 from crowdcore.data.readers._panel import Verdict, is_asked, name_of, read_verdicts
 from crowdcore.data.readers.base import Raw, Reader, Source, read_annotations
 from crowdcore.data.report import Finding, plural
@@ -80,27 +80,27 @@ class Promptfoo(_Tool):
 
     def knows(self, record: Mapping[str, Any]) -> bool:
         """The document has results, each with its grading."""
-        found = _record(record.get("results")).get("results")
+        found = as_record(record.get("results")).get("results")
         return isinstance(found, list) and ("evalId" in record or "config" in record)
 
     def entries(self, source: Source) -> Iterator[Mapping[str, Any]]:
         """The outputs."""
         source.need_json()
-        yield from map(_record, as_list(_record(source.first.get("results")).get("results")))
+        yield from map(as_record, as_list(as_record(source.first.get("results")).get("results")))
 
     def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
         """Each assertion's verdict; an output that was not graded has none."""
         provider = record.get("provider")
         who = first_of(provider, ("label", "id")) if isinstance(provider, dict) else provider
         item = name_of(record.get("testIdx"), record.get("promptIdx"), who) or f"row {number}"
-        asked = _record(record.get("vars"))
+        asked = as_record(record.get("vars"))
         text = text_of(next(iter(asked.values()), None)) if len(asked) == 1 else None
-        graded = [_record(part) for part in as_list(_record(record.get("gradingResult")).get("componentResults"))]
+        graded = [as_record(part) for part in as_list(as_record(record.get("gradingResult")).get("componentResults"))]
         lost = "sample-error" if record.get("error") else "no-score"
         if not graded:
             yield Verdict(number, None, item, None, lost=lost)
         for part in graded:
-            about = _record(part.get("assertion"))
+            about = as_record(part.get("assertion"))
             by = about.get("provider")
             judge = text_of(by.get("id") if isinstance(by, dict) else by) or text_of(about.get("type"))
             question = text_of(first_of(about, ("metric", "value"))) or text_of(about.get("type")) or ""
@@ -122,23 +122,23 @@ class MLflow(_Tool):
 
     def knows(self, record: Mapping[str, Any]) -> bool:
         """A trace has assessments, or a row is one."""
-        about = {**_record(record.get("info")), **record}
-        return any("assessment_name" in _record(entry) for entry in [record, *as_list(about.get("assessments"))])
+        about = {**as_record(record.get("info")), **record}
+        return any("assessment_name" in as_record(entry) for entry in [record, *as_list(about.get("assessments"))])
 
     def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
         """The feedback of each source; what was overridden is left out."""
-        about = {**_record(record.get("info")), **record}
+        about = {**as_record(record.get("info")), **record}
         given = [record] if "assessment_name" in record else as_list(about.get("assessments"))
         item = text_of(first_of(about, _ITEM)) or f"row {number}"
         true = {
-            text_of(entry.get("assessment_name")): _record(entry["expectation"]).get("value")
-            for entry in map(_record, given)
+            text_of(entry.get("assessment_name")): as_record(entry["expectation"]).get("value")
+            for entry in map(as_record, given)
             if entry.get("expectation") is not None
         }
-        for entry in map(_record, given):
+        for entry in map(as_record, given):
             if entry.get("expectation") is None:
-                name, by = text_of(entry.get("assessment_name")) or "", _record(entry.get("source"))
-                value = _record(entry.get("feedback")).get("value") if entry.get("valid", True) else None
+                name, by = text_of(entry.get("assessment_name")) or "", as_record(entry.get("source"))
+                value = as_record(entry.get("feedback")).get("value") if entry.get("valid", True) else None
                 lost = "no-score" if entry.get("valid", True) else "discarded"
                 judge, when = text_of(by.get("source_id")), entry.get("create_time")
                 yield Verdict(number, judge, item, value, name, true.get(name), lost, when=when)
@@ -177,13 +177,13 @@ class Braintrust(_Tool):
 
     def knows(self, record: Mapping[str, Any]) -> bool:
         """The scores of a row are a record of numbers."""
-        scores = _record(record.get("scores"))
+        scores = as_record(record.get("scores"))
         numbers = all(value is None or isinstance(value, int | float) for value in scores.values())
         return bool(scores) and numbers and {"input", "output"} <= record.keys()
 
     def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
         """Each score."""
-        scores = _record(record.get("scores"))
+        scores = as_record(record.get("scores"))
         item, text = text_of(first_of(record, _ITEM[2:])) or f"row {number}", text_of(record.get("input"))
         lost = "sample-error" if record.get("error") else "no-score"
         if not scores:
@@ -211,7 +211,7 @@ class JudgeBench(_Tool):
 
     def knows(self, record: Mapping[str, Any]) -> bool:
         """A pair has judgments that decide."""
-        given = map(_record, as_list(record.get("judgments")))
+        given = map(as_record, as_list(record.get("judgments")))
         return {"pair_id", "label"} <= record.keys() and any("decision" in entry for entry in given)
 
     def _files(self, source: Source) -> list[Path]:
@@ -229,7 +229,7 @@ class JudgeBench(_Tool):
     def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
         """Both decisions."""
         item, judge = text_of(record.get("pair_id")) or f"row {number}", text_of(record.get("judge"))
-        for place, entry in enumerate(map(_record, as_list(record.get("judgments")))):
+        for place, entry in enumerate(map(as_record, as_list(record.get("judgments")))):
             said = text_of(entry.get("decision"))
             turned = said.translate(str.maketrans("AB", "BA")) if said and place else said
             sides = re.fullmatch(r"([AB])([<>]+)([AB])", turned or "")
@@ -318,7 +318,3 @@ def _roles(source: Source) -> dict[str, str] | None:
         return None  # one judge of all, beside the workers
     items = table.words(found["task"])
     return found if len({*items}) < len(items) else None
-
-
-def _record(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
