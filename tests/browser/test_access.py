@@ -81,6 +81,8 @@ ABOVE = """() => {
   return [words, fields.size];
 }"""
 SCHEME = "scheme => getComputedStyle(document.querySelector('.stApp')).colorScheme === scheme"
+STILL = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))
+  .then(() => !document.getAnimations().some(a => a instanceof CSSTransition && a.playState === 'running'))"""
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +122,7 @@ def found(page: Page, address: str, look: Callable[[int], object] = lambda width
         for scheme, rules in schemes.items():
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             page.wait_for_function(SCHEME, arg=scheme, polling=50)
-            page.wait_for_timeout(150)  # colours fade from one theme to the other
+            page.wait_for_function(STILL, polling=50)
             for violation in page.evaluate(RUN, rules)["violations"]:
                 for node in violation["nodes"]:
                     violations.add((violation["id"], f"{scheme}, {width} px: {node['html'][:200]}"))
