@@ -1,9 +1,14 @@
-"""The menu: eight places, each with its modes, and the addresses of the pages behind them."""
+"""The menu: eight places, each with its modes, and the addresses of the pages behind them.
+
+Other packages add pages to *More* by entry points of the group ``crowdcore.pages``; see `views.own`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
+
+from crowdcore.core.registry import plugged_in
 
 
 class Mode(NamedTuple):
@@ -31,6 +36,8 @@ class Place(NamedTuple):
     modes: tuple[Mode, ...]
 
 
+ADDED = {entry.name.replace("-", " ").capitalize(): entry for entry in plugged_in("crowdcore.pages").values()}
+"""Title -> page of another package."""
 MENU = (
     Place(
         "Home",
@@ -93,6 +100,7 @@ MENU = (
             Mode("Sandbox", "sandbox", of="all"),
             Mode("Reproduction", "reproduction", of="all"),
             Mode("Glossary", "glossary", of="all"),
+            *(Mode(title, "own", title) for title in ADDED),
         ),
     ),
 )

@@ -57,6 +57,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "spans": (),
     "ratings": ("view", "worker", "other", "part"),
     "glossary": (),
+    "own": ("view",),
 }
 
 

@@ -81,6 +81,16 @@ def import_path() -> str:
     return os.pathsep.join([here, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
 
 
+def can_import(name: str) -> bool:
+    """Whether a process started from here finds the module of ``package.module:Class``."""
+    module = name.partition(":")[0].partition(".")[0] if ":" in name else ""
+    code = "import importlib.util as u, sys; sys.exit(u.find_spec(sys.argv[1]) is None)"
+    if module in ("", "__main__"):
+        return False
+    child = {**os.environ, "PYTHONPATH": import_path()}
+    return not subprocess.run([sys.executable, "-c", code, module], env=child, check=False).returncode
+
+
 def end_with(parent: int) -> None:
     """End this process soon after the process that started it has ended, however that ended."""
 

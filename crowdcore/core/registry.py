@@ -21,7 +21,7 @@ from importlib.abc import InspectLoader
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from crowdcore.core.errors import PluginError, SettingError, did_you_mean
 
@@ -77,8 +77,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     @cached_property
     def plugins(self) -> dict[str, EntryPoint]:
         """Member name -> entry point of a third party, not loaded; a module of the folder goes first."""
-        points = sorted(entry_points(group=self.group), key=lambda e: e.name)
-        return {e.name: e for e in points if e.name not in self.modules}
+        return {name: entry for name, entry in plugged_in(self.group).items() if name not in self.modules}
 
     def __getitem__(self, name: str) -> type[T]:
         if name in self.modules:
@@ -107,19 +106,11 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return classes[0]
 
     def _plugin(self, entry: EntryPoint) -> type[T]:
-        try:
-            loaded = entry.load()
-            if not (isinstance(loaded, type) and issubclass(loaded, self.base)):
-                raise TypeError(f"{entry.value} is not a subclass of {self.base.__name__}")
-        except Exception as error:  # whatever a stranger's module raises when it is imported
-            raise self._broken(entry, error) from error
-        return loaded
+        def wrong(loaded: Any) -> str:
+            fits = isinstance(loaded, type) and issubclass(loaded, self.base)
+            return "" if fits else f"is not a subclass of {self.base.__name__}"
 
-    def _broken(self, entry: EntryPoint, error: Exception) -> PluginError:
-        if isinstance(error, PluginError):
-            return error
-        package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.module
-        return PluginError(self.kind, entry.name, package, error)
+        return cast("type[T]", load_plugin(self.kind, entry, wrong))
 
     def __iter__(self) -> Iterator[str]:
         yield from self.modules
@@ -145,7 +136,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             except Exception as error:
                 if name not in self.plugins:
                     raise
-                _log.warning("%s", self._broken(self.plugins[name], error))
+                _log.warning("%s", _broken(self.kind, self.plugins[name], error))
         return made
 
     def usable(self) -> dict[str, type[T]]:
@@ -164,6 +155,41 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         except KeyError:
             remedy = f"{did_you_mean(name, self)}Known: {', '.join(self)}."
             raise SettingError(self.kind, "name one that exists", name, remedy) from None
+
+
+def plugged_in(group: str) -> dict[str, EntryPoint]:
+    """What installed packages add to a group, by name; nothing is loaded."""
+    return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda e: e.name)}
+
+
+def load_plugin(kind: str, entry: EntryPoint, wrong: Callable[[Any], str]) -> Any:
+    """What an entry point names; ``wrong`` says what is wrong with it, "" if nothing.
+
+    Raises:
+        PluginError: it cannot be imported, or is no such thing.
+    """
+    try:
+        loaded = entry.load()
+        if said := wrong(loaded):
+            raise TypeError(f"{entry.value} {said}")
+    except Exception as error:  # whatever a stranger's module raises when it is imported
+        raise _broken(kind, entry, error) from error
+    return loaded
+
+
+def _broken(kind: str, entry: EntryPoint, error: Exception) -> PluginError:
+    if isinstance(error, PluginError):
+        return error
+    package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.module
+    return PluginError(kind, entry.name, package, error)
+
+
+def import_name(made: Any) -> str:
+    """``package.module:Class`` of what can be imported by it, else ""."""
+    name = f"{getattr(made, '__module__', '')}:{getattr(made, '__qualname__', '')}"
+    with contextlib.suppress(Exception):  # of whatever is imported
+        return name if pkgutil.resolve_name(name) is made else ""
+    return ""
 
 
 def described_classes(module: str) -> dict[str, dict[str, Any]]:

@@ -1,14 +1,22 @@
-"""Every exhibit there is, by name: the public functions of this folder that make one of a view or of results."""
+"""Every exhibit there is, by name: the public functions of this folder that make one of a view or of results.
+
+Other packages add functions of their own by entry points of the group ``crowdcore.exhibits``.
+"""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import logging
 import pkgutil
 from collections.abc import Callable
 from typing import Any
 
 from crowdcore import exhibits
+from crowdcore.core.errors import PluginError
+from crowdcore.core.registry import load_plugin, plugged_in
+
+_log = logging.getLogger("crowdcore")
 
 MADE_OF = (
     *("View", "TaggedView", "RatingView", "RunView", "Sequence[RunView]", "Results", "AnyResults", "TrainingResult"),
@@ -33,11 +41,31 @@ def catalogue() -> dict[str, Callable[..., Any]]:
                 called = f"{'ratings-' * of_ratings}{name.replace('_', '-')}"
                 assert called not in found, f"two exhibits are called {called!r}"
                 found[called] = function
-    return dict(sorted(found.items()))
+    return dict(sorted({**added(), **found}.items()))
+
+
+def added() -> dict[str, Callable[..., Any]]:
+    """The exhibits of other packages; one that cannot be used is left out, and the log names it."""
+    found = {}
+    for name, entry in plugged_in("crowdcore.exhibits").items():
+        try:
+            found[name] = load_plugin("exhibit", entry, _wrong)
+        except PluginError as error:
+            _log.warning("%s", error)
+    return found
+
+
+def _wrong(function: Any) -> str:
+    fits = inspect.isfunction(function) and _made_of(function) in MADE_OF
+    must = "is no function of a `view: View` that returns an `Exhibit`, in a file with postponed annotations"
+    return "" if fits else must
+
+
+def _made_of(function: Any) -> str:
+    """The type of the first argument of a function that returns an exhibit."""
+    kinds = list(inspect.unwrap(function).__annotations__.items())
+    return str(kinds[0][1]) if len(kinds) > 1 and "Exhibit" in str(kinds[-1][1]) else ""
 
 
 def _makes_exhibits(function: Any, module: str) -> bool:
-    if not inspect.isfunction(function) or function.__module__ != module:
-        return False
-    kinds = list(function.__annotations__.items())
-    return len(kinds) > 1 and kinds[0][1] in MADE_OF and "Exhibit" in str(kinds[-1][1])
+    return inspect.isfunction(function) and function.__module__ == module and _made_of(function) in MADE_OF

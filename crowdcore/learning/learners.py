@@ -134,6 +134,8 @@ def about_method(name: str, kind: Kind = "classes") -> Learner:
         SettingError: there is none.
     """
     known = _methods(kind)
+    if kind == "classes" and ":" in name:  # of one's own, which only its user's commands and runs import
+        return Learner(name.partition(":")[2], "", Settings)
     if name not in known:
         raise SettingError("method", "name one that exists", name, f"Known: {', '.join(known)}.")
     return known[name]

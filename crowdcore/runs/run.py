@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 from pydantic import Field, field_validator
 
 from crowdcore.core.errors import SettingError
+from crowdcore.core.processes import can_import
 from crowdcore.core.settings import Settings
 from crowdcore.core.spelling import spell_options
 from crowdcore.learning.curve_metrics import SCORES, SelectionScore
@@ -101,6 +102,14 @@ class RunSpec(Settings):
     parent: str = Field(default="", description="The search that this run is a trial of.")
     search: SearchPlan | None = Field(default=None, description="A search, whose trials are runs; empty: one run.")
 
+    def __init__(self, **given: Any) -> None:
+        method, settings = given.get("method"), given.get("settings")
+        if isinstance(method, type):
+            given["method"] = _of_ones_own("method", method)
+        if isinstance(settings, Mapping) and not isinstance(settings.get("backbone", ""), str):
+            given["settings"] = {**settings, "backbone": _of_ones_own("backbone", settings["backbone"])}
+        super().__init__(**given)
+
     @field_validator("seeds")
     @classmethod
     def _different(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
@@ -121,6 +130,19 @@ def command_line(spec: RunSpec) -> str:
     for name, value in spec.settings.items():
         words += ["--epochs", str(value)] if name == "epochs" else ["--set", *spell_options({name: value})]
     return shlex.join([*words, "--accept"])
+
+
+def _of_ones_own(what: Literal["method", "backbone"], made: Any) -> str:
+    """A method or network by the name that the run's own process finds it by."""
+    from crowdcore.learning import backbones, methods
+
+    name = methods.named(made) if what == "method" else backbones.named(made)
+    if name in (methods if what == "method" else backbones).REGISTRY or can_import(name):
+        return name
+    must = "be in a module that the run's own process can import: an installed package, or a folder on PYTHONPATH"
+    raise SettingError(
+        what, must, getattr(made, "__qualname__", type(made).__name__), "`learning.train` trains it here."
+    )
 
 
 Words: TypeAlias = Callable[[Mapping[str, Any], str], list[str]]

@@ -1,6 +1,7 @@
-"""What every aggregator and method promises, as checks for those of your own: no test framework is needed.
+"""What every aggregator, method and reader promises, as checks for your own: no test framework is needed.
 
-``check_aggregator(Mine)`` and ``check_method(Mine)`` raise an AssertionError that names the promise that is broken.
+``check_aggregator(Mine)``, ``check_method(Mine)`` and ``check_reader(Mine, file, annotations)`` raise an AssertionError
+that names the promise that is broken.
 """
 
 import lazy_loader

@@ -12,3 +12,7 @@ from .methods import (
     METHOD_CHECKS as METHOD_CHECKS,
     check_method as check_method,
 )
+from .readers import (
+    READER_CHECKS as READER_CHECKS,
+    check_reader as check_reader,
+)

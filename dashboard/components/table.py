@@ -15,6 +15,7 @@ from streamlit import runtime
 
 from crowdcore.analysis.verdicts import VERDICT_WORDS
 from crowdcore.data.dictionary import csv_bytes
+from crowdcore.data.writers.tables import ENDINGS, table_bytes
 from crowdcore.exhibits.exhibit import containing
 from crowdcore.exhibits.glossary import HEADINGS, meaning
 from dashboard.components.text import count
@@ -91,6 +92,7 @@ def table(
         found = containing(frame if limits is None else limited(frame, limits, SHARES), words)
         about = f"Download {count(len(found), noun, nouns)}"
         download("CSV", lambda: csv_bytes(found), f"{name}.csv", key=f"csv-{key}", help=about, type="tertiary")
+        other_formats(lambda: found, name, key)
     if not len(found):
         passes = f"No {noun} passes the limits." if len(frame) else f"There are no {nouns} here."
         st.caption(f"No {noun} contains “{words.strip()}”." if words.strip() else passes)
@@ -173,7 +175,28 @@ with suppress(ImportError):  # a Streamlit that has moved its internals goes wit
     keep_clicks()
 
 
-_MIMES = {"csv": "text/csv", "html": "text/html", "xml": "application/xml", "yaml": "application/yaml"}
+def other_formats(make: Callable[[], pd.DataFrame], name: str, key: str) -> None:
+    """Draw a button behind which are downloads of a table in the other formats; ``name``: of the file, no suffix."""
+    with st.popover("Formats", type="tertiary", key=f"formats-{key}"):
+        for ending in (ending for ending in ENDINGS if ending != ".csv"):
+            label = _CALLED.get(ending, ending[1:].upper())
+            made = partial(_written, make, ending)
+            download(label, made, f"{name}{ending}", key=f"{ending[1:]}-{key}", type="tertiary")
+
+
+_CALLED = {".parquet": "Parquet", ".md": "Markdown", ".tex": "LaTeX"}
+
+
+def _written(make: Callable[[], pd.DataFrame], ending: str) -> bytes:
+    return table_bytes(make(), ending)
+
+
+_MIMES = {"csv": "text/csv", "html": "text/html", "xml": "application/xml", "yaml": "application/yaml"} | {
+    "parquet": "application/vnd.apache.parquet",
+    "json": "application/json",
+    "md": "text/markdown",
+    "tex": "application/x-tex",
+}
 
 
 def download(label: str, make: Callable[[], bytes | str], file: str, **options: Any) -> None:

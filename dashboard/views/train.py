@@ -34,7 +34,7 @@ from dashboard.components.run_board import follow_runs, search_board
 from dashboard.components.run_choice import viewer_zone
 from dashboard.components.run_chosen import about_chosen
 from dashboard.components.run_curves import curves
-from dashboard.components.table import download
+from dashboard.components.table import download, other_formats
 from dashboard.components.text import as_text, count, duration, listed
 from dashboard.components.train_form import KEPT, form, refusal_of, shared_settings
 from dashboard.services import embedding, opening, train
@@ -175,8 +175,10 @@ def _filtered(listed: list[Run]) -> list[Run]:
 def _told(found: list[Run]) -> None:
     """How many, what the star means, and all of them as a file."""
     st.caption(f"{count(len(found), 'run')} on {count(len({run.spec.dataset for run in found}), 'dataset')}")
-    made, about = lambda: csv_bytes(runs.run_table(found)), f"Download {count(len(found), 'run')}"
-    download("CSV", made, "runs.csv", key="csv-runs", help=about, type="tertiary")
+    made, about = partial(runs.run_table, found), f"Download {count(len(found), 'run')}"
+    with st.container(horizontal=True, gap="xsmall"):
+        download("CSV", lambda: csv_bytes(made()), "runs.csv", key="csv-runs", help=about, type="tertiary")
+        other_formats(made, "runs", "runs")
 
 
 def _chosen(found: list[Run]) -> list[Run]:

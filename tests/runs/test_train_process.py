@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import resource
@@ -60,6 +61,37 @@ def at_epoch(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], obj
         monkeypatch.setattr(Recorder, "listen", listen_and_act)
 
     return plan
+
+
+OWN = """
+from torch import nn
+from crowdcore.learning.methods.crowd_layer import CrowdLayer
+class Mine(CrowdLayer):
+    name = title = "mine"
+class Net(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Linear(6, 3))
+"""
+
+
+def test_what_is_ones_own_runs_where_the_process_can_import_it_and_is_refused_where_not(
+    make: Make, train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ownlib.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own = importlib.import_module("ownlib")
+    plain = {"backbone_settings": {}, "epochs": 2}
+    for given in ({"method": own.Mine}, {"backbone": own.Net}):
+        with pytest.raises(cc.SettingError, match="run's own process can import"):
+            make(**plain, **given)  # here alone is it importable
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    run = make(own.Mine, backbone=own.Net, **plain)
+    assert (run.spec.method, run.spec.settings["backbone"]) == ("ownlib:Mine", "ownlib:Net")
+    assert train(run) == FINISHED
+    found = result(run.id)
+    assert found.predict_proba(np.zeros((4, 6), np.float32)).shape[1:] == (4, 3)
+    with pytest.raises(cc.SettingError, match="own process"):
+        make(type("Local", (own.Mine,), {"name": "local"}), **plain)
 
 
 def test_a_run_comes_to_what_training_comes_to(make: Make, train: Train, workspace: Workspace) -> None:

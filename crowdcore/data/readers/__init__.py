@@ -14,7 +14,7 @@ from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Table
 from crowdcore.data.tables.json_table import RECORDS
 
-__all__ = ["Raw", "RawTasks", "Reader", "Source", "find_reader", "readers"]
+__all__ = ["Raw", "RawTasks", "Reader", "Source", "certain", "find_reader", "readers"]
 
 readers: Registry[Reader] = Registry(__name__, Reader, "format", group="crowdcore.readers")
 
@@ -88,6 +88,18 @@ _SIGNATURES = {
     "webanno": Signature(0.95, "folder"),
     "wide": Signature(0.4, "table"),
 }
+
+
+_CERTAIN = 0.95
+
+
+def certain(source: Source, settings: ReadSettings) -> Reader | None:
+    """The plug-in that the settings name, or that is certain of a source; it is asked before a table is looked at."""
+    if settings.format is not None:
+        return readers[settings.format]() if settings.format in readers.plugins else None
+    found = readers.map(lambda cls: _try(cls(), source, settings), readers.plugins)
+    best = max(found.values(), key=lambda one: one[0], default=None)
+    return best[1] if best is not None and best[0] >= _CERTAIN else None
 
 
 def find_reader(source: Source, settings: ReadSettings) -> Reader:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.data.columns import read_roles
 from crowdcore.data.dataset import SimulatedTruth
 from crowdcore.data.dictionary import Codes, clean, strings
+from crowdcore.data.encoder import encode
 from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import MEDIA, ReadSettings
@@ -197,6 +198,15 @@ class Raw:
     target: Literal["classes", "ratings", "sequences"] = "classes"
     rating_range: tuple[float, float] | None = None
     levels: tuple[str, ...] = ()
+
+    @classmethod
+    def of_rows(cls, form: str, rows: Iterable[tuple[str | None, ...]], **more: Any) -> Raw:
+        """From the task, worker and label of each annotation row, None where there is none; refused without rows."""
+        listed = list(rows)
+        if not listed:
+            raise DataError("This file holds no label")
+        columns = (encode(strings(column)) for column in zip(*listed, strict=True))
+        return cls(form, *columns, **{"n_rows": len(listed), **more})
 
     def keep(self, rows: IntArray, *findings: Finding) -> Raw:
         """Some annotation rows of it, ascending; ``findings`` say what became of the others.

@@ -16,14 +16,15 @@ from crowdcore.data.by_name import feature_rows
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import clean
 from crowdcore.data.ratings import Labelled, RatingDataset
-from crowdcore.data.readers import Raw, Source, find_reader
+from crowdcore.data.readers import Raw, Source, certain, find_reader, readers
 from crowdcore.data.reading.assemble import assemble, by_level
 from crowdcore.data.reading.doubts import media_findings
 from crowdcore.data.reading.understood import understand
 from crowdcore.data.report import ImportReport, plural
 from crowdcore.data.settings import ReadSettings
-from crowdcore.data.tables import identify
+from crowdcore.data.tables import Content, identify
 from crowdcore.data.tables.base import fill_down
+from crowdcore.data.tables.content import SAMPLE
 
 _WORDS = 50  # more of them are no levels
 
@@ -171,9 +172,19 @@ def examine_table(path: str | Path, **mapping: Any) -> Import:
 @frugal_memory()
 def open_source(path: str | Path, settings: ReadSettings) -> Source:
     """A file or folder, its table opened; the caller closes it."""
-    content = identify(Path(path).expanduser(), settings.encoding)
-    if content.kind != "container":
-        return Source.of(content, settings)
+    path = Path(path).expanduser()
+    try:
+        content = identify(path, settings.encoding)
+        if content.kind != "container":
+            return Source.of(content, settings)
+    except DataError:
+        if not path.is_file() or not readers.plugins:
+            raise
+        with path.open("rb") as file:
+            odd = Source(path.stem, Content(path, "text", None, file.read(SAMPLE).decode("utf-8", "replace")))
+        if certain(odd, settings) is None:
+            raise
+        return odd
     from crowdcore.data.containers import open_container
 
     return open_container(content.path, settings)
@@ -199,7 +210,8 @@ def examine_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw
 
 def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] | None) -> Raw:
     """The columns of an opened source by role, before cleaning."""
-    if source.table is not None:
+    own = certain(source, settings)
+    if source.table is not None and own is None:
         fill_down(source.table, settings.fill)
     if isinstance(settings.task, tuple):
         from crowdcore.data.tables.parts import JoinedTable
@@ -208,7 +220,7 @@ def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] |
         source, settings = replace(source, table=table), settings.model_copy(update={"task": table.joined})
     if settings.multi_select == "yes-no":
         settings = settings.model_copy(update={"multi_select": "keep"})  # which later becomes answers
-    raw = find_reader(source, settings).read(source, settings)
+    raw = (own or find_reader(source, settings)).read(source, settings)
     unused = () if raw.extra is None else raw.extra.column_names
     told = (replace(f, level="note") if f.code == "thousands" and f.column in unused else f for f in raw.findings)
     raw = replace(raw, path=source.path, findings=(*source.findings, *told))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
@@ -164,6 +165,14 @@ def write_table(table: Arrow, path: Path) -> None:
                 except pa.ArrowInvalid:  # a cell needs quotes
                     if style == "needed":
                         raise
+
+
+def table_bytes(frame: pd.DataFrame, ending: str) -> bytes:
+    """A frame as a file of one of `ENDINGS`."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder, f"table{ending}")
+        write_table(pa.Table.from_pandas(frame, preserve_index=False), file)
+        return file.read_bytes()
 
 
 def _is_large(column: Arrow) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import copy
 import pkgutil
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from crowdcore.core.errors import SettingError
-from crowdcore.core.registry import Registry
+from crowdcore.core.registry import Registry, import_name
 
 if TYPE_CHECKING:
     from torch import nn
@@ -52,12 +51,9 @@ def named(network: Any) -> str:
         raise SettingError("backbone", must, type(network).__name__)
     if getattr(network, "name", None) in REGISTRY:
         return str(network.name)
-    called = getattr(network, "__qualname__", type(network).__name__)
-    name = f"{getattr(network, '__module__', '')}:{called}"
-    with suppress(Exception):  # of whatever is imported
-        if pkgutil.resolve_name(name) is network:
-            return name
-    name = f":{called}-{len(_OWN)}"
+    if name := import_name(network):
+        return name
+    name = f":{getattr(network, '__qualname__', type(network).__name__)}-{len(_OWN)}"
     _OWN[name] = network
     return name
 

@@ -21,7 +21,7 @@ from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import Labelled
-from crowdcore.learning import backbones
+from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.counted import counts_of_problem
 from crowdcore.learning.ratings.problem import RatingProblem
@@ -313,7 +313,7 @@ def shared_parts(
     return {
         "dataset": problem.dataset.name,
         "fingerprint": problem.dataset.fingerprint,
-        "method": method.name,
+        "method": methods.named(method),
         "settings": settings.model_dump(),
         "training": session.used(training).model_dump(),
         "task": problem.order,
