@@ -205,8 +205,8 @@ class Raw:
         listed = list(rows)
         if not listed:
             raise DataError("This file holds no label")
-        columns = (encode(strings(column)) for column in zip(*listed, strict=True))
-        return cls(form, *columns, **{"n_rows": len(listed), **more})
+        task, worker, label = (encode(strings(column)) for column in zip(*listed, strict=True))
+        return cls(form, task, worker, label, **{"n_rows": len(listed), **more})
 
     def keep(self, rows: IntArray, *findings: Finding) -> Raw:
         """Some annotation rows of it, ascending; ``findings`` say what became of the others.
