@@ -212,8 +212,38 @@ def _judgements(table: Table, rows: _Rows, roles: Roles) -> Iterator[str]:
     for column in left:
         few = 2 <= rows.distinct(column) <= min(_FEW, rows.n // 2) and rows.empty(column) <= 0.5
         by_name = not (about_time(column) or _NOT_JUDGED & {*re.split(r"[\W_]+", column.lower())})
-        if few and by_name and rows.varies(column, task) > 0.2 and rows.varies(column, worker) > 0.5:
+        fixed = rows.varies(column, worker) <= 0.5  # of two workers, nothing is known
+        if few and by_name and rows.varies(column, task) > 0.2 and not fixed:
             yield column
+
+
+def crossed(table: Table, known: Mapping[str, str]) -> list[dict[str, str]]:
+    """Task, worker and label by content, the likeliest first; the roles that are ``known`` stay.
+
+    Hardly a row repeats a task and a worker, each of whom comes again: of several such pairs of columns the one with
+    the fewest combinations that do not occur is the likeliest.
+    """
+    rows, fixed = _Rows(table), [known[role] for role in ("task", "worker") if role in known]
+    others = {column for role, column in known.items() if role not in ("task", "worker", *MEDIA)}
+    told: list[str] = []
+    for c in table.columns:
+        numbers = pd.to_numeric(pd.Series(table.words(c)), errors="coerce")
+        measured = (numbers % 1 > 0).any() or (about_time(c) and numbers.notna().any())
+        again = 1 < rows.distinct(c) <= rows.n // 1.5 and rows.empty(c) <= 0.2 and not measured
+        if c in fixed or (again and c not in others and not any(rows.same(c, other) for other in told)):
+            told.append(c)
+    pairs = [(a, b) for i, b in enumerate(told) for a in told[:i] if {*fixed} <= {a, b} and rows.unique(a, b)]
+    found = []
+    for pair in sorted(pairs, key=lambda pair: rows.distinct(pair[0]) * rows.distinct(pair[1])):
+        task, worker = sorted(pair, key=rows.distinct, reverse=True)
+        if task == known.get("worker") or worker == known.get("task") or {*plain(task).split("_")} & _PEOPLE:
+            task, worker = worker, task
+        if {*plain(worker).split("_")} & _PLACES:
+            continue
+        roles = Roles({**known, "task": task, "worker": worker})
+        labels = [known["label"]] if "label" in known else _judgements(table, rows, roles)
+        found += [{"task": task, "worker": worker, "label": label} for label in labels if label not in pair]
+    return found
 
 
 # Most telling first. Names are compared in lower case, with runs of blanks, dots, dashes and slashes as "_".
@@ -244,13 +274,15 @@ RATING_ALIASES = ("score", "stars", "points", "grade")  # of the label, where la
 WEAK_ALIASES: dict[str, tuple[str, ...]] = {  # that count where no other is there, and the content agrees
     "worker": (
         *("reviewer", "reviewer_id", "evaluator", "evaluator_id", "contributor", "respondent", "respondent_id"),
-        *("voter", "subject_id", "subject"),
+        *("voter", "subject_id", "subject", "agent", "reader", "grader", "moderator", "analyst"),
     ),
     "label": (
         *("label_name", "final_answer", "verdict", "decision", "target", "selected_label", "user_label"),
         *RATING_ALIASES,
     ),
 }
+_PEOPLE = {*ALIASES["worker"], *WEAK_ALIASES["worker"], "who", "by", "name"} - {"subject"}
+_PLACES = {"number", "no", "nr", "num", "index", "idx", "position", "rank", "order", "round", "session", "batch"}
 _ID = re.compile("_(uuid|guid|hash|code|number|no|nr|email|initials)$")  # what names things as an id does
 _ONLY = r'^\["([^"\\]*)"\]$'  # a list of one label
 _MAY_BE_JUDGED = ("answer", "response", "annotation", "value", "output", "choice")  # the text that is judged, too

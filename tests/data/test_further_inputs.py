@@ -10,7 +10,19 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import examine
-from tests.data.test_odd_inputs import BY_TASK, CLASSES, GOLD, NAMED, PAIRS, ROWS, TASKS, WORKERS, table, written
+from tests.data.test_odd_inputs import (
+    BY_TASK,
+    CLASSES,
+    GOLD,
+    NAMED,
+    PAIRS,
+    ROWS,
+    TASKS,
+    WIDE,
+    WORKERS,
+    table,
+    written,
+)
 
 PAIRED = [(t, *(cell for pair in given for cell in pair), *[""] * (8 - 2 * len(given))) for t, given in BY_TASK.items()]
 ORDINALS = ("first", "second", "third", "fourth")
@@ -155,3 +167,65 @@ def test_western_languages_are_no_question(words: tuple[str, str], tmp_path: Pat
 def test_an_empty_cell_in_the_first_row_is_no_name(tmp_path: Path) -> None:
     rows = [(t, w, k % 3, "" if k % 5 == 0 else k % 2) for k, (t, w, _) in enumerate(ROWS)]
     assert not examine(written(tmp_path, "rows.csv", table(rows)), label="3", task="1", worker="2").report.header
+
+
+NUMBERED = [(TASKS.index(t), w, 1 + CLASSES.index(label)) for t, w, label in ROWS]
+SECONDS = [(t, w, label, k * 37 % 101 / 100, k * 13 % 90) for k, (t, w, label) in enumerate(ROWS)]
+JUDGED = [(t, w, "v1", label, f"because of {k}") for k, (t, w, label) in enumerate(ROWS)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        (NUMBERED, ("case", "reader", "BIRADS")),
+        (NUMBERED, ("Aufgabe", "Bewerter", "Note")),
+        ([(t, WORKERS.index(w), n) for t, w, n in NUMBERED], ("i", "j", "y")),
+        (SECONDS, ("ticket_id", "agent", "category", "confidence", "seconds_spent")),
+        (JUDGED, ("example_id", "model", "prompt_version", "verdict", "rationale")),
+        ([(w, t, label) for t, w, label in ROWS], ("who", "what", "said")),
+    ],
+)
+def test_roles_that_names_do_not_tell_are_proposed_by_content(
+    rows: list[tuple[Any, ...]], names: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = written(tmp_path, "unknown.csv", table(rows, *names))
+    with pytest.raises(DataError) as refusal:
+        examine(path)
+    proposed = refusal.value.remedies[0].choices[0]
+    dataset = examine(path, **proposed).dataset(accept=True)
+    assert (dataset.n_tasks, dataset.n_workers, dataset.n_annotations) == (24, 4, len(ROWS))
+    assert dataset.n_classes == 3
+
+
+def test_places_are_not_proposed_as_workers(tmp_path: Path) -> None:
+    path = written(tmp_path, "places.csv", table([(t, WORKERS.index(w), v) for t, w, v in ROWS], "item", "no", "vote"))
+    with pytest.raises(DataError) as refusal:
+        examine(path)
+    assert not any(remedy.choices for remedy in refusal.value.remedies)
+
+
+def test_a_class_with_the_name_of_tasks_is_a_class(tmp_path: Path) -> None:
+    counts = [[sum(v == c for _, v in given) for c in CLASSES] for given in BY_TASK.values()]
+    rows = [(f"d{k}", *row, sum(row)) for k, row in enumerate(counts)]
+    rows.append(("Grand Total", *(sum(row[k] for row in rows) for k in range(1, 5))))
+    path = written(tmp_path, "pivot.csv", table(rows, "Row Labels", "bug", "feature", "question", "Grand Total"))
+    assert "counts-or-workers" in {question.code for question in examine(path).report.questions}
+    dataset = examine(path, format="counts").dataset(accept=True)
+    assert (dataset.n_tasks, dataset.n_annotations) == (24, len(ROWS))
+    assert {*dataset.classes} == {"bug", "feature", "question"}
+
+
+def test_a_panel_beside_its_answers_and_a_person_opens(tmp_path: Path) -> None:
+    models = ("gpt-4o", "claude-3-5-sonnet", "llama-3-70b", "human")
+    rows = [(k, f"Is it {k}?", f"It is {k * k}", *row) for k, row in enumerate(WIDE)]
+    path = written(tmp_path, "panel.csv", table(rows, "id", "prompt", "response", *models))
+    report = examine(path).report
+    assert (report.format, report.n_tasks, report.n_workers) == ("wide", 24, 4)
+    assert "gold-among-workers" in {question.code for question in report.questions}
+
+
+def test_several_columns_of_one_worker_are_asked_about(tmp_path: Path) -> None:
+    rows = [(t, w, v, CLASSES[k % 3], v) for k, (t, w, v) in enumerate(ROWS)]
+    with pytest.raises(DataError) as refusal:
+        examine(written(tmp_path, "again.csv", table(rows, "patient", "observer", "obs1", "obs2", "obs3")))
+    assert {choice["label"] for r in refusal.value.remedies for choice in r.choices} == {"obs1", "obs2", "obs3"}

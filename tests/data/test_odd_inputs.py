@@ -352,7 +352,7 @@ def test_a_number_of_labels_is_no_class(tmp_path: Path) -> None:
 
 CONDITIONS = table([(*row, "ab"[TASKS.index(row[0]) % 2]) for row in ROWS], "stim", "subject", "rating", "condition")
 FILMS = table([(t, *(f"{(7 * k + 3 * w) % 97 / 10}" for w in range(4))) for k, t in enumerate(TASKS)], "film", *WORKERS)
-ROLES = {"task": "stim", "worker": "subject", "label": "rating"}
+ROLES = {"task": "stim", "worker": "subject"}
 
 
 @pytest.mark.parametrize(("content", "remedy"), [(CONDITIONS, ROLES), (FILMS, {"kind": "ratings"})])

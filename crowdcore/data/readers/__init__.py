@@ -153,7 +153,7 @@ def _proposed(source: Source, settings: ReadSettings) -> tuple[Remedy, ...]:
     roles = assign_roles(table, settings)
     if "task" not in roles and {"worker", "label"} <= roles.keys():
         return _several(table, roles["worker"], roles["label"])
-    return proposed(table, settings) if table.header else ()
+    return proposed(table, settings)
 
 
 def _several(table: Table, worker: str, label: str) -> tuple[Remedy, ...]:

@@ -215,6 +215,8 @@ def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
     """The columns named in ``settings.workers``; else those that neither name nor content tells to be another thing."""
     assigned = assign_roles(table, settings)
     roles = {role: column for role, column in assigned.items() if role in ABOUT_TASKS}
+    if settings.task is None and is_one_of_many(table, roles.get("task", "")):
+        del roles["task"]  # a class or worker that has the name of tasks
     if settings.workers is not None:
         roles = {role: c for role, c in roles.items() if c not in settings.workers or getattr(settings, role) == c}
     if "task" not in roles and table.columns[:1] != (settings.workers or ())[:1] and names_tasks(table):
@@ -229,6 +231,16 @@ def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
         aside = told_apart(table, left, settings.kind == "ratings")
         workers = tuple(c for c in left if c not in aside)
     return WorkerColumns(roles, workers, aside, _findings(workers, aside, settings.workers is not None))
+
+
+def is_one_of_many(table: Table, column: str) -> bool:
+    """Whether a column repeats few values, half of which stand in a neighbour, too, and the first names the rows."""
+    if column not in table.columns[1:] or column in table.repeated or not names_tasks(table):
+        return False
+    cells, place = cells_of(table, column), table.columns.index(column)
+    beside = [{*cells_of(table, c)} for c in table.columns[max(place - 1, 1) : place + 2] if c != column]
+    shared = max((sum(cell in others for cell in cells) for others in beside), default=0)
+    return 2 * len({*cells}) < len(table.head) and 2 * shared >= len(cells)
 
 
 def _named(table: Table, workers: tuple[str, ...], roles: dict[str, str]) -> tuple[str, ...]:

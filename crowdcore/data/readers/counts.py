@@ -16,7 +16,16 @@ from crowdcore.core.types import FloatArray
 from crowdcore.data.columns import assign_roles, plain
 from crowdcore.data.dictionary import compact, strings
 from crowdcore.data.encoder import encode
-from crowdcore.data.readers._stacked import ABOUT_TASKS, Block, alike, blank, names_tasks, repeat_labels, stack
+from crowdcore.data.readers._stacked import (
+    ABOUT_TASKS,
+    Block,
+    alike,
+    blank,
+    is_one_of_many,
+    names_tasks,
+    repeat_labels,
+    stack,
+)
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.readers.nested import Nested
 from crowdcore.data.report import Finding
@@ -101,6 +110,11 @@ class CountTable(Reader):
         part.setdefault("task", encode(strings(str(i + 1) for i in range(n))))
         tasks = RawTasks.of(part, True, table.escaped)
         findings = (*table.findings, *table.repeated_headers(per_row=0))
+        if settings.totals is not False and n > 3 and (numbers[-1] == numbers[:-1].sum(0)).all():
+            tasks, numbers = tasks.take(np.arange(n - 1)), numbers[:-1]
+            sentence = "The last row holds the sums of all others, and was left out as one of totals"
+            remedies = (Remedy("totals", False, when="it is a task"),)
+            findings += (Finding("total-row", "warning", sentence, 1, (n,), remedies=remedies),)
         roles = {**roles, "label": f"the names of {len(found.columns)} columns"}
         task, label = np.nonzero(numbers)
         about |= {"roles": roles, "findings": findings, "remedies": (replace(workers, value=None),)}
@@ -141,6 +155,8 @@ class _Counted:
 def _roles(table: Table, settings: ReadSettings) -> dict[str, str]:
     """Role -> column, of the columns about tasks."""
     roles = {role: column for role, column in assign_roles(table, settings).items() if role in ABOUT_TASKS}
+    if settings.task is None and is_one_of_many(table, roles.get("task", "")):
+        del roles["task"]
     if "task" not in roles and names_tasks(table):
         roles = {"task": table.columns[0], **roles}
     return roles
@@ -308,17 +324,20 @@ def ask_whether_counts(table: Table, columns: tuple[str, ...]) -> list[Finding]:
     """The question whether whole numbers count the labels of classes: where one is high, the others are low.
 
     Numbers that workers give to the same tasks agree or are independent, so that the variance of their sums is at least
-    the sum of their variances, but for three standard deviations of chance.
+    the sum of their variances, but for three standard deviations of chance. Or another column holds their sum.
     """
     cells = _matrix(table.head, columns) if 1 < len(columns) < _MANY else np.empty((0, 0))
     n, k = cells.shape
-    if n < _ROWS or not ((cells >= 0) & (cells == np.round(cells))).all() or (cells == 0).any(0).mean() < 0.6:
+    if n < _ROWS or not ((cells >= 0) & (cells == np.round(cells))).all() or not (spread := cells.var(0).sum()):
         return []
-    spread = cells.var(0).sum()
-    if not spread or cells.sum(1).var() / spread > 1 - 3 * np.sqrt(2 * (k - 1) / k / n):
+    others = [c for c in table.columns if c not in columns and not pa.types.is_nested(table.head[c].type)]
+    total = next((c for c in others if (_numbers(table.head[c]) == cells.sum(1)).all()), None)
+    apart = cells.sum(1).var() / spread <= 1 - 3 * np.sqrt(2 * (k - 1) / k / n)
+    if total is None and not (apart and (cells == 0).any(0).mean() >= 0.6):
         return []
     listed = ", ".join(map(repr, columns[:5])) + (" …" if k > 5 else "")
-    sentence = f"Where one of {listed} is high, the others are low: they may count the labels of {k} classes"
+    why = f"Where one of {listed} is high, the others are low" if total is None else f"{total!r} is the sum of {listed}"
+    sentence = f"{why}: they may count the labels of {k} classes"
     remedies = (
         Remedy("format", "counts", when="they count labels"),
         Remedy("workers", list(columns), when="each column is a worker"),

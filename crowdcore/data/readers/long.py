@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError, Remedy, SettingError
-from crowdcore.data.columns import ALIASES, assign_roles, plain
+from crowdcore.data.columns import ALIASES, WEAK_ALIASES, assign_roles, crossed, plain
 from crowdcore.data.encoder import encode
 from crowdcore.data.readers._stacked import (
     ABOUT_TASKS,
@@ -77,6 +76,7 @@ def _one_question(raw: Raw, question: str, source: Source) -> Raw:
     )
 
 
+_SHOWN = 3  # remedies
 _MOST, _LEAST, _AGAIN = 7, 10, 0.02  # columns and rows of a table without names, and rows that may repeat a pair
 
 
@@ -108,15 +108,14 @@ class Triples(Reader):
 
 
 def proposed(table: Table, settings: ReadSettings) -> tuple[Remedy, ...]:
-    """Task, worker and label by content where the names of three columns say nothing, to be confirmed."""
-    roles = roles_by_content(table, settings)
-    if roles is None:
-        return ()
-    for role in ("worker", "label"):  # content does not tell one column of numbers from another
-        if pd.to_numeric(table.head[roles[role]].to_pandas(), errors="coerce").notna().mean() > 0.5:
-            return ()
-    needed = "task", "worker", "label"
-    return (Remedy(needed, [roles[role] for role in needed], when="that is what they hold"),)
+    """Task, worker and label by content where the names of columns do not say all of them, to be confirmed."""
+    by_name = assign_roles(table, settings)
+    known = {r: c for r, c in by_name.items() if r != "task" or settings.task or plain(c) not in WEAK_ALIASES["worker"]}
+    lacking = [role for role in NEEDED if role not in known]
+    values = [[roles[role] for role in lacking] for roles in crossed(table, known)[:_SHOWN]]
+    if len(lacking) == 1:
+        return tuple(Remedy(lacking[0], value, when="that is what it holds") for (value,) in values)
+    return tuple(Remedy(tuple(lacking), value, when="that is what they hold") for value in values)
 
 
 def roles_by_content(table: Table, settings: ReadSettings) -> dict[str, str] | None:
@@ -386,6 +385,8 @@ def _field(table: Table, found: WorkerColumns) -> _Layout | None:
         return None
     head = table.head
     cells = head.select([head.column_names.index(task)]).to_pandas()
+    if not share_labels([cells_of(table, name) for name in found.workers]):
+        return None
     if 3 * cells.duplicated().sum() < len(cells):
         return None
     for name in head.column_names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,6 +19,7 @@ from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.lookups import counted
 from crowdcore.data.readers._stacked import (
+    FEW,
     NUMBER,
     Block,
     alike,
@@ -62,11 +64,9 @@ class WideTable(Reader):
         columns = source.table.columns
         found = find_workers(source.table, settings)
         named = {c for c in columns if plain(c) in (*ALIASES["worker"], *ALIASES["label"])} - {*found.roles.values()}
-        if (
-            named
-            and settings.turn is None
-            and not (named <= {*found.aside} and len(found.workers) > 1 and alike(found.workers))
-        ):
+        named -= {c for c in found.aside if _is_text(cells_of(source.table, c))}
+        alone = named <= {*found.aside} and len(found.workers) > 1 and alike(found.workers)
+        if named and settings.turn is None and not (alone and _names_once(source.table, found.roles)):
             return 0.0
         roles, workers = found.roles, found.workers
         if not workers or (len(workers) == 1 and ("task" not in roles or plain(workers[0]) in RATING_ALIASES)):
@@ -252,6 +252,17 @@ def _empty_columns(workers: tuple[str, ...], counts: IntArray) -> list[Finding]:
     what, detail = plural(len(empty), "empty worker column"), f": {listed}"
     change = make_change("empty-worker-column", what, "be left out", None, detail, count=len(empty))
     return [replace(change, examples=tuple(empty[:5]))]
+
+
+def _is_text(cells: list[str]) -> bool:
+    """Whether hardly two rows hold the same words: what is judged, and no judgement."""
+    return len(cells) >= FEW and 10 * len({*cells}) > 9 * len(cells)
+
+
+def _names_once(table: Table, roles: Mapping[str, str]) -> bool:
+    """Whether no task comes again."""
+    cells = cells_of(table, roles["task"]) if "task" in roles else []
+    return len({*cells}) == len(cells)
 
 
 def _are_ratings(cells: list[str], levels: tuple[str, ...]) -> bool:

@@ -55,7 +55,8 @@ _MODEL = (
 _MODEL += r"|(.*[ _-])?(model|prediction|predicted|classifier|llm|bot|baseline|\d+(\.\d+)?b)([ _-].*)?"
 _ZEROS = r"^(0+\d+|\d+\.0+)$"
 _GOLD = rf"({_GOLD})([ _.-]?\d{{1,3}}|[ _.-][a-z])?"  # also one of several: expert_1, Expert A
-_ODD = f"(?i)^({_GOLD}|{_NOBODY}|{_MODEL})$"
+_HUMAN = r"humans?([ _-]?(label|annotation|verdict|judge?ment)s?)?"  # among models
+_ODD = f"(?i)^({_GOLD}|{_NOBODY}|{_MODEL}|{_HUMAN})$"
 ENOUGH = 10  # labels after which always the same answer is worth a word
 
 
@@ -303,7 +304,8 @@ def _odd_workers(raw: Raw, worker: Codes, settings: ReadSettings) -> list[Findin
         place = None if in_columns else column
         findings.append(Finding(code, level, sentence, n, column=place, examples=names[:5], remedies=remedies))
 
-    gold = named(_GOLD)
+    models = named(_MODEL)
+    gold = named(f"{_GOLD}|{_HUMAN}" if 2 * len(models) >= len(values) else _GOLD)
     if gold and len(values) > len(gold) and raw.truth is None and (raw.tasks is None or raw.tasks.gold is None):
         remedies = [Remedy("gold" if g in raw.columns else "gold_worker", g, when=f"{g!r} is the gold") for g in gold]
         remedies += [Remedy("gold_worker", [*gold], when="they are the gold where they agree")] * (len(gold) > 1)
@@ -313,8 +315,7 @@ def _odd_workers(raw: Raw, worker: Codes, settings: ReadSettings) -> list[Findin
         codes = [*raw.missing, *nobody]
         remedy = Remedy("missing", codes, when="they mean that the worker is not known")
         add("unknown-workers", nobody, f"A worker's name may mean that it is not known: {listed(nobody)}", remedy)
-    models = named(_MODEL)
-    if models and len(values) > len(models):
+    if models and len(values) > len(models) + len(gold):
         add("models-as-workers", models, f"Models may stand among the workers: {listed(models)}")
     return findings
 
