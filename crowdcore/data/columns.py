@@ -226,7 +226,7 @@ def crossed(table: Table, known: Mapping[str, str]) -> list[dict[str, str]]:
     rows, fixed = _Rows(table), [known[role] for role in ("task", "worker") if role in known]
     others = {column for role, column in known.items() if role not in ("task", "worker", *MEDIA)}
     told: list[str] = []
-    for c in table.columns:
+    for c in table.columns if len(table.columns) <= _FEW else ():
         numbers = pd.to_numeric(pd.Series(table.words(c)), errors="coerce")
         measured = (numbers % 1 > 0).any() or (about_time(c) and numbers.notna().any())
         again = 1 < rows.distinct(c) <= rows.n // 1.5 and rows.empty(c) <= 0.2 and not measured
@@ -241,7 +241,8 @@ def crossed(table: Table, known: Mapping[str, str]) -> list[dict[str, str]]:
         if {*plain(worker).split("_")} & _PLACES:
             continue
         roles = Roles({**known, "task": task, "worker": worker})
-        labels = [known["label"]] if "label" in known else _judgements(table, rows, roles)
+        left = [known["label"]] if "label" in known else [c for c in table.columns if c not in pair]
+        labels = left if len(left) == 1 else _judgements(table, rows, roles)
         found += [{"task": task, "worker": worker, "label": label} for label in labels if label not in pair]
     return found
 

@@ -15,13 +15,13 @@ from crowdcore.data.columns import ALIASES, WEAK_ALIASES, assign_roles, crossed,
 from crowdcore.data.encoder import encode
 from crowdcore.data.readers._stacked import (
     ABOUT_TASKS,
+    FEW,
     Block,
     WorkerColumns,
     cells_of,
     columns_left_out,
     constant,
     find_workers,
-    label_columns,
     names_tasks,
     number_rows,
     shape,
@@ -77,7 +77,6 @@ def _one_question(raw: Raw, question: str, source: Source) -> Raw:
 
 
 _SHOWN = 3  # remedies
-_MOST, _LEAST, _AGAIN = 7, 10, 0.02  # columns and rows of a table without names, and rows that may repeat a pair
 
 
 class Triples(Reader):
@@ -120,43 +119,16 @@ def proposed(table: Table, settings: ReadSettings) -> tuple[Remedy, ...]:
 
 def roles_by_content(table: Table, settings: ReadSettings) -> dict[str, str] | None:
     """Task, worker and label by content, but for those that the settings name; gold where a column may be it."""
-    columns = _varying(table)
-    labels = label_columns(table, columns)
-    if len(labels) != 1 or settings.workers or settings.gold:
+    given = {role: column for role in NEEDED if (column := getattr(settings, role)) is not None}
+    found = [] if settings.workers or settings.gold or len(table.head) < FEW else crossed(table, given)
+    if len(found) != 1:
         return None
-    given = {role: column for role in ("task", "worker", "label") if (column := getattr(settings, role)) is not None}
-    distinct = {name: len(table.head[name].unique()) for name in columns}
-    label = given.get("label", columns[labels[0]])
-    others = sorted((c for c in columns if c not in (*given.values(), label)), key=lambda c: -distinct[c])
-    roles = {"label": label, **given}
-    for role in ("task", "worker"):
-        if role not in roles:
-            if not others:
-                return None
-            roles[role] = others.pop(0)
-    if len({*roles.values()}) < 3:
-        return None
-    cells = table.head.to_pandas()
-    for column in [c for c in table.columns if c not in columns]:
-        shared = {*cells[column].dropna()} <= {*cells[label].dropna()}
+    (roles,), cells = found, table.head.to_pandas()
+    for column in [c for c in table.columns if c not in roles.values()]:
+        shared = {*cells[column].dropna()} <= {*cells[roles["label"]].dropna()}
         if shared and cells[column].nunique() > 1 and (cells.groupby(roles["task"])[column].nunique() < 2).all():
             roles["gold"] = column
     return roles
-
-
-def _varying(table: Table) -> tuple[str, ...]:
-    """The columns that may be task, worker and label: of more than three those that repeat, but not for each task."""
-    if not 3 < len(table.columns) < _MOST or len(table.head) < _LEAST:
-        return table.columns
-    cells = table.head.to_pandas()
-    left = [c for c in table.columns if 1 < cells[c].nunique() < 0.98 * len(cells)]
-    same = {tuple(cells[c].factorize()[0]): c for c in reversed(left)}  # of columns that say the same the first
-    left = [c for c in left if c in same.values()]
-    pairs = [(a, b) for k, a in enumerate(left) for b in left[:k] if cells.duplicated([a, b]).mean() < _AGAIN]
-    if len(pairs) != 1:
-        return table.columns
-    task = max(pairs[0], key=lambda c: cells[c].nunique())
-    return tuple(c for c in left if c in pairs[0] or (cells.groupby(task)[c].nunique() > 1).any())
 
 
 _WORKER = {*ALIASES["worker"], "by", "name", "who", "reviewer", "evaluator", "assessor"}
