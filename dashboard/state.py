@@ -38,7 +38,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "tasks": ("task", "show", "true", "given", "worker", "other", "number", "sort", *_limits("")),
     "review": ("by", "show", "true", "given", "workers", "against", "task", "worker"),
     "check": ("rules", "strict"),
-    "next": ("budget", "capacity", "available", "flagged", "task"),
+    "next": ("budget", "capacity", "available", "flagged", "task", "true", "given"),
     "train": (
         *("methods", "settings", "runs", "view", "metric", "smooth", "axes"),
         *("datasets", "method", "states", "tags", "find", "trials"),
@@ -137,9 +137,11 @@ def kept() -> dict[str, str]:
 def same_items(there: str) -> dict[str, str | list[str]]:
     """The filter of the items on this page, for a link to another page about them."""
     here = page()
-    if {here, there} != {"tasks", "review"}:
+    if here == there or not {here, there} <= {"tasks", "review", "next"}:
         return {}
     found: dict[str, str | list[str]] = {key: get(key) for key in ("true", "given")}
+    if "next" in (here, there):
+        return found
     if get("show") == "disputed":  # the one that both have
         found["show"] = "disputed"
     workers = [get("worker")] if here == "tasks" else get_many("workers")

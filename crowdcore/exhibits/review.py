@@ -14,7 +14,7 @@ from crowdcore.analysis.labels.disagreement import task_disagreement
 from crowdcore.analysis.reference import Reference  # the command line reads the annotations
 from crowdcore.data.report import plural
 from crowdcore.exhibits.exhibit import Exhibit
-from crowdcore.exhibits.tasks import tasks_judged, with_words
+from crowdcore.exhibits.tasks import tasks, tasks_judged, with_words
 from crowdcore.exhibits.verdicts import workers_judged
 from crowdcore.exhibits.view import View, cached
 from crowdcore.exhibits.worker_words import listed
@@ -252,6 +252,8 @@ def next_labels(
     workers: tuple[str, ...] = (),
     flagged: bool = False,
     per: Literal["label", "worker"] = "label",
+    true: str | None = None,
+    given: str | None = None,
 ) -> Exhibit:
     """Which task to give to which worker next, the likeliest wrong label first; index = task number.
 
@@ -264,8 +266,9 @@ def next_labels(
         workers: those who are available; default: all.
         flagged: whether those are asked, too, whom Home says to guess, to act with others, or to drift.
         per: what a row is.
+        true, given: only tasks of this class, that got this label, as in `tasks`.
     """
-    found = _found(view, budget, capacity, explore, workers, flagged)
+    found = _found(view, budget, capacity, explore, workers, flagged, true, given)
     if per == "worker":
         each = found.per_worker()
         each["worker"] = view.names_of(each.index.to_numpy())
@@ -318,12 +321,22 @@ def acting_together(view: View, found: NextLabels) -> str:
 
 @cached
 def _found(
-    view: View, budget: int, capacity: int, explore: float, workers: tuple[str, ...], flagged: bool
+    view: View,
+    budget: int,
+    capacity: int,
+    explore: float,
+    workers: tuple[str, ...],
+    flagged: bool,
+    true: str | None,
+    given: str | None,
 ) -> NextLabels:
     chosen = np.isin(np.arange(len(view.workers)), [view.worker_number(name) for name in workers or view.workers])
     if not flagged:
         chosen &= ~workers_judged(view).accused
     ids = None if chosen.all() else [str(name) for name in view.dataset.worker_ids[chosen]]
+    settled = _settled(view)
+    if true or given:
+        settled = settled | ~np.isin(np.arange(view.dataset.n_tasks), tasks(view, "all", true, given).table.index)
     return analysis.next_labels(
         view.dataset,
         budget,
@@ -331,7 +344,7 @@ def _found(
         capacity=capacity or None,
         explore=explore,
         beliefs=tasks_judged(view).posterior,
-        settled=_settled(view),
+        settled=settled,
     )
 
 

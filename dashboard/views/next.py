@@ -9,7 +9,7 @@ from dashboard import state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
-from dashboard.components.pickers import several, switch
+from dashboard.components.pickers import optional, several, switch
 from dashboard.components.text import as_text
 
 
@@ -30,14 +30,16 @@ def draw() -> None:
         )
         workers = several("Available workers", "available", view.listed, "All")
         about = "Workers whom Home flags as guessing, copying or acting with others, or worse than before."
+        true = optional("True class", "true", view.classes, "Any class")
+        given = optional("Given label", "given", view.classes, "Any label")
         flagged = switch("Ask flagged workers, too", "flagged", help=about)
     asked = budget, capacity, 0.0, tuple(workers), flagged
-    found = review.next_labels(view, *asked)
+    found = review.next_labels(view, *asked, true=true, given=given)
     st.markdown(found.notes[0])
     each, which = st.columns([2, 3], gap="large")
     with each:
         st.subheader("Labels of each worker")
-        show(review.next_labels(view, *asked, "worker"), "each", noun="worker", rows=14)
+        show(review.next_labels(view, *asked, "worker", true, given), "each", noun="worker", rows=14)
     with which:
         st.subheader("Assignments")
         show(found, "assignments", file=f"{state.get('dataset')}-next-labels", noun="label", rows=14, notes=False)

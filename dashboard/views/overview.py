@@ -11,7 +11,7 @@ from crowdcore import exhibits
 from crowdcore.analysis.verdicts import verdict_word
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.data.uploads import Upload, dataset_title, delete_upload
-from crowdcore.exhibits import View, verdicts
+from crowdcore.exhibits import Exhibit, View, verdicts
 from dashboard import state
 from dashboard.components import rated_tasks
 from dashboard.components.exhibit import follow, looked_at, panels, show, told
@@ -253,15 +253,22 @@ def _title(title: str, number: int) -> None:
 
 
 def pictures(view: View) -> None:
-    """How good each worker is, and which mistakes they share; a click opens the evidence."""
+    """How good each worker is, and which mistakes they share, drawn first; a click opens the evidence."""
     from crowdcore.figures.theme import copied
 
-    ranking = exhibits.workers.worker_ranking(view)
-    drawn = (replace(ranking, click=lambda number: {"worker": view.workers[number]}), "ranking")
+    def low(exhibit: Exhibit, key: str) -> None:
+        if exhibit.figure:
+            figure = copied(exhibit.figure).update_layout(height=HEIGHT)
+            show(replace(exhibit, figure=figure), key, notes=False, leads=True)
+
+    grid = st.grid(2, min_column_width=400, gap="small")
+    left, right = grid.cell(), grid.cell()
     layer: Literal["percent", "annotations"] = "percent" if len(view.classes) > 2 else "annotations"  # everybody errs
-    both = drawn, (exhibits.mistakes.shared_mistakes(view, layer), "mistakes")
-    low = ((replace(e, figure=copied(e.figure).update_layout(height=HEIGHT)), key) for e, key in both if e.figure)
-    panels(*low, width=400, notes=False, leads=True)
+    with right:  # without compiled code, which takes a second to load
+        low(exhibits.mistakes.shared_mistakes(view, layer), "mistakes")
+    with left:
+        ranking = exhibits.workers.worker_ranking(view)
+        low(replace(ranking, click=lambda number: {"worker": view.workers[number]}), "ranking")
 
 
 def thresholds() -> dict[str, float]:

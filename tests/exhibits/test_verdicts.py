@@ -295,6 +295,10 @@ def test_no_label_is_asked_for_tasks_whose_gold_is_known() -> None:
     asked = cc.exhibits.review.next_labels(view(some, "majority-vote"), 60)
     assert not known[asked.table.index].any()
     assert any("125 tasks" in note for note in asked.notes)
+    seen = view(some, "majority-vote")
+    filtered = cc.exhibits.review.next_labels(seen, 60, true=seen.classes[0], given=seen.classes[1]).table
+    passing = cc.exhibits.tasks.tasks(seen, true=seen.classes[0], given=seen.classes[1]).table
+    assert len(filtered) and {*filtered.index} <= {*passing.index}
     every = cc.exhibits.review.next_labels(view(crowd, "majority-vote"), 60)
     assert len(every.table) == 60
     none = cc.exhibits.review.next_labels(view(replace(crowd, gold=None), "majority-vote"), 60)
