@@ -1,13 +1,15 @@
-"""What panels of judges say without gold: labels by one trait, whether judges depend on each other, effective votes.
+"""What panels of judges say without gold or with a little: labels, dependence, effective votes.
 
 ``python -m benchmarks.panels [FIRST SEED]`` prints the tables of benchmarks/results/panels.md: accuracy, calibration
 and order of `trait` beside the vote and Dawid–Skene on judges_civil at several shares of the second class, by drawing
-items of each class without replacement; how often panels are said to be dependent; effective votes without gold.
+items of each class without replacement; how often panels are said to be dependent; effective votes without gold; and
+`trait` with gold of some tasks drawn at random, judged on the others.
 """
 
 from __future__ import annotations
 
 import sys
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,8 @@ from sklearn.metrics import roc_auc_score
 import crowdcore as cc
 from crowdcore import analysis
 from crowdcore.aggregation import AggregationResult
+from crowdcore.aggregation._stack import stacked
+from crowdcore.aggregation.trait import Trait, _cut
 from crowdcore.analysis.gold_scores import calibration
 from crowdcore.analysis.panels.opinion import MANY, one_opinion
 from crowdcore.data.dataset import CrowdDataset
@@ -26,6 +30,8 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 DRAWS = 10
 ITEMS = 2_500  # of the set's 5,000, half of each class
 GOLD = 25
+GOLD_DRAWS = 6
+SOME = (25, 50, 100, 200, 750)  # gold labels that `trait` is given
 
 
 def drawn(crowd: CrowdDataset, share: float, rng: np.random.Generator) -> CrowdDataset:
@@ -64,6 +70,48 @@ def labels(crowd: CrowdDataset, seed: int) -> None:
         least = (every[:, 2, 2] - every[:, 0, 2]).min()
         right, ece = " | ".join(f"{x:.1f}" for x in mean[:, 0]), " | ".join(f"{x / 100:.2f}" for x in mean[[2, 4], 1])
         print(f"| {share:.0%} | {right} | {lost:+.1f} | {ece} | {mean[0, 2]:.1f} | {mean[2, 2]:.1f} | {least:+.1f} |")
+
+
+def given_gold(crowd: CrowdDataset, seed: int) -> np.ndarray:
+    """(gold, 2, 2, 5) accuracy of vote, trait without and with gold, its ECE and gain, on the tasks without gold.
+
+    By verdicts and by scores; the share by votes, and the true one stated. The order needs one fit for all of them.
+    """
+    found = np.zeros((len(SOME), 2, 2, 5))
+    vote = cc.aggregation.get("majority-vote").fit(crowd).posterior
+    by_votes = float(((vote[:, 1] > vote[:, 0]) + 0.5 * (vote[:, 1] == vote[:, 0])).mean())
+    orders = Trait()._by_verdicts(crowd)[0], Trait(scores="score")._by_scores(crowd)[0]
+    for (kind, order), (told, share) in product(enumerate(orders), enumerate((by_votes, float(crowd.gold.mean())))):
+        border = _cut(order.place, share)
+        for k, n in enumerate(SOME):
+            known = np.full(crowd.n_tasks, -1)
+            some = np.random.default_rng([seed, n]).choice(crowd.n_tasks, n, replace=False)
+            known[some] = crowd.gold[some]
+            second, off = stacked(order, border, known), known < 0
+            fit = Trait().result(crowd, np.stack([1 - second, second], 1))
+            sides = vote.argmax(1), order.place > border, fit.labels
+            right = [100 * float((side == crowd.gold)[off].mean()) for side in sides]
+            error = calibration(fit, np.where(off, crowd.gold, -1)).error
+            found[k, kind, told] = *right, error, right[2] - right[1]
+    return found
+
+
+def some_gold(crowd: CrowdDataset, seed: int) -> None:
+    """The tables of accuracies with gold for some."""
+    for share in (0.5, 0.2, 0.8):
+        every = np.array(
+            [
+                given_gold(crowd if share == 0.5 else drawn(crowd, share, np.random.default_rng(seed + k)), seed + k)
+                for k in range(GOLD_DRAWS)
+            ]
+        )
+        mean, worst = every.mean(0), every[..., 4].min(0)
+        for kind, what in enumerate(("verdicts", "scores")):
+            for k, n in enumerate(SOME):
+                cells = [f"{x:.1f}" for x in mean[k, kind, 0, :3]] + [f"{mean[k, kind, 0, 3]:.3f}"]
+                cells += [f"{x:.1f}" for x in mean[k, kind, 1, 1:3]] + [f"{mean[k, kind, 1, 3]:.3f}"]
+                cells += [f"{x:+.1f}" for x in worst[k, kind]]
+                print(f"| {share:.0%} | {what} | {n} | {' | '.join(cells)} |", flush=True)
 
 
 def crowd_of(verdicts: np.ndarray) -> CrowdDataset:
@@ -125,3 +173,4 @@ if __name__ == "__main__":
     guard(civil, first)
     votes(civil, first)
     labels(civil, first)
+    some_gold(civil, first)

@@ -32,7 +32,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "mistakes": ("true", "given", "layer", "beside", "marks", "behind", "runs"),
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without", "together", *_limits("")),
-    "panel": ("worker", "other"),
+    "panel": ("worker", "other", "passes"),
     "rounds": ("second", "by", "at"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "other", "number", "sort", *_limits("")),

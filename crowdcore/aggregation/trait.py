@@ -5,27 +5,33 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit, logit
 
-from crowdcore.aggregation._em import EMAggregator, label_table
+from crowdcore.aggregation._em import EMAggregator, Trace, label_table
+from crowdcore.aggregation._stack import Factor, Order, normal_scores, residuals, stacked
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.counts import clamp, vote_counts, winners
 from crowdcore.core.em import em_step
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.memory import need_room
 from crowdcore.core.settings import setting
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 _GRID = np.linspace(-4, 4, 31)  # values of the trait, in its standard deviations
 _SLOPE = 1.2  # that judges start with
 _NEWTON = 3  # steps of an M-step
+_MOST = 500_000  # scores that the factor is fitted to, those of evenly spaced tasks
 _NO_BORDER = (
     "Labels do not show where the border between {0} and {1} lies: {1} got {2:.0f} % of the tasks, as by the majority "
-    "vote. 25 gold labels of tasks drawn at random would show its share to within 20 points, 100 to within 10: give it "
-    "as the setting share."
+    "vote. 25 gold labels of tasks drawn at random would show its share to within 20 points, 100 to within 10: give "
+    "them as known (`--with-gold`), or the share as a setting."
 )
-_STATED = "{} got {:.0f} % of the tasks, as stated: labels do not show where the border lies."
+_BY_GOLD = (
+    "{1} is expected on {2:.0f} % of the tasks, by gold of {3:,}: true where these were drawn at random from all tasks."
+)
+_STATED = "{1} got {2:.0f} % of the tasks, as stated: labels do not show where the border lies."
 
 
 class Trait(EMAggregator):
@@ -38,6 +44,11 @@ class Trait(EMAggregator):
     same for every border. The border is put where the second class has its share of the tasks, the stated one or that
     of the majority vote, and ``P(z_i = 1) = σ(E θ_i - border)``: slope 1 is an assumption, made for panels whose
     mistakes are shared; where they are not, the probabilities are too low. ``worker_weight`` is a_r.
+
+    With ``known`` classes, `stacked` moves the border by them, and weighs what each judge says beside the trait. They
+    must be of tasks drawn at random; few hardly move anything, many let each judge count by what it is worth. With a
+    column of ``scores``, the order is one factor of these, by rank within each judge, and labels say which end is the
+    second class.
 
     For two classes; verdicts may be missing. An earlier result changes nothing, as the fit starts from the votes.
     """
@@ -55,6 +66,9 @@ class Trait(EMAggregator):
         gt=0,
         lt=1,
     )
+    scores: str = setting(
+        "", "Column of scores", "Further column with each label's score, to order tasks by; empty: by the labels."
+    )
     slope_deviation: float = setting(
         1.0, "Slopes: prior standard deviation", "Prior standard deviation τ of the judges' slopes.", gt=0
     )
@@ -68,6 +82,32 @@ class Trait(EMAggregator):
                 f"One trait is defined for two classes only, but {dataset.name} has {dataset.n_classes}",
                 "Use 'dawid-skene' or 'auto' for more.",
             )
+        order, trace = self._by_scores(dataset) if self.scores else self._by_verdicts(dataset)
+        judged = np.flatnonzero(dataset.annotated)
+        place = order.place[judged]
+        share = self.share
+        if share is None:
+            votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, 2)[judged]
+            share = float(winners(votes, "share")[:, 1].mean())
+        border, given = _cut(place, share), 0 if known is None else int((known[judged] >= 0).sum())
+        second = expit(order.place - border) if known is None or not given else stacked(order, border, known)
+        result = np.stack([1 - second, second], 1)
+        clamp(result, known)
+        if given:
+            share = float(result[judged, 1].mean())
+        called = map(repr, dataset.classes)
+        note = _BY_GOLD if given else _NO_BORDER if self.share is None else _STATED
+        return self.result(
+            dataset,
+            result,
+            known=known,
+            prior=np.array([1 - share, share]),
+            worker_weight=np.where(dataset.labels_per_worker > 0, order.weight, np.nan),
+            notes=(note.format(*called, 100 * share, given),),
+            **trace._asdict(),
+        )
+
+    def _by_verdicts(self, dataset: CrowdDataset) -> tuple[Order, Trace]:
         need_room(dataset.name, dataset.n_tasks, len(_GRID))
         table = label_table(dataset, None)
         weight = dataset.labels_per_worker / dataset.n_annotations
@@ -92,29 +132,32 @@ class Trait(EMAggregator):
 
         trace = self.iterate(step, dataset.n_annotations)
         side = 1.0 if means[0] >= 0 else -1.0
-        judged = np.flatnonzero(dataset.annotated)
-        theta = side * (posterior[judged] @ _GRID)
-        share = self.share
-        if share is None:
-            votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, 2)[judged]
-            share = float(winners(votes, "share")[:, 1].mean())
-        result = np.zeros((dataset.n_tasks, 2))
-        result[judged, 1] = expit(theta - _cut(theta, share))
-        result[judged, 0] = 1 - result[judged, 1]
-        clamp(result, known)
-        first, second = map(repr, dataset.classes)
-        note = (
-            _NO_BORDER.format(first, second, 100 * share) if self.share is None else _STATED.format(second, 100 * share)
-        )
-        return self.result(
-            dataset,
-            result,
-            known=known,
-            prior=np.array([1 - share, share]),
-            worker_weight=np.where(dataset.labels_per_worker > 0, side * slope, np.nan),
-            notes=(note,),
-            **trace._asdict(),
-        )
+        place = posterior @ _GRID
+        p = expit(slope[dataset.worker] * place[dataset.task] + border[dataset.worker])
+        left = residuals(dataset, dataset.label - p, p * (1 - p))
+        return Order(np.where(dataset.annotated, side * place, np.nan), side * slope, left), trace
+
+    def _by_scores(self, dataset: CrowdDataset) -> tuple[Order, Trace]:
+        columns = pd.DataFrame() if dataset.extra is None else dataset.extra
+        if self.scores not in columns or not pd.api.types.is_numeric_dtype(columns[self.scores]):
+            numbers = ", ".join(columns.select_dtypes("number").columns) or "none"
+            raise SettingError("scores", f"name a column of numbers ({numbers})", self.scores)
+        score = columns[self.scores].to_numpy(np.float64)
+        known, step = np.isfinite(score), -(-dataset.n_annotations // _MOST)
+        z = np.zeros(len(score))
+        z[known] = normal_scores(dataset.worker[known], score[known], dataset.n_workers)
+
+        def factor(some: BoolArray) -> Factor:
+            return Factor(dataset.task[some], dataset.worker[some], z[some], (dataset.n_tasks, dataset.n_workers))
+
+        fit, every = factor(known & (dataset.task % step == 0)), factor(known)
+        trace = self.iterate(fit.step, dataset.n_annotations)
+        every.loading, every.psi = fit.loading, fit.psi
+        place, _ = every.places()
+        side = 1.0 if place[dataset.task] @ (dataset.label - dataset.label.mean()) >= 0 else -1.0
+        off = np.where(known, z - fit.loading[dataset.worker] * place[dataset.task], 0.0)
+        left = residuals(dataset, off, fit.psi[dataset.worker])
+        return Order(np.where(dataset.annotated, side * place, np.nan), side * fit.loading / fit.psi, left), trace
 
     def _newton(
         self, ones: FloatArray, every: FloatArray, slope: FloatArray, border: FloatArray, means: tuple[float, float]

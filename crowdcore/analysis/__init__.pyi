@@ -84,6 +84,10 @@ from .panels.panel import (
     Panel as Panel,
     panel as panel,
 )
+from .panels.people import (
+    PanelPeople as PanelPeople,
+    panel_people as panel_people,
+)
 from .ratings.agreement import (
     RatingAgreement as RatingAgreement,
     RatingCoefficient as RatingCoefficient,

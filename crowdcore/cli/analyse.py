@@ -111,11 +111,30 @@ def coordinated(seen: View) -> Drawn:
     return Drawn({**facts, "notes": exhibit.notes}, [printed], exhibit)
 
 
-def panel(seen: View) -> Drawn:
-    """How many votes does a panel of judges count as, whose errors go together, and who can go?"""
+def panel(
+    seen: View,
+    score: Annotated[str, typer.Option(help="The class that passes: its share by few gold labels instead.")] = "",
+    people: Annotated[bool, typer.Option("--people", help="Judges beside the people among them instead.")] = False,
+) -> Drawn:
+    """How many votes does a panel of judges count as, whose errors go together, and who can go?
+
+    With --score, --out writes the tasks to label next.
+    """
     from crowdcore.exhibits import panel as made
 
-    name, errors, alone = seen.dataset.name, made.panel_errors(seen), made.panel_alone(seen)
+    name = seen.dataset.name
+    if score or people:
+        several = (
+            [made.panel_people(seen), made.panel_people_confusions(seen), made.panel_people_items(seen)]
+            if people
+            else [made.panel_score(seen, score), made.panel_score_next(seen, score)]
+        )
+        if several[0].table.empty:
+            raise DataError(several[0].notes[0].removesuffix("."))
+        printed = [Printed(one.table, f"{name}: {one.title}", one.notes, 20) for one in several]
+        facts = {one.name: one.table for one in several}
+        return Drawn({"dataset": name, **facts, "notes": several[0].notes}, printed, several[0 if people else -1])
+    errors, alone = made.panel_errors(seen), made.panel_alone(seen)
     if errors.figure is None:
         raise DataError(errors.notes[0].removesuffix("."))
     judges, votes = made.panel_judges(seen), made.panel_votes(seen)

@@ -18,7 +18,7 @@ from crowdcore.exhibits.exhibit import Exhibit, cached, escaped, none_of
 from crowdcore.exhibits.view import View
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import Panel
+    from crowdcore.analysis import HonestScore, Panel, PanelPeople
 
 _MOST = 3  # groups told of in words
 _SHARES = "share mistakes beyond what is hard for all: correlation {found:.2f} where the others explain {expected:.2f}"
@@ -256,6 +256,111 @@ def panel_items(view: View, worker: str, other: str) -> Exhibit:
     table = table.sort_values("wrong judges", ascending=False, kind="stable")
     notes = () if len(table) else ("There is none.",)
     return Exhibit(name, title, None, table, notes, "", lambda row: view.to_task(int(row)))
+
+
+@cached
+def panel_score(view: View, passes: str = "") -> Exhibit:
+    """How many items pass, and how right are the labels? Prediction-powered intervals from few gold labels.
+
+    Args:
+        view: of judges and some gold, drawn at random.
+        passes: the class that passes; default: the last one.
+
+    Raises:
+        SettingError: no such class.
+    """
+    name, title = "panel-score", "Score with honest intervals"
+    try:
+        found = _score(view, passes)
+    except DataError as error:
+        return none_of(name, title, str(error))
+    columns = {"estimate": "score", "low": "score low", "high": "score high", "verdicts": "by verdicts"}
+    table = found.frame().rename(
+        columns=lambda name: columns.get(name, name.replace("_", " ").replace("gold", "by gold"))
+    )
+    table = table.rename(columns={"share": "measure"})
+    told = f"{100 * found.low[0]:.1f} to {100 * found.high[0]:.1f} %"
+    first = (
+        f"{100 * found.estimate[0]:.1f} % {found.names[0].replace(':', '')} ({told}), by gold of {found.n_gold:,} of "
+        f"{found.n_items:,} items and the verdicts on all."
+    )
+    after = 100 * (found.next_high[0] - found.next_low[0])
+    more = f"Gold of {len(found.next_items)} more would make this interval about {after:.1f} points wide."
+    return Exhibit(name, title, None, table, (first, *found.notes, *([more] if len(found.next_items) else [])))
+
+
+@cached
+def panel_score_next(view: View, passes: str = "") -> Exhibit:
+    """Which items to label next, so that the intervals of the score shrink and still hold; a click opens the item.
+
+    Args:
+        view: as of `panel_score`.
+        passes: the class that passes; default: the last one.
+
+    Raises:
+        SettingError: no such class.
+    """
+    name = "panel-score-next"
+    try:
+        found = _score(view, passes)
+    except DataError as error:
+        return none_of(name, "Label these next", str(error))
+    rows = found.next_items
+    table = pd.DataFrame({"task": found.task_ids[rows]}, index=rows)
+    note = "Drawn at random, evenly over the verdicts. Label all of them: leaving out hard ones would bend the score."
+    notes = (note,) if len(rows) else ("All items have gold.",)
+    title = f"Label these {len(rows)} next" if len(rows) else "Label these next"
+    return Exhibit(name, title, None, table, notes, "", lambda row: view.to_task(int(row)))
+
+
+def _score(view: View, passes: str) -> HonestScore:
+    """Of the majority vote, or of the labels that are looked at."""
+    passes = view.classes[view.class_number(passes)] if passes else view.classes[-1]
+    return analysis.honest_score(view.dataset, passes, None if view.truth.checked else view.truth)
+
+
+@cached
+def panel_people(view: View) -> Exhibit:
+    """May a judge stand for a person? Agreement with people, and the alternative-annotator test."""
+    name, title = "panel-people", "Judges beside people"
+    found = _people(view)
+    if isinstance(found, str):
+        return none_of(name, title, found)
+    table = found.frame()
+    passing = [str(worker) for worker in table["worker"][table["passes"]]]
+    first = f"{_listed(passing)} may stand for one of these people." if passing else "No judge may stand for a person."
+    who = f"Taken for people: {_listed([str(found.worker_ids[k]) for k in found.people])}."
+    return Exhibit(name, title, None, table, (first, who, *found.notes))
+
+
+@cached
+def panel_people_items(view: View) -> Exhibit:
+    """Items on which all judges contradict the vote of people; a click opens the item."""
+    name, title = "panel-people-items", "Items on which all judges contradict people"
+    found = _people(view)
+    if isinstance(found, str):
+        return none_of(name, title, found)
+    right = found.right[found.right >= 0]
+    told = f"Of {len(right):,} with gold, people are right on {int(right.sum()):,}, the others were misjudged by them."
+    notes = (told,) if len(right) else ("There is no gold that says who is right.",) if len(found.right) else ("None.",)
+    return Exhibit(name, title, None, found.items(), notes, "", lambda row: view.to_task(int(row)))
+
+
+@cached
+def panel_people_confusions(view: View) -> Exhibit:
+    """What judges say where people's vote is another class, all judges together."""
+    name, title = "panel-people-confusions", "Where judges differ from people"
+    found = _people(view)
+    if isinstance(found, str):
+        return none_of(name, title, found)
+    return Exhibit(name, title, None, found.confusion_frame(), ("Share: of all judges' labels on these items.",))
+
+
+def _people(view: View) -> PanelPeople | str:
+    try:
+        return view.renamed(analysis.panel_people(view.dataset))
+    except DataError as error:
+        return str(error)
 
 
 def failures(view: View, least_votes: float, least_kappa: float) -> tuple[str, ...]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crowdcore.exhibits import panel
+from crowdcore.exhibits import View, panel
 from dashboard import state
 from dashboard.components.exhibit import follow, looked_at, show
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
+from dashboard.components.pickers import picker
 from dashboard.components.text import as_text
 
 
 @fragment
 def draw() -> None:
-    """The picture; then the sentence on whom to drop, the items of a cell, and each judge."""
+    """The picture; then whom to drop, the items of a cell, each judge, people beside judges, and the honest score."""
     heading()
     follow()
     view = looked_at()
@@ -37,12 +38,35 @@ def draw() -> None:
         items = panel.panel_items(view, worker, other)
         st.header(as_text(items.title))
         show(items, "items", noun="item", leads=True)
-    judges, votes = panel.panel_judges(view), panel.panel_votes(view)
-    for exhibit, key, noun in ((judges, "judges", "judge"), (votes, "votes", "measure")):
+    parts = [(panel.panel_judges(view), "judges", "judge"), (panel.panel_votes(view), "votes", "measure")]
+    beside = panel.panel_people(view)
+    if not beside.table.empty:
+        parts += [(beside, "people", "judge"), (panel.panel_people_confusions(view), "differ", "row")]
+        parts += [(panel.panel_people_items(view), "against", "item")]
+    for exhibit, key, noun in parts:
         st.header(as_text(exhibit.title))
         show(exhibit, key, file=f"{state.get('dataset')}-{exhibit.name}", noun=noun, rows=12, notes=False, leads=True)
         for note in exhibit.notes:
             st.caption(as_text(note))
+    _score(view)
+
+
+def _score(view: View) -> None:
+    """Pass rate and accuracy from the gold there is, and the items to label next."""
+    st.header("Score with honest intervals")
+    passes = picker("The class that passes", "passes", view.classes, view.classes[-1], width=240)
+    score = panel.panel_score(view, passes)
+    if score.table.empty:
+        st.info(as_text(score.notes[0]), icon=":material/straighten:")
+        return
+    st.markdown(f"**{as_text(score.notes[0])}**")
+    show(score, "score", file=f"{state.get('dataset')}-{score.name}", noun="measure", notes=False)
+    for note in score.notes[1:]:
+        st.caption(as_text(note))
+    after = panel.panel_score_next(view, passes)
+    if not after.table.empty:
+        st.subheader(as_text(after.title))
+        show(after, "next", file=f"{state.get('dataset')}-{after.name}", noun="item", rows=8, leads=True)
 
 
 page("panel", draw)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -91,6 +93,57 @@ def test_copies_alone_are_named(judges: int) -> None:
     verdicts[:] = verdicts[:, :1]
     told = panel.headline(view(judged(verdicts, truth)))
     assert told[1].startswith("judge-0") and "nearly the same mistakes" in told[1]
+
+
+def with_gold_of(n: int, seed: int = 3) -> cc.CrowdDataset:
+    crowd = judged(*difficult(400, 8, seed), MODELS)
+    known = np.random.default_rng(seed).permutation(400)[:n]
+    return replace(crowd, gold=np.where(np.isin(np.arange(400), known), crowd.gold, -1))
+
+
+def test_score_names_items_without_gold_that_narrow_it_honestly() -> None:
+    crowd = with_gold_of(60)
+    score, after = panel.panel_score(view(crowd)), panel.panel_score_next(view(crowd))
+    assert score.notes[0].split(" %")[0] == f"{100 * score.table['score'].iloc[0]:.1f}"
+    assert len(after.table) == 40 and (crowd.gold[after.table.index] < 0).all() and "Label these 40" in after.title
+    assert (score.table["next low"] >= score.table["score low"]).all()
+    shares = [(crowd.label[crowd.task == i] == 1).mean() for i in range(400)]
+    assert np.mean([shares[i] for i in after.table.index]) == pytest.approx(np.mean(shares), abs=0.03)
+    truth = judged(*difficult(400, 8, 3), MODELS).gold
+    more = replace(crowd, gold=np.where(np.isin(np.arange(400), after.table.index), truth, crowd.gold))
+    widths = [one.table["score high"] - one.table["score low"] for one in (score, panel.panel_score(view(more)))]
+    promised = (score.table["next high"] - score.table["next low"]).iloc[0]
+    assert widths[1].iloc[0] < widths[0].iloc[0] and widths[1].iloc[0] == pytest.approx(promised, rel=0.15)
+    assert panel.panel_score(view(crowd), "a-no").table["score"].iloc[0] == pytest.approx(
+        1 - score.table["score"].iloc[0]
+    )
+
+
+def test_score_without_enough_gold_or_left_to_label() -> None:
+    assert "20 or more" in panel.panel_score(view(with_gold_of(5))).notes[0]
+    assert panel.panel_score_next(view(with_gold_of(400))).notes == ("All items have gold.",)
+    doubted = with_gold_of(400)
+    some = (np.arange(400) % 3 == 0) & (doubted.gold == 1)
+    told = panel.panel_score(view(replace(doubted, gold=np.where(some, doubted.gold, -1))))
+    assert any("not drawn at random" in note for note in told.notes)
+
+
+def test_judges_beside_people_are_named_as_they_may_be_read() -> None:
+    verdicts, truth = independent(300, 8, 3, right=0.85)
+    verdicts[:40, 4:] = 1 - truth[:40, None]
+    verdicts[:40, :3] = truth[:40, None]
+    crowd = judged(verdicts, truth, ["ann", "ben", "cid", "dee", *MODELS[:4]])
+    seen = view(crowd)
+    found, items = panel.panel_people(seen), panel.panel_people_items(seen)
+    assert "Taken for people: ann, ben, cid and dee." in found.notes and set(found.table["worker"]) == set(MODELS[:4])
+    assert set(items.table.index) >= {*range(40)} and items.click is not None and items.click(0) == {"task": "i00000"}
+    assert int(items.notes[0].split("right on ")[1].split(",")[0]) >= 40
+    assert len(panel.panel_people_confusions(seen).table) == 2
+    shown = [make(view(crowd, hidden=True)) for make in (panel.panel_people, panel.panel_people_confusions)]
+    text = "".join(one.table.to_csv() + "".join(one.notes) for one in shown)
+    assert not any(name in text for name in (*MODELS, "ann", "ben"))
+    alone = panel.panel_people(view(with_gold_of(20)))
+    assert alone.table.empty and "no people" in alone.notes[0]
 
 
 def test_what_is_below_a_limit_looks_so() -> None:

@@ -41,6 +41,11 @@ def _maker(name: str) -> str:
     return next((m for m, words in _KNOWN.items() if words.search(name.lower())), sized[1] if sized else "")
 
 
+def is_model(name: str) -> bool:
+    """Whether a worker is called like a language model."""
+    return bool(_maker(name)) and not _PERSON.match(name)
+
+
 def are_models(names: Iterable[str]) -> bool:
     """Whether at least half of the workers are called like language models.
 
@@ -50,7 +55,7 @@ def are_models(names: Iterable[str]) -> bool:
         >>> are_models(["kestrel-small", "kestrel-large", "osprey-7b"])
         True
     """
-    told = [bool(_maker(name)) and not _PERSON.match(name) for name in map(str, names)]
+    told = [*map(is_model, map(str, names))]
     return 2 * sum(told) >= len(told) > 0
 
 

@@ -13,7 +13,7 @@ from crowdcore.analysis.statistics import check_share, exact_interval
 from crowdcore.core.counts import vote_counts, vote_shares
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.shown import Shown
-from crowdcore.core.types import BoolArray, FloatArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
 
@@ -41,6 +41,9 @@ class HonestScore(Shown):
         gold, gold_low, gold_high: from the items with gold alone.
         verdicts: as the verdicts alone say; NaN where they cannot.
         n_gold, n_items: items with gold, and all.
+        next_items: (k,) numbers of the items to label next, evenly spread over the verdicts.
+        next_low, next_high: expected intervals with gold of these, too.
+        task_ids: names of all tasks.
         notes: what to bear in mind.
     """
 
@@ -54,17 +57,27 @@ class HonestScore(Shown):
     verdicts: FloatArray
     n_gold: int
     n_items: int
+    next_items: IntArray
+    next_low: FloatArray
+    next_high: FloatArray
+    task_ids: pd.Index[str]
     notes: tuple[str, ...]
 
     def frame(self) -> pd.DataFrame:
         """One row per share."""
-        columns = ("estimate", "low", "high", "gold", "gold_low", "gold_high", "verdicts")
+        columns = ("estimate", "low", "high", "gold", "gold_low", "gold_high", "verdicts", "next_low", "next_high")
         return pd.DataFrame({"share": self.names, **{name: getattr(self, name) for name in columns}})
 
 
 @door
 def honest_score(
-    dataset: CrowdDataset, passes: str, labels: ReferenceLike = None, *, level: float = 0.95
+    dataset: CrowdDataset,
+    passes: str,
+    labels: ReferenceLike = None,
+    *,
+    level: float = 0.95,
+    n_next: int = 40,
+    seed: int = 0,
 ) -> HonestScore:
     """How many items pass, and how right the panel's labels are, with intervals that hold whatever the judges do.
 
@@ -75,11 +88,16 @@ def honest_score(
     alone: a sample without a failure does not show that there is none. The vote's shares are f; for accuracy, the share
     of the label that is judged.
 
+    Items to label next are drawn so that each item without gold is as likely, one from each stretch of the scores f:
+    the intervals hold with these, too, and are narrower. Labelling doubtful items alone would bend them.
+
     Args:
         dataset: with gold of 20 items or more, drawn at random.
         passes: the class that passes.
         labels: the labels to judge; None: the majority vote.
         level: of the intervals.
+        n_next: items to label next; fewer where fewer have no gold.
+        seed: of their draw.
 
     Raises:
         DataError: fewer than 20 items with gold.
@@ -118,7 +136,37 @@ def honest_score(
     told = np.array([hit.mean(), np.nan, np.nan])
     notes = (_LEFT, *_chosen(f, has))
     names = (f"passes: {passes}", "accuracy of the labels", f"share of {passes} that is found")
-    return HonestScore(names, estimate, low, high, gold, gold_low, gold_high, told, n, len(items), notes)
+    after = _spread(f, np.flatnonzero(~has), n_next, seed)
+    shrunk = (
+        np.sqrt((1 / (n + len(after)) - 1 / len(items)) / max(1 / n - 1 / len(items), 1e-12)) if len(after) else 1.0
+    )
+    return HonestScore(
+        names=names,
+        estimate=estimate,
+        low=low,
+        high=high,
+        gold=gold,
+        gold_low=gold_low,
+        gold_high=gold_high,
+        verdicts=told,
+        n_gold=n,
+        n_items=len(items),
+        next_items=items[after],
+        next_low=estimate - (estimate - low) * shrunk,
+        next_high=estimate + (high - estimate) * shrunk,
+        task_ids=dataset.task_ids,
+        notes=notes,
+    )
+
+
+def _spread(f: FloatArray, of: IntArray, k: int, seed: int) -> IntArray:
+    """k of the items, in their order: one from each of k stretches of equal numbers of them by f, each as likely."""
+    k = min(k, len(of))
+    if k < 1:
+        return of[:0]
+    rng = np.random.default_rng(seed)
+    by_score = of[np.lexsort((rng.random(len(of)), f[of]))]
+    return np.sort(by_score[((np.arange(k) + rng.random()) * len(of) / k).astype(np.int64)])
 
 
 def _chosen(f: FloatArray, has: BoolArray) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class Panel(Shown):
         votes: effective votes, raw and within classes; where the truth was inferred, the intervals are the ranges that
             verdicts alone leave open.
         opinion: log-likelihood of one trait of the verdicts less that of two classes with independent mistakes, in
-            nats; NaN where there are not two classes.
+            nats; NaN with gold, and where there are not two classes.
         correlation, within: (m, m) correlation of errors, raw and within true classes; NaN with fewer than 30 items.
         capa: (m, m) κp of Goel et al. (2025): agreement beyond what the two accuracies explain.
         shared: (m, m) items that both judged.
@@ -111,7 +111,7 @@ class Panel(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Whether the verdicts alone show that the judges depend on each other; nothing without two classes."""
+        """Whether the verdicts alone show that judges depend on each other; nothing with gold, or of other classes."""
         return opinion_notes(self.opinion, len(self.families))
 
     @property
@@ -245,9 +245,12 @@ def panel(
     moments = error_moments(votes, of, seed)
     counts = _confusions(votes, true, dataset.n_classes)
     accuracy = divide(counts.trace(axis1=1, axis2=2), counts.sum((1, 2)))
-    circular, n_classes, opinion = truth.aggregated, dataset.n_classes, one_opinion(dataset)
+    circular, n_classes = truth.aggregated, dataset.n_classes
     effective: tuple[EffectiveVotes, ...]
+    nats = np.nan
     if circular:
+        opinion = one_opinion(dataset)
+        nats = opinion.gain if opinion is not None else np.nan
         soft: FloatArray = np.asarray(of if of.ndim > 1 else np.eye(n_classes)[of], np.float64)
         effective = votes_alone(table, known, soft, truth.name, opinion, n_resamples, seed)
     else:
@@ -256,14 +259,37 @@ def panel(
     together = kin(moments, seed)
     verdicts, reasons, like = _verdicts(dataset, counts, accuracy, low, high, together, circular)
     alone, alone_expected, many, many_expected = _extremes(votes, true, counts, seed)
-    nats = opinion.gain if opinion is not None else np.nan
-    who = dataset.worker_ids, kinds, truth.name, truth.checked, effective, nats
-    errors = moments.correlation(0), moments.correlation(1), _capa(votes, true, n_classes), moments.shared
-    right = accuracy, _kappa(counts), alone, alone_expected, whole, gain, low, high, many, many_expected
-    part = None if circular else sub_panel(votes, true, n_classes, price, tolerance, seed)
-    told = together, part, verdicts, reasons, like
-    source = dataset.classes, dataset.task_ids, table, np.where(dataset.annotated, labels, -1)
-    return Panel(*(who + errors + right + told + source))
+    return Panel(
+        worker_ids=dataset.worker_ids,
+        families=kinds,
+        reference=truth.name,
+        checked=truth.checked,
+        votes=effective,
+        opinion=nats,
+        correlation=moments.correlation(0),
+        within=moments.correlation(1),
+        capa=_capa(votes, true, n_classes),
+        shared=moments.shared,
+        accuracy=accuracy,
+        kappa=_kappa(counts),
+        alone=alone,
+        alone_expected=alone_expected,
+        panel_accuracy=whole,
+        without=gain,
+        without_low=low,
+        without_high=high,
+        many_wrong=many,
+        many_expected=many_expected,
+        kin=together,
+        sub_panel=None if circular else sub_panel(votes, true, n_classes, price, tolerance, seed),
+        verdicts=verdicts,
+        reasons=reasons,
+        like=like,
+        classes=dataset.classes,
+        task_ids=dataset.task_ids,
+        table=table,
+        truth=np.where(dataset.annotated, labels, -1),
+    )
 
 
 def _costs(dataset: CrowdDataset, cost: Mapping[str, float] | None) -> FloatArray:
