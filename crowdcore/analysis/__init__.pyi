@@ -80,6 +80,10 @@ from .panels.honest import (
     HonestScore as HonestScore,
     honest_score as honest_score,
 )
+from .panels.leanings import (
+    PanelLeanings as PanelLeanings,
+    panel_leanings as panel_leanings,
+)
 from .panels.panel import (
     Panel as Panel,
     panel as panel,

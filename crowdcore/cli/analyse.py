@@ -115,6 +115,9 @@ def panel(
     seen: View,
     score: Annotated[str, typer.Option(help="The class that passes: its share by few gold labels instead.")] = "",
     people: Annotated[bool, typer.Option("--people", help="Judges beside the people among them instead.")] = False,
+    leanings: Annotated[
+        bool, typer.Option("--leanings", help="What moves judges instead: position, length, own answers; repeats.")
+    ] = False,
 ) -> Drawn:
     """How many votes does a panel of judges count as, whose errors go together, and who can go?
 
@@ -123,17 +126,19 @@ def panel(
     from crowdcore.exhibits import panel as made
 
     name = seen.dataset.name
-    if score or people:
-        several = (
-            [made.panel_people(seen), made.panel_people_confusions(seen), made.panel_people_items(seen)]
-            if people
-            else [made.panel_score(seen, score), made.panel_score_next(seen, score)]
-        )
+    if score or people or leanings:
+        if leanings:
+            several = [made.panel_leanings(seen), made.panel_flips(seen)]
+            several = [one for one in several if not one.table.empty] or several
+        elif people:
+            several = [made.panel_people(seen), made.panel_people_confusions(seen), made.panel_people_items(seen)]
+        else:
+            several = [made.panel_score(seen, score), made.panel_score_next(seen, score)]
         if several[0].table.empty:
             raise DataError(several[0].notes[0].removesuffix("."))
         printed = [Printed(one.table, f"{name}: {one.title}", one.notes, 20) for one in several]
         facts = {one.name: one.table for one in several}
-        return Drawn({"dataset": name, **facts, "notes": several[0].notes}, printed, several[0 if people else -1])
+        return Drawn({"dataset": name, **facts, "notes": several[0].notes}, printed, several[-1 if score else 0])
     errors, alone = made.panel_errors(seen), made.panel_alone(seen)
     if errors.figure is None:
         raise DataError(errors.notes[0].removesuffix("."))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from crowdcore import analysis
+from crowdcore.analysis.panels.leanings import PanelLeanings
 from crowdcore.analysis.panels.moments import mean_correlation
 from crowdcore.analysis.panels.opinion import MANY
 from crowdcore.analysis.panels.panel import DROP, KEEP, MERGE, RECALIBRATE
@@ -20,6 +22,7 @@ from crowdcore.exhibits.view import View
 if TYPE_CHECKING:
     from crowdcore.analysis import HonestScore, Panel, PanelPeople
 
+T = TypeVar("T")
 _MOST = 3  # groups told of in words
 _SHARES = "share mistakes beyond what is hard for all: correlation {found:.2f} where the others explain {expected:.2f}"
 _COPIES = "make nearly the same mistakes: correlation {found:.2f}"
@@ -53,8 +56,13 @@ def of_view(view: View) -> Panel:
 
 
 def _panel(view: View) -> Panel | str:
+    return _or_why(lambda: of_view(view))
+
+
+def _or_why(make: Callable[[], T]) -> T | str:
+    """A result, or why there is none."""
     try:
-        return of_view(view)
+        return make()
     except DataError as error:
         return str(error)
 
@@ -270,20 +278,14 @@ def panel_score(view: View, passes: str = "") -> Exhibit:
         SettingError: no such class.
     """
     name, title = "panel-score", "Score with honest intervals"
-    try:
-        found = _score(view, passes)
-    except DataError as error:
-        return none_of(name, title, str(error))
-    columns = {"estimate": "score", "low": "score low", "high": "score high", "verdicts": "by verdicts"}
-    table = found.frame().rename(
-        columns=lambda name: columns.get(name, name.replace("_", " ").replace("gold", "by gold"))
-    )
-    table = table.rename(columns={"share": "measure"})
-    told = f"{100 * found.low[0]:.1f} to {100 * found.high[0]:.1f} %"
-    first = (
-        f"{100 * found.estimate[0]:.1f} % {found.names[0].replace(':', '')} ({told}), by gold of {found.n_gold:,} of "
-        f"{found.n_items:,} items and the verdicts on all."
-    )
+    found = _score(view, passes)
+    if isinstance(found, str):
+        return none_of(name, title, found)
+    of = {"share": "measure", "estimate": "score", "low": "score low", "high": "score high", "verdicts": "by verdicts"}
+    table = found.frame().rename(columns=lambda name: of.get(name, name.replace("_", " ").replace("gold", "by gold")))
+    share, low, high = (100 * float(part[0]) for part in (found.estimate, found.low, found.high))
+    told = f"{share:.1f} % of the items are {found.names[0].removeprefix('passes: ')} ({low:.1f} to {high:.1f} %)"
+    first = f"{told}, by gold of {found.n_gold:,} of {found.n_items:,} items and the verdicts on all."
     after = 100 * (found.next_high[0] - found.next_low[0])
     more = f"Gold of {len(found.next_items)} more would make this interval about {after:.1f} points wide."
     return Exhibit(name, title, None, table, (first, *found.notes, *([more] if len(found.next_items) else [])))
@@ -301,22 +303,20 @@ def panel_score_next(view: View, passes: str = "") -> Exhibit:
         SettingError: no such class.
     """
     name = "panel-score-next"
-    try:
-        found = _score(view, passes)
-    except DataError as error:
-        return none_of(name, "Label these next", str(error))
-    rows = found.next_items
-    table = pd.DataFrame({"task": found.task_ids[rows]}, index=rows)
+    found = _score(view, passes)
+    if isinstance(found, str):
+        return none_of(name, "Label these next", found)
+    table = pd.DataFrame({"task": found.task_ids[found.next_items]}, index=found.next_items)
     note = "Drawn at random, evenly over the verdicts. Label all of them: leaving out hard ones would bend the score."
-    notes = (note,) if len(rows) else ("All items have gold.",)
-    title = f"Label these {len(rows)} next" if len(rows) else "Label these next"
+    notes = (note,) if len(table) else ("All items have gold.",)
+    title = f"Label these {len(table)} next"
     return Exhibit(name, title, None, table, notes, "", lambda row: view.to_task(int(row)))
 
 
-def _score(view: View, passes: str) -> HonestScore:
+def _score(view: View, passes: str) -> HonestScore | str:
     """Of the majority vote, or of the labels that are looked at."""
     passes = view.classes[view.class_number(passes)] if passes else view.classes[-1]
-    return analysis.honest_score(view.dataset, passes, None if view.truth.checked else view.truth)
+    return _or_why(lambda: analysis.honest_score(view.dataset, passes, None if view.truth.checked else view.truth))
 
 
 @cached
@@ -328,7 +328,7 @@ def panel_people(view: View) -> Exhibit:
         return none_of(name, title, found)
     table = found.frame()
     passing = [str(worker) for worker in table["worker"][table["passes"]]]
-    first = f"{_listed(passing)} may stand for one of these people." if passing else "No judge may stand for a person."
+    first = f"{_listed(passing) if passing else 'No judge'} passed the test of who may stand for one of these people."
     who = f"Taken for people: {_listed([str(found.worker_ids[k]) for k in found.people])}."
     return Exhibit(name, title, None, table, (first, who, *found.notes))
 
@@ -356,11 +356,30 @@ def panel_people_confusions(view: View) -> Exhibit:
     return Exhibit(name, title, None, found.confusion_frame(), ("Share: of all judges' labels on these items.",))
 
 
+@cached
+def panel_leanings(view: View) -> Exhibit:
+    """What moves judges beside the answer: the position where it was shown, its length, and who wrote it."""
+    return _leanings(view, "panel-leanings", "What moves judges beside the answer", PanelLeanings.frame)
+
+
+@cached
+def panel_flips(view: View) -> Exhibit:
+    """How often judges contradict themselves: on swapped answers, and on the same ones once more."""
+    return _leanings(view, "panel-flips", "Who contradicts itself", PanelLeanings.flips_frame)
+
+
+def _leanings(view: View, name: str, title: str, part: Callable[[PanelLeanings], pd.DataFrame]) -> Exhibit:
+    found = _or_why(lambda: view.renamed(analysis.panel_leanings(view.dataset)))
+    if isinstance(found, str):
+        return none_of(name, title, found)
+    table = part(found)
+    return (
+        Exhibit(name, title, None, table, found.notes) if len(table) else none_of(name, title, "Nothing tells of it.")
+    )
+
+
 def _people(view: View) -> PanelPeople | str:
-    try:
-        return view.renamed(analysis.panel_people(view.dataset))
-    except DataError as error:
-        return str(error)
+    return _or_why(lambda: view.renamed(analysis.panel_people(view.dataset)))
 
 
 def failures(view: View, least_votes: float, least_kappa: float) -> tuple[str, ...]:

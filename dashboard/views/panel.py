@@ -43,6 +43,8 @@ def draw() -> None:
     if not beside.table.empty:
         parts += [(beside, "people", "judge"), (panel.panel_people_confusions(view), "differ", "row")]
         parts += [(panel.panel_people_items(view), "against", "item")]
+    for of, key in ((panel.panel_leanings(view), "leanings"), (panel.panel_flips(view), "flips")):
+        parts += [(of, key, "row")] * (not of.table.empty)
     for exhibit, key, noun in parts:
         st.header(as_text(exhibit.title))
         show(exhibit, key, file=f"{state.get('dataset')}-{exhibit.name}", noun=noun, rows=12, notes=False, leads=True)

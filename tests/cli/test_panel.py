@@ -31,6 +31,17 @@ def test_a_panel_is_printed_and_written(file: str, tmp_path: Path, capsys: pytes
     assert len(pd.read_csv(tmp_path / "judges.csv")) == 6
 
 
+def test_a_score_writes_what_to_label_next(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = pd.read_csv(file)
+    table.loc[table["task"] >= "i00100", "gold"] = None
+    table.to_csv(tmp_path / "some.csv", index=False)
+    with pytest.raises(SystemExit):
+        main(["panel", str(tmp_path / "some.csv"), "--score", "b-yes", "--out", str(tmp_path / "next.csv"), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["panel-score"][0]["score low"] < told["panel-score"][0]["score"]
+    assert len(pd.read_csv(tmp_path / "next.csv")) == 40
+
+
 @pytest.mark.parametrize(("votes", "code"), [("1", 0), ("5.9", 1)])
 def test_the_check_of_a_panel_fails_below_its_limit(file: str, votes: str, code: int) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -30,6 +30,7 @@ def test_the_page_says_what_the_panel_counts_as(folder: None) -> None:
     for sentence in panel.headline(view(cc.load_dataset("judges"))):
         assert sentence.split(":")[0] in said.replace("\\", "")
     assert "Items on which gpt-0 and claude-0 are wrong" in said
+    assert panel.panel_score(view(cc.load_dataset("judges"))).notes[0].split(" %")[0] in said
     links = {link.proto.label for link in test.get("page_link")}
     assert "Panel" in links
 

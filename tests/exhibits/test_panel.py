@@ -141,7 +141,7 @@ def test_judges_beside_people_are_named_as_they_may_be_read() -> None:
     assert len(panel.panel_people_confusions(seen).table) == 2
     shown = [make(view(crowd, hidden=True)) for make in (panel.panel_people, panel.panel_people_confusions)]
     text = "".join(one.table.to_csv() + "".join(one.notes) for one in shown)
-    assert not any(name in text for name in (*MODELS, "ann", "ben"))
+    assert not any(name in text for name in (*MODELS, "cid", "dee"))
     alone = panel.panel_people(view(with_gold_of(20)))
     assert alone.table.empty and "no people" in alone.notes[0]
 
