@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from crowdcore.data import simulate
@@ -62,12 +63,27 @@ def _copying(view: View) -> View:
     return view_of(simulate.copy_leader(view.dataset, [1], leader=0, rate=1.0), hidden=view.hidden)
 
 
+@cache
+def _judging(view: View) -> View:
+    """Three people and two models, who label twice, in two positions; gold of some."""
+    plain = simulate_crowd(60, n_workers=5, n_classes=2, per_task=5, accuracy=0.7)
+    names = pd.Index([*crowd().worker_ids[:3], *("gpt-" + crowd().worker_ids[3:])])
+    twice = {name: np.repeat(getattr(plain, name), 2) for name in ("task", "worker", "label")}
+    extra, gold = (
+        pd.DataFrame({"swapped": np.arange(2 * len(plain.task)) % 5 < 2}),
+        np.where(np.arange(60) % 3, plain.gold, -1),
+    )
+    return view_of(replace(plain, **twice, worker_ids=names, extra=extra, gold=gold), hidden=view.hidden)
+
+
 def made(function: Callable[..., Any], view: View) -> Any:
     """An exhibit of this view, with something for each of its arguments that has no default."""
     if of_tags(function):
         view = _tagging(view)
     if function.__module__.endswith(".coordinated") or function.__name__ == "actions":
         view = _copying(view)
+    if function.__name__.startswith(("panel_people", "panel_leanings", "panel_flips", "panel_score")):
+        view = _judging(view)
     some = {
         "true": view.classes[0],
         "given": view.classes[1],

@@ -131,7 +131,7 @@ class PanelPeople(Shown):
         columns = {
             "worker": self.worker_ids[self.judges],
             "tasks": self.n,
-            "agreement": self.agreement,
+            "same as people": self.agreement,
             **ends,
             "kappa": self.kappa,
         }

@@ -51,7 +51,6 @@ def test_without_gold_the_position_alone_is_told() -> None:
 
 
 def test_honest_judges_are_told_nothing_of() -> None:
-    """Although answers of the judge's own family and longer ones are better."""
     named = 0
     for seed in range(20):
         frame = cc.analysis.panel_leanings(told(seed, {}, n=200, gold=seed % 2 == 0)).frame()
