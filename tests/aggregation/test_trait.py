@@ -10,7 +10,6 @@ import pytest
 from scipy.stats import rankdata
 
 import crowdcore as cc
-from crowdcore.aggregation._stack import Factor, normal_scores
 from crowdcore.aggregation.auto import _CANDIDATES
 from tests.analysis.panels.crowds import difficult, independent, judged
 
@@ -146,16 +145,6 @@ def test_scores_order_the_tasks_better_than_verdicts(turned: bool) -> None:
         )
         assert by_scores > by_verdicts + 0.03
         assert with_gold(crowd, 100, seed, scores="score")[0] > with_gold(crowd, 100, seed)[0] + 0.03
-
-
-def test_a_factor_finds_the_loadings_that_made_the_scores() -> None:
-    rng = np.random.default_rng(3)
-    loading, f = np.linspace(0.1, 0.9, 9), rng.normal(0, 1, 6000)
-    z = f[:, None] * loading + rng.normal(0, 1, (6000, 9)) * np.sqrt(1 - loading**2)
-    task, worker = np.nonzero(rng.random(z.shape) < 0.7)
-    fit = Factor(task, worker, normal_scores(worker, np.exp(z[task, worker]), 9), z.shape)
-    assert (np.diff([fit.step() for _ in range(100)]) > -1e-6).all(), "EM never lowers the likelihood"
-    assert np.abs(np.abs(fit.loading) - loading).max() < 0.05
 
 
 @pytest.mark.parametrize("column", ["word", "nothing"])

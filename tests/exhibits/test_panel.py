@@ -114,9 +114,6 @@ def test_score_names_items_without_gold_that_narrow_it_honestly() -> None:
     widths = [one.table["score high"] - one.table["score low"] for one in (score, panel.panel_score(view(more)))]
     promised = (score.table["next high"] - score.table["next low"]).iloc[0]
     assert widths[1].iloc[0] < widths[0].iloc[0] and widths[1].iloc[0] == pytest.approx(promised, rel=0.15)
-
-
-def test_score_without_enough_gold_or_left_to_label() -> None:
     assert "20 or more" in panel.panel_score(view(with_gold_of(5))).notes[0]
     assert panel.panel_score_next(view(with_gold_of(400))).notes == ("All items have gold.",)
 

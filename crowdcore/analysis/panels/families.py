@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+import pandas as pd
+
 from crowdcore.core.errors import SettingError
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.readers._panel import ORDERS
 
 _MAKERS = {
     "Anthropic": "claude|haiku|sonnet|opus",
@@ -33,6 +37,10 @@ _MAKERS = {
 _KNOWN = {maker: re.compile(rf"(?:^|[^a-z])(?:{words})(?![a-z])") for maker, words in _MAKERS.items()}
 _SIZED = re.compile(r"(.+)-(?:nano|mini|tiny|small|medium|large|\d+(?:\.\d+)?b)", re.IGNORECASE)
 _PERSON = re.compile(r"^[a-z]+$")  # "claude" or "nova" alone may be a person
+_STRANGE = (
+    "{} counted as classes beside {}. If they are errors or refusals and no verdicts, read the file with them as "
+    "missing: they lower agreement, and stand for no opinion."
+)
 
 
 def _maker(name: str) -> str:
@@ -78,3 +86,48 @@ def model_families(names: Iterable[str], families: Mapping[str, str] | None = No
     if strange := sorted(given.keys() - {*called}):
         raise SettingError("families", "name judges of the panel", strange[0])
     return tuple(given.get(name) or _maker(name) or name for name in called)
+
+
+def told_families(dataset: CrowdDataset) -> dict[str, str]:
+    """Judge -> family by a column ``family`` or ``provider`` that says one of each judge; empty where none does."""
+    for column in _columns(dataset, ("family", "provider")):
+        judges = column.astype(str).groupby(dataset.worker)
+        if column.notna().all() and (judges.nunique() == 1).all():
+            return dict(zip(_present(dataset), judges.first(), strict=True))
+    return {}
+
+
+def told_costs(dataset: CrowdDataset) -> dict[str, float]:
+    """Judge -> mean cost of a verdict by a column ``cost`` or ``price`` of numbers; empty where there is none."""
+    for column in _columns(dataset, ("cost", "price")):
+        if pd.api.types.is_numeric_dtype(column):
+            means = column.groupby(dataset.worker).mean()
+            if (means >= 0).all() and len(means) == (dataset.labels_per_worker > 0).sum():
+                return dict(zip(_present(dataset), map(float, means), strict=True))
+    return {}
+
+
+def _present(dataset: CrowdDataset) -> list[str]:
+    """Names of the workers who gave labels, in their order."""
+    return [*map(str, dataset.worker_ids[dataset.labels_per_worker > 0])]
+
+
+def _columns(dataset: CrowdDataset, names: tuple[str, ...]) -> list[pd.Series]:
+    extra = pd.DataFrame() if dataset.extra is None else dataset.extra
+    return [extra[column].reset_index(drop=True) for column in extra if str(column).lower() in names]
+
+
+def unknown_verdicts(classes: Iterable[str]) -> tuple[str, ...]:
+    """A sentence on classes that are no verdicts, where at least two others are words of one scale.
+
+    Examples:
+        >>> unknown_verdicts(["fail", "pass"]), len(unknown_verdicts(["fail", "pass", "parse error"]))
+        ((), 1)
+    """
+    names = [str(name) for name in classes]
+    for order in ORDERS:
+        known = [name for name in names if name.casefold() in map(str.casefold, order)]
+        if 1 < len(known) < len(names):
+            strange = ", ".join(repr(name) for name in names if name not in known)
+            return (_STRANGE.format(strange, " and ".join(map(repr, known))),)
+    return ()

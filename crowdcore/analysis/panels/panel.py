@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from crowdcore.analysis.panels.families import model_families
+from crowdcore.analysis.panels.families import model_families, told_costs, told_families, unknown_verdicts
 from crowdcore.analysis.panels.kin import Kin, kin
 from crowdcore.analysis.panels.moments import EffectiveVotes, effective_votes, error_moments, vote_table
 from crowdcore.analysis.panels.opinion import one_opinion, opinion_notes, votes_alone
@@ -111,8 +111,8 @@ class Panel(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Whether the verdicts alone show that judges depend on each other; nothing with gold, or of other classes."""
-        return opinion_notes(self.opinion, len(self.families))
+        """Classes that may be no verdicts, and whether verdicts without gold show that judges depend on each other."""
+        return (*unknown_verdicts(self.classes), *opinion_notes(self.opinion, len(self.families)))
 
     @property
     def why(self) -> tuple[str, ...]:
@@ -204,8 +204,9 @@ def panel(
     Args:
         dataset: judges, most of whom judge the same items.
         reference: what to take for the truth.
-        families: judge -> provider, model or prompt; of judges that are missing the name decides.
-        cost: judge -> cost of a verdict; 1 of judges that are missing.
+        families: judge -> provider, model or prompt; of judges that are missing the name decides. None: by a further
+            column ``family`` or ``provider``, else by names.
+        cost: judge -> cost of a verdict; 1 of judges that are missing. None: by a column ``cost`` or ``price``, else 1.
         tolerance: accuracy that the cheapest sub-panel may lose beside the best one.
         n_resamples, seed: of intervals.
 
@@ -229,8 +230,8 @@ def panel(
         raise DataError(f"{dataset.name} has {dataset.n_workers} worker, and a panel has two judges or more")
     if dataset.kind.sequential:
         raise DataError(f"{dataset.name} tags tokens, and the tokens of a sentence are not independent items")
-    kinds = model_families(dataset.worker_ids, families)
-    price = _costs(dataset, cost)
+    kinds = model_families(dataset.worker_ids, told_families(dataset) if families is None else families)
+    price = _costs(dataset, told_costs(dataset) if cost is None else cost)
     truth = resolve_reference(dataset, reference)
     table, labels = vote_table(dataset), truth.labels.astype(np.int64)
     known = np.flatnonzero(truth.known & dataset.annotated)

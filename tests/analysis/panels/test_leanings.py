@@ -70,17 +70,12 @@ def test_flips_between_positions_and_repeats_are_told_apart() -> None:
 
 def test_a_tie_is_half_and_other_classes_are_refused() -> None:
     crowd = told(2, {POSITION: 0.3})
-    tied = replace(
-        crowd, classes=("a", "b", "tie"), label=np.where(np.arange(len(crowd.label)) % 9 == 0, 2, crowd.label)
-    )
+    tied = replace(crowd, classes=("a", "b", "tie"))
     assert cc.analysis.panel_leanings(tied).classes == ("a", "b")
     with pytest.raises(cc.DataError, match="ties"):
         cc.analysis.panel_leanings(replace(crowd, classes=("a", "b", "other")))
     with pytest.raises(cc.DataError, match="no column"):
         cc.analysis.panel_leanings(replace(crowd, extra=None))
-
-
-@pytest.mark.parametrize(("argument", "column"), [("position", "length"), ("length", "author"), ("author", "nothing")])
-def test_columns_of_another_kind_are_refused(argument: str, column: str) -> None:
-    with pytest.raises(cc.SettingError, match=argument):
-        cc.analysis.panel_leanings(told(0, {}, n=40), **{argument: column})
+    for argument, column in (("position", "length"), ("length", "author"), ("author", "nothing")):
+        with pytest.raises(cc.SettingError, match=argument):
+            cc.analysis.panel_leanings(crowd, **{argument: column})

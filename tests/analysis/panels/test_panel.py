@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import crowdcore as cc
@@ -192,3 +194,19 @@ def test_one_shared_slip_makes_no_kin() -> None:
     verdicts[:, :2] = truth[:, None]
     verdicts[7, :2] = 1 - truth[7]
     assert not cc.analysis.panel(judged(verdicts, truth)).kin
+
+
+def test_columns_say_families_and_costs_and_strange_words_are_named() -> None:
+    crowd = judged(*difficult(200, 4, 3))
+    family = np.array(["x", "x", "y", "y"])[crowd.worker]
+    told = replace(
+        crowd, extra=pd.DataFrame({"provider": family, "cost": 1.0 + crowd.worker}), classes=("fail", "pass")
+    )
+    found = cc.analysis.panel(told)
+    assert found.families == ("x", "x", "y", "y") and found.notes == ()
+    assert cc.analysis.panel(told, families={}).families != found.families
+    assert found.sub_panel is not None and found.sub_panel.cost * 10 == pytest.approx(
+        (found.sub_panel.members + 1).sum()
+    )
+    odd = cc.analysis.panel(replace(told, classes=("fail", "pass", "parse error")))
+    assert "'parse error'" in odd.notes[0]
