@@ -298,9 +298,6 @@ def panel_score_next(view: View, passes: str = "") -> Exhibit:
     Args:
         view: as of `panel_score`.
         passes: the class that passes; default: the last one.
-
-    Raises:
-        SettingError: no such class.
     """
     name = "panel-score-next"
     found = _score(view, passes)

@@ -50,9 +50,8 @@ def test_agreement_is_with_the_vote_of_people_and_no_tie_counts() -> None:
     clear = (np.sort(counts, 1)[:, -1] > np.sort(counts, 1)[:, -2]) & (counts.sum(1) > 0)
     at = list(found.worker_ids[found.judges]).index("gpt-4o")
     same = (verdicts[:, 4] == counts.argmax(1))[clear]
-    assert found.n[at] == clear.sum() and found.agreement[at] == same.mean()
-    assert found.low[at] < found.agreement[at] < found.high[at]
-    assert found.confusion[at].sum() == clear.sum() and found.kappa[at] < found.agreement[at]
+    assert found.n[at] == clear.sum() == found.confusion[at].sum() and found.agreement[at] == same.mean()
+    assert found.low[at] < found.agreement[at] < found.high[at] and found.kappa[at] < found.agreement[at]
 
 
 def test_items_on_which_all_judges_contradict_people() -> None:
