@@ -9,21 +9,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
 
-from crowdcore import runs
+from crowdcore import load_dataset, runs
 from crowdcore.data.catalogue import open_labels
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
 from crowdcore.learning.learners import FIRST
 from crowdcore.runs import Workspace, estimation
 from dashboard.services import train
-from testkit.app_server import serving
 from testkit.crowds import simulate_crowd
-from testkit.steps import LISTEN, listening
+from testkit.recorded_runs import record
+from testkit.steps import LISTEN, listening, main
+from tests.browser.lab import Lab
+from tests.learning.made_up import made_up
 
 # Streamlit probes a page's own path before its root when a page is opened by its address; that is no fault.
 _PROBE = re.compile(r"/_stcore/(health|host-config)$")
@@ -51,6 +52,22 @@ def hostile_crowd() -> CrowdDataset:
     return replace(crowd, name="hostile", classes=HOSTILE, worker_ids=workers, task_ids=tasks)
 
 
+# An aggregator that works until a file is there.
+PATIENT = """
+from pathlib import Path
+from time import sleep
+from crowdcore.aggregation.dawid_skene import OneCoin
+
+class Patient(OneCoin):
+    name, title, paper = "patient", "Patient one-coin", "works until a file is there"
+
+    def m_step(self, *sums):
+        while not Path({done!r}).exists():
+            sleep(0.1)
+        return super().m_step(*sums)
+"""
+
+
 @pytest.fixture(scope="session")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The app's workspace, where tests can put finished runs."""
@@ -58,15 +75,42 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def app(tmp_path_factory: pytest.TempPathFactory, workspace: Path) -> Iterator[str]:
-    """Address of the app, open on the demo dataset; beside the real data it finds a large and a hostile crowd."""
-    keep_estimates(workspace)
+def crowds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where app and tests find crowds beside the real data: a large and a hostile one, and a plug-in, `PATIENT`."""
     folder = tmp_path_factory.mktemp("crowds")
     write_folder(hostile_crowd(), folder / "hostile")
     write_folder(replace(simulate_crowd(2000, n_workers=400, per_task=6), name="many"), folder / "many")
-    found = os.pathsep.join(filter(None, [os.environ.get("CROWDCORE_DATA", ""), str(folder)]))
-    with serving(environment={"CROWDCORE_DATA": found, "CROWDCORE_WORKSPACE": str(workspace)}) as address:
-        yield address
+    info = folder / "plugin" / "patient-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: patient\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[crowdcore.aggregators]\npatient = patient:Patient\n")
+    (info.parent / "patient.py").write_text(PATIENT.format(done=str(folder / "done")))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CROWDCORE_DATA", str(folder), prepend=os.pathsep)
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def lab(crowds: Path, workspace: Path) -> Iterator[Lab]:
+    """The app with its engine."""
+    keep_estimates(workspace)
+    path = os.pathsep.join(filter(None, [str(crowds / "plugin"), os.environ.get("PYTHONPATH")]))
+    data = os.environ["CROWDCORE_DATA"]
+    with Lab.running(Workspace.open(workspace), CROWDCORE_DATA=data, PYTHONPATH=path) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def app(lab: Lab) -> str:
+    """Address of the app."""
+    return lab.address
+
+
+@pytest.fixture(scope="session")
+def two(app: str, workspace: Path) -> str:
+    """Address parameters of two runs on the demo dataset."""
+    demo = load_dataset("demo")
+    return "dataset=demo" + "".join(f"&runs={record(workspace, made_up(demo, m))}" for m in ("conal", "crowd-layer"))
 
 
 def keep_estimates(
@@ -96,8 +140,8 @@ def context(app: str, browser: Browser) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture
-def page(context: BrowserContext) -> Iterator[Page]:
-    """A tab whose console must stay free of errors; the next test has it again, with all that it has compiled."""
+def page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A tab whose console must stay free of errors; the next test has it again, with the app that it has opened."""
     page = context.pages[0] if context.pages else context.new_page()
     errors: list[str] = []
 
@@ -110,18 +154,26 @@ def page(context: BrowserContext) -> Iterator[Page]:
         "pageerror": lambda error: errors.append(str(error)),
         "dialog": lambda dialog: errors.append(f"dialog: {dialog.message}"),
     }
+    failed = request.session.testsfailed
     with listening(page, listeners):
         yield page
     try:
-        page.goto("about:blank")
-        page.set_viewport_size(SCREEN["viewport"])
+        if errors or request.session.testsfailed > failed:
+            page.goto("about:blank")
+        if page.viewport_size != SCREEN["viewport"]:
+            page.set_viewport_size(SCREEN["viewport"])
         page.emulate_media(color_scheme="light", reduced_motion="reduce")
     except Error:  # it has crashed
         page.close()
     assert not errors
 
 
-def percentages(matrix: np.ndarray) -> set[str]:
-    """The numbers that a heatmap of shared mistakes writes: off the diagonal, above 0."""
-    off = matrix[~np.eye(len(matrix), dtype=bool)]
-    return {f"{value:.1f}" for value in off[off > 0]}
+def harmless(page: Page) -> None:
+    """No name of `hostile_crowd` has become more than text."""
+    assert page.title() != "owned"
+    shown = main(page)
+    assert (
+        shown.locator("script, [onerror], img[src=x], a[href^='javascript'], a[href^='http://example.com']").count()
+        == 0
+    )
+    assert shown.locator("strong:text-is('bold'), .katex, .stMarkdownColoredText").count() == 0

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urljoin
 
 import axe_playwright_python
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
-import crowdcore as cc
-from testkit.app_server import serving
-from testkit.recorded_runs import record
-from testkit.steps import charts, main, open_page, settled, visit
-from tests.browser.test_keyboard import missed
-from tests.learning.made_up import made_up
+from testkit.steps import charts, main, settled, visit
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text()
-WIDTHS = (1440, 390)
 WORDS, CONTROLS_ABOVE = 60, 8  # before the first figure of a page
 PAGES = {
     "overview": "/overview?",
@@ -45,12 +37,16 @@ RUN = """rules => axe.run(
     {exclude: ['.plot-container', 'canvas']},
     {resultTypes: ['violations'], preload: false, iframes: false, ...rules})"""
 ALL, COLOURS = {}, {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
+SCROLLED = {"runOnly": {"type": "rule", "values": ["scrollable-region-focusable"]}}
 LOOKS: dict[int, dict[Literal["dark", "light"], dict[str, object]]] = {
-    WIDTHS[0]: {"dark": COLOURS, "light": ALL},
+    1440: {"dark": COLOURS, "light": ALL},
     900: {},
-    WIDTHS[1]: {"light": ALL},
+    390: {"light": SCROLLED},
 }
-"""Width -> theme -> rules: the other theme brings other colours, and nothing else."""
+"""Width -> theme -> rules: another theme brings other colours, a narrow window what scrolls, and nothing else."""
+DARK = {"overview", "shared mistakes", "aggregate", "check", "train", "compare", "confusions"}  # of every kind of part
+STREAMLIT = {"presentation-role-conflict"}  # what a page of Streamlit's own widgets has
+FIGURES = {"numbers", "shared mistakes", "annotators", "aggregate"}  # whose figures keep their width in a narrow window
 CONTROLS = {
     "train": (*("Train", "CSV", "Curves", "Smoothing", "Compare 2", "Tags", "Put on all"),),
     "compare": ("Runs", "Choose in a table", "Accuracy", "Filter runs", "CSV"),
@@ -80,78 +76,71 @@ ABOVE = """() => {
     e.closest('[data-testid=stElementContainer], .stElementContainer') ?? e));
   return [words, fields.size];
 }"""
+MOST = 150  # presses of Tab
+# What has the focus: its label or its words.
+FOCUSED = """() => {
+  const shown = document.activeElement;
+  const label = shown.getAttribute('aria-label') || shown.labels?.[0]?.innerText || shown.innerText || '';
+  return label.split('\\n').filter(Boolean).at(-1)?.trim() ?? '';
+}"""
 SCHEME = "scheme => getComputedStyle(document.querySelector('.stApp')).colorScheme === scheme"
 STILL = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))
   .then(() => !document.getAnimations().some(a => a instanceof CSSTransition && a.playState === 'running'))"""
 
 
-@pytest.fixture(scope="module")
-def tab(browser: Browser) -> Iterator[Page]:
-    """One tab for all pages."""
-    page = browser.new_page(reduced_motion="reduce")
-    yield page
-    page.close()
-
-
-@pytest.fixture(scope="module")
-def plain(tab: Page) -> set[str]:
-    """What axe-core finds on a page of Streamlit's own; low contrast is nothing that we allow."""
-    with serving(Path(__file__).with_name("plain_app.py")) as address:
-        return {rule for rule, _ in found(tab, address)} - {"color-contrast"}
-
-
-@pytest.fixture(scope="module")
-def runs(app: str, workspace: Path) -> str:
-    """Address parameters of two runs on the demo dataset."""
-    demo = cc.load_dataset("demo")
-    return "dataset=demo" + "".join(f"&runs={record(workspace, made_up(demo, m))}" for m in ("conal", "crowd-layer"))
-
-
-def found(page: Page, address: str, look: Callable[[int], object] = lambda width: None) -> set[tuple[str, str]]:
-    """Rule and place of every violation, of both themes and at all widths; ``look`` is called at each width."""
-    page.set_viewport_size({"width": WIDTHS[0], "height": 900})
-    page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    (visit if address.startswith(urljoin(page.url, "/")) else open_page)(page, address)
-    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
-    page.evaluate(AXE)
-    violations = set()
-    for width, schemes in LOOKS.items():
-        page.set_viewport_size({"width": width, "height": 900})
-        settled(page)
-        look(width)
-        for scheme, rules in schemes.items():
-            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            page.wait_for_function(SCHEME, arg=scheme, polling=50)
-            page.wait_for_function(STILL, polling=50)
-            for violation in page.evaluate(RUN, rules)["violations"]:
-                for node in violation["nodes"]:
-                    violations.add((violation["id"], f"{scheme}, {width} px: {node['html'][:200]}"))
-    return violations
+def missed(page: Page, *controls: str) -> set[str]:
+    """Which of these controls Tab does not lead to."""
+    page.evaluate("document.activeElement.blur()")
+    missing = set(controls)
+    for _ in range(MOST):
+        if not missing:
+            break
+        page.keyboard.press("Tab")
+        missing.discard(str(page.evaluate(FOCUSED)))
+    return missing
 
 
 @pytest.mark.parametrize("view", PAGES)
-def test_a_page_is_for_everybody(app: str, tab: Page, plain: set[str], runs: str, view: str) -> None:
-    def look(width: int) -> None:
-        assert main(tab).evaluate("e => e.scrollWidth <= e.clientWidth"), width
-        if width == 1440 and (above := tab.evaluate(ABOVE)):
-            words, controls = above
-            assert words <= WORDS, f"{words} words before the first figure"
-            assert controls <= CONTROLS_ABOVE, f"{controls} controls before the first figure"
-        if width == 900 and view in {"numbers", "shared mistakes", "annotators", "aggregate"}:
-            box = charts(tab).first.bounding_box()
+def test_a_page_is_for_everybody(page: Page, two: str, view: str) -> None:
+    visit(page, f"{PAGES[view]}{two}")
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+    if above := page.evaluate(ABOVE):
+        words, controls = above
+        assert words <= WORDS, f"{words} words before the first figure"
+        assert controls <= CONTROLS_ABOVE, f"{controls} controls before the first figure"
+    page.evaluate(AXE)
+    for width, schemes in LOOKS.items():
+        if width == 900 and view not in FIGURES:
+            continue
+        page.set_viewport_size({"width": width, "height": 900})
+        settled(page)
+        assert main(page).evaluate("e => e.scrollWidth <= e.clientWidth"), width
+        if width == 900:
+            box = charts(page).first.bounding_box()
             assert box is not None
             assert box["width"] > 380
+        for scheme, rules in schemes.items():
+            if scheme == "dark" and view not in DARK:
+                continue
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            page.wait_for_function(SCHEME, arg=scheme, polling=50)
+            page.wait_for_function(STILL, polling=50)
+            assert faults(page, rules) == [], f"{scheme}, {width} px"
+    if view in CONTROLS:  # at the end: what has the focus may show a tooltip
+        page.set_viewport_size({"width": 1440, "height": 900})
+        settled(page)
+        assert missed(page, *CONTROLS[view]) == set()
 
-    faults = {(rule, place) for rule, place in found(tab, f"{app}{PAGES[view]}{runs}", look) if rule not in plain}
-    assert faults == set()  # of axe-core, but for what Streamlit alone has
-    if view in CONTROLS:
-        tab.set_viewport_size({"width": 1440, "height": 900})
-        settled(tab)
-        assert missed(tab, *CONTROLS[view]) == set()
+
+def faults(page: Page, rules: dict[str, object]) -> list[tuple[str, str]]:
+    """Rule and place of every violation, but for what Streamlit alone has."""
+    found = [fault for fault in page.evaluate(RUN, rules)["violations"] if fault["id"] not in STREAMLIT]
+    return [(fault["id"], node["html"][:200]) for fault in found for node in fault["nodes"]]
 
 
-def test_axe_sees_a_fault(tab: Page, plain: set[str]) -> None:
-    tab.set_content("<html lang=en><title>t</title><main><h1>h</h1><img src=x><p style='color:#ccc'>pale")
-    tab.evaluate(AXE)
-    rules = {violation["id"] for violation in tab.evaluate(RUN, ALL)["violations"]}
-    assert {"image-alt", "color-contrast"} <= rules - plain
+def test_axe_sees_a_fault(context: BrowserContext) -> None:
+    page = context.new_page()
+    page.set_content("<html lang=en><title>t</title><main><h1>h</h1><img src=x><p style='color:#ccc'>pale")
+    page.evaluate(AXE)
+    assert {"image-alt", "color-contrast"} <= {rule for rule, _ in faults(page, ALL)}
+    page.close()

@@ -7,11 +7,11 @@ import re
 import yaml
 from playwright.sync_api import Page, expect
 
-from testkit.steps import main, open_page, settled
+from testkit.steps import main, settled, visit
 
 
 def test_rules_are_edited_uploaded_and_downloaded(page: Page) -> None:
-    open_page(page, "/check?dataset=demo")
+    visit(page, "/check?dataset=demo")
     fails = main(page).get_by_test_id("stMetric").filter(has_text="Fail")
     expect(fails).to_contain_text("1")
     main(page).get_by_text("Rules", exact=True).click()

@@ -15,8 +15,8 @@ import crowdcore as cc
 from crowdcore.learning.comparison import summary as comparison
 from crowdcore.learning.results.result import TrainingResult
 from testkit.recorded_runs import record
-from testkit.steps import charts, click_cell, main, open_page, settled
-from tests.browser.conftest import HOSTILE, hostile_crowd
+from testkit.steps import charts, click_cell, main, open_page, settled, visit
+from tests.browser.conftest import HOSTILE, harmless, hostile_crowd
 from tests.learning.made_up import made_up
 
 METHODS = ("conal", "crowd-layer", "dl-mv")
@@ -62,17 +62,10 @@ def show_tab(page: Page, name: str) -> None:
     settled(page)
 
 
-def harmless(page: Page) -> None:
-    """No name has become more than text."""
-    assert page.title() != "owned"
-    assert main(page).locator("script, [onerror], a[href^='javascript'], a[href^='http://example.com']").count() == 0
-    assert main(page).locator("strong:text-is('bold'), .katex, .stMarkdownColoredText").count() == 0
-
-
 def test_the_table_is_what_the_command_line_says_and_a_difference_leads_to_its_tasks(
     page: Page, demo: str, results: dict[str, TrainingResult]
 ) -> None:
-    open_page(page, f"/compare?{demo}")
+    visit(page, f"/compare?{demo}")
     content = download(page, main(page).locator(".st-key-csv-accuracy").get_by_role("button"))
     rows = {row["run"]: row for row in csv.DictReader(content.decode().splitlines())}
     assert list(rows) == [f"{m}{kind}" for m in METHODS for kind in ("", ", ensemble")]
@@ -104,7 +97,7 @@ def test_every_tab_fits_a_narrow_window_shows_hostile_names_as_text_and_lets_its
     page: Page, hostile: str
 ) -> None:
     page.set_viewport_size({"width": 900, "height": 900})
-    open_page(page, f"/compare?{hostile}")
+    visit(page, f"/compare?{hostile}")
     for tab in reversed(TABS):
         show_tab(page, tab)
         harmless(page)
@@ -117,7 +110,7 @@ def test_every_tab_fits_a_narrow_window_shows_hostile_names_as_text_and_lets_its
 
 
 def test_a_report_needs_no_network_and_runs_nothing_of_others(page: Page, hostile: str, browser: Browser) -> None:
-    open_page(page, f"/report?{hostile}&names=shown")
+    visit(page, f"/report?{hostile}&names=shown")
     harmless(page)
     content = download(page, button(page, "HTML page")).decode()
     context = browser.new_context(offline=True, viewport={"width": 900, "height": 900})
@@ -146,7 +139,7 @@ def test_a_report_needs_no_network_and_runs_nothing_of_others(page: Page, hostil
 
 
 def test_the_folder_hides_names_and_draws_every_figure(page: Page, demo: str) -> None:
-    open_page(page, f"/report?{demo}&parts=accuracy&parts=annotators")
+    open_page(page, f"/report?{demo}&parts=accuracy&parts=annotators")  # in a session that has shown no names
     expect(main(page).get_by_text(re.compile("--part accuracy --part annotators"))).to_be_visible()
     main(page).get_by_text("Contents", exact=True).click()
     expect(main(page).get_by_text("How good each worker is")).to_be_visible()

@@ -12,8 +12,7 @@ from plotly.colors import hex_to_rgb
 
 from crowdcore.figures import theme
 from crowdcore.figures.paper import FONT
-from testkit.steps import heatmap, main, open_page, settled
-from tests.browser.conftest import HOSTILE
+from testkit.steps import heatmap, main, visit
 
 
 def downloaded(page: Page, button: Locator) -> tuple[str, bytes]:
@@ -23,7 +22,7 @@ def downloaded(page: Page, button: Locator) -> tuple[str, bytes]:
 
 
 def test_a_figure_as_svg_png_and_csv(page: Page) -> None:
-    open_page(page, "/shared-mistakes?dataset=demo&reference=gold")
+    visit(page, "/shared-mistakes?dataset=demo&reference=gold")
     expect(heatmap(page)).to_be_visible()
     frame = main(page).locator(".st-key-figure-first")
     expect(frame.locator(".js-plotly-plot")).to_have_attribute("data-listens", "yes")
@@ -54,7 +53,7 @@ def test_a_figure_as_svg_png_and_csv(page: Page) -> None:
 
 
 def test_a_table_downloads_what_its_filter_leaves(page: Page) -> None:
-    open_page(page, "/annotators?dataset=demo&reference=gold&view=Ranking")
+    visit(page, "/annotators?dataset=demo&reference=gold&view=Ranking")
     filter_ = main(page).get_by_role("textbox", name="Filter workers")
     filter_.fill("w03")
     filter_.press("Enter")
@@ -68,38 +67,10 @@ def test_a_table_downloads_what_its_filter_leaves(page: Page) -> None:
     assert all("w03" in row["worker"] for row in rows)
 
 
-def test_hostile_names_are_shown_as_text_everywhere(page: Page) -> None:
-    """Scripts, markup and links in the names of classes, workers and tasks."""
-
-    def harmless() -> None:
-        settled(page)
-        shown = main(page)
-        assert page.title() != "owned"
-        assert shown.locator("script, [onerror], a[href^='javascript'], a[href^='http://example.com']").count() == 0
-        assert shown.locator("strong:text-is('bold'), .katex, .stMarkdownColoredText").count() == 0
-
-    for address in ("/?dataset=hostile", "/tasks?dataset=hostile", "/annotators?dataset=hostile"):
-        open_page(page, address)
-        harmless()
-    for tab in ("One worker", "Ranking", "Together"):
-        page.get_by_role("link", name=tab, exact=True).click()
-        expect(page).to_have_url(re.compile(f"view={tab.split()[0]}"))
-        settled(page)
-        harmless()
-    open_page(page, "/shared-mistakes?dataset=hostile&beside=majority-vote")
-    harmless()
-    for name in HOSTILE[:2]:
-        expect(heatmap(page).get_by_text(name[:20]).first).to_be_visible()
-    main(page).get_by_role("radio", name="Tasks").click()
-    main(page).get_by_role("link", name="<script>").first.click()
-    expect(main(page).get_by_role("heading", name="<script>")).to_be_visible()
-    assert page.title() != "owned"
-
-
 def test_a_journal_takes_a_figure_from_a_dark_page(page: Page) -> None:
     """Light, 170 or 85 mm wide, cells as rectangles, text in a standard font that comes with it."""
     page.emulate_media(color_scheme="dark")
-    open_page(page, "/shared-mistakes?dataset=demo&reference=gold")
+    visit(page, "/shared-mistakes?dataset=demo&reference=gold")
     expect(heatmap(page)).to_be_visible()
     ink = heatmap(page).locator(".xtick text").first.evaluate("e => getComputedStyle(e).fill")
     assert min(map(int, re.findall(r"\d+", ink)[:3])) > 100

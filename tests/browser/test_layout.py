@@ -7,11 +7,11 @@ import re
 from playwright.sync_api import Page, expect
 
 from dashboard.pages import MENU
-from testkit.steps import charts, main, open_page
+from testkit.steps import charts, main, open_page, visit
 
 
 def test_a_large_matrix_refines_when_zoomed(page: Page) -> None:
-    open_page(page, "/annotators?dataset=many&view=Distances")
+    visit(page, "/annotators?dataset=many&view=Distances")
     chart = charts(page).first
     expect(chart.locator(".hm, .im").first).to_be_visible()
     cells = "e => { const h = e._fullData.find(t => t.type === 'heatmap'); return h ? h.dx : 0 }"
@@ -27,7 +27,7 @@ def test_a_large_matrix_refines_when_zoomed(page: Page) -> None:
 
 
 def test_the_menu_has_eight_places_and_leaves_room_for_what_is_chosen(page: Page) -> None:
-    open_page(page, "/glossary?dataset=demo")
+    visit(page, "/glossary?dataset=demo")
     menu = page.get_by_role("navigation", name="Menu")
     places = [place.title for place in MENU]
     expect(menu.get_by_role("link")).to_have_count(8)

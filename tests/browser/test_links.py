@@ -6,11 +6,11 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from testkit.steps import choose, click_cell, heatmap, main, open_page, settled
+from testkit.steps import choose, click_cell, heatmap, main, settled, visit
 
 
 def test_back_goes_back(page: Page) -> None:
-    open_page(page, "/shared-mistakes?dataset=demo&reference=gold")
+    visit(page, "/shared-mistakes?dataset=demo&reference=gold")
     expect(heatmap(page)).to_be_visible()
     for true, given in (("three", "nine"), ("eight", "one")):
         choose(page, "True class", true)
@@ -24,7 +24,7 @@ def test_back_goes_back(page: Page) -> None:
 
 
 def test_an_act_is_one_step_back(page: Page) -> None:
-    open_page(page, "/overview?dataset=demo&reference=gold")
+    visit(page, "/overview?dataset=demo&reference=gold")
     expect(page.get_by_role("navigation", name="Menu")).to_be_visible()  # live.js is there
     page.get_by_role("link", name="Workers", exact=True).click()
     expect(page).to_have_url(re.compile("annotators.*reference=gold"))  # which the page adds to what the menu opened
@@ -43,7 +43,7 @@ def test_an_act_is_one_step_back(page: Page) -> None:
 
 def test_a_cell_is_chosen_by_mouse_and_by_keyboard_and_outlined(page: Page) -> None:
     place = "(e => e && `${e.getAttribute('x')} ${e.getAttribute('y')}`)(document.querySelector('.chosen-cell'))"
-    open_page(page, "/shared-mistakes?dataset=demo&reference=gold&true=one&given=seven")
+    visit(page, "/shared-mistakes?dataset=demo&reference=gold&true=one&given=seven")
     expect(heatmap(page).locator(".chosen-cell")).to_be_visible()
     before = page.wait_for_function(place).json_value()
     click_cell(page, 3, 9, 10)
@@ -61,7 +61,7 @@ def test_a_cell_is_chosen_by_mouse_and_by_keyboard_and_outlined(page: Page) -> N
 
 
 def test_another_dataset_or_reference_redraws_every_page(page: Page) -> None:
-    open_page(page, "/tasks?dataset=demo&task=digit-0551")
+    visit(page, "/tasks?dataset=demo&task=digit-0551")
     choose(page, "Reference", "majority-vote")
     expect(page).to_have_url(re.compile("reference=majority-vote"))
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Labels against majority-vote")).to_be_visible()

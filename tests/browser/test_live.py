@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-from testkit.steps import choose, main, open_page
+from testkit.steps import choose, main, visit
 
 
 def region(page: Page, words: str) -> Locator:
@@ -17,11 +17,11 @@ def region(page: Page, words: str) -> Locator:
 
 
 def test_results_and_refusals_are_spoken(page: Page) -> None:
-    open_page(page, "/shared-mistakes?dataset=demo&reference=gold&true=one&given=seven")
+    visit(page, "/shared-mistakes?dataset=demo&reference=gold&true=one&given=seven")
     said = region(page, "gave seven")
     choose(page, "Given label", "two")
     expect(said).to_contain_text("gave two")
-    open_page(page, "/aggregate?dataset=demo")
+    visit(page, "/aggregate?dataset=demo")
     main(page).locator("[role=status].st-key-live-fits").evaluate("region => region.setAttribute('data-same', '')")
     main(page).get_by_role("button", name="Run", exact=True).click()
     expect(main(page).locator("[role=status][data-same]")).to_have_text(re.compile(r"(\d) of \1 aggregators"))

@@ -6,12 +6,12 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from testkit.steps import click_cell, main, open_page, settled, stand_still
+from testkit.steps import click_cell, main, settled, stand_still, visit
 
 
 def test_a_verdict_is_read_on_a_phone_and_one_click_leads_to_its_evidence(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})  # a phone, where a reason has the whole width
-    open_page(page, "/overview?dataset=demo&reference=gold")
+    visit(page, "/overview?dataset=demo&reference=gold")
     row = main(page).locator("[class*=st-key-verdict-worker-]").first
     badge, reason = row.locator(".stMarkdownBadge").bounding_box(), row.locator("p").last.bounding_box()
     assert badge is not None
@@ -39,7 +39,7 @@ def test_a_verdict_is_read_on_a_phone_and_one_click_leads_to_its_evidence(page: 
 
 
 def test_a_dot_and_a_cell_above_the_fold_lead_to_their_evidence(page: Page) -> None:
-    open_page(page, "/overview?dataset=demo&reference=gold")
+    visit(page, "/overview?dataset=demo&reference=gold")
     for figure in (main(page).locator(".points path").first, main(page).locator(".heatmaplayer").first):
         place = figure.bounding_box()
         assert place is not None

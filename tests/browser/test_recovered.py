@@ -17,8 +17,7 @@ from crowdcore.learning.results.counts import worker_counts
 from crowdcore.learning.results.result import TrainingResult
 from testkit.crowds import simulate_crowd
 from testkit.recorded_runs import invented, record
-from testkit.steps import charts, choose, main, open_page, settled, stand_still
-from tests.browser.conftest import hostile_crowd
+from testkit.steps import charts, choose, main, settled, stand_still, visit
 
 PARTS = ("common_confusion", "worker_confusion", "omega")
 
@@ -33,7 +32,6 @@ def runs(app: str, workspace: Path) -> dict[str, tuple[str, TrainingResult]]:
         ("crowd-layer", cc.load_dataset("demo"), "crowd-layer"),
         ("conal", cc.load_dataset("demo"), "conal"),
         ("many", many, "conal"),
-        ("hostile", hostile_crowd(), "conal"),
     ):
         result = invented(crowd, method)
         found[name] = record(workspace, result, crowd), result
@@ -58,7 +56,7 @@ def click(page: Page, chart: str, x: float, y: float) -> None:
 def test_from_a_cell_of_a_worker_to_the_tasks_behind_it(page: Page, runs: dict) -> None:
     run, result = runs["conal"]
     demo = cc.load_dataset("demo")
-    open_page(page, f"/confusions?dataset=demo&runs={run}&sort=skilled&view=All+workers")
+    visit(page, f"/confusions?dataset=demo&runs={run}&sort=skilled&view=All+workers")
     own = np.mean([analysis.confusion_of_counts(one) for one in worker_counts(result, demo)], 0)
     skill = np.trace(own, axis1=1, axis2=2) / demo.n_classes
     best = int(np.argsort(-skill, kind="stable")[0])
@@ -80,7 +78,7 @@ def test_from_a_cell_of_a_worker_to_the_tasks_behind_it(page: Page, runs: dict) 
 
 
 def test_a_thumbnail_puts_its_worker_above(page: Page, runs: dict) -> None:
-    open_page(page, f"/confusions?dataset=demo&runs={runs['conal'][0]}")
+    visit(page, f"/confusions?dataset=demo&runs={runs['conal'][0]}")
     second = page.locator(".st-key-figure-strip .xtick text").nth(1)
     expect(second).to_be_visible()
     name = second.text_content()
@@ -91,7 +89,7 @@ def test_a_thumbnail_puts_its_worker_above(page: Page, runs: dict) -> None:
 
 def test_two_runs_side_by_side_and_back_by_the_address(page: Page, runs: dict) -> None:
     worker = cc.load_dataset("demo").worker_ids[0]
-    open_page(
+    visit(
         page, f"/confusions?dataset=demo&runs={runs['conal'][0]}&runs={runs['crowd-layer'][0]}&seed=1&worker={worker}"
     )
     titles = page.locator(".st-key-figure-first-1 .stMarkdown")
@@ -121,33 +119,26 @@ def test_another_run_keeps_what_the_other_controls_say(page: Page, workspace: Pa
         last = {part: getattr(result, part) for part in PARTS}
         kept = replace(result, kept_epochs=np.array(epochs), kept=kept, last=last)
         ids.append(record(workspace, kept, demo, epochs=20 + len(epochs)))
-    for view, choices in (("confusions", ("24", "22")), ("omega", ("24",))):
-        open_page(page, f"/{view}?dataset=demo&runs={ids[0]}")
-        names = page.get_by_role("combobox", name="Run", exact=True)
-        for epochs in choices:
-            choose_part(page, "Run", f"Epochs {epochs}")
-            main(page).get_by_role("button", name="Seeds, epoch").click()
-            slider = page.get_by_role("slider")
+    visit(page, f"/confusions?dataset=demo&runs={ids[0]}")
+    names = page.get_by_role("combobox", name="Run", exact=True)
+    for epochs in ("24", "22"):
+        names.click()
+        page.get_by_role("option", name=re.compile(f"Epochs {epochs}")).first.click()
+        settled(page)
+        main(page).get_by_role("button", name="Seeds, epoch").click()
+        slider = page.get_by_role("slider")
+        for seeds in ("", "Seed 1", "Mean of 3 seeds"):  # any other control
+            if seeds:
+                choose(page, "Seeds", seeds)
             expect(slider).to_have_attribute("aria-valuetext", re.compile("selected"))
-            choose(page, "Seeds", "Seed 1")  # any other control
-            expect(slider).to_have_attribute("aria-valuetext", re.compile("selected"))
-            choose(page, "Seeds", "Mean of 3 seeds")
-            expect(slider).to_have_attribute("aria-valuetext", re.compile("selected"))
-            assert "epoch=" not in page.url
-            page.keyboard.press("Escape")
-            expect(names).to_have_value(re.compile(f"Epochs {epochs}"))
-
-
-def choose_part(page: Page, label: str, words: str) -> None:
-    """Pick the option that has these words."""
-    page.get_by_role("combobox", name=label, exact=True).click()
-    page.get_by_role("option", name=re.compile(words)).first.click()
-    settled(page)
+        assert "epoch=" not in page.url
+        page.keyboard.press("Escape")
+        expect(names).to_have_value(re.compile(f"Epochs {epochs}"))
 
 
 def test_truth_learnt_and_observed_keep_their_labels_in_a_narrow_window(page: Page, runs: dict) -> None:
-    open_page(page, f"/confusions?dataset=demo&runs={runs['conal'][0]}&view=All+workers")
-    for width in (1440, 900, 390):
+    visit(page, f"/confusions?dataset=demo&runs={runs['conal'][0]}&view=All+workers")
+    for width in (1440, 390):
         page.set_viewport_size({"width": width, "height": 900})
         settled(page)
         common = page.locator(".st-key-figure-common-1")
@@ -170,13 +161,13 @@ def test_from_a_bar_of_the_spread_to_a_task(page: Page, runs: dict) -> None:
     edges, counts = ranking.histogram()
     first = int(np.argsort(-ranking.class_omega, kind="stable")[0])
     fullest = int(counts[first].argmax())
-    open_page(page, f"/omega?dataset=demo&runs={run}")
+    visit(page, f"/omega?dataset=demo&runs={run}")
     click(page, "ranking", float(edges[fullest] + edges[fullest + 1]) / 2, -0.6)  # the strip below that of all tasks
     expect(page).to_have_url(re.compile(f"half=bin-{fullest}&true={demo.classes[first]}"))
     n = int(counts[first, fullest])
     expect(main(page).get_by_text(f"{n} task{'s' if n > 1 else ''}, largest ω̄ first.")).to_be_visible()
     k = int(np.flatnonzero((ranking.label == first) & (ranking.omega >= edges[fullest]))[-1])
-    open_page(page, f"/omega?dataset=demo&runs={run}&task={ranking.task_ids[k]}")
+    visit(page, f"/omega?dataset=demo&runs={run}&task={ranking.task_ids[k]}")
     expect(
         main(page).get_by_text(f"rank {k + 1:,} of {len(ranking.task):,} · ω̄ {ranking.omega[k]:.3f}")
     ).to_be_visible()
@@ -187,16 +178,7 @@ def test_from_a_bar_of_the_spread_to_a_task(page: Page, runs: dict) -> None:
 @pytest.mark.parametrize("address", ["/confusions", "/omega?view=Workers"])
 def test_hundreds_of_workers_in_a_narrow_window(page: Page, runs: dict, address: str) -> None:
     page.set_viewport_size({"width": 900, "height": 900})
-    open_page(page, f"{address}{'&' if '?' in address else '?'}dataset=many&runs={runs['many'][0]}")
+    visit(page, f"{address}{'&' if '?' in address else '?'}dataset=many&runs={runs['many'][0]}")
     expect(charts(page).first).to_be_visible()
     assert main(page).evaluate("e => e.scrollWidth <= e.clientWidth")
     assert len(charts(page).first.evaluate("e => JSON.stringify(e.data)")) < 400_000
-
-
-@pytest.mark.parametrize("address", ["/confusions?view=Workers", "/omega"])
-def test_hostile_names_stay_text(page: Page, runs: dict, address: str) -> None:
-    run = runs["hostile"][0]
-    open_page(page, f"{address}{'&' if '?' in address else '?'}dataset=hostile&runs={run}&beside=observed")
-    expect(charts(page).first).to_be_visible()
-    assert page.title() != "owned"
-    assert main(page).locator("img[src=x], a[href^=javascript]").count() == 0

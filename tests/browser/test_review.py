@@ -6,11 +6,11 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from testkit.steps import main, open_page, settled
+from testkit.steps import main, settled, visit
 
 
 def test_a_key_marks_a_task_and_the_marks_become_the_reference(page: Page) -> None:
-    open_page(page, "/review?dataset=demo&by=task")
+    visit(page, "/review?dataset=demo&by=task")
     expect(main(page).get_by_role("button", name="Unclear")).to_be_visible()
     first = main(page).get_by_role("heading", level=3).first
     task = first.inner_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import BrowserContext, Page, expect
 
 from testkit import bombs
-from testkit.crowds import simulate_crowd
+from testkit.planted import CONFUSED, COPIED, COPIER, DRIFTING, SPAMMER, planted_crowd
 from testkit.steps import main, open_page, settled
 
 
@@ -19,30 +19,44 @@ def offer(page: Page, name: str, content: bytes) -> None:
     settled(page)
 
 
-def crowd_csv(**columns: str) -> bytes:
-    frame = simulate_crowd(40).annotations.rename(columns=columns).astype(str)
-    return frame.to_csv(index=False).encode()
+NAMED = {
+    SPAMMER: ("remove", "Shows no knowledge"),
+    COPIER: ("check", "{copied} on"),
+    COPIED: ("check", "{copier} on"),
+    DRIFTING: ("check", "Got worse"),
+    CONFUSED: ("train", "Calls “class 0” “class 1”"),
+}
 
 
-def test_a_good_file_opens_and_others_see_no_names(page: Page) -> None:
-    offer(page, "crowd.csv", crowd_csv())
+def test_planted_workers_are_named_two_clicks_after_choosing_a_file_and_to_nobody_else(page: Page) -> None:
+    """A file without gold: what was planted in it is named, and nobody else is."""
+    crowd = planted_crowd(1, n_tasks=600, n_workers=15, skill=(0.6, 0.95), even=True)
+    votes = crowd.annotations[["task", "worker", "label", "timestamp"]]
+    offer(page, "crowd.csv", votes.to_csv(index=False).encode())
     expect(main(page).get_by_text("Nothing would be dropped or merged.")).to_be_visible()
     main(page).get_by_role("button", name="Open it").click()
     expect(main(page).get_by_role("heading", name="crowd")).to_be_visible()
     expect(page).to_have_url(re.compile("/\\?dataset=crowd-[0-9a-f]{10}"))
     settled(page)
-    main(page).get_by_role("link", name="Numbers").click()
-    expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("120")
+    ids = list(map(str, crowd.worker_ids))
+    told = main(page).locator("[class*=st-key-verdict-worker-]")
+    expect(told.filter(has=page.get_by_role("link", name=ids[SPAMMER], exact=True))).to_have_count(1)
+    settled(page)
+    expect(told).to_have_count(len(NAMED))
+    for worker, (verdict, words) in NAMED.items():
+        row = told.filter(has=page.get_by_role("link", name=ids[worker], exact=True))
+        expect(row).to_contain_text(verdict)
+        expect(row).to_contain_text(words.format(copied=ids[COPIED], copier=ids[COPIER]))
     page.get_by_role("link", name="Items").click()
     page.get_by_role("combobox", name="Worker").click()
-    expect(page.get_by_role("option", name="w001")).to_be_visible()
+    expect(page.get_by_role("option", name=ids[1], exact=True)).to_be_visible()
     expect(page).to_have_url(re.compile("tasks\\?dataset=crowd-"))
     # The link opens it again, in another session too.
     open_page(page, page.url)
     expect(main(page).get_by_role("heading", name="Items")).to_be_visible()
     page.get_by_role("combobox", name="Worker").click()
     expect(page.get_by_role("option", name="worker 01")).to_be_visible()
-    expect(page.get_by_role("option", name="w001")).to_have_count(0)
+    expect(page.get_by_role("option", name=ids[1], exact=True)).to_have_count(0)
 
 
 def test_spellings_are_merged_and_the_upload_is_renamed_and_deleted(page: Page) -> None:

@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from testkit.steps import main, open_page, settled
+from testkit.steps import main, open_page, settled, visit
 
 TEXTS = ("Ann met Bob in New York.", "Rome is far from Paris.")
 MARKED = {  # of each worker, in each text
@@ -73,30 +73,9 @@ def test_ratings_in_words_are_ordered_by_the_user(page: Page) -> None:
     expect(page.get_by_text("3 tasks · 3 workers · 9 ratings from 1 to 3")).to_be_visible()
     expect(main(page).get_by_text("critic")).to_have_count(0)
     # It is among the uploads, and chosen like any other dataset.
-    open_page(page, "/?dataset=demo&view=Open+a+file")
+    visit(page, "/?dataset=demo&view=Open+a+file")
     expect(main(page).locator("[class*=st-key-upload-films]").get_by_role("link", name="films")).to_be_visible()
     page.get_by_role("combobox", name="Dataset").click()
     page.get_by_role("option", name="films", exact=True).click()
     settled(page)
     expect(page.get_by_text("3 tasks · 3 workers · 9 ratings from 1 to 3")).to_be_visible()
-
-
-def test_ratings_outside_the_range_are_told_and_then_done(page: Page) -> None:
-    rows = [f"{film},{who},{3 + (film + ord(who)) % 3}" for film in range(6) for who in "xyz"]
-    offer(page, "stars.csv", "\n".join(["item,rater,rating", *rows, "6,x,11"]))
-    main(page).get_by_text("Ratings: numbers, or words in an order").click()
-    settled(page)
-    expect(main(page).get_by_text("The ratings of the file go from 3 to 11.")).to_be_visible()
-    for label, value in (("Lowest", "1"), ("Highest", "5")):
-        field = main(page).get_by_role("spinbutton", name=f"{label} rating that can be given")
-        field.fill(value)
-        field.press("Enter")
-        settled(page)
-    change = main(page).locator("[class*=st-key-finding-change]")
-    expect(change).to_contain_text("1 rating outside 1…5 would be left out: '11'")
-    main(page).get_by_role("button", name=re.compile("Accept [0-9] changes? and open")).click()
-    expect(page).to_have_url(re.compile("/ratings\\?dataset=stars-[0-9a-f]{10}"))
-    settled(page)
-    expect(page.get_by_text("18 ratings from 1 to 5")).to_be_visible()
-    expect(main(page).get_by_text("1 rating outside 1…5 was left out")).to_be_visible()
-    assert "would be left out" not in main(page).inner_text()

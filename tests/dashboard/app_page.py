@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 
 
 def open_page(name: str, **address: str | list[str]) -> AppTest:
-    """The page of ``dashboard/views`` at an address, in a session of its own."""
+    """The page of ``dashboard/views`` at an address, in a session of its own, drawn without a fault."""
     test = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=120)
     if name == "mistakes":  # Streamlit knows a page whose address is not its file's name after a first run
         test.run()
@@ -18,7 +18,9 @@ def open_page(name: str, **address: str | list[str]) -> AppTest:
     test.query_params.clear()
     for key, value in address.items():
         test.query_params[key] = value
-    return test.run()
+    test.run()
+    assert not test.exception
+    return test
 
 
 def words(test: AppTest) -> str:

@@ -60,12 +60,6 @@ def test_it_begins_with_a_suggestion_and_runs_it(crowd: cc.CrowdDataset) -> None
     assert list(table(test, "log-likelihood")["method"]) == ["auto", "majority-vote", "dawid-skene", "conal-em"]
 
 
-def test_all_aggregators_are_offered_by_title(crowd: cc.CrowdDataset) -> None:
-    test = open_page([])
-    titles = [cc.aggregation.aggregators[name].title.split(" (")[0] for name in cc.aggregation.fitting(crowd)]
-    assert test.multiselect[0].options == titles
-
-
 def test_the_table_holds_the_library_s_numbers(crowd: cc.CrowdDataset) -> None:
     frame = table(open_page(THREE), "log-likelihood").set_index("method")
     for name in THREE:
@@ -105,12 +99,6 @@ def test_a_pair_shows_the_tasks_where_it_differs(crowd: cc.CrowdDataset) -> None
     assert f"right on {first} of them" in words(test)
     frame = table(test, "first_probability")
     assert sorted(frame["task"]) == sorted(crowd.task_ids[unlike])
-
-
-def test_gold_is_one_of_the_labellings(crowd: cc.CrowdDataset) -> None:
-    test = open_page(THREE, first="gold", second="dawid-skene")
-    wrong = int((cc.aggregation.get("dawid-skene").fit(crowd).labels != crowd.gold).sum())
-    assert f"**{wrong} tasks** of 300" in words(test)
 
 
 def test_shown_gold_is_not_judged(crowd: cc.CrowdDataset) -> None:

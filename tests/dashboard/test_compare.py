@@ -71,14 +71,6 @@ def test_runs_on_other_data_cannot_be_chosen(recorded: Recorded) -> None:
     assert len(test.multiselect[0].options) == len(recorded.ids) - others
 
 
-def test_a_second_run_of_a_method_is_named_by_what_differs(recorded: Recorded) -> None:
-    runs = recorded.of("conal", "λ")
-    assert table(page(runs=runs), "selected %")["run"].tolist()[::2] == [
-        "conal, regularisation 1e-05",
-        "conal, regularisation 0.5",
-    ]
-
-
 @pytest.mark.parametrize("view", ["Significance", "Selection", "Curves", "Calibration", "Differences", "Sweeps"])
 def test_every_tab_draws_and_its_address_opens_it(recorded: Recorded, view: str) -> None:
     test = page(runs=recorded.of("conal", "crowd-layer"), view=view)
@@ -123,10 +115,6 @@ def test_differences_lead_to_the_tasks(recorded: Recorded) -> None:
     assert sorted(table(test, "first_probability")["task"]) == sorted(recorded.crowd.task_ids[unlike])
     everything = prediction_disagreement({m: recorded.results[m] for m in METHODS}, recorded.crowd, "all")
     assert everything.compared[0, 1] == recorded.crowd.n_tasks
-
-
-def test_a_sweep_along_a_setting_needs_one_that_varies(recorded: Recorded) -> None:
-    assert "Nothing varies" in words(page(runs=recorded.of(*METHODS), view="Sweeps"))
 
 
 def test_a_sweep_over_simulated_crowds_takes_other_datasets_when_asked(recorded: Recorded) -> None:
@@ -205,16 +193,6 @@ def test_the_downloads_are_the_report(recorded: Recorded, monkeypatch: pytest.Mo
         f"crowdcore train crowd --method {m} --seeds 3 --device cpu --accept" for m in METHODS
     ]
     assert facts["command"].endswith("--part accuracy --part overview --reference majority-vote --accept --out report")
-
-
-def test_a_report_calls_runs_what_people_call_them_as_the_same_command_does(recorded: Recorded) -> None:
-    asked = ("crowd", tuple(recorded.of("conal", "dl-mv")), ("accuracy",), "gold", False)
-    before = [run["name"] for run in report.report(*asked).runs]
-    try:
-        rename(recorded.ids["conal"], "the winner")
-        assert [run["name"] for run in report.report(*asked).runs] == ["the winner", "dl-mv"] != before
-    finally:
-        rename(recorded.ids["conal"], "")
 
 
 def test_a_run_that_went_on_is_shown_with_what_it_came_to(recorded: Recorded) -> None:
@@ -309,11 +287,6 @@ def trials_picker(test):
     return next((box for box in test.multiselect if box.label == "Trials of searches"), None)
 
 
-def test_only_trials_that_came_to_a_result_count(searched: Searched) -> None:
-    assert compare.searches("crowd") == {name: tuple(searched.ids[name]) for name in (searched.search, searched.older)}
-    assert compare.searches("demo") == {}
-
-
 def test_the_trials_of_a_search_are_drawn_along_what_it_varied(searched: Searched) -> None:
     test = page(runs=searched.runs[:1], view="Sweeps")
     assert "Nothing varies" in words(test)
@@ -335,28 +308,12 @@ def test_the_trials_of_a_search_are_drawn_along_what_it_varied(searched: Searche
         )
 
 
-def test_what_was_searched_is_the_axis_unless_another_is_chosen(searched: Searched) -> None:
-    both = {"runs": searched.runs[:1], "view": "Sweeps", "searches": [searched.older, searched.search]}
-    assert "6 runs of 1 dataset" in words(page(**both))
-    along = {box.label: box for box in page(**both).selectbox}["Along"]
-    assert (along.value, along.options) == ("lr", ["lr", "regularisation"])
-    mixed = page(**both | {"searches": [searched.older]})
-    assert table(mixed, "lr").query("run == 'trace'")["lr"].tolist() == pytest.approx([0.1, 0.2])
-    assert table(page(**both, axis="regularisation"), "regularisation")["run"].tolist() == ["conal"] * 4
-
-
 def test_searches_alone_are_enough(searched: Searched) -> None:
     test = page(dataset="lonely")
     assert "Nothing has been trained" not in words(test)
     assert trials_picker(test).value == [searched.alone]
     expected = [100 * result.accuracy("test").mean() for result in searched.trials[searched.alone]]
     assert table(test, "regularisation")["accuracy mean"].tolist() == pytest.approx(expected)
-
-
-def test_a_search_of_another_dataset_is_not_drawn(searched: Searched) -> None:
-    test = page(runs=searched.runs[:1], view="Sweeps", searches=[searched.alone])
-    assert trials_picker(test).value == []
-    assert "Nothing varies" in words(test)
 
 
 def test_the_board_of_a_search_leads_to_its_curve(searched: Searched, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,12 +46,10 @@ def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, t
     assert "About" in words(test) and "EfficientNet-Lite0" in words(test)
     test.selectbox(key=f"embed-{name}").select("pixels").run()
     assert "Pixels" in words(test)
-    button(test, "Prepare 20 images").click()
-    test.run()
+    button(test, "Prepare 20 images").click().run()
     assert "p003.png is empty" in words(test)
     assert "image:\n\n- " in words(test), "a line for each fault"
-    button(test, "Leave these tasks out and go on").click()
-    test.run()
+    button(test, "Leave these tasks out and go on").click().run()
     opened = opening.dataset(name)
     assert embeddable(opening.labelled(name)) == "" and opened.n_tasks == 19
     assert opened.media is not None and opened.media.images is not None

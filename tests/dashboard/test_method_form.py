@@ -79,8 +79,7 @@ def test_a_value_out_of_bounds_is_the_field_s_value_and_refused_below_it(
     number: int, value: float, sentence: str
 ) -> None:
     test = AppTest.from_function(script).run()
-    test.number_input[number].set_value(value)
-    test.run()
+    test.number_input[number].set_value(value).run()
     assert list(test.session_state["chosen"].values())[number] == value
     assert [part.value.replace("\\", "") for part in test.caption] == [f":red[{sentence}]"]
 
@@ -89,27 +88,26 @@ def test_changes_are_returned() -> None:
     test = AppTest.from_function(script).run()
     test.number_input[0].set_value(7)
     test.toggle[0].set_value(True)
-    test.selectbox[0].select("random")
-    test.run()
+    test.selectbox[0].select("random").run()
     assert test.session_state["chosen"] == DEFAULTS | {"n_groups": 7, "hard": True, "ties": "random"}
 
 
-@pytest.mark.parametrize("name", cc.aggregation.names())
-def test_every_aggregator_s_form_gives_its_defaults(name: str) -> None:
-    found = cc.aggregation.aggregators[name]
-
-    def draw(name: str) -> None:
+def test_every_aggregator_s_form_gives_its_defaults() -> None:
+    def draw() -> None:
         import streamlit as st
 
         import crowdcore as cc
         from dashboard.components.method_form import method_form
 
-        st.session_state["chosen"] = method_form(cc.aggregation.aggregators[name], {}, "set")
+        found = cc.aggregation.aggregators
+        st.session_state["chosen"] = {name: method_form(found[name], {}, name) for name in cc.aggregation.names()}
 
-    test = AppTest.from_function(draw, kwargs={"name": name}).run()
+    test = AppTest.from_function(draw).run()
     assert not test.exception
-    assert found(**test.session_state["chosen"]) == found()
-    assert set(test.session_state["chosen"]) == set(found.model_fields)
+    for name, chosen in test.session_state["chosen"].items():
+        found = cc.aggregation.aggregators[name]
+        assert found(**chosen) == found()
+        assert set(chosen) == set(found.model_fields)
 
 
 def test_a_method_without_settings_says_so() -> None:

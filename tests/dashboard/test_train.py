@@ -30,8 +30,7 @@ def test_an_untouched_page_suggests_that_trials_choose() -> None:
 
 def test_start_records_a_run_per_method_and_shows_them() -> None:
     test = page(methods=["trace", "conal regularisation=0"])
-    button(test, "Start 2 runs").click()
-    test.run()
+    button(test, "Start 2 runs").click().run()
     assert not test.exception
     found = {run.spec.method: run for run in runs.list_runs("crowd")}
     assert found.keys() == {"trace", "conal"}
@@ -46,34 +45,6 @@ def test_start_records_a_run_per_method_and_shows_them() -> None:
     assert words(test).count("waits for its turn") == 2
 
 
-def test_run_again_starts_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = {"epochs": 3, "lr": 0.001, "embedding": 40, "backbone": "linear", "weight_decay": 0.5}
-    old = asked(settings=settings, seeds=(5,), device="cpu", priority=3)
-    test = page(runs=[old.id])
-    next(b for b in test.button if b.label.startswith("Run again")).click()
-    test.run()
-    assert not test.exception
-    button(test, "Start 1 run").click()
-    test.run()
-    new = runs.list_runs("crowd")[0]
-    assert new.id != old.id
-    assert (new.spec.settings, new.spec.seeds, new.spec.device) == (settings, (5,), "cpu")
-
-
-def test_a_preset_fills_the_form_with_all_its_runs() -> None:
-    test = page()
-    test.selectbox(key="train-preset").set_value("labelme-table-2")
-    test.run()
-    assert not test.exception
-    assert test.text_input[0].value == "5"
-    button(test, "Start 4 runs").click()
-    test.run()
-    assert len({run.spec.group for run in runs.list_runs("crowd")}) == 1
-    found = {run.spec.settings.get("regularisation", 1e-5): run.spec.settings for run in runs.list_runs("crowd")}
-    assert found.keys() == {0.0, 1e-4, 1e-5, 1e-6}
-    assert found[0.0] == {"regularisation": 0.0, "epochs": 50, "schedule": "cosine", "lr": 0.001}
-
-
 def test_the_estimate_is_shown_before_the_start() -> None:
     test = page(methods=["conal", "trace"])
     test.run()  # it has been found out meanwhile
@@ -84,12 +55,9 @@ def test_a_search_asks_for_what_the_form_says() -> None:
     test = page(view="Search settings", methods="conal")
     assert test.multiselect(key="search-fields-conal").value == ["regularisation", "embedding", "lr"]
     test.multiselect(key="search-fields-conal").set_value(["embedding", "variant"])
-    test.number_input(key="search-trials").set_value(6)
-    test.run()
-    test.number_input(key="search-conal-embedding-high").set_value(40)
-    test.run()
-    button(test, "Search, 6 runs").click()
-    test.run()
+    test.number_input(key="search-trials").set_value(6).run()
+    test.number_input(key="search-conal-embedding-high").set_value(40).run()
+    button(test, "Search, 6 runs").click().run()
     assert not test.exception
     (run,) = runs.list_runs("crowd")
     plan = run.spec.search
@@ -118,8 +86,7 @@ def test_without_the_packages_it_says_how_to_have_them(monkeypatch: pytest.Monke
 def test_an_uploaded_dataset_is_named_by_its_folder(workspace: Path, tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "found" / "crowd", workspace / "datasets" / "mine-0123456789")
     test = page(dataset="mine-0123456789", methods="conal")
-    button(test, "Start 1 run").click()
-    test.run()
+    button(test, "Start 1 run").click().run()
     (run,) = runs_of("mine-0123456789")
     assert run.spec.dataset == str(workspace / "datasets" / "mine-0123456789")
     assert runs_of("crowd") == []

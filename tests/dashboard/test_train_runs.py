@@ -23,11 +23,9 @@ def test_again_fills_the_form_and_starts_the_same() -> None:
     settings = {"epochs": 7, "lr": 0.01, "embedding": 40, "backbone": "linear"}
     asked(settings=settings, device="cpu")
     test = page()
-    button(test, "Run again with …").click()
-    test.run()
+    button(test, "Run again with …").click().run()
     assert test.multiselect(key="train-methods").value == ["conal embedding=40"]
-    button(test, "Start 1 run").click()
-    test.run()
+    button(test, "Start 1 run").click().run()
     newest, oldest = runs.list_runs("crowd")
     assert newest.spec.model_copy(update={"group": ""}).model_dump() == oldest.spec.model_dump()
     assert newest.spec.settings == settings
@@ -43,8 +41,7 @@ def test_a_failed_run_says_why_and_can_go_on(monkeypatch: pytest.MonkeyPatch, wo
     assert "The disk is **full**." in test.error[0].value.replace("\\", "")
     assert r"\*\*full" in test.error[0].value
     assert "line one\n<b>line</b> two" in words(test)
-    test.button(key=f"Resume-{run.id}").click()
-    test.run()
+    test.button(key=f"Resume-{run.id}").click().run()
     assert resumed == [run.id]
 
 
@@ -56,14 +53,11 @@ def test_a_queue_can_be_put_in_order_and_cancelled(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(runs, "cancel", refused, raising=False)
     monkeypatch.setattr(engine, "ensure_engine", lambda **_: None)
     test = page()
-    test.button(key=f"First-{second.id}").click()
-    test.run()
+    test.button(key=f"First-{second.id}").click().run()
     assert runs.get_run(second.id).spec.priority > runs.get_run(first.id).spec.priority
-    test.button(key=f"Last-{second.id}").click()
-    test.run()
+    test.button(key=f"Last-{second.id}").click().run()
     assert runs.get_run(second.id).spec.priority < runs.get_run(first.id).spec.priority
-    test.button(key=f"Cancel-{first.id}").click()
-    test.run()
+    test.button(key=f"Cancel-{first.id}").click().run()
     assert f"Run {first.id[:3]} has just ended" in words(test)
 
 
@@ -76,8 +70,7 @@ def test_a_run_that_stops_is_waited_for_or_stopped_now(monkeypatch: pytest.Monke
     test = page()
     assert "stopping after this epoch" in next(part.proto.text for part in test.get("progress"))
     assert not [b for b in test.button if b.key == f"Cancel-{run.id}"]
-    test.button(key=f"Stop now-{run.id}").click()
-    test.run()
+    test.button(key=f"Stop now-{run.id}").click().run()
     assert told == [(run.id, True)]
 
 
@@ -86,8 +79,7 @@ def test_deleting_asks_first() -> None:
     store.set_state(run.id, "cancelled", "Cancelled before it began.")
     test = page()
     assert runs.list_runs("crowd")
-    test.button(key="delete-chosen").click()
-    test.run()
+    test.button(key="delete-chosen").click().run()
     assert runs.list_runs("crowd") == []
     assert not test.exception
 

@@ -12,7 +12,7 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError, SettingError
-from crowdcore.learning import TrainSettings, learners, methods, presets, split_settings
+from crowdcore.learning import learners, methods, presets, split_settings
 from crowdcore.learning.curve_metrics import curve_metrics
 from crowdcore.runs import Estimate, Run, RunSpec
 from crowdcore.runs.searching import searchable, usually_searched
@@ -49,18 +49,6 @@ def test_the_form_asks_for_the_very_runs_of_a_preset(name: str) -> None:
     for spec, (method, settings) in zip(asked, wanted.runs, strict=True):
         assert split_settings(methods.get(method), spec.settings) == split_settings(methods.get(method), settings)
         assert spec.seeds == wanted.seeds
-
-
-def test_what_a_method_brings_along_is_what_training_uses() -> None:
-    assert learners.variant_settings("trace", {}) == {}
-    for settings in ({}, {"variant": "authors"}):
-        own = learners.variant_settings("conal", settings)
-        assert own
-        conal = methods.get("conal")
-        trainer = {name: value for name, value in own.items() if name in TrainSettings.model_fields}
-        assert TrainSettings(**trainer) == split_settings(conal, settings)[0]
-        rest = {name: value for name, value in own.items() if name not in trainer}
-        assert conal.Settings(**rest, **settings) == split_settings(conal, settings)[1]
 
 
 def test_labels_of_runs_tell_them_apart_and_stay_as_they_are() -> None:
