@@ -22,6 +22,7 @@ FOLLOW = {
     ("budget", "capacity"),
     ("available", "capacity"),
     ("epoch", "half"),
+    ("runs", "half"),
 }
 """Controls of whose choices another decides what there is: names of the runs, bins of ω …"""
 
