@@ -229,3 +229,29 @@ def test_several_columns_of_one_worker_are_asked_about(tmp_path: Path) -> None:
     with pytest.raises(DataError) as refusal:
         examine(written(tmp_path, "again.csv", table(rows, "patient", "observer", "obs1", "obs2", "obs3")))
     assert {choice["label"] for r in refusal.value.remedies for choice in r.choices} == {"obs1", "obs2", "obs3"}
+
+
+def test_a_column_that_counts_the_labels_is_the_sum_of_counts(tmp_path: Path) -> None:
+    counts = [(3, 0, 0), (0, 3, 0), (1, 2, 0), (0, 2, 1), (2, 4, 0)]
+    rows = [(k, sum(c), *c, c.index(max(c)), f"text {k}") for k, c in enumerate(counts * 5)]
+    names = ("", "count", "hate", "offensive", "neither", "class", "tweet")
+    dataset = examine(written(tmp_path, "counts.csv", table(rows, *names))).dataset()
+    assert (dataset.n_tasks, dataset.n_annotations) == (25, sum(map(sum, counts)) * 5)
+    assert {*dataset.classes} == {"hate", "offensive", "neither"}
+
+
+def test_numbered_texts_beside_numbered_labels_are_no_labels(tmp_path: Path) -> None:
+    rows = [(GOLD[t], f"premise {t}", f"claim {t}", *row) for t, row in zip(TASKS, WIDE, strict=True)]
+    names = ("gold_label", "sentence1", "sentence2", *(f"label{k}" for k in range(1, 5)))
+    report = examine(written(tmp_path, "nli.csv", table(rows, *names))).report
+    assert (report.format, report.n_tasks, report.n_workers, report.n_annotations) == ("wide", 24, 4, len(ROWS))
+
+
+def test_a_name_in_the_upper_of_two_rows_of_names_is_joined_to_nothing(tmp_path: Path) -> None:
+    rows = [
+        ("", "label", "sure", "label", "sure"),
+        *((t, a, k % 3, b, k % 2) for k, (t, a, b, *_) in enumerate(NAMED) if a and b),
+    ]
+    path = written(tmp_path, "two-rows.csv", table(rows, "Item", "Annotator 1", "", "Annotator 2", ""))
+    report = examine(path).report
+    assert (report.format, report.roles["task"], report.n_tasks, report.n_workers) == ("wide", "Item", len(rows) - 1, 2)

@@ -279,9 +279,16 @@ def told_apart(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[st
     shapes = Counter(shape(column) for column in columns if shape(column) != "#")
     for column, filled in cells.items():
         known = sum(spread[word] > 1 or (numbers and bool(NUMBER.match(word))) for word in filled)
-        if len(filled) >= FEW and len(cells) > 2 and 4 * known < len(filled) and shapes[shape(column)] < 2:
+        if len(filled) < FEW or len(cells) < 3 or 4 * known >= len(filled):
+            continue
+        if shapes[shape(column)] < 2 or all(are_texts(cells[c]) for c in cells if shape(c) == shape(column)):
             aside[column] = "values that no other column holds"
     return aside
+
+
+def are_texts(cells: list[str]) -> bool:
+    """Whether hardly two cells hold the same words: what is judged, and no judgement."""
+    return len(cells) >= FEW and 10 * len({*cells}) > 9 * len(cells)
 
 
 def shape(name: str) -> str:

@@ -287,8 +287,12 @@ def _find_columns(table: Table, settings: ReadSettings, sure: bool = False) -> _
     classes = set() if gold is None else {str(v) for v in table.head[gold].to_pylist()}
     for columns in _groups(table, taken):
         cells = _matrix(table.head, columns)
-        if len(columns) > 2 and any((cells.sum(1) == 2 * cells[:, place]).all() for place in (0, -1)):
-            continue  # one of them holds the sum of the others
+        sums = [place for place in (0, -1) if len(columns) > 2 and (cells.sum(1) == 2 * cells[:, place]).all()]
+        if sums:  # one of them holds the sum of the others
+            rest = columns[1:] if sums[0] == 0 else columns[:-1]
+            if {*plain(columns[sums[0]]).split("_")} <= HOW_MANY - {"total", "sum"}:
+                return _Counted(rest, "counts")
+            continue
         if len(columns) > 2 and any({*plain(columns[place]).split("_")} <= HOW_MANY for place in (0, -1)):
             continue
         named = all(COUNT & {*plain(name).split("_")} for name in columns) or len(classes & {*columns}) > 1

@@ -199,7 +199,9 @@ def _pairs(table: Table) -> list[tuple[str, str]]:
     kinds = {kind: columns for kind, columns in kinds.items() if len(columns) > 1}
     if len(kinds) < 2:
         return []
-    workers = [kind for kind, columns in kinds.items() if _name_people(table, [*columns.values()], kind)]
+    common = set[str].intersection(*map(_words, kinds))  # such as "annotator" of annotator_1_label, annotator_1_sure
+    people = {kind: bool((_words(kind) - common) & _WORKER) for kind in kinds}
+    workers = [kind for kind, columns in kinds.items() if _name_people(table, [*columns.values()], people[kind])]
     if len(workers) != 1:
         return []
     labels = [k for k, columns in kinds.items() if k != workers[0] and columns.keys() == kinds[workers[0]].keys()]
@@ -215,8 +217,8 @@ def _words(kind: str) -> set[str]:
     return {name, *name.split("_")}
 
 
-def _name_people(table: Table, columns: list[str], kind: str) -> bool:
-    """Whether the cells of each row differ, and come again in other rows."""
+def _name_people(table: Table, columns: list[str], called_so: bool) -> bool:
+    """Whether the cells of each row differ, and come again in other rows; many do where they are not ``called_so``."""
     rows = [[word for word in row if word] for row in zip(*map(table.words, columns), strict=True)]
     filled = [row for row in rows if len(row) > 1]
     if not filled or any(len(set(row)) < len(row) for row in filled):
@@ -225,7 +227,7 @@ def _name_people(table: Table, columns: list[str], kind: str) -> bool:
     for value in (value for row in rows for value in row):
         counts[value] = counts.get(value, 0) + 1
     again = 2 * len(counts) <= sum(counts.values())
-    return again and (bool(_words(kind) & _WORKER) or (len(filled) > 7 and len(counts) >= len(columns)))
+    return again and (called_so or (len(filled) > 7 and len(counts) >= len(columns)))
 
 
 _SEPARATORS = ("__", ":", "/", "_", ".", "-", " ")

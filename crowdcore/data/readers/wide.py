@@ -19,10 +19,10 @@ from crowdcore.data.dictionary import Codes, compact, strings
 from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.lookups import counted
 from crowdcore.data.readers._stacked import (
-    FEW,
     NUMBER,
     Block,
     alike,
+    are_texts,
     blank,
     cells_of,
     columns_left_out,
@@ -64,7 +64,7 @@ class WideTable(Reader):
         columns = source.table.columns
         found = find_workers(source.table, settings)
         named = {c for c in columns if plain(c) in (*ALIASES["worker"], *ALIASES["label"])} - {*found.roles.values()}
-        named -= {c for c in found.aside if _is_text(cells_of(source.table, c))}
+        named -= {c for c in found.aside if are_texts(cells_of(source.table, c))}
         alone = named <= {*found.aside} and len(found.workers) > 1 and alike(found.workers)
         if named and settings.turn is None and not (alone and _names_once(source.table, found.roles)):
             return 0.0
@@ -252,11 +252,6 @@ def _empty_columns(workers: tuple[str, ...], counts: IntArray) -> list[Finding]:
     what, detail = plural(len(empty), "empty worker column"), f": {listed}"
     change = make_change("empty-worker-column", what, "be left out", None, detail, count=len(empty))
     return [replace(change, examples=tuple(empty[:5]))]
-
-
-def _is_text(cells: list[str]) -> bool:
-    """Whether hardly two rows hold the same words: what is judged, and no judgement."""
-    return len(cells) >= FEW and 10 * len({*cells}) > 9 * len(cells)
 
 
 def _names_once(table: Table, roles: Mapping[str, str]) -> bool:

@@ -82,9 +82,9 @@ def _joined(rows: list[list[str]]) -> tuple[str, ...]:
     above = ""
     for place, group in enumerate(groups):
         above = groups[place] = group or (above if names[place] else "")
-    again = Counter(name for group, name in zip(groups, names, strict=True) if group)
+    again = Counter(name for group, name in zip(groups, names, strict=True) if group and name)
     pairs = [JOINT.join(filter(None, pair)) for pair in zip(groups, names, strict=True)]
-    crossed = len({*filter(None, groups)}) > 1 and all(name and n > 1 for name, n in again.items())
+    crossed = len({*filter(None, groups)}) > 1 and bool(again) and min(again.values()) > 1
     data = any(NUMBER.match(name) for name in names) or any({*row} & {*again} for row in rows[2:])
     return () if not crossed or data or len({*pairs}) < len(pairs) else tuple(pairs)
 
