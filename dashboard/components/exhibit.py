@@ -294,4 +294,4 @@ def figure(
             # Never seen: the button beside it clicks its button.
             with st.container(key=f"table-of-{frame}", width="content"):
                 download("CSV", lambda: csv_bytes(data()), f"{name}.csv", key=f"data-{key}", icon=None)
-            other_formats(data, name, key)
+            other_formats(data, name, f"data-{key}")

@@ -71,8 +71,9 @@ def page(
         if found:
             about_numbers = opening.kind(state.get("dataset")) == "ratings"
             (ratings or _of_classes if about_numbers else draw)()
-            with above:
-                _left_out()
+            for name, what in state.unknown_names().items():
+                said = f"{dataset_title(state.get('dataset'))} has no {what} {name!r}"
+                above.warning(as_text(f"{said}, so that part of the address is left out."))
         elif without is not None:
             without()
         else:
@@ -151,13 +152,6 @@ def hidden_names() -> bool:
     return state.page() == "report" or (upload_folder(dataset) is not None and not simulated and not own)
 
 
-def _left_out() -> None:
-    """What a link names that is not there."""
-    for name, what in state.unknown_names().items():
-        dataset = dataset_title(state.get("dataset"))
-        st.warning(as_text(f"{dataset} has no {what} {name!r}, so that part of the address is left out."))
-
-
 def _pickers(above: DeltaGenerator) -> bool:
     """Draw the pickers; False while there is no dataset to show. What takes time is told ``above``."""
     names = datasets.names()
@@ -203,14 +197,9 @@ def _about(found: bool) -> None:
     st.caption(f"{_tasks(opened)} · {count(opened.n_workers, 'worker')} · {_labels(opened)}")
     for note in opened.notes if opened.kind.numeric else ():  # what was left out is told everywhere
         st.caption(as_text(note))
-    if not opened.kind.numeric or state.page() == "overview":
-        _print_link(state.page())
-
-
-def _print_link(name: str) -> None:
-    """To the report of what this page shows: a page to print, or to save as PDF."""
+    name = state.page()
     runs = state.get_many("runs") if name in _OF_RUNS else []
-    if name in _PRINTED and (runs or name not in _OF_RUNS):
+    if (runs or name not in _OF_RUNS) and (name == "overview" or (name in _PRINTED and not opened.kind.numeric)):
         link("report", "Print / PDF", icon="print", parts=_PRINTED[name], runs=runs)
 
 

@@ -89,7 +89,8 @@ def offer(found: Import, path: str, mapping: dict[str, Any]) -> None:
     report(told, path)
     answered = findings(told, known, mapping, accepted)
     merging(told, mapping, path)
-    if not told.changes and not any(f.level == "warning" for f in told.findings) and not open_questions(told):
+    asked = any(f.level == "warning" or f.code == "multi-select" for f in told.findings)
+    if not told.changes and not asked and all(v.merged for v in told.variants):
         st.success("Nothing would be dropped or merged.", icon=":material/check_circle:")
     otherwise(known, mapping, {finding.code for finding in told.findings})
     ratings = told.rating_range is not None
@@ -125,11 +126,6 @@ _ABOUT: dict[Role, tuple[str, str, str]] = {
     "worker": ("merge_workers", "worker", "workers"),
 }
 _ROWS = 8  # that are seen before the table scrolls
-
-
-def open_questions(report: ImportReport) -> bool:
-    """Whether some spellings may be one name and are kept apart, or labels may name several classes."""
-    return any(not v.merged for v in report.variants) or any(f.code == "multi-select" for f in report.findings)
 
 
 def merging(report: ImportReport, mapping: dict[str, Any], path: str) -> None:

@@ -130,15 +130,9 @@ def _simulator(dataset: str, name: str, model: type[Simulation], key: str) -> No
         index=options.index(name),
         format_func=lambda n: titles.get(n, n),
         key=f"{key}-simulator",
-        on_change=_switch,
-        args=(f"{key}-simulator",),
+        on_change=lambda: state.put(crowd=st.session_state[f"{key}-simulator"], vary=None, tasks=None),
         help=as_text(f"{words} ({model.paper})"),
     )
-
-
-def _switch(widget: str) -> None:
-    """Another simulator, with its defaults."""
-    state.put(crowd=st.session_state[widget], vary=None, tasks=None)
 
 
 def _settings(model: type[Simulation], settings: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -79,7 +79,9 @@ def choose(part: str, without: str) -> Choice | None:
         return None
     beside = _beside(bar, run, able) if part == "worker_confusion" else None
     with bar, st.popover("Seeds, epoch", icon=":material/tune:"):
-        seed = _seed(view)
+        seeds = {str("" if key is None else key): key for key in exhibits.recovered.seeds(view)}
+        words = dict(zip(seeds, exhibits.recovered.seeds(view).values(), strict=True))
+        seed = seeds[picker("Seeds", "seed", words, width=220)]  # their mean is ""
         shown: Literal["", "own"] = ""
         if part == "worker_confusion" and view.result.omega is not None:
             shown = picker("A worker's matrix", "part", PARTS)
@@ -126,25 +128,16 @@ def _view(run: Run, seed: Seed = None, part: Literal["", "own"] = "", called: st
     return exhibits.recovered.of_run(seen, result(run.id), called, seed=seed, at=epoch, part=part)
 
 
-def _seed(view: RunView) -> Seed:
-    """The seed to show; in addresses their mean is ""."""
-    offered = {"" if key is None else str(key): (key, words) for key, words in exhibits.recovered.seeds(view).items()}
-    return offered[picker("Seeds", "seed", {key: words for key, (_, words) in offered.items()}, width=220)][0]
-
-
 def _runs(parts: tuple[str, ...]) -> list[Run]:
     """Runs that can be shown: those whose method recovers some of the parts."""
     dataset = state.get("dataset")
-    return [run for run in runs_of(dataset) if _able(run, parts) and readable(run, dataset)]
+    able = {method for part in parts for method in _recovering(part)}
+    return [run for run in runs_of(dataset) if run.spec.method in able and readable(run, dataset)]
 
 
 def _recovering(part: str) -> list[str]:
     """Names of the methods that recover a part; none where nothing can be trained."""
     return [] if training_fault() else learners.recovering(part)
-
-
-def _able(run: Run, parts: tuple[str, ...]) -> bool:
-    return any(run.spec.method in _recovering(part) for part in parts)
 
 
 def _lacks(run: Run, part: str) -> None:

@@ -39,7 +39,8 @@ def pick_runs(optional: bool = False) -> list[Run]:
     names, chosen = _labelled(offered), _ticked(offered)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         several("Runs", "runs", names, "Choose finished runs", chosen)
-        table_link(state.get("dataset"), chosen)
+        about = "All runs with their settings, scores, notes and tags; tick some there"
+        link("train", "Choose in a table", help=about, datasets=[spelled(state.get("dataset"))], runs=chosen)
     for name in chosen:
         _unfinished(offered[name], names[name])
     return [offered[name] for name in chosen]
@@ -104,12 +105,6 @@ def _ticked(offered: Mapping[str, Run]) -> list[str]:
 def _unfinished(run: Run, name: str) -> None:
     if run.state != "finished":
         st.caption(as_text(f"{name}: {run.state} at {run.at}; values so far."))
-
-
-def table_link(dataset: str, shown: list[str]) -> None:
-    """The way to the table of the dataset's runs, with those that are shown chosen."""
-    about = "All runs with their settings, scores, notes and tags; tick some there"
-    link("train", "Choose in a table", help=about, datasets=[spelled(dataset)], runs=shown)
 
 
 def nothing(why: str) -> None:

@@ -49,8 +49,12 @@ def about_chosen(chosen: list[Run]) -> None:
         _links(chosen)
         if len(chosen) == 1:
             _again(chosen[0])
-            _use(chosen[0])
-        _cancel(chosen)
+            dataset = state.get("dataset")
+            if opening.kind(dataset) == "classes" and readable(chosen[0], dataset):
+                reference_button(f"run:{chosen[0].id}", "what it predicts")
+        if live := [run.id for run in chosen if not run.has_ended]:
+            label, about = f"Cancel{f' {len(live)}' * (len(chosen) > 1)}", "Stop them; what they have learnt is kept"
+            st.button(label, icon=":material/stop_circle:", help=about, on_click=attempt, args=(cancel_all, live))
         _delete(chosen, names)
     if len(chosen) == 1:
         with st.container():  # what comes and goes in it does not move the log's fragment
@@ -58,7 +62,12 @@ def about_chosen(chosen: list[Run]) -> None:
         with st.expander("Log", expanded=chosen[0].state == "failed", icon=":material/notes:"):
             _log(chosen[0])
         return
-    _differences(chosen)
+    st.markdown("**What differs**")
+    frame = runs.settings_table(chosen, learners.settings_in_words, learners.setting_title)
+    if len(frame):
+        st.dataframe(frame, hide_index=True, column_config={"setting": st.column_config.TextColumn("", pinned=True)})
+    else:
+        st.caption("They have the same settings, seeds and data.")
     _tags(chosen)
 
 
@@ -120,14 +129,6 @@ def comparable(chosen: Sequence[Run]) -> dict[str, list[str]]:
     return {name: runs for name, runs in found.items() if len(runs) > 1}
 
 
-def _cancel(chosen: Sequence[Run]) -> None:
-    live = [run.id for run in chosen if not run.has_ended]
-    if live:
-        label = f"Cancel {len(live)}" if len(chosen) > 1 else "Cancel"
-        about = "Stop them; what they have learnt is kept"
-        st.button(label, icon=":material/stop_circle:", help=about, on_click=attempt, args=(cancel_all, live))
-
-
 def cancel_all(run_ids: Sequence[str]) -> None:
     """Ask these runs to stop."""
     for run_id in run_ids:
@@ -152,15 +153,6 @@ def _delete(chosen: Sequence[Run], names: dict[str, str]) -> None:
             st.caption(f"{count(trials, 'trial')} of these searches stay; “Trials of searches” lists them.")
         label = f"Delete {count(len(ids), 'run')} for good"
         st.button(label, type="primary", key="delete-chosen", on_click=attempt, args=(recorded.act, runs.delete, ids))
-
-
-def _differences(chosen: Sequence[Run]) -> None:
-    frame = runs.settings_table(chosen, learners.settings_in_words, learners.setting_title)
-    st.markdown("**What differs**")
-    if len(frame):
-        st.dataframe(frame, hide_index=True, column_config={"setting": st.column_config.TextColumn("", pinned=True)})
-    else:
-        st.caption("They have the same settings, seeds and data.")
 
 
 def _marks(run: Run) -> None:
@@ -251,13 +243,6 @@ def _again(run: Run) -> None:
         prefill(train.draft_of(state.get("dataset"), run.spec))
         st.toast("The form above holds its settings.", icon=":material/replay:")
         st.rerun()
-
-
-def _use(run: Run) -> None:
-    """Make its predictions the reference of every page."""
-    dataset = state.get("dataset")
-    if opening.kind(dataset) == "classes" and readable(run, dataset):
-        reference_button(f"run:{run.id}", "what it predicts")
 
 
 def _take_along(run: Run) -> None:

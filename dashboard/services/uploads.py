@@ -55,12 +55,8 @@ def free_title(wanted: str) -> str:
 def note_dataset(folder: Path, name: str, file: str, mapping: Mapping[str, Any], notes: tuple[str, ...]) -> None:
     """Note what a dataset came from, how it was read, and what was noticed then."""
     size = note_of(workspace() / "uploads" / file).get("size", 0) if file else 0
-    note = {"name": name, "file": file, "size": size, "mapping": dict(mapping), "notes": notes, **_now()}
-    write_json(folder / NOTE, note)
-
-
-def _now() -> dict[str, str]:
-    return {"when": kept.now(), "owner": owner()}
+    note = {"name": name, "file": file, "size": size, "mapping": dict(mapping), "notes": notes}
+    write_json(folder / NOTE, note | {"when": kept.now(), "owner": owner()})
 
 
 def rename_upload(upload: Upload, name: str) -> None:

@@ -37,9 +37,14 @@ SHOWN = 20  # uploads
 
 @fragment
 def importing() -> None:
-    """Upload, look, accept; the uploads there are."""
+    """Upload, look, accept; the uploads there are, the newest first."""
     importer()
-    upload_list()
+    if not (found := uploads.list_uploads()):
+        return
+    st.header("Uploads")
+    everything = len(found) <= SHOWN or st.toggle(f"Show all {len(found):,}", key="all-uploads")
+    for upload in found if everything else found[:SHOWN]:
+        _row(upload)
 
 
 @fragment
@@ -84,17 +89,6 @@ def metrics() -> tuple[str, ...]:
     cells |= {label: percent(found[what], 2) for label, what in SHARES.items()}
     numbers(((label, value, None) for label, value in cells.items()), columns=4)
     return exhibit.notes
-
-
-def upload_list() -> None:
-    """List the uploads, the newest first."""
-    found = uploads.list_uploads()
-    if not found:
-        return
-    st.header("Uploads")
-    everything = len(found) <= SHOWN or st.toggle(f"Show all {len(found):,}", key="all-uploads")
-    for upload in found if everything else found[:SHOWN]:
-        _row(upload)
 
 
 def _row(upload: Upload) -> None:

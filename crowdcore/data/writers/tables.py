@@ -171,7 +171,8 @@ def table_bytes(frame: pd.DataFrame, ending: str) -> bytes:
     """A frame as a file of one of `ENDINGS`."""
     with TemporaryDirectory() as folder:
         file = Path(folder, f"table{ending}")
-        write_table(pa.Table.from_pandas(frame, preserve_index=False), file)
+        columns = [arrow_column(column) for _, column in frame.items()]
+        write_table(pa.table(columns, names=[*map(str, frame.columns)]), file)
         return file.read_bytes()
 
 
