@@ -1,12 +1,18 @@
-"""Dawid–Skene against the literal equations and against crowd-kit."""
+"""Dawid–Skene, plain, fast, one-coin and ordinal, against the literal equations and crowd-kit; what EM shares."""
 
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.optimize import minimize
 
 import crowdcore as cc
+from crowdcore.aggregation._em import start_posterior
+from crowdcore.core.counts import clamp
+from crowdcore.core.em import Sums
 from crowdcore.core.errors import SettingError
+from crowdcore.data import CrowdDataset
 from crowdcore.testing import widen
 from testkit.crowds import simulate_crowd
 from tests.aggregation import literal
@@ -151,3 +157,203 @@ def test_bad_settings_are_refused():
         cc.aggregation.get("dawid-skene", smoothing=-1)
     with pytest.raises(SettingError, match="max_iterations"):
         cc.aggregation.get("dawid-skene", max_iterations=0)
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 8])
+def test_equals_the_literal_equations_with_hard_labels(iterations):
+    crowd = simulate_crowd(60, 6, 3, per_task=3, seed=1)
+    result = cc.aggregation.get("fast-dawid-skene", tolerance=0, max_iterations=iterations).fit(crowd)
+    T, rates, shares, likelihoods = literal.em(crowd, iterations, hard=True)
+    np.testing.assert_array_equal(result.posterior, T)
+    np.testing.assert_allclose(result.confusion, rates, atol=1e-12)
+    np.testing.assert_allclose(result.prior, shares, atol=1e-12)
+    np.testing.assert_allclose(result.log_likelihood, likelihoods, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_objective_never_falls_and_it_ends_quickly(seed):
+    crowd = simulate_crowd(200, 15, 4, per_task=4, accuracy=0.6, seed=seed)
+    result = cc.aggregation.get("fast-dawid-skene").fit(crowd)
+    values = result.log_likelihood
+    assert (np.diff(values) >= -1e-9 * np.abs(values[1:])).all()
+    assert result.converged
+    assert len(values) < len(cc.aggregation.get("dawid-skene").fit(crowd).log_likelihood)
+    assert set(np.unique(result.posterior)) == {0.0, 1.0}
+
+
+def one_coin(iterations, **settings):
+    return cc.aggregation.get("one-coin", tolerance=0, max_iterations=iterations, **settings)
+
+
+@pytest.mark.parametrize("iterations", [1, 12])
+@pytest.mark.parametrize("alpha", [0.01, 1.0])
+def test_equals_the_literal_equations_with_one_coin(iterations, alpha):
+    crowd = simulate_crowd(60, 6, 3, per_task=3, seed=1)
+    result = one_coin(iterations, smoothing=alpha).fit(crowd)
+    T, rates, shares, likelihoods = literal.em(crowd, iterations, literal.one_coin_rates, alpha)
+    np.testing.assert_allclose(result.posterior, T, atol=1e-10)
+    np.testing.assert_allclose(result.confusion, rates, atol=1e-10)
+    np.testing.assert_allclose(result.worker_weight, rates[:, 0, 0], atol=1e-10)
+    np.testing.assert_allclose(result.prior, shares, atol=1e-10)
+    np.testing.assert_allclose(result.log_likelihood, likelihoods, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["labelme", "bluebird"])
+@pytest.mark.filterwarnings("ignore")
+def test_equals_crowd_kit_with_one_coin(data_folder, name):
+    peers = pytest.importorskip("crowdkit.aggregation", reason="crowd-kit is not installed")
+    dataset = cc.load_dataset(name)
+    theirs = peers.OneCoinDawidSkene(n_iter=5, tol=-np.inf).fit(dataset.annotations.astype(str))
+    expected = theirs.probas_.reindex(index=dataset.task_ids, columns=list(dataset.classes), fill_value=0.0)
+    annotated = dataset.annotated
+    found = one_coin(5, smoothing=0).fit(dataset).posterior[annotated]
+    np.testing.assert_allclose(found, expected.to_numpy()[annotated], atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.01, 3.0])
+def test_objective_never_falls_with_one_coin(alpha):
+    crowd = simulate_crowd(120, 15, 5, per_task=3, accuracy=0.5)
+    values = one_coin(60, smoothing=alpha).fit(crowd).log_likelihood
+    assert (np.diff(values) >= -1e-9 * np.abs(values[1:])).all()
+
+
+def test_smoothing_pulls_towards_guessing_and_a_silent_worker_has_no_skill():
+    crowd = simulate_crowd(400, 8, 4, per_task=5).without_workers(np.array([2]))
+    light, heavy = (one_coin(20, smoothing=alpha).fit(crowd) for alpha in (0.01, 1e6))
+    seen = np.arange(8) != 2
+    assert light.worker_weight[seen] == pytest.approx(np.full(7, 0.7), abs=0.15)
+    assert heavy.worker_weight[seen] == pytest.approx(np.full(7, 0.25), abs=1e-3)
+    assert np.isnan(light.worker_weight[2]) and np.isnan(light.confusion[2]).all()
+
+
+def near_misses(n_tasks: int = 400, n_workers: int = 40, n_classes: int = 5) -> CrowdDataset:
+    """Workers see the true position shifted, scaled and blurred, and give the nearest class."""
+    rng = np.random.default_rng(0)
+    truth, worker = rng.integers(n_classes, size=n_tasks), rng.integers(n_workers, size=4 * n_tasks)
+    shift, scale, blur = (
+        rng.normal(0, 0.7, n_workers),
+        rng.uniform(0.6, 1.2, n_workers),
+        rng.uniform(0.4, 1.5, n_workers),
+    )
+    task, middle = np.repeat(np.arange(n_tasks), 4), (n_classes - 1) / 2
+    seen = shift[worker] + scale[worker] * (truth[task] - middle) + blur[worker] * rng.normal(size=len(task))
+    label = np.clip(np.round(seen + middle), 0, n_classes - 1)
+    ids = [pd.RangeIndex(n).astype(str) for n in (n_tasks, n_workers)]
+    return CrowdDataset("near", tuple(map(str, range(1, n_classes + 1))), *ids, task, worker, label, gold=truth)
+
+
+def test_the_m_step_is_the_best_discretised_normal():
+    model = cc.aggregation.OrdinalDawidSkene(smoothing=0.5)
+    counts = np.random.default_rng(0).uniform(0, 5, (3, 4, 4))  # worker, given, true
+    found = model.m_step(Sums(counts.reshape(12, 4), np.ones(4), np.nan), 3).confusion.transpose(0, 2, 1)
+    x = np.arange(4) - 1.5
+
+    def confusion(shift: float, scale: float, log_sigma: float) -> np.ndarray:
+        density = np.exp(-((x - shift - scale * x[:, None]) ** 2) / 2 / np.exp(2 * log_sigma))
+        return density / density.sum(1, keepdims=True)
+
+    for r in range(3):
+        both = counts[r].T + 0.5 * confusion(0, 1, 0)
+        best = minimize(lambda p, both=both: -(both * np.log(confusion(*p))).sum(), [0, 1, 0], method="Nelder-Mead")
+        if best.x[2] < 5:  # a worker who contradicts the order has no finite normal
+            np.testing.assert_allclose(found[r], confusion(*best.x), atol=1e-3)
+        assert (both * np.log(found[r])).sum() >= -best.fun - 1e-6
+
+
+def test_it_beats_free_confusions_where_mistakes_are_near_misses():
+    crowd = near_misses()
+    found, free = (cc.aggregation.get(name).fit(crowd) for name in ("ordinal-dawid-skene", "dawid-skene"))
+    assert (found.labels == crowd.gold).mean() > (free.labels == crowd.gold).mean() + 0.05
+    assert np.diff(found.log_likelihood).min() > -1e-6
+    assert "from '1' to '5'" in found.notes[0]
+
+
+def test_without_smoothing_there_is_no_finite_answer():
+    with pytest.raises(cc.SettingError, match="smoothing"):
+        cc.aggregation.OrdinalDawidSkene(smoothing=0)
+
+
+def test_start_is_vote_shares_then_an_earlier_result_then_known_classes():
+    crowd = widen(simulate_crowd(20, 5, 3, per_task=4), tasks=2)
+    known = np.full(22, -1)
+    known[[0, 20]] = 2
+    votes = start_posterior(crowd, known)
+    for i in range(1, 20):
+        labels = crowd.label[crowd.task == i]
+        np.testing.assert_allclose(votes[i], [(labels == c).mean() for c in range(3)])
+    np.testing.assert_array_equal(votes[[0, 20]], [[0, 0, 1], [0, 0, 1]])
+    np.testing.assert_array_equal(votes[21], 0)
+    earlier = cc.aggregation.get("dawid-skene").fit(crowd)
+    earlier.posterior[5] = np.nan
+    warm = start_posterior(crowd, known, earlier)
+    np.testing.assert_array_equal(warm[5], votes[5])
+    np.testing.assert_array_equal(warm[6:20], earlier.posterior[6:20])
+    np.testing.assert_array_equal(warm[[0, 20, 21]], votes[[0, 20, 21]])
+
+
+def test_clamp_changes_known_rows_only():
+    posterior = np.full((3, 2), 0.5)
+    clamp(posterior, None)
+    clamp(posterior, np.array([-1, 1, 0]))
+    np.testing.assert_array_equal(posterior, [[0.5, 0.5], [0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("values", "cap", "expected", "converged"),
+    [
+        ([-9.0, -5.0, -4.0, -3.95, -1.0], 10, [-9, -5, -4, -3.95], True),
+        ([-9.0, -5.0, -4.0, -3.95], 3, [-9, -5, -4], False),
+        ([-9.0, -10.0, 0.0], 10, [-9, -10], True),
+        ([-9.0, 0.0], 1, [-9], False),
+    ],
+)
+def test_iterate_stops_when_the_gain_per_annotation_is_small(values, cap, expected, converged):
+    model = cc.aggregation.get("dawid-skene", tolerance=0.01, max_iterations=cap)
+    trace = model.iterate(iter(values).__next__, n_annotations=10)
+    np.testing.assert_array_equal(trace.log_likelihood, expected)
+    assert trace.converged is converged
+    assert ("cap" in trace.stopped) is not converged
+
+
+SIZES = [400, 1_600, 6_400, 25_600]
+WORKERS, CLASSES, PER_TASK = 10, 3, 5
+
+
+def crowd_with_truth(n_tasks: int, confusion: np.ndarray, seed: int) -> cc.CrowdDataset:
+    """Labels drawn from known confusions; class shares (0.5, 0.3, 0.2)."""
+    rng = np.random.default_rng(seed)
+    gold = rng.choice(CLASSES, n_tasks, p=[0.5, 0.3, 0.2])
+    task = np.repeat(np.arange(n_tasks), PER_TASK)
+    worker = rng.permuted(np.tile(np.arange(WORKERS), (n_tasks, 1)), axis=1)[:, :PER_TASK].ravel()
+    cumulative = confusion[worker, gold[task]].cumsum(1)
+    label = (rng.random(len(task))[:, None] > cumulative[:, :-1]).sum(1)
+    ids = (pd.Index([f"{prefix}{i}" for i in range(n)]) for prefix, n in (("t", n_tasks), ("w", WORKERS)))
+    return cc.CrowdDataset("known", ("a", "b", "c"), *ids, task, worker, label, gold=gold)
+
+
+def full_confusions(rng):
+    confusion = rng.dirichlet(np.ones(CLASSES), (WORKERS, CLASSES)) * 0.4
+    confusion[:, range(CLASSES), range(CLASSES)] += 0.6
+    return confusion
+
+
+def one_coins(rng):
+    skill = rng.uniform(0.5, 0.9, WORKERS)
+    confusion = np.repeat((1 - skill) / (CLASSES - 1), CLASSES**2).reshape(WORKERS, CLASSES, CLASSES)
+    confusion[:, range(CLASSES), range(CLASSES)] = skill[:, None]
+    return confusion
+
+
+@pytest.mark.parametrize(("name", "truth"), [("dawid-skene", full_confusions), ("one-coin", one_coins)])
+def test_error_falls_as_one_over_root_labels(name, truth):
+    errors, share_errors = np.zeros((2, 6, len(SIZES)))
+    for seed in range(6):
+        confusion = truth(np.random.default_rng(seed))
+        for s, n_tasks in enumerate(SIZES):
+            result = cc.aggregation.get(name).fit(crowd_with_truth(n_tasks, confusion, 100 + seed))
+            errors[seed, s] = np.sqrt(((result.confusion - confusion) ** 2).mean())
+            share_errors[seed, s] = np.sqrt(((result.prior - [0.5, 0.3, 0.2]) ** 2).mean())
+    slope = np.polyfit(np.log(SIZES), np.log(errors.mean(0)), 1)[0]
+    assert slope == pytest.approx(-0.5, abs=0.08)
+    assert np.polyfit(np.log(SIZES), np.log(share_errors.mean(0)), 1)[0] == pytest.approx(-0.5, abs=0.2)
+    assert errors.mean(0)[-1] < 0.01

@@ -1,4 +1,4 @@
-"""Guards speak where a fit collapses, and hardly ever elsewhere; tempering lowers undue confidence."""
+"""The choice of an aggregator, fits held against the votes, undue confidence told and tempered."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.aggregation import _confidence
-from crowdcore.aggregation._against_votes import lost_classes
-from crowdcore.aggregation._statistics import disagreement
+from crowdcore.aggregation._against_votes import agreement, collapsed, lost_classes, votes_side
+from crowdcore.aggregation._statistics import disagreement, held_out, predicted
+from crowdcore.aggregation.auto import _stacked
 from crowdcore.analysis.gold_scores import calibration
 from crowdcore.analysis.reference import note_on_confidence
 from crowdcore.analysis.statistics import wilson_interval
 from crowdcore.core.errors import DataError, SettingError
-from testkit.crowds import INDEPENDENT, simulate_crowd, simulated
+from testkit.crowds import DEPENDENT, INDEPENDENT, simulate_crowd, simulated
+from testkit.erring import laymen
 from testkit.known_truth import panel
 
 WORDS = ("is all but lost", "is inflated")
@@ -169,3 +171,147 @@ def test_restarts_that_disagree_are_named():
     assert disagreement([(-1.0, one), (-1.2, other)]) == ()
     assert disagreement([(-1.0, one), (-1.0005, other)])[0].startswith("Restarts disagree")
     assert cc.aggregation.get("dawid-skene", restarts=2).fit(simulate_crowd(100, 8, 3, per_task=5)).converged
+
+
+def fitted(dataset, name="item-response", **settings):
+    return cc.aggregation.get(name, **settings).fit(dataset)
+
+
+def right(result, dataset):
+    return (result.labels == dataset.gold).mean()
+
+
+@pytest.mark.parametrize("design", [{}, {"n_tasks": 400, "n_workers": 40, "per_task": 8}, {"experts": 0.3}])
+def test_item_response_is_on_the_votes_side_where_laymen_follow_a_look(design):
+    """From the votes alone, EM ends with the classes exchanged: at most 15 % right, with a confidence of .99."""
+    crowds = [laymen(np.random.default_rng([seed, 400]), **design) for seed in range(3)]
+    assert min(right(fitted(crowd), crowd) for crowd in crowds) > 0.85
+
+
+def test_a_few_true_labels_decide_the_side_too():
+    crowd = laymen(np.random.default_rng(410))
+    known = np.where(np.arange(crowd.n_tasks) < 10, crowd.gold, -1)
+    found = cc.aggregation.get("item-response").fit(crowd, known=known)
+    assert right(found, crowd) > 0.85
+
+
+def test_a_start_keeps_its_side():
+    crowd = simulate_crowd(200, 12, 2, per_task=8, accuracy=0.75)
+    first = fitted(crowd)
+    turned = replace(first, posterior=first.posterior[:, ::-1])
+    assert right(cc.aggregation.get("item-response").fit(crowd, start=first), crowd) > 0.75
+    against = cc.aggregation.get("item-response").fit(crowd, start=turned)
+    assert right(against, crowd) < 0.5
+    assert against.collapsed
+
+
+def test_agreement_counts_standard_errors_beyond_chance():
+    crowd = simulate_crowd(400, 10, 3, per_task=5, accuracy=0.6)
+    truth = np.eye(3)[crowd.gold]
+    guess = np.eye(3)[np.random.default_rng(1).integers(3, size=400)]
+    assert agreement(crowd, truth) > 10
+    assert abs(agreement(crowd, guess)) < 3
+    assert agreement(crowd, truth[:, [1, 2, 0]]) < -5
+    assert agreement(crowd, truth, known=crowd.gold) == 0, "nothing is left to judge"
+
+
+def test_collapsed_fits_are_said_so_and_sound_ones_are_not():
+    crowd = simulate_crowd(400, 10, 3, per_task=5, accuracy=0.6)
+    truth = np.eye(3)[crowd.gold]
+    assert collapsed(crowd, truth[:, [1, 2, 0]])
+    assert collapsed(crowd, np.tile([1.0, 0, 0], (400, 1)))
+    assert not collapsed(crowd, truth)
+    one_sided = replace(crowd, label=np.where(np.arange(crowd.n_annotations) < 8, 1, 0).astype(np.int32))
+    assert not collapsed(one_sided, np.tile([1.0, 0, 0], (400, 1))), "the votes say hardly anything else"
+
+
+def test_a_fit_without_a_side_carries_a_warning():
+    crowd = simulated("guesses in two classes", 0)
+    found = fitted(crowd, "one-coin")
+    assert found.collapsed and any("collapsed" in note for note in found.notes)
+    sound = fitted(simulate_crowd(300, 12, 2, per_task=5, accuracy=0.75), "one-coin")
+    assert not sound.collapsed and not any("collapsed" in note for note in sound.notes)
+
+
+@pytest.mark.parametrize("name", ["kos", "m-msr"])
+def test_signs_follow_the_votes(name):
+    """Both models know their classes up to an exchange only."""
+    for seed in range(3):
+        crowd = simulated("guesses in two classes", seed)
+        assert agreement(crowd, fitted(crowd, name).posterior) > 0
+
+
+def test_the_likelier_of_two_fits_on_the_votes_side_is_kept_and_never_one_against_them():
+    crowd = simulate_crowd(200, 12, 2, per_task=8, accuracy=0.75)
+    first = fitted(crowd)
+    other = replace(first, log_likelihood=first.log_likelihood + 10)
+    against = replace(first, posterior=first.posterior[:, ::-1], log_likelihood=first.log_likelihood + 20)
+    assert votes_side(crowd, None, (first, other, against)) is other
+    assert votes_side(crowd, None, (against, first)) is first
+
+
+WORST = 1.0  # points of accuracy
+
+
+@pytest.mark.parametrize("kind", ["adversaries", "unequal classes", "few labels per task", "hard rare", "spammers"])
+def test_is_not_worse_than_the_majority_vote(kind):
+    assert kind in INDEPENDENT | DEPENDENT
+    votes = simulated(kind, 100)
+    auto, majority = (
+        100 * (cc.aggregation.get(n).fit(votes).labels == votes.gold).mean() for n in ("auto", "majority-vote")
+    )
+    assert auto >= majority - WORST
+
+
+def test_weights_maximise_the_log_probability_of_the_mixture():
+    rng = np.random.default_rng(0)
+    probability = rng.uniform(0.05, 0.95, (400, 3))
+    value = lambda w: np.log(probability @ w).mean()  # noqa: E731
+    found = _stacked(probability)
+    assert found.sum() == pytest.approx(1)
+    assert all(value(found) >= value(other) - 1e-5 for other in rng.dirichlet(np.ones(3), 500))
+
+
+def test_the_better_posterior_predicts_held_out_annotations_better():
+    votes = simulate_crowd(300, 12, 3, per_task=5, accuracy=0.7)
+    hidden = held_out(votes, 0.2)
+    truth = np.eye(3)[votes.gold]
+    scores = [
+        np.log(predicted(votes, hidden, q, 15.0)).mean() for q in (truth, np.full_like(truth, 1 / 3), truth[::-1])
+    ]
+    assert scores[0] > scores[1] > scores[2]
+
+
+def test_it_says_why():
+    result = cc.aggregation.get("auto").fit(simulate_crowd(300, 12, 3, per_task=5, accuracy=0.7))
+    assert result.notes[0].startswith("Weights: ")
+    assert "held-out annotations" in result.notes[0]
+    few = cc.aggregation.get("auto").fit(simulate_crowd(10, 3, 2, per_task=3))
+    assert "majority vote is used" in few.notes[0]
+
+
+def test_tags_are_hidden_by_a_workers_whole_sentences():
+    crowd = cc.data.simulate.tags(n_sentences=60, seed=1)
+    hidden = held_out(crowd, 0.2)
+    sentence = crowd.sentences.of_task[crowd.task]
+    shares = np.bincount(sentence * crowd.n_workers + crowd.worker, hidden) / np.maximum(
+        np.bincount(sentence * crowd.n_workers + crowd.worker), 1
+    )
+    assert set(shares) == {0.0, 1.0}
+    assert 0.1 < hidden.mean() < 0.3
+
+
+@pytest.mark.parametrize("most", [100_000, 4_000])
+def test_aggregators_of_sequences_count_where_tasks_are_sentences(monkeypatch, most):
+    monkeypatch.setattr("crowdcore.aggregation.auto._MOST", most)
+    crowd = cc.data.simulate.tags(n_sentences=300, worst=0.4, best=0.8, seed=1)
+    result = cc.aggregation.get("auto").fit(crowd)
+    weights, scores = result.notes[0].split("; by the mean")
+    assert "hmm-crowd" in weights and all(name in scores for name in ("bsc-seq", "span-majority", "dawid-skene"))
+    found, plain = (
+        cc.analysis.tagging_scores(crowd, cc.aggregation.get(name).fit(crowd).labels).f1
+        for name in ("auto", "dawid-skene")
+    )
+    assert found > plain
+    tokens = cc.aggregation.get("auto").fit(simulate_crowd(300, 12, 3, per_task=5, accuracy=0.7))
+    assert "hmm-crowd" not in tokens.notes[0], "a task by itself is no sequence"

@@ -1,19 +1,25 @@
-"""References: names, results and refusals."""
+"""References, and scores and calibration on gold."""
 
 from __future__ import annotations
 
 import inspect
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
+from scipy.stats import binomtest
 
 import crowdcore as cc
 from crowdcore import analysis
+from crowdcore.aggregation import AggregationResult
 from crowdcore.analysis import Reference, available_references, resolve_reference
+from crowdcore.analysis.gold_scores import calibration, calibration_of_seeds, judge, show_gold
 from crowdcore.analysis.reference import note_on_inferred
-from testkit.crowds import simulated
-from tests.analysis.crowds import make_crowd
+from crowdcore.core.errors import DataError, SettingError
+from testkit.crowds import simulate_crowd, simulated
+from tests.analysis.crowds import crowds, make_crowd
 
 
 def test_gold_is_hard_and_first(crowd):
@@ -113,3 +119,212 @@ def test_the_note_on_an_inferred_truth_says_in_which_direction_accuracy_is_wrong
 def test_gold_has_no_note_and_predictions_no_direction(crowd):
     assert note_on_inferred(resolve_reference(crowd, "gold")) == ""
     assert "too" not in note_on_inferred(Reference("run:7", crowd.gold))
+
+
+def certain(labels, n_classes, **parts):
+    posterior = np.full((len(labels), n_classes), np.nan)
+    known = labels >= 0
+    posterior[known] = np.eye(n_classes)[labels[known]]
+    return AggregationResult("made-up", {}, posterior, labels.astype(np.int32), **parts)
+
+
+@given(crowds(), st.integers(0, 1000))
+def test_equals_plain_counts(crowd, seed):
+    labels = np.random.default_rng(seed).integers(-1, crowd.n_classes, crowd.n_tasks)
+    votes = cc.aggregation.get("majority-vote").fit(crowd).labels
+    tasks = [i for i in range(crowd.n_tasks) if crowd.gold[i] >= 0 and crowd.annotated[i] and labels[i] >= 0]
+    found = judge(crowd, certain(labels, crowd.n_classes))
+    assert found.n_judged == len(tasks)
+    if not tasks:
+        assert np.isnan([found.accuracy, found.majority_accuracy, found.calibration_error, found.p_value]).all()
+        return
+    right = np.array([labels[i] == crowd.gold[i] for i in tasks])
+    voted = np.array([votes[i] == crowd.gold[i] for i in tasks])
+    assert found.accuracy == pytest.approx(right.mean())
+    assert found.majority_accuracy == pytest.approx(voted.mean())
+    assert (found.gained, found.lost) == ((right & ~voted).sum(), (voted & ~right).sum())
+    assert found.calibration_error == pytest.approx(1 - right.mean())
+    if found.gained + found.lost:
+        assert found.p_value == pytest.approx(binomtest(found.lost, found.gained + found.lost).pvalue)
+    assert any("loses to majority vote" in w for w in found.warnings) == (found.lost > found.gained)
+
+
+def test_only_gold_that_was_not_shown_judges(crowd):
+    known, judging = show_gold(crowd, 40)
+    result = cc.aggregation.get("dawid-skene").fit(crowd, known=known)
+    found = judge(crowd, result, judging)
+    rest = known < 0
+    assert found.n_judged == rest.sum() == 180
+    assert found.accuracy == (result.labels == crowd.gold)[rest].mean()
+    assert found.calibration_error == calibration(result, judging).error
+
+
+def test_a_loss_says_whether_chance_explains_it():
+    crowd = simulate_crowd(n_tasks=1000, accuracy=0.8)
+    votes = cc.aggregation.get("majority-vote").fit(crowd).labels
+    right = np.flatnonzero(votes == crowd.gold)
+    few, many = votes.copy(), votes.copy()
+    few[right[:3]] = (few[right[:3]] + 1) % 4
+    many[right[:30]] = (many[right[:30]] + 1) % 4
+    (said,) = judge(crowd, certain(few, 4)).warnings
+    assert "loses 3" in said and "which chance can explain" in said
+    (said,) = judge(crowd, certain(many, 4)).warnings
+    assert "loses 30" in said and "chance" not in said
+    assert judge(crowd, certain(votes, 4)).warnings == ()
+
+
+def test_data_that_cannot_carry_confusions(data_folder):
+    labelme = cc.load_dataset("labelme")
+    said, sure = judge(labelme, cc.aggregation.get("dawid-skene").fit(labelme)).warnings
+    assert "96 % sure" in sure and "79 % of its labels are right by gold" in sure
+    assert "Few labels per worker: the median is 3.38 per class" in said
+    said = judge(labelme, cc.aggregation.get("one-coin").fit(labelme)).warnings
+    assert len(said) == 2 and "76.7 % right against 76.9 %" in said[1]
+
+
+def test_notes_of_the_method_and_a_cap_that_was_hit(crowd):
+    result = cc.aggregation.get("dawid-skene", max_iterations=2).fit(crowd)
+    found = judge(crowd, replace(result, notes=("Beware.",)))
+    assert found.warnings[0] == "Beware."
+    assert found.warnings[1].startswith("It has not converged: cap of 2")
+
+
+def test_without_gold_there_is_no_accuracy(crowd):
+    blind = replace(crowd, gold=np.full(crowd.n_tasks, -1))
+    found = judge(blind, cc.aggregation.get("majority-vote").fit(blind))
+    assert found.n_judged == 0
+    assert np.isnan([found.accuracy, found.majority_accuracy, found.calibration_error]).all()
+
+
+@given(crowds(), st.integers(0, 100), st.integers(0, 100))
+def test_gold_is_shared_out(crowd, small, large):
+    split = np.arange(crowd.n_tasks) % 3 - 1  # none, train, valid
+    crowd = replace(crowd, split=split)
+    small, large = sorted((small, large))
+    known, judging = show_gold(crowd, large)
+    fewer, _ = show_gold(crowd, small)
+    open_to_show = crowd.annotated & (crowd.gold >= 0) & (split <= 0)
+    assert ((known >= 0) <= open_to_show).all()
+    assert (known >= 0).sum() == round(open_to_show.sum() * large / 100)
+    assert ((fewer >= 0) <= (known >= 0)).all()
+    assert (np.where(known >= 0, known, judging) == np.where(crowd.annotated, crowd.gold, -1)).all()
+    assert not ((known >= 0) & (judging >= 0)).any()
+
+
+def test_refusals_of_gold_scores(crowd):
+    result = cc.aggregation.get("majority-vote").fit(crowd)
+    with pytest.raises(SettingError, match="percent"):
+        show_gold(crowd, 101)
+    with pytest.raises(SettingError, match="gold"):
+        judge(crowd, result, crowd.gold[1:])
+    with pytest.raises(SettingError, match="result"):
+        judge(crowd, replace(result, labels=result.labels[1:]))
+
+
+def judged(posterior):
+    labels = np.where(np.isnan(posterior[:, 0]), -1, np.nan_to_num(posterior).argmax(1)).astype(np.int32)
+    return AggregationResult("made-up", {}, posterior, labels)
+
+
+@pytest.fixture
+def case():
+    rng = np.random.default_rng(0)
+    posterior = rng.dirichlet([0.4, 0.4, 0.4], 400)
+    posterior[:3] = [[1, 0, 0], [0.5, 0.5, 0], [0.3, 0.3, 0.4]]
+    posterior[7] = np.nan
+    gold = np.where(rng.random(400) < 0.8, np.nan_to_num(posterior).argmax(1), rng.integers(3, size=400))
+    gold[rng.random(400) < 0.2] = -1
+    return posterior, gold
+
+
+@pytest.mark.parametrize("n_bins", [1, 7, 10])
+def test_equals_a_loop_over_tasks(case, n_bins):
+    posterior, gold = case
+    groups = [[] for _ in range(n_bins)]
+    for q, true in zip(posterior, gold, strict=True):
+        if true >= 0 and not np.isnan(q[0]):
+            b = next(b for b in range(n_bins) if q.max() <= (b + 1) / n_bins + 1e-12)
+            groups[b].append((q.max(), q.argmax() == true))
+    total = sum(map(len, groups))
+    found = calibration(judged(posterior), gold, n_bins)
+    error = 0.0
+    for b, group in enumerate(groups):
+        assert found.n_tasks[b] == len(group)
+        if not group:
+            assert np.isnan([found.bin_accuracy[b], found.bin_confidence[b], found.low[b], found.high[b]]).all()
+            continue
+        confidence, accuracy = np.mean(group, 0)
+        interval = binomtest(sum(bool(right) for _, right in group), len(group)).proportion_ci(0.95, "exact")
+        assert found.bin_confidence[b] == pytest.approx(confidence)
+        assert found.bin_accuracy[b] == pytest.approx(accuracy)
+        assert (found.low[b], found.high[b]) == pytest.approx((interval.low, interval.high))
+        error += len(group) / total * abs(accuracy - confidence)
+    assert found.error == pytest.approx(error)
+    assert found.accuracy == pytest.approx(np.mean([right for group in groups for _, right in group]))
+    frame = found.frame()
+    assert len(frame) == n_bins and frame["tasks"].sum() == total
+
+
+def test_a_posterior_that_says_how_often_it_is_right_has_no_error():
+    rng = np.random.default_rng(1)
+    posterior = rng.dirichlet([1, 1, 1], 200_000)
+    gold = (rng.random((200_000, 1)) > posterior.cumsum(1)[:, :-1]).sum(1)
+    assert calibration(judged(posterior), gold).error < 0.005
+    boast = np.eye(3)[posterior.argmax(1)]
+    found = calibration(judged(boast), gold)
+    assert found.error == pytest.approx(1 - found.accuracy)
+
+
+def test_dawid_skene_on_labelme_is_overconfident(data_folder):
+    dataset = cc.load_dataset("labelme")
+    found = calibration(cc.aggregation.get("dawid-skene").fit(dataset), np.where(dataset.annotated, dataset.gold, -1))
+    assert found.n_tasks.sum() == 1000
+    assert found.confidence > found.accuracy + 0.1
+    assert found.error == pytest.approx(found.confidence - found.accuracy, abs=0.02)
+
+
+def test_calibration_refusals(case):
+    posterior, gold = case
+    with pytest.raises(SettingError, match="gold"):
+        calibration(judged(posterior), gold[:-1])
+    with pytest.raises(SettingError, match="n_bins"):
+        calibration(judged(posterior), gold, 0)
+    with pytest.raises(DataError, match="both a label"):
+        calibration(judged(posterior), np.full(400, -1))
+
+
+def test_seeds_together_are_the_seeds_one_by_one(crowd):
+    rng = np.random.default_rng(3)
+    posterior = rng.dirichlet(np.ones(4), (3, 300)).astype(np.float32)
+    gold = np.where(rng.random(300) < 0.8, crowd.gold, -1)
+    found = calibration_of_seeds("conal", posterior, gold, 10)
+    known = gold >= 0
+    sizes, rights, errors = np.zeros(10), np.zeros(10), []
+    for p in posterior.astype(float):
+        error = 0.0
+        for b in range(10):
+            inside = [i for i in np.flatnonzero(known) if b / 10 < p[i].max() <= (b + 1) / 10]
+            hits = [float(p[i].argmax() == gold[i]) for i in inside]
+            sizes[b] += len(inside)
+            rights[b] += sum(hits)
+            if inside:
+                error += abs(np.mean(hits) - np.mean([p[i].max() for i in inside])) * len(inside) / known.sum()
+        errors.append(error)
+    assert found.error == pytest.approx(np.mean(errors))
+    assert found.n_tasks.tolist() == sizes.tolist()
+    some = sizes > 0
+    assert found.bin_accuracy[some] == pytest.approx(rights[some] / sizes[some])
+    assert found.accuracy == pytest.approx((posterior[:, known].argmax(-1) == gold[known]).mean())
+
+
+def test_more_of_the_same_seed_makes_nobody_surer(crowd):
+    posterior = np.random.default_rng(4).dirichlet(np.ones(4), (1, 300))
+    once, thrice = (calibration_of_seeds("conal", np.repeat(posterior, k, 0), crowd.gold) for k in (1, 3))
+    assert np.allclose(once.low, thrice.low, equal_nan=True)
+    assert np.allclose(once.high, thrice.high, equal_nan=True)
+    assert once.error == pytest.approx(thrice.error)
+
+
+def test_gold_of_another_length_is_refused(crowd):
+    with pytest.raises(SettingError, match="`gold`"):
+        calibration_of_seeds("conal", np.full((2, 300, 4), 0.25), crowd.gold[:9])

@@ -1,7 +1,9 @@
-"""Long tables in shapes that people have: roles by content, tasks of two columns, several questions."""
+"""Cases of long and nested files."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.data import examine, examine_frame, read_dataset
 from crowdcore.data.columns import MappingError
-from tests.data.reading.read_case import path_of, read_case, refusal, summary
+from tests.data.reading.read_case import ANIMALS, CASES, CROWD, path_of, read_case, refusal, summary
 
 
 def choices(remedies: tuple[Remedy, ...]) -> list[tuple[Any, Any]]:
@@ -171,3 +173,217 @@ def test_every_choice_opens(case: str) -> None:
         for remedy in finding.remedies:
             dataset = read_dataset(path_of(case), **{remedy.settings[0]: remedy.value})
             assert dataset.n_annotations
+
+
+FRAME = pd.concat(pd.read_csv(f).assign(worker=f.stem) for f in sorted((CASES / "file-per-annotator/folder").iterdir()))
+TASKS = [(task, list(zip(part.worker, part.label, strict=True))) for task, part in FRAME.groupby("task")]
+WORKERS = ("ann", "ben", "cem", "dee")
+
+
+@pytest.mark.parametrize("case", ["nested-annotations", "lists-in-parquet", "peerannot", "argilla-1"])
+def test_cases(case: str) -> None:
+    found = read_case(case)
+    assert summary(found) == CROWD
+    assert found.report.classes == (("0", "1", "2") if case == "peerannot" else ANIMALS)
+    assert {f.code for f in found.report.changes} == ({"prediction"} if case == "argilla-1" else set())
+
+
+def test_ids_that_a_spreadsheet_cut_short_are_asked_about(write) -> None:
+    rows = [f"1.23E+12,{w},{'ab'[k % 2]}" for k in range(9) for w in "xyz"]
+    assert [q.code for q in examine(write("\n".join(["task,worker,label", *rows]))).report.questions] == ["cut-numbers"]
+
+
+def test_lists_of_which_one_is_longer_are_refused(tmp_path: Path) -> None:
+    rows = [{"id": k, "annotators": list("xyz" + "w" * (k == 5)), "labels": list("aba")} for k in range(9)]
+    pd.DataFrame(rows).to_parquet(tmp_path / "lists.parquet")
+    with pytest.raises(DataError) as refused:
+        examine(tmp_path / "lists.parquet")
+    assert refused.value.code == "lengths"
+
+
+def test_counter_of_labels() -> None:
+    dataset = read_case("label-counter").dataset()
+    assert (dataset.n_tasks, dataset.classes) == (24, ("e", "n", "c"))
+    assert dataset.annotations.groupby(["task", "label"]).size().unstack().to_numpy().tolist()[0] == [60, 30, 10]
+
+
+# Name -> the records or document of the same crowd in another shape.
+SHAPES: dict[str, Any] = {
+    "by worker in a field": [{"id": t, "annotations": {w: {"label": c, "s": 1} for w, c in x}} for t, x in TASKS],
+    "unknown names": [
+        {"nr": t, "judgements": [{"by": w, "verdict": c, "secs": i + k / 7} for k, (w, c) in enumerate(x)]}
+        for i, (t, x) in enumerate(TASKS)
+    ],
+    "pairs": [{"doc": t, "votes": [[w, c] for w, c in x]} for t, x in TASKS],
+    "workers as records": [{"id": t, "labels": [{"user": {"id": w}, "label": c} for w, c in x]} for t, x in TASKS],
+    "HateXplain": {
+        t: {"post_id": t, "annotators": [{"label": c, "annotator_id": w, "target": ["None"]} for w, c in x],
+            "post_tokens": ["a", "b"]} for t, x in TASKS
+    },
+    "record of lists": [{"id": t, "annotators": {"label": [c for _, c in x], "annotator_id": [w for w, _ in x]}}
+                        for t, x in TASKS],
+    "map": {t: dict(x) for t, x in TASKS},
+    "map in a field": [{"id": t, "text": "hi", "labels": dict(x)} for t, x in TASKS],
+    "map of numbers": [{"id": t, "labels": {w: 20 * ANIMALS.index(c) for w, c in x}} for t, x in TASKS],
+    "lists": [{"id": t, "annotator_ids": [w for w, _ in x], "ratings": [c for _, c in x], "tokens": ["a", "b"]}
+              for t, x in TASKS],
+    "lists of unknown names": [{"id": t, "who": [w for w, _ in x], "said": [c for _, c in x]} for t, x in TASKS],
+    "pandas": json.loads(FRAME.reset_index(drop=True).to_json()),
+    "columns": {name: list(column) for name, column in FRAME.items()},
+    "inside of a document": {"version": 1, "data": FRAME.to_dict("records")},
+    "records inside of a document": {
+        "version": "1",
+        "data": [{"item": t, "annotations": [{"annotator": w, "label": c} for w, c in x]} for t, x in TASKS]
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Callable[..., Path]:
+    def write(document: Any, suffix: str = "json") -> Path:
+        path = tmp_path / f"crowd.{suffix}"
+        text = "\n".join(map(json.dumps, document)) if suffix == "jsonl" else json.dumps(document)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes(shape: str, save: Callable[..., Path]) -> None:
+    paths = [save(SHAPES[shape])]
+    if isinstance(SHAPES[shape], list):
+        paths.append(save(SHAPES[shape], "jsonl"))
+        paths.append(paths[0].with_suffix(".parquet"))
+        if shape != "pairs":
+            pd.DataFrame(SHAPES[shape]).to_parquet(paths[-1])
+        else:
+            paths.pop()
+    for path in paths:
+        found = examine(path)
+        assert summary(found) == CROWD
+        assert not [f for f in found.report.findings if f.level in ("change", "question")]
+        assert found.dataset().task_ids[0] == "photo01"
+        assert tuple(found.dataset().worker_ids) == WORKERS
+
+
+@pytest.mark.parametrize("shape", ["SNLI", "places", "places with gaps"])
+def test_labels_without_workers(shape: str, save: Callable[..., Path]) -> None:
+    records = {
+        "SNLI": [{"annotator_labels": [c for _, c in x], "captionID": f"c{i // 3}", "pairID": t, "sentence1": "a",
+                  "gold_label": x[0][1] if i else "-"} for i, (t, x) in enumerate(TASKS)],
+        "places": [{"id": t, "text": f"about {t}", "labels": [c for _, c in x]} for t, x in TASKS],
+        "places with gaps": [{"id": t, "labels": [dict(x).get(w) for w in WORKERS]} for t, x in TASKS],
+    }[shape]  # fmt: skip
+    found = examine(save(records, "jsonl"))
+    assert summary(found) == CROWD
+    assert "no-workers" in {f.code for f in found.report.findings}
+    assert found.report.n_rows == (96 if shape == "places with gaps" else 90)
+    if shape == "SNLI":
+        assert (found.report.n_gold, found.report.classes) == (23, ANIMALS)
+
+
+def test_maps_of_workers_are_turned_by_question(save: Callable[..., Path]) -> None:
+    path = save({who: {t: dict(x)[who] for t, x in TASKS if who in dict(x)} for who in WORKERS})
+    (asked,) = [f for f in examine(path).report.findings if f.level == "question"]
+    assert asked.code == "turned"
+    shapes = [summary(examine(path, **{r.setting: r.value}))[:2] for r in asked.remedies]
+    assert shapes == [(24, 4), (4, 24)]
+    assert not examine(path, turn=True).report.changes
+
+
+def test_maps_that_may_count_are_asked_about(save: Callable[..., Path]) -> None:
+    path = save([{"id": str(i), "given": {"x": 1 + i % 3, "y": 9 - i % 4, "z": i % 5}} for i in range(30)], "jsonl")
+    (asked,) = [f for f in examine(path).report.findings if f.level == "question"]
+    assert asked.code == "counts-or-workers"
+    counts, workers = (read_dataset(path, **{r.setting: r.value}) for r in asked.remedies)
+    assert (counts.classes, workers.worker_ids.tolist()) == (("x", "y", "z"), ["x", "y", "z"])
+
+
+def test_questions_are_offered(save: Callable[..., Path]) -> None:
+    path = save(
+        [{"id": t, "annotations": [{"annotator": w, "tone": c, "topic": c < "c"} for w, c in x]} for t, x in TASKS]
+    )
+    with pytest.raises(DataError) as asked:
+        examine(path)
+    assert asked.value.code == "several-questions"
+    classes = [examine(path, question=r.value).report.classes for r in asked.value.remedies]
+    assert classes == [ANIMALS, ("False", "True")]
+
+
+def test_lists_of_different_length(save: Callable[..., Path]) -> None:
+    records = [{"id": t, "annotators": [w for w, _ in x], "labels": [c for _, c in x]} for t, x in TASKS * 60]
+    records[1300]["labels"].pop()
+    with pytest.raises(DataError) as refused:
+        examine(save(records, "jsonl"))
+    assert (refused.value.code, refused.value.row) == ("lengths", 1301)
+
+
+@pytest.mark.parametrize(
+    "more", [{"spans": [1, 2]}, {"tokens": ["a", "b", "a"]}, {"meta": {"x": 1, "y": 2}}, {"labels": ["cat", "dog"]}]
+)
+def test_long_records_beside_other_lists(more: dict[str, Any], save: Callable[..., Path]) -> None:
+    found = examine(save([{**row, **more} for row in FRAME.to_dict("records")], "jsonl"))
+    assert (summary(found), found.report.format) == (CROWD, "long")
+
+
+class TestZooniverse:
+    def test_case(self) -> None:
+        found = read_case("zooniverse")
+        tasks, workers, annotations, alpha = summary(found)
+        assert (tasks, annotations, alpha) == (24, 90, 0.337748)
+        named = [name for name in found.dataset(accept=True).worker_ids if not name.startswith("not-logged-in")]
+        assert (workers, tuple(named)) == (27, WORKERS)
+        levels = {f.code: f.level for f in found.report.findings}
+        assert levels["several-questions"] == "question"
+        assert levels["not-logged-in"] == "note"
+        assert found.report.times == ("timestamp",)
+
+    def test_each_question_opens(self) -> None:
+        (asked,) = [f for f in read_case("zooniverse").report.findings if f.level == "question"]
+        classes = [read_case("zooniverse", question=r.value).dataset().classes for r in asked.remedies]
+        assert classes == [("Bird", "Cat", "Dog"), ("0", "1", "2")]
+
+    def test_no_such_question(self) -> None:
+        with pytest.raises(DataError) as refused:
+            read_case("zooniverse", question="T7")
+        assert [r.value for r in refused.value.remedies] == ["T0", "T1"]
+
+    def test_a_damaged_cell(self, tmp_path: Path) -> None:
+        frame = pd.read_csv(path_of("zooniverse"))
+        frame.loc[3, "annotations"] = "[{"
+        frame.to_csv(tmp_path / "z.csv", index=False)
+        with pytest.raises(DataError, match="not JSON") as refused:
+            examine(tmp_path / "z.csv")
+        assert refused.value.row == 4
+
+
+class TestWebAnno:
+    HEAD = "#FORMAT=WebAnno TSV 3.3\n#T_SP=custom.Ent|value\n#T_RL=custom.Rel|kind|BT_custom.Ent\n\n"
+
+    def project(self, folder: Path, files: dict[str, str]) -> Path:
+        for name, tags in files.items():
+            rows = [f"{1 + k // 3}-{1 + k % 3}\t0-1\ttoken{k}\t{tag}\t_\t_\t" for k, tag in enumerate(tags.split())]
+            path = folder / "annotation" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self.HEAD + "\n".join(rows) + "\n", encoding="utf-8")
+        return folder
+
+    def test_case(self) -> None:
+        dataset = read_case("inception-folder").dataset()
+        assert (dataset.n_tasks, tuple(dataset.worker_ids)) == (5, WORKERS)
+
+    def test_spans_of_several_tokens_and_a_curator(self, tmp_path: Path) -> None:
+        tags = {"d1/ann.tsv": "PER[1] PER[1] _ PER[1] LOC _", "d1/CURATION_USER.tsv": "PER[1] PER[1] _ _ LOC _",
+                "d2/ben.tsv": "_ LOC LOC"}  # fmt: skip
+        dataset = read_dataset(self.project(tmp_path, tags))
+        names = [dataset.classes[c] for c in dataset.label]
+        assert names == ["B-PER", "I-PER", "O", "B-PER", "B-LOC", "O", "O", "B-LOC", "B-LOC"]
+        assert [dataset.classes[g] for g in dataset.gold[:6]] == ["B-PER", "I-PER", "O", "O", "B-LOC", "O"]
+        assert len(dataset.sentences) == 3
+
+    def test_other_tokens_are_refused(self, tmp_path: Path) -> None:
+        folder = self.project(tmp_path, {"d1/ann.tsv": "_ LOC", "d1/ben.tsv": "_ LOC _"})
+        with pytest.raises(DataError) as refused:
+            examine(folder)
+        assert refused.value.code == "tokens"

@@ -1,19 +1,30 @@
-"""Columns as codes, against a plain loop."""
+"""Names: numbered, looked up, hidden, and lawful."""
 
 from __future__ import annotations
 
+import json
 import re
+import tempfile
 import unicodedata
+from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from crowdcore.core.errors import DataError
+from crowdcore.data import Sentences, examine, lookups
+from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 from crowdcore.data.dictionary import _UNSEEN, NumberColumn, clean, compact, natural_order, strings
 from crowdcore.data.encoder import Encoder, encode
+from crowdcore.data.pseudonyms import hidden_in, hide_names, pseudonyms
+from crowdcore.data.word_features import word_matrix, word_parts
+from testkit import fuzz_readers
 
 WORDS = st.one_of(
     st.none(),
@@ -230,3 +241,158 @@ def test_numbers_in_short_chunks_are_numbers_too():
     encoder.add(pa.chunked_array([pa.array(part, pa.float64()) for part in ([], *np.split(numbers, 30))]))
     found = encoder.finish()
     assert isinstance(found, NumberColumn) and np.array_equal(found.numbers, numbers)
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 18])
+def test_sums_are_those_of_bincount_to_the_last_bit_however_long_the_blocks(monkeypatch, block):
+    monkeypatch.setattr(lookups, "_SUMMED", block)
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 9, 500).astype(np.int32)
+    values = rng.standard_normal(500) * 10.0 ** rng.integers(-9, 9, 500)
+    assert np.array_equal(lookups.summed(codes, values, 12), np.bincount(codes, values, 12))
+    assert lookups.summed(codes[:0], values[:0], 3).tolist() == [0, 0, 0]
+    assert np.array_equal(lookups.summed(codes, lambda at: values[at], 12), np.bincount(codes, values, 12))
+
+
+@pytest.mark.parametrize("n", [0, 1, 127, 129, 1000, 4099, 70_001])
+def test_a_sum_of_pieces_is_that_of_numpy_to_the_last_bit(monkeypatch, n):
+    monkeypatch.setattr(lookups, "_SUMMED", 128)
+    values = np.random.default_rng(0).standard_normal(n) * 10.0 ** np.random.default_rng(1).integers(-9, 9, n)
+    assert lookups.sum_of(lambda at: values[at], 0, n) == values.sum()
+
+
+LOOKUPS_WORDS = st.lists(st.lists(st.text(max_size=6), min_size=1, max_size=5), min_size=1, max_size=5)
+
+
+def sentences(texts: list[list[str]]) -> Sentences:
+    start = np.concatenate([[0], np.cumsum([len(words) for words in texts])])
+    return Sentences(
+        start, pd.Index([f"s{i}" for i in range(len(texts))]), pd.Index([word for words in texts for word in words])
+    )
+
+
+def features(texts: list[list[str]]) -> list[list[int]]:
+    return [np.sort(row.indices).tolist() for row in word_matrix(sentences(texts))]
+
+
+@given(LOOKUPS_WORDS)
+def test_a_sentence_has_the_same_features_whatever_stands_beside_it(texts):
+    alone = [row for words in texts for row in features([words])]
+    assert features(texts) == alone
+
+
+def test_what_tokens_share():
+    of = features([["The", "cat", "sat"], ["the", "cat", "sat", "down"]])
+    shared = [len(set(a) & set(b)) for a, b in zip(of[:3], of[3:6], strict=True)]
+    assert [len(set(row)) for row in of[:3]] == [12, 16, 12], "bias, five of each word, one for a place outside"
+    assert shared == [10, 14, 11]  # text and shape of "The"; what comes behind "sat"
+
+
+def test_shapes_tell_the_kinds_of_letters():
+    _, parts = word_parts(sentences([["B-52s", "EU", "rejects", "1996", "U.S."]]))
+    assert parts["shape"].tolist() == ["A.0a", "A", "a", "0", "A.A."]
+    assert parts["prefix"].tolist() == ["b-5", "eu", "rej", "199", "u.s"]
+
+
+def named(crowd: CrowdDataset) -> CrowdDataset:
+    names = ["Zoë  Ab", "Q&A", "don't", *(f"anna{n}" for n in range(9))]
+    return replace(crowd, worker_ids=pd.Index(names), extra=pd.DataFrame({"mail": ["a@b.c"] * crowd.n_annotations}))
+
+
+def test_they_come_of_the_workspace_s_key(crowd: CrowdDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = {}
+    for name in ("none", "one", "other"):
+        monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / name))
+        if name != "none":
+            (tmp_path / name).mkdir()
+        made[name] = pseudonyms(crowd)
+        assert pseudonyms(crowd) == made[name]
+        assert sorted(made[name]) == [f"worker {n:02d}" for n in range(1, 13)]
+    assert len(set(map(tuple, made.values()))) == 3
+    assert not (tmp_path / "none").exists()
+    (key,) = (tmp_path / "one").iterdir()
+    assert (key.name, key.stat().st_mode & 0o777, key.stat().st_size) == ("pseudonyms.key", 0o600, 32)
+
+
+def test_hiding_leaves_numbers_and_fingerprint_and_nothing_that_names(crowd: CrowdDataset) -> None:
+    truth = SimulatedTruth(worker_role=("copier of anna1",) * 12)
+    shown = replace(named(crowd), truth=truth, notes=("2 workers gave one label, such as 'anna1'.",))
+    hidden = hide_names(shown)
+    assert hidden.worker_ids.tolist() == pseudonyms(shown)
+    assert (hidden.fingerprint, hidden.extra) == (shown.fingerprint, None)
+    assert "anna" not in f"{hidden.notes}{hidden.truth}{hidden.annotations.to_csv()}"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("1 worker, such as 'anna0'.", "1 worker, such as '{3}'."),
+        (
+            "2 spellings of worker names merged: ' ANNA0' with 'anna0'.",
+            "2 spellings of worker names merged: '{3}' with '{3}'.",
+        ),
+        ("Merged worker 'Zoe Ab' with 'Zoë  Ab'.", "Merged worker '{0}' with '{0}'."),
+        (
+            "1 worker, such as \"don't\" (column 'hit_worker'; row 1).",
+            "1 worker, such as '{2}' (column 'hit_worker'; row 1).",
+        ),
+        ("A worker without any label would be left out: 'bob'.", "A worker without any label would be left out: '…'."),
+        ("3 labels outside the classes: 'bob'.", "3 labels outside the classes: 'bob'."),
+        ("2 tasks without any annotation, such as 'Q&A'.", "2 tasks without any annotation, such as 'Q&A'."),
+    ],
+)
+def test_findings_name_pseudonyms(crowd: CrowdDataset, said: str, expected: str) -> None:
+    about = replace(named(crowd), task_ids=pd.Index(["Q&A", *(f"t{n}" for n in range(299))]))
+    assert hidden_in([said], about) == (expected.format(*pseudonyms(about)),)
+
+
+CELLS = st.sampled_from(["", "a", "b", "c", " a", "-1", "NA", "é"])
+ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    ROWS,
+    st.sampled_from(["csv", "tsv", "jsonl", "json", "parquet"]),
+    st.sampled_from(["keep", "first", "last", "majority"]),
+    st.sampled_from([None, ("a", "b"), ("-1", "a", "b", "c")]),
+    st.sampled_from([None, ("NA",)]),
+)
+def test_rows_of_a_long_table(rows, form, repeats, classes, missing):
+    first = ("t", "w", "a")  # so that there is something to read
+    frame = pd.DataFrame([first, *rows], columns=["task", "worker", "label"])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"votes.{form}"
+        if form == "parquet":
+            frame.to_parquet(path)
+        elif form.startswith("json"):
+            frame.to_json(path, orient="records", lines=form == "jsonl")
+        else:
+            frame.to_csv(path, index=False, sep="\t" if form == "tsv" else ",")
+        found = examine(path, repeats=repeats, classes=classes, missing=missing, fill=())
+    report, dataset = found.report, found.dataset(accept=True)
+    listed = classes or {label.strip() for _, _, label in [first, *rows]}
+    good = [
+        row
+        for task, worker, label in [first, *rows]
+        if all(row := (task.strip(), worker.strip(), label.strip()))
+        and row[2] in listed
+        and not {*row[1:]} & {*(missing or ())}
+    ]
+    kept = len(good) if repeats == "keep" else len({row[:2] for row in good})
+    assert report.n_rows == len(rows) + 1
+    assert report.n_left_out == len(rows) + 1 - kept
+    assert dataset.n_annotations == kept
+    assert bool(report.changes) >= (len(good) <= len(rows))
+    if repeats == "keep":
+        table = dataset.annotations.astype(str)
+        assert Counter(zip(table["task"], table["worker"], table["label"], strict=True)) == Counter(good)
+    assert json.loads(json.dumps(report.as_dict()))["n_rows"] == report.n_rows
+
+
+@pytest.mark.parametrize("first", range(0, 250, 50))
+def test_mutated_files_are_read_as_other_parsers_read_them_or_refused(first):
+    """The short form of ``python -m benchmarks.fuzz_readers``."""
+    verdicts, faults = fuzz_readers.many(range(first, first + 50))
+    assert not faults, "\n\n".join(faults)
+    assert {verdict for _, verdict in verdicts} == {"read", "asked", "refused"}

@@ -14,7 +14,7 @@ from crowdcore.exhibits import View, verdicts, view, worker_page
 from crowdcore.exhibits.fits import describe_intervals, sampled
 from testkit.crowds import simulate_crowd
 from testkit.planted import CONFUSED, COPIED, COPIER, DRIFTING, HONEST, SPAMMER, honest_crowd, planted_crowd
-from tests.analysis.workers.test_speed import HASTY, TIRED, timed
+from tests.analysis.workers.test_distance import HASTY, TIRED, timed
 
 
 @pytest.fixture(scope="module")

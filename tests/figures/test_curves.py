@@ -1,14 +1,28 @@
-"""Methods side by side: curves, classes, seeds, ranks, and searches."""
+"""Curves, summaries and figures of aggregators."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import crowdcore as cc
 from crowdcore import figures
-from crowdcore.analysis import band, critical_difference
+from crowdcore.analysis import (
+    agreement,
+    band,
+    calibration as calibrated,
+    credible_intervals,
+    critical_difference,
+    summary,
+)
+from crowdcore.analysis.labels.disagreement import label_disagreement
 from crowdcore.figures import theme
+from testkit.crowds import simulate_crowd
+from tests.analysis.crowds import make_crowd
+from tests.figures.cells import words
 
 
 def test_a_single_seed_has_no_band_no_bar_and_no_deviation():
@@ -165,3 +179,170 @@ def test_importances_are_bars_the_largest_on_top() -> None:
     (bars,) = figures.search_importance({"a_b": 0.2, "c": 0.8}, "conal").data
     assert list(bars.y) == ["a b", "c"]
     assert list(bars.x) == pytest.approx([0.2, 0.8])
+
+
+@pytest.fixture
+def results(crowd):
+    return {name: cc.aggregation.get(name).fit(crowd) for name in ("majority-vote", "dawid-skene", "one-coin")}
+
+
+def test_every_aggregator_has_a_colour_of_its_own():
+    colors = [theme.method_color(name) for name in cc.aggregation.names()]
+    assert len(set(colors)) == len(colors)
+
+
+def test_disagreement_in_percent_with_an_empty_diagonal(crowd, results):
+    found = label_disagreement(crowd, {"gold": "gold", **results})
+    fig = figures.label_disagreement(found)
+    shown = np.array(fig.data[0].z, float)
+    assert np.isnan(np.diag(shown)).all()
+    off = ~np.eye(4, dtype=bool)
+    assert shown[off] == pytest.approx(100 * found.share[off])
+    assert words(fig.data[0].text)[0][1] == f"{100 * found.share[0, 1]:.1f}"
+    assert f"differ on {found.differ[0, 1]} of {crowd.n_tasks} tasks" in fig.data[0].customdata[0][1]
+    assert f"one-coin on {found.row_right[3, 2]}" in fig.data[0].customdata[2][3]
+
+
+def test_without_gold_nobody_is_said_to_be_right(crowd, results):
+    blind = replace(crowd, gold=np.full(crowd.n_tasks, -1))
+    fig = figures.label_disagreement(label_disagreement(blind, results))
+    assert not any("right" in words for row in fig.data[0].customdata for words in row)
+
+
+def test_one_labelling_alone(crowd, results):
+    fig = figures.label_disagreement(label_disagreement(crowd, {"ds": results["dawid-skene"]}))
+    assert np.isnan(np.array(fig.data[0].z, float)).all()
+
+
+def test_reliability_curves(crowd, results):
+    curves = {name: calibrated(found, crowd.gold) for name, found in results.items()}
+    fig = figures.calibration(curves)
+    for line, trace, (name, curve) in zip(fig.data[1::2], fig.data[2::2], curves.items(), strict=True):
+        assert np.array_equal(line.x, curve.bin_confidence[curve.n_tasks >= 10])
+        assert line.line.color == theme.method_color(name)
+        some = curve.n_tasks > 0
+        assert np.array_equal(trace.x, curve.bin_confidence[some])
+        assert np.array_equal(trace.y, curve.bin_accuracy[some])
+        assert np.allclose(trace.y + trace.error_y.array, curve.high[some])
+        assert np.allclose(trace.y - trace.error_y.arrayminus, curve.low[some])
+        assert trace.name == f"{name} ({100 * curve.error:.1f} %)"
+        assert trace.marker.color == theme.method_color(name)
+        assert trace.error_y.visible
+
+
+def test_two_settings_of_a_method_share_its_colour_but_not_its_dash(crowd, results):
+    curve = calibrated(results["dawid-skene"], crowd.gold)
+    fig = figures.calibration({"dawid-skene": curve, "dawid-skene smoothing=1": curve})
+    first, second = fig.data[1::2]
+    assert first.line.color == second.line.color
+    assert first.line.dash != second.line.dash
+
+
+def test_objective_curves_leave_out_closed_forms(crowd, results):
+    fig = figures.log_likelihood(results, crowd.n_annotations)
+    named = [trace for trace in fig.data if trace.name]
+    assert [trace.name for trace in named] == ["dawid-skene", "one-coin"]
+    for trace in named:
+        assert np.allclose(trace.y * crowd.n_annotations, results[trace.name].log_likelihood)
+        assert trace.x[0] == 1
+    gaps = figures.log_likelihood(results, crowd.n_annotations, gap=True)
+    assert gaps.layout.yaxis.type == "log"
+    values = results["dawid-skene"].log_likelihood
+    expected = (values[-1] - values[:-1]) / crowd.n_annotations
+    drawn = np.array(gaps.data[0].y, float)
+    assert np.allclose(drawn[~np.isnan(drawn)], expected[~np.isnan(drawn)])
+    assert (expected[np.isnan(drawn)] <= 1e-12).all()
+
+
+def test_confusion_with_intervals(crowd, results):
+    result = results["dawid-skene"]
+    intervals = credible_intervals(result)
+    fig = figures.confusion_intervals(intervals, 2, crowd.classes, result.counts[2])
+    assert np.allclose(np.array(fig.data[0].z, float), 100 * result.confusion[2])
+    low, high = 100 * intervals.low[2, 1, 0], 100 * intervals.high[2, 1, 0]
+    assert words(fig.data[0].text)[1][0].endswith(f"<sub>{low:.0f} – {high:.0f}</sub>")
+    assert f"({low:.1f} – {high:.1f} %)" in fig.data[0].customdata[1][0]
+    nothing = replace(intervals, estimate=np.full_like(intervals.estimate, np.nan))
+    fig = figures.confusion_intervals(nothing, 0, crowd.classes)
+    assert "0 with evidence" in fig.layout.title.subtitle.text
+
+
+@pytest.fixture(scope="module")
+def found():
+    return summary(simulate_crowd())
+
+
+def test_bars_add_up_to_the_active_workers(found):
+    assert sum(figures.labels_per_worker(found).data[0].y) == found.n_active
+
+
+def test_a_few_busy_workers_get_a_logarithmic_axis():
+    worker = np.append(np.repeat(np.arange(50), 2), np.full(3000, 50))
+    crowd = make_crowd(np.arange(3100), worker, np.zeros(3100), 3100, 52, 2, np.zeros(3100, int))
+    fig = figures.labels_per_worker(summary(crowd))
+    assert fig.layout.xaxis.type == "log"
+    assert sum(fig.data[0].y) == 51
+    assert "1 without any" in fig.layout.title.subtitle.text
+
+
+def test_the_histogram_has_an_exact_bin_for_each_small_number():
+    crowd = make_crowd(np.arange(6), [0, 0, 0, 1, 1, 2], np.zeros(6), 6, 3, 2, np.zeros(6, int))
+    (bars,) = figures.labels_per_worker(summary(crowd)).data
+    assert dict(zip(bars.x.tolist(), bars.y.tolist(), strict=True)) == {1: 1, 2: 1, 3: 1}
+    assert list(bars.customdata) == ["1", "2", "3"]
+
+
+def test_tasks_by_number_of_annotations(found):
+    (bars,) = figures.labels_per_task(found).data
+    assert (list(bars.x), list(bars.y)) == ([3], [300])
+
+
+def test_tasks_with_many_annotations_alike_have_ticks_at_whole_numbers():
+    found = summary(simulate_crowd(10, n_workers=30, per_task=30))
+    assert figures.labels_per_task(found).layout.xaxis.dtick == 1
+
+
+def test_balance_shows_true_and_given_shares(found):
+    true, given = figures.class_balance(found.balance).data
+    np.testing.assert_allclose(true.y, 100 * found.balance.true_share)
+    np.testing.assert_allclose(given.y, 100 * found.balance.given_share)
+    assert true.name == "true class (gold)"
+
+
+def test_entropies_start_with_the_most_confused_class(found):
+    (bars,) = figures.annotation_entropy(found.entropy).data
+    assert list(bars.x) == sorted(found.entropy.entropy, reverse=True)
+    assert bars.customdata[0][0] == found.classes[int(found.entropy.entropy.argmax())]
+
+
+def test_of_many_classes_each_bar_still_has_its_name():
+    n = 60
+    crowd = make_crowd(np.arange(n), np.zeros(n, int), np.arange(n), n, 1, n, np.arange(n))
+    found = summary(crowd)
+    assert figures.annotation_entropy(found.entropy).layout.yaxis.showticklabels
+    assert figures.class_balance(found.balance).layout.xaxis.title.text.startswith("60 classes")
+
+
+def test_agreement_shows_intervals_or_says_why_not(crowd):
+    result = agreement(crowd, n_resamples=50)
+    points = figures.agreement(result).data[0]
+    np.testing.assert_allclose(points.x, [c.value for c in result.coefficients])
+    np.testing.assert_allclose(points.error_x.array, [c.high - c.value for c in result.coefficients])
+    alone = agreement(make_crowd([0, 1], [0, 1], [0, 1], 2, 2, 2))
+    fig = figures.agreement(alone)
+    assert len(fig.data[0].x) == 0
+    assert {a.text for a in fig.layout.annotations} == {"not enough overlap"}
+
+
+def test_no_annotations_are_said(found):
+    from dataclasses import replace
+
+    fig = figures.labels_per_worker(replace(found, annotations_per_worker=np.zeros(3, int)))
+    assert fig.layout.title.subtitle.text == "no annotations"
+
+
+def test_few_workers_and_tasks_are_counted_in_whole_numbers(found):
+    few = summary(make_crowd(np.arange(6), [0, 0, 0, 1, 1, 2], np.zeros(6), 6, 3, 2, np.zeros(6, int)))
+    drawn = figures.labels_per_worker(few).layout
+    assert (drawn.xaxis.dtick, drawn.yaxis.dtick) == (1, 1)
+    assert figures.labels_per_task(found).layout.yaxis.dtick is None

@@ -1,19 +1,28 @@
-"""Verdicts on tasks: sure labels, unsure ones, doubtful gold, those that no label settles; and in which order."""
+"""Verdicts on tasks, beliefs about them, and wrong gold."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import gmean
 
 from crowdcore import analysis
+from crowdcore.aggregation._evidence import Evidence, estimate_dependence
 from crowdcore.analysis.verdicts.peers import peer_beliefs
-from crowdcore.analysis.verdicts.tasks import REASONS
+from crowdcore.analysis.verdicts.tasks import REASONS, wrong_gold
 from crowdcore.core.errors import SettingError
-from testkit.known_truth import HONEST, PLANTED
-from testkit.planted import honest_crowd
+from crowdcore.core.types import BoolArray, IntArray
+from crowdcore.data import from_frame
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.exhibits import verdicts, view, worker_page
+from testkit.crowds import simulated
+from testkit.known_truth import HONEST, PLANTED, Known, guideline, honest, tickets
+from testkit.planted import HONEST as SIMULATED, honest_crowd
 from tests.analysis.crowds import make_crowd
 
 ROWS = [(task, worker, task % 2) for task in range(60) for worker in range(6)]  # six faultless workers
@@ -172,3 +181,225 @@ def test_numbers_that_are_no_grades_lie_beside_nothing() -> None:
     numbers, letters = (replace(crowd, classes=tuple(names)) for names in ("1234", "abcd"))
     found = [analysis.task_verdicts(named, "auto") for named in (numbers, letters)]
     np.testing.assert_array_equal(found[0].posterior, found[1].posterior)
+
+
+FOILS = SIMULATED["4 classes, hard, own foils"]
+
+
+def test_the_likelihood_is_that_of_an_urn() -> None:
+    crowd = make_crowd([0, 0, 0, 0, 2], [0, 1, 2, 3, 0], [1, 0, 1, 1, 0], 3, 4, 2)
+    chance = np.random.default_rng(0).uniform(0.1, 0.9, (5, 2))
+    for eta in (0.0, 0.3):
+        found = Evidence(crowd, np.log(chance)).log(eta)
+        for c in range(2):
+            ones, zero = chance[[0, 2, 3], c], chance[1, c]
+            mean = ones.prod() ** (1 / 3)
+            drawn = [(1 - eta) * mean + eta * k for k in range(3)]
+            assert found[0, c] == pytest.approx(np.log(np.prod(drawn) * (1 - eta) * zero))
+            assert found[2, c] == pytest.approx(np.log((1 - eta) * chance[4, c]))
+        assert np.isnan(found[1]).all()
+    product = np.log(chance[:4]).sum(0)
+    assert Evidence(crowd, np.log(chance)).log(0.0)[0] == pytest.approx(product)
+
+
+def test_repeated_labels_never_make_sure() -> None:
+    labels = np.ones(400, int)
+    crowd = make_crowd(np.zeros(400, int), np.arange(400), labels, 1, 400, 2)
+    told = Evidence(crowd, np.log(np.tile([0.4, 0.6], (400, 1))))
+    independent, dependent = (told.beliefs(eta, np.zeros(2))[0, 1] for eta in (0.0, 0.3))
+    assert independent > 1 - 1e-12
+    assert 0.6 < dependent < 0.97
+
+
+def test_eta_is_the_dependence_that_the_beliefs_leave() -> None:
+    crowd = honest_crowd(3, **FOILS)
+    found = peer_beliefs(crowd, analysis.resolve_reference(crowd, "dawid-skene"))
+    assert found.dependence > 0.05
+    assert estimate_dependence(crowd, found.held_out) == pytest.approx(found.dependence, abs=5e-3)
+
+
+def test_workers_whose_labels_are_copied_within_a_task_agree_beyond_what_they_explain() -> None:
+    rng = np.random.default_rng(5)
+    n_tasks, per_task = 2000, 5
+    gold, task = rng.integers(3, size=n_tasks), np.repeat(np.arange(n_tasks), per_task)
+    worker = np.tile(np.arange(per_task), n_tasks)
+
+    def given(n: int) -> IntArray:
+        """Labels of tasks 0 … of which 70 % are right."""
+        return np.where(rng.random(n) < 0.7, gold[:n], (gold[:n] + rng.integers(1, 3, n)) % 3)
+
+    look = given(n_tasks)[task]
+    own = np.stack([given(n_tasks) for _ in range(per_task)], 1).ravel()
+    label = np.where(rng.random(len(task)) < 0.6, look, own)
+    shared, honest = (make_crowd(task, worker, labels, n_tasks, per_task, 3) for labels in (label, own))
+    truth = np.eye(3)[gold]
+    assert estimate_dependence(shared, truth) == pytest.approx(0.36, abs=0.04)  # both follow the look: 0.6²
+    assert estimate_dependence(honest, truth) < 0.01
+
+
+def test_a_crowd_without_mistakes_has_no_dependence() -> None:
+    task, worker = np.repeat(np.arange(60), 6), np.tile(np.arange(6), 60)
+    crowd = make_crowd(task, worker, task % 2, 60, 6, 2)
+    found = analysis.task_verdicts(crowd, "dawid-skene")
+    assert found.dependence < 1e-3
+    assert found.in_doubt < 0.01
+
+
+def test_as_many_labels_are_wrong_as_expected() -> None:
+    wrong = expected = 0.0
+    for seed in range(40, 46):
+        crowd = honest_crowd(seed, **FOILS)
+        found = analysis.task_verdicts(crowd, "auto")
+        wrong, expected = wrong + (found.label != crowd.gold).sum(), expected + found.in_doubt
+    assert 0.6 < expected / wrong < 1.2  # 0.30 if labels are taken as independent given the class
+    independent = simulated("large", 3)
+    found = analysis.task_verdicts(independent, "auto")
+    assert found.in_doubt / (found.label != independent.gold).sum() == pytest.approx(1, abs=0.15)
+
+
+def test_labels_that_are_independent_have_no_dependence() -> None:
+    crowds = [honest_crowd(seed, difficulty=0.0) for seed in range(4)]
+    assert np.mean([analysis.task_verdicts(crowd, "auto").dependence for crowd in crowds]) < 0.03
+
+
+REFERENCES = ["auto", "dawid-skene", "majority-vote"]
+UNKNOWN = (
+    "labelled the same tasks. Where the two differ, labels do not tell who is wrong: gold would, or a third worker."
+)
+
+
+def two(agree: float, *, n: int = 60, n_classes: int = 2, names: tuple[str, str] = ("anna", "ben")) -> CrowdDataset:
+    """Two workers who give the same label to a share of the tasks; anna is always right."""
+    rng = np.random.default_rng(1)
+    true = rng.integers(n_classes, size=n)
+    other = np.where(np.arange(n) < agree * n, true, (true + rng.integers(1, n_classes, n)) % n_classes)
+    tasks = [f"{names[0]} {i}" for i in range(n)]
+    frame = pd.DataFrame(
+        {
+            "task": tasks * 2,
+            "worker": np.repeat(names, n),
+            "label": [f"c{label}" for label in np.r_[true, other]],
+            "timestamp": 1_700_000_000 + 60 * np.tile(np.arange(n), 2),
+        }
+    )
+    return from_frame(frame, gold={task: f"c{label}" for task, label in zip(tasks, true, strict=True)})
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("agree", [0.0, 0.3, 0.6])
+def test_nobody_is_accused(reference: str, n_classes: int, agree: float) -> None:
+    found = analysis.worker_verdicts(two(agree, n=200, n_classes=n_classes), reference)
+    assert set(found.verdict) <= {"underpowered", "trust"}
+    assert len(set(found.verdict)) == 1
+    assert agree > 0 or found.verdict[0] == "underpowered"
+    assert not found.train.any()
+    assert not found.accused.any()
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_the_reason_says_what_would_tell(reference: str) -> None:
+    of = view(two(0.0), reference)
+    table = verdicts.worker_verdicts(of).table.set_index("worker")
+    assert table["verdict"].tolist() == ["underpowered"] * 2
+    assert table["reason"]["anna"] == f"Only ben {UNKNOWN}"
+    assert table["reason"]["ben"] == f"Only anna {UNKNOWN}"
+    assert verdicts.verdicts(of).notes[1].startswith("Nobody can be accused: every worker shares tasks with one other")
+    assert "third opinion" in worker_page.worker_verdict(of, "anna").table["message"].iloc[0]
+
+
+def test_nobody_is_told_that_more_labels_would_help_where_nobody_else_labels_the_tasks() -> None:
+    alone = from_frame(pd.DataFrame({"task": ["a", "b"], "worker": "ann", "label": ["x", "y"]}))
+    told = worker_page.worker_verdict(view(alone, "auto"), "ann").table["message"].iloc[0]
+    assert told == "Thank you for your 2 labels. To tell you how well they fit, we need other opinions on your tasks."
+
+
+def test_gold_tells_who_is_wrong_and_agreement_is_trusted() -> None:
+    assert analysis.worker_verdicts(two(0.6, n=200), "gold").verdict.tolist() == ["trust", "check"]
+    assert analysis.worker_verdicts(two(1.0), "auto").verdict.tolist() == ["trust", "trust"]
+
+
+def test_two_teams_of_two_without_a_common_task_are_two_such_pairs() -> None:
+    teams = [two(0.0), two(0.0, names=("carla", "dan"))]
+    frame = pd.concat([team.annotations for team in teams])
+    found = analysis.worker_verdicts(from_frame(frame), "auto")
+    assert found.only_peer.tolist() == [1, 0, 3, 2]
+    assert found.verdict.tolist() == ["underpowered"] * 4
+
+
+def test_a_third_worker_on_one_of_the_tasks_is_a_judge() -> None:
+    frame = two(0.5).annotations
+    more = frame[frame["worker"] == "ben"].assign(worker="carla")
+    found = analysis.worker_verdicts(from_frame(pd.concat([frame, more])), "majority-vote")
+    assert (found.only_peer == -1).all()
+
+
+GOLD_KINDS = {
+    "plain": partial(honest, n_tasks=400, per_task=10),
+    "guideline": partial(guideline, n_tasks=400),
+    "tickets": tickets,
+    "unequal classes": partial(honest, n_tasks=400, per_task=6, prior=(0.7, 0.15, 0.1, 0.05)),
+}
+
+
+def with_wrong(known: Known, share: float, rng: np.random.Generator) -> tuple[CrowdDataset, BoolArray]:
+    """The crowd with a share of gold of a wrong class, and (n_tasks,) which."""
+    n, n_classes = len(known.true), known.dataset.n_classes
+    wrong = np.isin(np.arange(n), rng.choice(n, round(share * n), replace=False))
+    gold = np.where(wrong, (known.true + rng.integers(1, n_classes, n)) % n_classes, known.true)
+    return replace(known.dataset, gold=gold.astype(np.int32)), wrong
+
+
+@pytest.mark.parametrize("kind", GOLD_KINDS)
+def test_most_of_two_per_cent_wrong_gold_is_found_and_little_else(kind: str) -> None:
+    found = false = planted = 0
+    for seed in range(4):
+        rng = np.random.default_rng([300, seed])
+        crowd, wrong = with_wrong(GOLD_KINDS[kind](rng), 0.02, rng)
+        doubted = wrong_gold(crowd, crowd.gold) > 0.5
+        found, false, planted = found + (doubted & wrong).sum(), false + (doubted & ~wrong).sum(), planted + wrong.sum()
+    assert found >= 0.5 * planted
+    assert false <= 0.3 * found
+
+
+@pytest.mark.parametrize(
+    "make", [GOLD_KINDS["guideline"], HONEST["own foils"], HONEST["strict and lenient, dense"], HONEST["panel of 6"]]
+)
+def test_right_gold_that_the_workers_contradict_together_is_not_doubted(
+    make: Callable[[np.random.Generator], Known],
+) -> None:
+    contradicted = doubted = tasks = 0
+    for seed in range(4):
+        crowd = make(np.random.default_rng([310, seed])).dataset
+        found = analysis.task_verdicts(crowd)
+        contradicted += (found.label != crowd.gold).sum()
+        doubted, tasks = doubted + (found.verdict == "check").sum(), tasks + crowd.n_tasks
+    assert contradicted >= 0.03 * tasks
+    assert doubted <= 0.015 * tasks
+
+
+def test_known_mistakes_explain_the_labels_of_all_workers() -> None:
+    """Unanimous labels against gold: a doubt where nobody errs so, none where everybody often does."""
+    rng = np.random.default_rng(0)
+    gold = np.repeat(np.arange(4), 50)
+    task, worker = np.repeat(np.arange(200), 5), np.tile(np.arange(5), 200)
+    label = np.where((gold[task] == 0) & (rng.random(1000) < 0.7), 1, gold[task])
+    rare = np.array([120, 121])
+    label[np.isin(task, rare)] = 3
+    crowd = replace(honest(rng, n_tasks=200).dataset, task=task, worker=worker, label=label, gold=gold, extra=None)
+    doubt = wrong_gold(crowd, crowd.gold)
+    often = np.flatnonzero((label.reshape(200, 5) == 1).all(1) & (gold == 0))
+    assert len(often) > 3
+    assert (doubt[rare] > 0.5).all()
+    assert (doubt[often] < 0.1).all()
+
+
+def test_tasks_without_gold_or_labels_have_no_doubt() -> None:
+    crowd = honest(np.random.default_rng(1), n_tasks=60).dataset
+    gold = np.where(np.arange(60) < 30, crowd.gold, -1)
+    some = crowd.where(crowd.task != 3)
+    doubt = wrong_gold(some, gold)
+    assert not doubt[30:].any()
+    assert doubt[3] == 0
+    assert ((doubt >= 0) & (doubt <= 1)).all()
+    assert not wrong_gold(some, np.full(60, -1)).any()

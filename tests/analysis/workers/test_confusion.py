@@ -27,7 +27,7 @@ from crowdcore.analysis.workers.confusion import drawn_prior, refuse_beyond
 from crowdcore.core.errors import SettingError
 from crowdcore.data.dataset import CrowdDataset
 from testkit.crowds import simulate_crowd
-from tests.aggregation.test_recovery import WORKERS, crowd_with_truth, full_confusions
+from tests.aggregation.test_dawid_skene import WORKERS, crowd_with_truth, full_confusions
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
 
 

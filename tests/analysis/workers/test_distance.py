@@ -1,8 +1,9 @@
-"""Distances between workers, and their order."""
+"""Distances between workers, their speed and their lean."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given, strategies as st
 from scipy.spatial.distance import jensenshannon
 
 import crowdcore as cc
+from crowdcore import analysis
 from crowdcore.analysis import (
     WorkerDistance,
     confusion_distance,
@@ -21,7 +23,12 @@ from crowdcore.analysis import (
     worker_distance,
     worker_distance as distance_of,
 )
+from crowdcore.analysis.workers.speed import answer_times
+from crowdcore.core.errors import DataError
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.exhibits import verdicts, view, workers
 from testkit.crowds import simulate_crowd
+from testkit.planted import HONEST, honest_crowd
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
 
 KINDS = ("shrunken-mse", "mse", "shared-mse", "jensen-shannon")
@@ -225,3 +232,177 @@ def test_one_worker_is_a_group():
 def test_order_refusals():
     with pytest.raises(cc.SettingError, match="`n_groups`"):
         order_workers(distances(np.zeros((3, 3))), 4)
+
+
+HASTY, TIRED = 0, 1
+FASTER_BY_CHANCE = 90048
+"""Seed of an honest crowd with a worker whose change of speed has p between 0.025 and 0.05 over all workers."""
+
+
+def timed(seed: int, planted: bool) -> CrowdDataset:
+    """Log-normal seconds by worker and task; one worker clicks through half of the tasks, one slows down."""
+    ds, rng = honest_crowd(seed, n_tasks=300, even=True), np.random.default_rng([seed, 2])
+    log = 2 + rng.normal(0, 0.4, ds.n_workers)[ds.worker] + rng.normal(0, 0.5, ds.n_tasks)[ds.task]
+    log += rng.normal(0, 0.4, len(log))
+    moment = np.arange(len(log))[rng.permutation(len(log))]
+    if planted:
+        log = np.where((ds.worker == HASTY) & (rng.random(len(log)) < 0.5), -2, log)
+        log = np.where((ds.worker == TIRED) & (moment > len(log) / 2), log + 1, log)
+    return replace(ds, extra=pd.DataFrame({"seconds": np.exp(log), "timestamp": moment}))
+
+
+def test_hasty_and_slowing_workers_are_named() -> None:
+    found = analysis.worker_speed(timed(0, planted=True))
+    assert np.flatnonzero(found.too_fast).tolist() == [HASTY]
+    assert found.change.adjusted[TIRED] <= 0.05
+    frame = found.frame().set_index("worker")
+    assert 2 < frame["seconds then ×"].iloc[TIRED] < 4
+
+
+def test_honest_workers_are_not() -> None:
+    named = [analysis.worker_speed(timed(seed, planted=False)) for seed in range(20)]
+    assert not any(found.too_fast.any() for found in named)
+    assert sum(bool((found.change.adjusted <= 0.05).any()) for found in named) <= 3
+
+
+def test_a_change_that_half_the_level_does_not_find_is_not_told() -> None:
+    crowd = honest_crowd(FASTER_BY_CHANCE, **HONEST["4 classes, dense"])
+    found = analysis.worker_speed(crowd)
+    worker = int(np.nanargmin(found.change.adjusted))
+    assert 0.025 < found.change.adjusted[worker] <= 0.05
+    assert found.frame()["changed after"].isna().all()
+    assert analysis.worker_speed_over_time(crowd, worker=worker).change == -1
+
+
+def in_sessions(seed: int, apart: float, planted: bool) -> CrowdDataset:
+    """Twenty answers a day; every day of a worker has a speed of its own, and one worker slows down for good."""
+    ds, rng = honest_crowd(seed, n_tasks=600, even=True), np.random.default_rng([seed, 3])
+    log, moment = 2 + rng.normal(0, 0.4, len(ds.label)), np.empty(len(ds.label))
+    for worker in range(ds.n_workers):
+        rows = rng.permutation(np.flatnonzero(ds.worker == worker))
+        day = np.arange(len(rows)) // 20
+        moment[rows] = 20 * np.arange(len(rows)) + 86_400 * day
+        log[rows] += rng.normal(0, apart, day.max() + 1)[day]
+        log[rows] += planted * (worker == TIRED) * (day > day.max() / 2)
+    return replace(ds, extra=pd.DataFrame({"seconds": np.exp(log), "timestamp": moment}))
+
+
+def test_days_of_different_speed_are_no_change() -> None:
+    named = [analysis.worker_speed(in_sessions(seed, apart=0.2, planted=False)) for seed in range(10)]
+    assert sum(bool((found.change.adjusted <= 0.05).any()) for found in named) <= 1
+    for seed in range(3):
+        found = analysis.worker_speed(in_sessions(seed, apart=0.1, planted=True))
+        assert np.flatnonzero(found.change.adjusted <= 0.05).tolist() == [TIRED]
+
+
+def test_milliseconds_since_1970_are_not_taken_for_seconds() -> None:
+    votes = timed(3, planted=False)
+    moment = 1_700_000_000 + 20 * votes.extra["timestamp"]
+    seconds, thousandths = (
+        answer_times(replace(votes, extra=pd.DataFrame({"timestamp": unit * moment}))) for unit in (1, 1000)
+    )
+    assert thousandths.first == seconds.first < len(moment) / 2
+    np.testing.assert_array_equal(thousandths.seconds, seconds.seconds)
+
+
+def test_an_answer_is_compared_with_its_task() -> None:
+    ds = honest_crowd(0, n_tasks=40, n_workers=6, per_task=6, even=True)
+    seconds = np.where(ds.task < 20, 5.0, 100.0) * np.where(ds.worker == 2, 0.19, 1.0)
+    found = analysis.worker_speed(replace(ds, extra=pd.DataFrame({"seconds": seconds})))
+    assert found.too_fast.tolist() == [False, False, True, False, False, False]
+    np.testing.assert_allclose(found.relative, np.where(np.arange(6) == 2, 0.19, 1.0))
+    assert found.change is None
+
+
+def test_speed_over_time_is_that_of_the_answers_counted_by_hand() -> None:
+    votes = timed(3, planted=True)
+    found = analysis.worker_speed_over_time(votes, worker=TIRED, n_blocks=4)
+    log, when = np.log(votes.extra["seconds"].to_numpy()), votes.extra["timestamp"].to_numpy()
+    own = sorted(np.flatnonzero(votes.worker == TIRED), key=lambda row: when[row])
+    ratio = []
+    for row in own:
+        others = (votes.task == votes.task[row]) & (np.arange(len(log)) != row)
+        if others.any():
+            ratio.append((np.exp(log[row] - log[others].mean()), np.exp(log[row])))
+    parts = np.array_split(np.array(ratio), 4)
+    np.testing.assert_allclose(found.ratio, [np.exp(np.median(np.log(part[:, 0]))) for part in parts])
+    np.testing.assert_allclose(found.seconds, [np.median(part[:, 1]) for part in parts])
+    assert found.last[-1] == len(ratio)
+    assert abs(found.change - len(ratio) / 2) < len(ratio) / 6
+    assert 2 < found.after / found.before < 4
+    assert (found.low <= found.ratio).all()
+    assert (found.ratio <= found.high).all()
+
+
+def test_without_times_there_is_no_speed_over_time_and_a_steady_worker_has_no_change() -> None:
+    votes = timed(1, planted=False)
+    assert analysis.worker_speed_over_time(votes, worker=3).change == -1
+    assert np.isnan(analysis.worker_speed_over_time(votes, worker=3).after)
+    assert analysis.worker_speed_over_time(replace(votes, extra=votes.extra[["seconds"]]), worker=3) is None
+    rounded = votes.extra[["timestamp"]] // 60 * 60
+    assert analysis.worker_speed_over_time(replace(votes, extra=rounded), worker=3) is None
+    gaps = analysis.worker_speed_over_time(replace(votes, extra=votes.extra[["timestamp"]]), worker=3)
+    assert gaps is not None
+    assert gaps.change == -1
+    unlabelled = votes.where(votes.worker != 3)
+    assert analysis.worker_speed_over_time(unlabelled, worker=3) is None
+
+
+def graders(
+    seed: int, sd: float, n_tasks: int = 300, n_workers: int = 20, each: int = 6
+) -> tuple[CrowdDataset, np.ndarray]:
+    """Five ordered classes by thresholds, workers shifted by a normal lean and noisy; and the leans in classes."""
+    rng, (n_tasks, n_workers, each) = np.random.default_rng(seed), (300, 20, 6)
+    z, lean = rng.normal(0, 1.3, n_tasks), rng.normal(0, sd, n_workers)
+    worker = np.argsort(rng.random((n_tasks, n_workers)), 1)[:, :each].ravel()
+    task = np.repeat(np.arange(n_tasks), each)
+    ends = np.array([-1.5, -0.5, 0.5, 1.5])
+    label = np.searchsorted(ends, z[task] + lean[worker] + 0.6 * rng.normal(size=len(task)))
+    ids = [pd.RangeIndex(n).astype(str) for n in (n_tasks, n_workers)]
+    gold = np.searchsorted(ends, z).astype(np.int32)
+    return CrowdDataset("grades", tuple("12345"), *ids, task, worker, label.astype(np.int32), gold=gold), lean
+
+
+def test_the_planted_leans_are_found_with_their_size() -> None:
+    for seed in range(5):
+        crowd, lean = graders(seed, 0.6)
+        found = analysis.worker_lean(crowd)
+        assert np.corrcoef(found.shift, lean)[0, 1] > 0.95
+        strict = found.leans & (np.abs(lean - lean.mean()) > 0.3)
+        assert (np.sign(found.shift[strict]) == np.sign(lean - lean.mean())[strict]).all()
+        assert found.leans[np.abs(lean - lean.mean()) > 0.7].all()
+
+
+def test_nobody_without_a_lean_is_called_strict_and_intervals_hold_it() -> None:
+    found = [analysis.worker_lean(graders(seed, 0.0)[0]) for seed in range(40)]
+    assert sum(one.leans.any() for one in found) <= 3
+    assert 0.93 < np.mean([((one.low <= 0) & (one.high >= 0)).mean() for one in found]) < 0.97
+
+
+def test_corrected_labels_are_nearer_to_gold() -> None:
+    crowd, _ = graders(3, 0.9)
+    mended = analysis.without_lean(crowd)
+    before, after = (np.abs(of.label - of.gold[of.task]).mean() for of in (crowd, mended))
+    assert after < 0.9 * before
+    listed = workers.corrected_labels(view(crowd)).table
+    assert len(listed) == (mended.label != crowd.label).sum() > 50
+    assert "task" not in workers.corrected_labels(view(replace(crowd, classes=tuple("abcde")))).table
+    still = ~analysis.worker_lean(crowd).leans[crowd.worker]
+    np.testing.assert_array_equal(mended.label[still], crowd.label[still])
+
+
+def test_the_order_is_that_of_the_numbers() -> None:
+    crowd, _ = graders(1, 0.6)
+    turned = replace(crowd, classes=tuple("54321"), label=4 - crowd.label, gold=4 - crowd.gold)
+    np.testing.assert_allclose(analysis.worker_lean(turned).shift, analysis.worker_lean(crowd).shift)
+    with pytest.raises(DataError):
+        analysis.worker_lean(replace(crowd, classes=tuple("abcde")))
+
+
+def test_the_sentence_of_a_worker_says_it_and_accuses_nobody_for_it() -> None:
+    crowd, lean = graders(2, 0.6)
+    table = verdicts.worker_verdicts(view(crowd, "gold")).table
+    strict = int(np.argmin(lean))
+    assert f"Strict by {-analysis.worker_lean(crowd).shift[strict]:.1f} grades" in table["reason"][strict]
+    assert "remove" not in set(table["verdict"])
+    assert not table["reason"].sort_index().str.contains("Strict|Lenient")[np.abs(lean) < 0.05].any()

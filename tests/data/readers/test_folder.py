@@ -1,12 +1,15 @@
-"""Dataset folders: careful about lists, targets and files beside the tables."""
+"""Folders, CoNLL and LeWiDi."""
 
 from __future__ import annotations
+
+import json
 
 import numpy as np
 import pytest
 
 from crowdcore.core.errors import DataError
-from crowdcore.data import examine, read_dataset
+from crowdcore.data import examine, read_dataset, simulate, write_conll
+from testkit import exports
 
 
 @pytest.fixture
@@ -197,3 +200,135 @@ def test_a_folder_says_the_kind_of_its_labels(folder, data_folder):
     ds = read_dataset(stars)
     assert (ds.kind.name, ds.low, ds.high) == ("ratings", 0, 1)
     assert examine(data_folder / "movie_reviews").report.rating_range == (0, 1)
+
+
+TEXT = """token gold ann ben
+to O O ?
+Rome B-LOC B-LOC ?
+
+"Paris" B-LOC O I-LOC
+"""
+
+
+@pytest.fixture
+def write_tags(tmp_path):
+    def made(text, name="tags.txt"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return made
+
+
+def test_columns_of_workers_and_gold(write_tags):
+    found = examine(write_tags(TEXT))
+    ds = found.dataset()
+    assert found.report.format == "conll"
+    assert (list(ds.sentences.words), list(ds.sentences.ids)) == (["to", "Rome", '"Paris"'], ["s1", "s2"])
+    assert list(ds.task_ids) == ["s1:1", "s1:2", "s2:1"]
+    assert (ds.classes, ds.gold.tolist()) == (("O", "B-LOC", "I-LOC"), [0, 1, 1])
+    rows = list(zip(ds.task.tolist(), ds.worker_ids[ds.worker], ds.label.tolist(), strict=True))
+    assert rows == [(0, "ann", 0), (1, "ann", 1), (2, "ann", 0), (2, "ben", 2)]
+    assert ds.file_row.tolist() == [2, 3, 5, 5]
+    assert found.report.n_rows == 4 == found.report.n_annotations + found.report.n_left_out
+
+
+def test_without_a_header_workers_are_numbered_and_blank_lines_may_repeat(write_tags, tmp_path):
+    ds = read_dataset(write_tags("\n\na\tO\tB-X\n\n\nb\tB-X\t_\n\n"))
+    assert (list(ds.worker_ids), ds.sentences.start.tolist()) == (["worker-1", "worker-2"], [0, 1, 2])
+    assert ds.classes == ("O", "B-X", "I-X")
+    assert read_dataset(write_conll(ds, tmp_path / "again.conll")).fingerprint == ds.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (TEXT.replace("Rome B-LOC B-LOC ?", "Rome B-LOC"), r"This line has 2 columns, the first one has 4.*row 3"),
+        (TEXT.replace("I-LOC", "LOC"), r"'LOC' is not an IOB2 tag.*row 5, column 'ben'"),
+        ("token ann\n", "There are columns, but no tokens"),
+        (TEXT.replace("ben", "ann"), "Two columns are called 'ann'"),
+    ],
+)
+def test_refusals_name_the_line(write_tags, text, sentence):
+    with pytest.raises(DataError, match=sentence):
+        read_dataset(write_tags(text), format="conll")
+
+
+def test_a_line_too_short_is_told_by_the_reader_of_the_format_without_naming_it(write_tags):
+    with pytest.raises(DataError, match=r"This line has 2 columns, the first one has 3.*row 2"):
+        read_dataset(write_tags("John B-PER O\nlives O\n\nParis B-LOC B-LOC\n"))
+
+
+def test_blocks_do_not_show(tmp_path, monkeypatch):
+    path = write_conll(simulate.tags(n_sentences=40, seed=3), tmp_path / "crowd.conll")
+    whole = read_dataset(path)
+    monkeypatch.setattr("crowdcore.data.readers.conll.BLOCK", 100)
+    assert read_dataset(path).fingerprint == whole.fingerprint
+    assert read_dataset(path).file_row.tolist() == whole.file_row.tolist()
+    lines = path.read_text().split("\n")
+    lines[-3] += "\tO"
+    path.write_text("\n".join(lines))
+    with pytest.raises(DataError, match=f"row {len(lines) - 2}"):
+        read_dataset(path)
+
+
+def test_round_trip(tmp_path):
+    crowd = simulate.tags(n_sentences=40, seed=3)
+    back = read_dataset(write_conll(crowd, tmp_path / "crowd.conll"))
+    assert (back.classes, list(back.worker_ids)) == (crowd.classes, list(crowd.worker_ids))
+    for part in ("task", "worker", "label", "gold"):
+        np.testing.assert_array_equal(getattr(back, part), getattr(crowd, part))
+    assert back.sentences.words.equals(crowd.sentences.words)
+    np.testing.assert_array_equal(back.sentences.start, crowd.sentences.start)
+
+
+def test_what_columns_cannot_hold(tmp_path, crowd):
+    with pytest.raises(DataError, match="knows no sentences"):
+        write_conll(crowd, tmp_path / "c.txt")
+
+
+def test_a_crowd_that_marked_nothing_is_read_again(write_tags, tmp_path):
+    """No tag tells the format then: the file's name does."""
+    ds = read_dataset(write_tags(TEXT.replace("B-LOC", "O").replace("I-LOC", "O"), "nothing.conll"))
+    again = read_dataset(write_conll(ds, tmp_path / "again.conll"))
+    assert (again.fingerprint, len(again.sentences)) == (ds.fingerprint, 2)
+    with pytest.raises(DataError, match=r"'E-LOC' is not an IOB2 tag.*row 5, column 'ben'"):
+        read_dataset(write_tags(TEXT.replace("I-LOC", "E-LOC"), "other.conll"))
+
+
+def test_labels_split_and_no_gold(write):
+    found = examine(write(exports.LEWIDI))
+    data = found.dataset(accept=True)
+    assert list(data.worker_ids) == ["Ann1", "Ann2", "Ann3"]
+    assert data.split.tolist() == [0, 1]
+    assert not data.has_gold
+    assert "not read as gold" in found.report.text()
+
+
+def test_the_edition_of_2025(write):
+    item = {
+        "annotation task": "sarcasm detection", "text": {"context": "Hi", "response": "Oh, hi"},
+        "annotators": "Ann1,Ann2", "number of annotations": 2,
+        "annotations": {"Ann1": "1", "Ann2": "6", "Ann3": "1,6"}, "split": "train",
+    }  # fmt: skip
+    found = examine(write({"7": item}))
+    assert [f.code for f in found.report.changes] == ["several-choices", "workers-without-labels"]
+    data = found.dataset(accept=True)
+    assert data.classes == ("1", "6")
+    assert data.media.columns["text"].tolist() == ["context: Hi\nresponse: Oh, hi"]
+
+
+def test_a_conversation_written_as_json(write):
+    """As in ConvAbuse, whose labels are -3 … 1."""
+    said = {"prev_agent": "Hi.", "prev_user": "hello", "agent": "How are you?", "user": "Fine"}
+    item = {**exports.LEWIDI["1"], "text": json.dumps(said), "annotations": "1,-1,-3", "annotators": "Ann2,Ann3,Ann8"}
+    data = examine(write({"1": item, "2": {**exports.LEWIDI["2"], "annotations": "0,0,1"}})).dataset()
+    assert data.media.columns["text"][0].splitlines() == [
+        "prev_agent: Hi.", "prev_user: hello", "agent: How are you?", "user: Fine"
+    ]  # fmt: skip
+    assert data.classes == ("-3", "-1", "0", "1")
+
+
+def test_every_annotator_has_one_label(write):
+    item = {**exports.LEWIDI["1"], "annotators": "Ann1,Ann2"}
+    with pytest.raises(DataError, match=r"^3 annotations by 2 annotators \(export.json, row 2\)"):
+        examine(write({"0": exports.LEWIDI["1"], "1": item}))
