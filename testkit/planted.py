@@ -24,13 +24,7 @@ HONEST: Mapping[str, Mapping[str, Any]] = {
     "4 classes, dense, own foils": {"n_tasks": 200, "per_task": 20, "difficulty": 1.5, "foils": 0.5},
     "2 classes, sparse": {"n_classes": 2, "n_tasks": 500, "skill": (0.6, 0.95)},
     "2 classes, dense": {"n_classes": 2, "n_tasks": 300, "per_task": 20, "skill": (0.6, 0.95)},
-    "2 classes, dense, hard": {
-        "n_classes": 2,
-        "n_tasks": 300,
-        "per_task": 20,
-        "skill": (0.6, 0.95),
-        "difficulty": 2.0,
-    },
+    "2 classes, dense, hard": {"n_classes": 2, "n_tasks": 300, "per_task": 20, "skill": (0.6, 0.95), "difficulty": 2.0},
     "10 classes, 3 labels a task": {
         "n_classes": 10,
         "n_tasks": 1000,

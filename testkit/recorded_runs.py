@@ -81,12 +81,7 @@ def invented(
     )
 
 
-def record(
-    workspace: Workspace | Path | str,
-    result: Learnt,
-    dataset: Labelled | None = None,
-    **settings: Any,
-) -> str:
+def record(workspace: Workspace | Path | str, result: Learnt, dataset: Labelled | None = None, **settings: Any) -> str:
     """Record a result as a finished run, with its curves and scores.
 
     Args:

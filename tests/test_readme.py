@@ -34,9 +34,7 @@ def test_python_examples_run(code: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line", [line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")]
 )
-def test_cli_examples_run(
-    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_cli_examples_run(line, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     for command in line.split(" && "):
         name, *arguments = shlex.split(command)

@@ -71,7 +71,7 @@ def test_fits_to_dependent_panels_are_called_too_sure():
         for method in SURE:
             fit = cc.aggregation.get(method).fit(votes)
             gaps.append(fit.posterior.max(1).mean() - (fit.labels == votes.gold).mean())
-            said.append(told(votes, method).too_sure)
+            said.append(cc.aggregation.confidence(votes, fit).too_sure)
     far = np.array(gaps) >= 0.15
     assert far.sum() > 10
     assert np.mean(np.array(said)[far]) >= 0.8

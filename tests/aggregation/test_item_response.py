@@ -145,10 +145,7 @@ def test_order_and_names_change_nothing(crowd: CrowdDataset, random) -> None:
     tasks, workers, classes = (
         np.array(random.sample(range(n), n)) for n in (crowd.n_tasks, crowd.n_workers, crowd.n_classes)
     )
-    found, again = (
-        fitted_small(crowd, 2),
-        fitted_small(rearrange(crowd, tasks, workers, classes), 2),
-    )
+    found, again = (fitted_small(crowd, 2), fitted_small(rearrange(crowd, tasks, workers, classes), 2))
     assert again.posterior == pytest.approx(found.posterior[tasks][:, classes], abs=1e-8, nan_ok=True)
     assert again.difficulty == pytest.approx(found.difficulty[tasks], abs=1e-8, nan_ok=True)
     assert again.log_likelihood == pytest.approx(found.log_likelihood, rel=1e-9)

@@ -101,9 +101,7 @@ def test_interval_and_p_value_are_those_of_drawing_tasks_one_by_one() -> None:
 
 @pytest.mark.parametrize("lead", [0.0, 0.3])
 @pytest.mark.parametrize(("n", "differ"), [(100, 0.3), (1000, 0.1)])
-def test_the_interval_holds_the_truth_in_95_of_100_cases_and_equal_methods_differ_in_5(
-    n: int, differ: float, lead: float
-) -> None:
+def test_the_interval_holds_the_truth_in_95_of_100_cases_and_equal_methods_differ_in_5(n, differ, lead):
     rng = np.random.default_rng(n)
     found = [paired_bootstrap(gaps(rng, n, differ, lead), 1000, seed=k) for k in range(600)]
     truth = differ * lead * 0.7

@@ -91,9 +91,7 @@ def test_a_file_that_is_not_there_is_one_clear_line(refused, tmp_path) -> None:
     assert "nowhere.csv" in str(refused("info", tmp_path / "nowhere.csv"))
 
 
-def test_a_name_with_a_dot_is_that_of_a_dataset_unless_there_is_such_a_file(
-    crowdcore, refused, tmp_path, monkeypatch
-) -> None:
+def test_a_name_with_a_dot_is_that_of_a_dataset_unless_there_is_such_a_file(crowdcore, refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shelf").mkdir()
     monkeypatch.setenv("CROWDCORE_DATA", str(tmp_path / "shelf"))
@@ -157,9 +155,7 @@ def test_one_clear_line_and_exit_code_2(
     assert sentence in said and "\n" not in said
 
 
-def test_marks_are_added_listed_exported_taken_back_and_believed(
-    crowdcore, refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_marks_are_added_listed_exported_taken_back_and_believed(crowdcore, refused, tmp_path, monkeypatch):
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
     assert "Nobody has marked" in str(refused("quality", "demo", "--reference", "reviewed"))
     out = tmp_path / "relabel.csv", tmp_path / "training.csv"
@@ -178,9 +174,7 @@ def test_marks_are_added_listed_exported_taken_back_and_believed(
     assert "'digit'" in str(refused("marks", "demo", "--unclear", "digit"))
 
 
-def test_marks_are_taken_from_a_file_and_from_data_that_changed(
-    crowdcore, refused, run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_marks_are_taken_from_a_file_and_from_data_that_changed(crowdcore, refused, run, tmp_path, monkeypatch):
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
     votes = tmp_path / "votes.csv"
     votes.write_text("task,worker,label\n1,ann,cat\n1,ben,dog\n2,ann,dog\n")

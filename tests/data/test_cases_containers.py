@@ -77,9 +77,7 @@ def test_compressed_files(suffix: str, kind: str, tmp_path: Path, temporary: Pat
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_compressed_files_that_are_cut_off_or_too_large(
-    suffix: str, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compressed_files_that_are_cut_off_or_too_large(suffix, tmp_path, temporary, monkeypatch):
     packed = tmp_path / f"votes.csv.{suffix}"
     packed.write_bytes(PACKERS[suffix](CSV * 40)[:-9])
     with pytest.raises(DataError, match="cut off or damaged"):

@@ -75,9 +75,7 @@ SIDES = (("system_a", "system_b"), ("left_image", "right_image"), ("answer1_mode
 
 @pytest.mark.parametrize(("sides", "says"), [*zip(SIDES, (("A", "B"), ("left", "right"), ("1", "2")), strict=True)])
 @pytest.mark.parametrize("question", ["prompt_id", "trial"])
-def test_sides_beside_a_reviewer_are_no_workers(
-    sides: tuple[str, str], says: tuple[str, str], question: str, tmp_path: Path
-) -> None:
+def test_sides_beside_a_reviewer_are_no_workers(sides, says, question, tmp_path):
     rows = [(f"q{k // 4}", *("xy"[:: 1 - 2 * (k % 2)]), WORKERS[k % 4], says[k % 3 == 0]) for k in range(80)]
     report = examine(written(tmp_path, "sides.csv", table(rows, question, *sides, "evaluator", "preference"))).report
     assert (report.format, report.n_tasks, report.n_workers) == ("preferences", 20, 4)
@@ -135,9 +133,7 @@ EAST = [
 
 
 @pytest.mark.parametrize(("encoding", "words"), EAST)
-def test_letters_that_no_western_language_has_are_asked_about(
-    encoding: str, words: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_letters_that_no_western_language_has_are_asked_about(encoding, words, tmp_path):
     named = dict(zip(CLASSES, words, strict=True))
     path = tmp_path / "words.csv"
     path.write_bytes(table([(t, w, named[v]) for t, w, v in ROWS], "task", "worker", "label").encode(encoding))

@@ -311,9 +311,7 @@ def test_many_images_together(monkeypatch: pytest.MonkeyPatch) -> None:
         bomb[:]
 
 
-def test_an_archive_that_needs_more_than_a_quarter_of_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_that_needs_more_than_a_quarter_of_the_memory(tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "images.npz", images=np.zeros((2, 3 << 20), np.uint8))
     monkeypatch.setattr(arrays, "available_memory", lambda: 20 << 20)
     with pytest.raises(DataError, match="expands to 6 MiB; at most 5 MiB are read"):

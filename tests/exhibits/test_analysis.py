@@ -28,16 +28,6 @@ def seen() -> View:
     return view(simulate_crowd())
 
 
-@pytest.mark.parametrize(
-    ("true", "given", "percent"), [("street", "insidecity", 61.0), ("opencountry", "forest", 44.1)]
-)
-def test_a_mistake_is_the_published_one(data_folder, true: str, given: str, percent: float) -> None:
-    found = exhibits.mistakes.mistake(view(cc.load_dataset("labelme")), true, given)
-    row = found.table.iloc[0]
-    assert round(row["percent"], 1) == percent
-    assert f"{row['expected']:.1f}" in found.notes[0]
-
-
 def test_a_mistake_in_numbers_and_its_workers_and_tasks(seen: View) -> None:
     row = exhibits.mistakes.mistake(seen, "class 1", "class 2").table.iloc[0]
     behind = (seen.dataset.gold[seen.dataset.task] == 1) & (seen.dataset.label == 2)

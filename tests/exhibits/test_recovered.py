@@ -240,10 +240,7 @@ def test_candidates_of_a_method_that_chooses(trained_on):
         {"candidate": "dl-em", "accuracy": None, "likelihood": -1.5, "weight": 0.8, "chosen_in": 0.75},
         {"candidate": "conal", "accuracy": None, "likelihood": -2.0, "weight": 0.2, "chosen_in": 0.25},
     ]
-    results = {
-        "auto": replace(made_up(trained_on, "dl-em"), tried=tuple(tried)),
-        "trace": made_up(trained_on, "trace"),
-    }
+    results = {"auto": replace(made_up(trained_on, "dl-em"), tried=tuple(tried)), "trace": made_up(trained_on, "trace")}
     table = candidates(results).table
     assert table["likeliest in %"].tolist() == [75, 25]
     assert table["weight in the mean"].tolist() == [0.8, 0.2]

@@ -132,9 +132,7 @@ def test_results_are_compared_as_a_list(demo: cc.CrowdDataset, result: Any) -> N
         analysis.omega_ranking(other)
 
 
-def test_a_result_read_from_a_file_finds_its_dataset_or_says_so(
-    demo: cc.CrowdDataset, result: Any, tmp_path: Path
-) -> None:
+def test_a_result_read_from_a_file_finds_its_dataset_or_says_so(demo, result, tmp_path):
     read = cc.learning.load_result(result.save(tmp_path / "named"))
     assert read.crowd is None
     pd.testing.assert_frame_equal(read.frame(), result.frame())

@@ -85,10 +85,7 @@ def test_a_prior_has_its_part_of_the_weight_where_no_gold_is_known():
 
 def test_it_says_that_labels_do_not_tell_apart_what_names_many_tasks_differently():
     lead, other = scores([0.5, 0.5], [-1, -1.01], n_gold=0, noise=0.5)
-    for n_moved, said in (
-        (20, None),
-        (60, "a and b disagree on 20 % of the training tasks, and the labels do not"),
-    ):
+    for n_moved, said in ((20, None), (60, "a and b disagree on 20 % of the training tasks, and the labels do not")):
         moved = np.where(np.arange(300) < n_moved, (other.predicted + 1) % 3, other.predicted)
         found = choose([lead, replace(other, predicted=moved)])
         assert len(found.parts) == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
@@ -42,10 +41,7 @@ def test_no_module_imports_itself_through_others() -> None:
 
 def imported(file: Path) -> set[str]:
     """First part of the name of each module that a file imports."""
-    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
-    names = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
-    names += [name.name for node in nodes if isinstance(node, ast.Import) for name in node.names]
-    return {name.partition(".")[0] for name in names}
+    return set(re.findall(r"^ *(?:from|import) (\w+)", file.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def test_tests_and_benchmarks_do_not_import_each_other() -> None:

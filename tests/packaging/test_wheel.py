@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from packaging.metadata import Metadata
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from crowdcore.core.errors import need_extra
 from dashboard.components.text import as_text
@@ -50,9 +50,7 @@ def test_the_wheel_holds_one_package_with_the_app_and_the_demo(built: Path) -> N
 
 
 @pytest.mark.browser
-def test_the_app_opens_beside_a_hostile_module_and_ends_when_asked(
-    installed: Path, environment: dict[str, str], hostile_folder: Path, browser: Browser
-) -> None:
+def test_the_app_opens_beside_a_hostile_module_and_ends_when_asked(installed, environment, hostile_folder, browser):
     port = free_port()
     command = [installed / "crowdcore", "app", "--port", str(port)]
     with running(command, hostile_folder, environment) as app:
@@ -110,9 +108,7 @@ def bare(install: Install) -> Path:
     return install()
 
 
-def test_without_extras_every_page_works_or_says_what_to_install(
-    bare: Path, environment: dict[str, str], hostile_folder: Path
-) -> None:
+def test_without_extras_every_page_works_or_says_what_to_install(bare, environment, hostile_folder):
     command = [bare / "python", "-P", "-c", EVERY_PAGE]
     done = subprocess.run(command, cwd=hostile_folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -127,10 +123,8 @@ def test_without_extras_every_page_works_or_says_what_to_install(
     assert loaded == "[]"
 
 
-@pytest.mark.parametrize("command", ["train demo", "runs start demo", "runs list", "compute-worker"])
-def test_without_extras_commands_say_what_to_install(
-    command: str, bare: Path, environment: dict[str, str], hostile_folder: Path
-) -> None:
+@pytest.mark.parametrize("command", ["train demo", "compute-worker"])
+def test_without_extras_commands_say_what_to_install(command, bare, environment, hostile_folder):
     line = [bare / "crowdcore", *command.split()]
     done = subprocess.run(line, cwd=hostile_folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
@@ -166,9 +160,7 @@ print(*cc.data.catalogue.search_path(), sep="\n")
 """
 
 
-def test_without_extras_the_library_says_what_to_install(
-    bare: Path, environment: dict[str, str], hostile_folder: Path
-) -> None:
+def test_without_extras_the_library_says_what_to_install(bare, environment, hostile_folder):
     command = [bare / "python", "-P", "-c", NEEDING]
     done = subprocess.run(command, cwd=hostile_folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

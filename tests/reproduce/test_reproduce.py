@@ -18,12 +18,7 @@ from crowdcore.learning import methods, split_settings
 from crowdcore.learning.recovery.plan import RecoveryPlan, plant
 from crowdcore.reproduce.entry import LAST, SELECTED, Entry, Found, Part, leads
 from crowdcore.runs import Workspace
-from tests.runs.conftest import (  # noqa: F401
-    crowd_folder,
-    no_engine,
-    train,
-    workspace,
-)
+from tests.runs.conftest import crowd_folder, no_engine, train, workspace  # noqa: F401
 
 ASKED = {
     "conal": "fig1 tab1 tab2 tab3 fig4 fig5 fig6 fig7 fig8 fig9 fig10",

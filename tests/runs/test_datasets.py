@@ -56,9 +56,7 @@ def test_spelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert full_name("a/../b") == str(tmp_path / "b")
 
 
-def test_a_run_leaves_out_empty_texts_where_that_was_accepted(
-    workspace: Workspace, train: Callable[[Run], int], tmp_path: Path
-) -> None:
+def test_a_run_leaves_out_empty_texts_where_that_was_accepted(workspace, train, tmp_path):
     crowd = featured_crowd()
     words = [f"{('red', 'green', 'blue')[g]} and more" for g in crowd.gold[:-1]]
     columns = pd.DataFrame({"text": [*words, " "]}, index=range(crowd.n_tasks))
@@ -113,9 +111,7 @@ def folder(tmp_path: Path) -> Path:
     return write_folder(crowd, tmp_path / "tagged")
 
 
-def test_a_run_records_the_tagger_and_how_many_spans_it_finds(
-    folder: Path, workspace: Workspace, train: Callable[[Run], int]
-) -> None:
+def test_a_run_records_the_tagger_and_how_many_spans_it_finds(folder, workspace, train):
     spec = RunSpec(dataset=str(folder), method="crowd-layer", settings=FAST, seeds=(0, 1), device="cpu")
     run = store.create(spec, workspace=workspace)
     assert train(run) == FINISHED
@@ -212,9 +208,7 @@ def test_trials_of_candidates_take_their_time() -> None:
     assert found == {"seconds_per_epoch": 3 * 6 + 6 * 4, "bytes": 30, "epochs": 50, "share": 1 / 3}
 
 
-def test_a_trial_that_takes_too_long_says_that_the_run_can_be_started(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trial_that_takes_too_long_says_that_the_run_can_be_started(make, monkeypatch):
     monkeypatch.setattr(estimation, "_PATIENCE", 0.01)
     spec = make(epochs=3).spec
     with pytest.raises(estimation.SlowTrialError, match="all the same"):

@@ -70,9 +70,7 @@ def test_epochs_of_a_checkpoint_are_not_doubled(workspace: Workspace, run_id: st
     assert [(r[0], r[2]) for r in rows(run_id)] == [(1, 2.0), (2, 3.0), (3, 6.0)]
 
 
-def test_a_database_locked_for_longer_than_writers_wait_loses_nothing(
-    workspace: Workspace, run_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_locked_for_longer_than_writers_wait_loses_nothing(workspace, run_id, monkeypatch):
     monkeypatch.setattr(record, "WAIT", 0.3)
     held = threading.Event()
 
@@ -103,9 +101,7 @@ def test_a_database_locked_for_longer_than_writers_wait_loses_nothing(
     assert get_run(run_id).epoch == 30
 
 
-def test_a_record_that_does_not_answer_is_tried_again(
-    workspace: Workspace, run_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_that_does_not_answer_is_tried_again(workspace, run_id, monkeypatch, capsys):
     client, failures = client_of(workspace), iter(range(3))
     log_batch = client.log_batch
 

@@ -18,16 +18,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import simulate
 from crowdcore.data.pseudonyms import pseudonyms
 from crowdcore.figures import paper
-from crowdcore.runs.report import (
-    DATA_PARTS,
-    RUN_PARTS,
-    Trained,
-    build,
-    command_line,
-    to_archive,
-    to_html,
-    write_report,
-)
+from crowdcore.runs.report import DATA_PARTS, RUN_PARTS, Trained, build, command_line, to_archive, to_html, write_report
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 from tests.runs.report_page import Page, trained

@@ -11,7 +11,6 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -74,9 +73,7 @@ def answers(port: int) -> bool:
     return True
 
 
-def test_a_server_keeps_the_record(
-    address: str, own: tuple[Workspace, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_keeps_the_record(address, own, tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     place = Workspace.open(tmp_path / "workspace")
     crowd = featured_crowd(60)

@@ -123,11 +123,7 @@ def test_a_run_comes_to_what_training_comes_to(make: Make, train: Train, workspa
     assert entry.data.params["method"] == "conal"
     assert entry.data.params["seeds"] == "0, 3"
     assert entry.data.params["fingerprint"] == expected.fingerprint
-    assert {a.path for a in client.list_artifacts(run.id)} == {
-        "environment.json",
-        "predictions.parquet",
-        "result",
-    }
+    assert {a.path for a in client.list_artifacts(run.id)} == {"environment.json", "predictions.parquet", "result"}
 
 
 def test_predictions_are_the_mean_over_seeds(make: Make, train: Train) -> None:
@@ -145,9 +141,7 @@ def test_predictions_are_the_mean_over_seeds(make: Make, train: Train) -> None:
     assert by_task["split"].map(counts).tolist() == data.split.tolist()
 
 
-def test_a_dataset_that_has_changed(
-    make: Make, train: Train, crowd_folder: Path, workspace: Workspace, at_epoch
-) -> None:
+def test_a_dataset_that_has_changed(make, train, crowd_folder, workspace, at_epoch):
     data = cc.read_dataset(crowd_folder)
     other = store.create(make().spec.model_copy(update={"fingerprint": "0" * 32}))
     assert train(other) == FAILED
@@ -173,9 +167,7 @@ def test_a_dataset_deleted_while_a_run_uses_it(make: Make, train: Train, crowd_f
     assert len(predictions(run.id)) == 60
 
 
-def test_a_cancelled_run_keeps_what_it_has_and_can_go_on(
-    make: Make, train: Train, workspace: Workspace, at_epoch
-) -> None:
+def test_a_cancelled_run_keeps_what_it_has_and_can_go_on(make, train, workspace, at_epoch):
     run = make("trace", epochs=7)
     expected = uninterrupted(run)
     at_epoch(2, lambda: workspace.request_cancel(run.id))
@@ -254,9 +246,7 @@ def test_without_its_supervisor_a_run_stops_and_waits(make: Make, train: Train, 
     assert_same(result(run.id), expected)
 
 
-def test_a_broken_checkpoint_gives_way_to_the_one_before_it(
-    make: Make, train: Train, workspace: Workspace, at_epoch
-) -> None:
+def test_a_broken_checkpoint_gives_way_to_the_one_before_it(make, train, workspace, at_epoch):
     run = make(epochs=9)
     at_epoch(7, lambda: workspace.request_cancel(run.id))
     assert train(run) == CANCELLED
@@ -278,9 +268,7 @@ def test_a_run_has_one_process(make: Make, workspace: Workspace) -> None:
     assert get_run(run.id).state == "queued"
 
 
-def test_killed_and_resumed_equals_uninterrupted(
-    make: Make, train: Train, workspace: Workspace, tmp_path: Path
-) -> None:
+def test_killed_and_resumed_equals_uninterrupted(make, train, workspace, tmp_path):
     secret = "tok-0123456789abcdef"
     run = make("conal", epochs=40, embedding=4, batch_size=4)
     started = subprocess.Popen(

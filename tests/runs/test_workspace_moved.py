@@ -50,9 +50,7 @@ def use(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Workspace:
     return Workspace.open()
 
 
-def test_a_moved_workspace_has_its_results_and_trains_again(
-    workspace: Workspace, trained: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_moved_workspace_has_its_results_and_trains_again(workspace, trained, monkeypatch, tmp_path):
     before, old = result(trained.id), workspace.folder
     new = use(monkeypatch, old.rename(tmp_path / "another name (1) é"))
     run = get_run(trained.id)
@@ -88,13 +86,7 @@ def test_a_copy_and_its_original_are_two(workspace: Workspace, monkeypatch: pyte
     assert not (copy.folder / "artifacts" / run).exists()
 
 
-def test_a_report_of_a_moved_workspace(
-    workspace: Workspace,
-    trained: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_report_of_a_moved_workspace(workspace, trained, monkeypatch, tmp_path, capsys):
     from crowdcore.cli import main
 
     new = use(monkeypatch, workspace.folder.rename(tmp_path / "moved"))

@@ -20,7 +20,6 @@ from crowdcore.analysis.labels import agreement as agreement_module
 from crowdcore.analysis.labels.agreement import _explain, _too_low, pair_kappa
 from crowdcore.analysis.labels.disagreement import label_difference, label_disagreement, p_in_words, task_disagreement
 from crowdcore.analysis.reference import Reference
-from crowdcore.analysis.statistics import mcnemar
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.mistakes import repeats
 from testkit.crowds import simulate_crowd
@@ -333,24 +332,6 @@ def test_gold_is_a_labelling_too_and_only_chosen_tasks_are_judged(crowd):
     assert found.n_judged.tolist() == [200, 200]
     assert found.accuracy[1] == (result.labels == crowd.gold)[100:].mean()
     assert found.share[0, 1] == (result.labels != crowd.gold).mean()
-
-
-def test_labelme(data_folder):
-    dataset = cc.load_dataset("labelme")
-    found = label_disagreement(dataset, {"mv": "majority-vote", "ds": "dawid-skene"})
-    assert found.accuracy[0] == pytest.approx(0.769)
-    assert found.compared[0, 1] == 1000
-    assert found.accuracy[1] - found.accuracy[0] == pytest.approx(
-        (found.row_right[1, 0] - found.row_right[0, 1]) / 1000
-    )
-    difference = label_difference(dataset, "majority-vote", "dawid-skene")
-    assert (difference["second"] == difference["gold"]).sum() == found.row_right[1, 0]
-
-
-@given(st.integers(0, 400), st.integers(0, 400))
-def test_mcnemar(b, c):
-    p = mcnemar(np.array(b), np.array(c))
-    assert np.isnan(p) if b + c == 0 else p == pytest.approx(binomtest(b, b + c).pvalue, rel=1e-9)
 
 
 def test_a_p_value_in_words():

@@ -128,10 +128,6 @@ def test_published_figures(data_folder, name, workers, annotations, annotated, m
     assert found.reference == "gold"
 
 
-def test_published_majority_vote(data_folder):
-    assert round(100 * summary(cc.load_dataset("labelme")).majority_vote_accuracy, 1) == 76.9
-
-
 @given(crowds(min_classes=2))
 def test_summary_is_that_of_loops(crowd):
     found = summary(crowd, "gold")
@@ -235,7 +231,7 @@ def test_each_worker_follows_the_common_confusion_of_its_group(model):
 
 def test_groups_that_conal_em_finds(model):
     crowd = model[0]
-    fitted = cc.aggregation.get("conal-em", groups=2).fit(crowd)
+    fitted = cc.aggregation.get("conal-em", groups=2, restarts=0, max_iterations=5).fit(crowd)
     assert np.isfinite(minimax_bound(crowd, fitted).value)
 
 
@@ -336,9 +332,7 @@ def test_what_is_learnt_about_a_worker_is_the_information_about_a_dirichlet_row(
 
 
 @pytest.mark.parametrize("capacity", [None, 3])
-def test_the_likeliest_wrong_label_comes_next_and_goes_to_who_tells_most(
-    small: CrowdDataset, capacity: int | None
-) -> None:
+def test_the_likeliest_wrong_label_comes_next_and_goes_to_who_tells_most(small, capacity):
     fit = aggregation.get("pooled-dawid-skene").fit(small)
     found = next_labels(small, 14, capacity=capacity, fit=fit)
     open_ = {(i, r) for i in range(12) for r in range(5)} - set(zip(small.task, small.worker, strict=True))

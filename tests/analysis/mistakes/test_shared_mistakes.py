@@ -183,15 +183,15 @@ def labels_each(seed: int, n: int) -> CrowdDataset:
 
 
 def test_a_model_that_decides_tied_votes_makes_no_shared_mistakes():
-    found = [shared_mistakes(labels_each(seed, 2), "auto") for seed in range(2)]
-    assert [int((result.q_value <= 0.05).sum()) for result in found] == [0, 0]
-    assert found[0].annotations.sum() == pytest.approx(600)  # tied ones are counted, not tested
-    assert any("overruled" in note for note in found[0].notes)
+    found = shared_mistakes(labels_each(0, 2), "auto")
+    assert not (found.q_value <= 0.05).any()
+    assert found.annotations.sum() == pytest.approx(600)  # tied ones are counted, not tested
+    assert any("overruled" in note for note in found.notes)
 
 
 def test_a_model_that_overrules_votes_makes_no_shared_mistakes():
-    found = [shared_mistakes(labels_each(seed, 3), "dawid-skene") for seed in range(40)]
-    assert sum(bool((result.q_value <= 0.05).any()) for result in found) <= 2  # at most 5 %
+    found = [shared_mistakes(labels_each(seed, 3), "dawid-skene") for seed in range(20)]
+    assert sum(bool((result.q_value <= 0.05).any()) for result in found) <= 1  # at most 5 %
 
 
 @pytest.mark.parametrize("name", ["dawid-skene", "dawid-skene smoothing=0.5", "dawid-skene gold=20%", "crowd-kit:GLAD"])

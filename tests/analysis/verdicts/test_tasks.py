@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -158,11 +157,9 @@ def test_mistakes_alone_are_rarely_called_ambiguity() -> None:
 
 
 @pytest.mark.parametrize("reference", ["auto", "majority-vote"])
-def test_grades_near_a_border_are_less_sure_and_no_less_right_where_workers_differ_in_strictness(
-    reference: str,
-) -> None:
+def test_grades_near_a_border_are_less_sure_and_no_less_right_where_workers_differ_in_strictness(reference):
     sure, right, labels, plain = 0, 0, 0, 0
-    for seed in range(700, 704):
+    for seed in range(700, 702):
         known = HONEST["strict and lenient, dense"](np.random.default_rng([seed, 25])).without_gold()
         found = analysis.task_verdicts(known.dataset, reference)
         said = found.sure >= 0.99
@@ -171,7 +168,7 @@ def test_grades_near_a_border_are_less_sure_and_no_less_right_where_workers_diff
         plain += (analysis.task_verdicts(nameless, reference).label == known.true).sum()
         labels += (found.label == known.true).sum()
         np.testing.assert_allclose(found.posterior.sum(1), 1)
-    assert sure >= 40
+    assert sure >= 20
     assert right / sure >= 0.95
     assert labels > plain
 
@@ -247,7 +244,7 @@ def test_a_crowd_without_mistakes_has_no_dependence() -> None:
 
 def test_as_many_labels_are_wrong_as_expected() -> None:
     wrong = expected = 0.0
-    for seed in range(40, 46):
+    for seed in range(40, 43):
         crowd = honest_crowd(seed, **FOILS)
         found = analysis.task_verdicts(crowd, "auto")
         wrong, expected = wrong + (found.label != crowd.gold).sum(), expected + found.in_doubt
@@ -258,7 +255,7 @@ def test_as_many_labels_are_wrong_as_expected() -> None:
 
 
 def test_labels_that_are_independent_have_no_dependence() -> None:
-    crowds = [honest_crowd(seed, difficulty=0.0) for seed in range(4)]
+    crowds = [honest_crowd(seed, difficulty=0.0) for seed in range(2)]
     assert np.mean([analysis.task_verdicts(crowd, "auto").dependence for crowd in crowds]) < 0.03
 
 
@@ -365,9 +362,7 @@ def test_most_of_two_per_cent_wrong_gold_is_found_and_little_else(kind: str) -> 
 @pytest.mark.parametrize(
     "make", [GOLD_KINDS["guideline"], HONEST["own foils"], HONEST["strict and lenient, dense"], HONEST["panel of 6"]]
 )
-def test_right_gold_that_the_workers_contradict_together_is_not_doubted(
-    make: Callable[[np.random.Generator], Known],
-) -> None:
+def test_right_gold_that_the_workers_contradict_together_is_not_doubted(make):
     contradicted = doubted = tasks = 0
     for seed in range(4):
         crowd = make(np.random.default_rng([310, seed])).dataset

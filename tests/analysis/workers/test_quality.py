@@ -18,12 +18,6 @@ from testkit.crowds import simulate_crowd
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
 
 
-@pytest.mark.parametrize(("name", "mean"), [("labelme", 69.16), ("music", 73.28)])
-def test_published_mean_of_the_workers_accuracies(data_folder, name, mean):
-    accuracy = worker_quality(cc.load_dataset(name), "gold").accuracy
-    assert round(100 * np.nanmean(accuracy), 2) == mean
-
-
 @given(crowds(min_classes=2), st.booleans())
 def test_accuracy_skill_and_interval(crowd, soft):
     reference = soft_reference(crowd) if soft else "gold"

@@ -174,9 +174,7 @@ def test_a_truncated_archive_leaves_nothing_and_is_not_remembered(server: Server
     assert cc.load_dataset("labelme").n_annotations > 0
 
 
-def test_an_interrupted_conversion_keeps_what_was_downloaded(
-    server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_conversion_keeps_what_was_downloaded(server, cache, monkeypatch):
     served = server.serve(MUSIC, archives.tar_gz(archives.music()[0]))
 
     def interrupted(*_args: object, **_settings: object) -> None:

@@ -83,9 +83,7 @@ def test_music_in_another_layout(server: Server, cache: Path, name: str, body: b
         ({}, {"Worker2-id": None}, "not the table of batches"),
     ],
 )
-def test_cifar10n_in_another_layout(
-    server: Server, cache: Path, labels: dict[str, object], batches: dict[str, object], sentence: str
-) -> None:
+def test_cifar10n_in_another_layout(server, cache, labels, batches, sentence):
     saved, table = archives.cifar10n()
     saved = {k: v for k, v in {**saved, **labels}.items() if v is not None}
     for name, column in batches.items():

@@ -50,10 +50,7 @@ CASES = {
         ({"regularisation": 0.02}, lambda s: oracle.conal_groups(s, "none")),
         ({"normalise": "both"}, lambda s: oracle.conal_groups(s, "both")),
     ],
-    "ccc": [
-        ({}, lambda s: oracle.ccc(s, "paper")),
-        ({"variant": "authors"}, lambda s: oracle.ccc(s, "authors")),
-    ],
+    "ccc": [({}, lambda s: oracle.ccc(s, "paper")), ({"variant": "authors"}, lambda s: oracle.ccc(s, "authors"))],
     "generalized-em": [({}, oracle.generalized_em), ({"smoothing": 2.0}, oracle.generalized_em)],
     "max-mig": [({}, oracle_peers.max_mig), ({"prior": "votes"}, oracle_peers.max_mig)],
     "doctor-net": [({}, oracle_peers.doctor_net)],

@@ -104,7 +104,6 @@ def test_loading_what_is_no_result(tmp_path):
 
 
 def test_no_gold_no_accuracy(crowd):
-
     blind = train(replace(crowd, gold=None), "vanilla", seeds=1, epochs=1, select_on="none")
     with pytest.raises(DataError, match="no gold labels"):
         blind.accuracy("test")
@@ -173,16 +172,10 @@ def test_the_script_says_what_the_result_says(rows: AnyArray | None, settings: d
 
 
 @pytest.mark.parametrize(
-    ("method", "settings"),
-    [
-        ("gaussian-em", {"gamma": 0}),
-        ("auto", {"chosen": "0.6 gaussian-em + 0.4 dl-em^0.5"}),
-    ],
+    ("method", "settings"), [("gaussian-em", {"gamma": 0}), ("auto", {"chosen": "0.6 gaussian-em + 0.4 dl-em^0.5"})]
 )
 @pytest.mark.parametrize("positive", [False, True], ids=["ranks", "square roots"])
-def test_the_script_says_what_gaussian_classes_say(
-    method: str, settings: dict[str, Any], positive: bool, tmp_path: Path
-) -> None:
+def test_the_script_says_what_gaussian_classes_say(method, settings, positive, tmp_path):
     crowd = featured_crowd()
     shown = np.abs(np.asarray(crowd.features)) if positive else np.asarray(crowd.features)
     crowd = replace(crowd, features=Rows.from_array(shown))
