@@ -22,28 +22,35 @@ def model(iterations, **settings):
     return cc.aggregation.get("dawid-skene", tolerance=0, max_iterations=iterations, **settings)
 
 
-@pytest.mark.parametrize("iterations", [1, 2, 15])
+def one_coin(iterations, **settings):
+    return cc.aggregation.get("one-coin", tolerance=0, max_iterations=iterations, **settings)
+
+
+def same(result, expected, atol=1e-10):
+    T, rates, shares, likelihoods = expected
+    np.testing.assert_allclose(np.nan_to_num(result.posterior), T, atol=atol)
+    np.testing.assert_allclose(result.confusion, rates, atol=atol)
+    np.testing.assert_allclose(result.prior, shares, atol=atol)
+    np.testing.assert_allclose(result.log_likelihood, likelihoods, rtol=atol)
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 12])
 @pytest.mark.parametrize("alpha", [0.01, 1.0])
 def test_equals_the_literal_equations(iterations, alpha):
     crowd = simulate_crowd(60, 6, 3, per_task=3, seed=1)
-    result = model(iterations, smoothing=alpha).fit(crowd)
-    T, rates, shares, likelihoods = literal.em(crowd, iterations, alpha=alpha)
-    np.testing.assert_allclose(result.posterior, T, atol=1e-10)
-    np.testing.assert_allclose(result.confusion, rates, atol=1e-10)
-    np.testing.assert_allclose(result.prior, shares, atol=1e-10)
-    np.testing.assert_allclose(result.log_likelihood, likelihoods, rtol=1e-10)
+    same(model(iterations, smoothing=alpha).fit(crowd), literal.em(crowd, iterations, alpha=alpha))
+    one = one_coin(iterations, smoothing=alpha).fit(crowd)
+    same(one, literal.em(crowd, iterations, literal.one_coin_rates, alpha))
+    np.testing.assert_allclose(one.worker_weight, one.confusion[:, 0, 0], atol=1e-10)
+    hard = cc.aggregation.get("fast-dawid-skene", tolerance=0, max_iterations=iterations).fit(crowd)
+    same(hard, literal.em(crowd, iterations, hard=True), 1e-12)
 
 
 def test_equals_the_literal_equations_with_known_and_empty_tasks():
     crowd = widen(simulate_crowd(60, 6, 3, per_task=3, seed=2), tasks=3)
     known = np.where(np.arange(crowd.n_tasks) % 4 == 0, crowd.gold, -1)
     known[-1] = 2
-    result = model(10).fit(crowd, known=known)
-    T, rates, shares, likelihoods = literal.em(crowd, 10, known=known)
-    np.testing.assert_allclose(np.nan_to_num(result.posterior), T, atol=1e-10)
-    np.testing.assert_allclose(result.confusion, rates, atol=1e-10)
-    np.testing.assert_allclose(result.prior, shares, atol=1e-10)
-    np.testing.assert_allclose(result.log_likelihood, likelihoods, rtol=1e-10)
+    same(model(10).fit(crowd, known=known), literal.em(crowd, 10, known=known))
 
 
 def test_dawid_and_skenes_own_data(data_folder):
@@ -51,32 +58,40 @@ def test_dawid_and_skenes_own_data(data_folder):
     patients = cc.load_dataset("anaesthesia")
     assert patients.n_annotations == 315
     result = model(12, smoothing=0).fit(patients)
-    T, rates, shares, likelihoods = literal.em(patients, 12, alpha=0)
-    np.testing.assert_allclose(result.posterior, T, atol=1e-8)  # ours keeps zero counts at 1e-10
-    np.testing.assert_allclose(result.confusion, rates, atol=1e-8)
-    np.testing.assert_allclose(result.prior, shares, atol=1e-8)
-    np.testing.assert_allclose(result.log_likelihood, likelihoods, rtol=1e-8)
+    same(result, literal.em(patients, 12, alpha=0), 1e-8)  # ours keeps zero counts at 1e-10
 
 
-@pytest.mark.parametrize("name", ["labelme", "music", "leaves", "bluebird"])
-@pytest.mark.parametrize("iterations", [1, 7, 30])
+@pytest.mark.parametrize(
+    ("name", "iterations"),
+    [("labelme", 1), ("labelme", 7), ("labelme", 30), ("music", 7), ("leaves", 7), ("bluebird", 7)],
+)
 @pytest.mark.filterwarnings("ignore")
 def test_equals_crowd_kit(data_folder, name, iterations):
     peers = pytest.importorskip("crowdkit.aggregation", reason="crowd-kit is not installed")
     dataset = cc.load_dataset(name)
-    theirs = peers.DawidSkene(n_iter=iterations, tol=-np.inf).fit(dataset.annotations.astype(str))
-    expected = theirs.probas_.reindex(index=dataset.task_ids, columns=list(dataset.classes), fill_value=0.0)
-    found = model(iterations, smoothing=0).fit(dataset)
-    assert len(found.log_likelihood) == iterations or found.converged
-    annotated = dataset.annotated
-    np.testing.assert_allclose(found.posterior[annotated], expected.to_numpy()[annotated], atol=1e-8)
+    annotated, frame = dataset.annotated, dataset.annotations.astype(str)
+    for ours, theirs in ((model, peers.DawidSkene), (one_coin, peers.OneCoinDawidSkene)):
+        probas = theirs(n_iter=iterations, tol=-np.inf).fit(frame).probas_
+        expected = probas.reindex(index=dataset.task_ids, columns=list(dataset.classes), fill_value=0.0)
+        found = ours(iterations, smoothing=0).fit(dataset)
+        assert len(found.log_likelihood) == iterations or found.converged
+        np.testing.assert_allclose(found.posterior[annotated], expected.to_numpy()[annotated], atol=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("settings", [{}, {"smoothing": 0}, {"smoothing": 0.7, "prior_smoothing": 2.0}])
-def test_objective_never_falls(seed, settings):
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("dawid-skene", {}),
+        ("dawid-skene", {"smoothing": 0}),
+        ("dawid-skene", {"smoothing": 0.7, "prior_smoothing": 2.0}),
+        ("one-coin", {"smoothing": 0.0}),
+        ("one-coin", {"smoothing": 3.0}),
+    ],
+)
+def test_objective_never_falls(name, settings, seed):
     crowd = simulate_crowd(120, 15, 5, per_task=3, accuracy=0.5, seed=seed)
-    values = cc.aggregation.get("dawid-skene", tolerance=0, max_iterations=60, **settings).fit(crowd).log_likelihood
+    values = cc.aggregation.get(name, tolerance=0, max_iterations=60, **settings).fit(crowd).log_likelihood
     assert len(values) > 10
     assert (np.diff(values) >= -1e-9 * np.abs(values[1:])).all()
 
@@ -159,17 +174,6 @@ def test_bad_settings_are_refused():
         cc.aggregation.get("dawid-skene", max_iterations=0)
 
 
-@pytest.mark.parametrize("iterations", [1, 2, 8])
-def test_equals_the_literal_equations_with_hard_labels(iterations):
-    crowd = simulate_crowd(60, 6, 3, per_task=3, seed=1)
-    result = cc.aggregation.get("fast-dawid-skene", tolerance=0, max_iterations=iterations).fit(crowd)
-    T, rates, shares, likelihoods = literal.em(crowd, iterations, hard=True)
-    np.testing.assert_array_equal(result.posterior, T)
-    np.testing.assert_allclose(result.confusion, rates, atol=1e-12)
-    np.testing.assert_allclose(result.prior, shares, atol=1e-12)
-    np.testing.assert_allclose(result.log_likelihood, likelihoods, rtol=1e-12)
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_objective_never_falls_and_it_ends_quickly(seed):
     crowd = simulate_crowd(200, 15, 4, per_task=4, accuracy=0.6, seed=seed)
@@ -179,42 +183,6 @@ def test_objective_never_falls_and_it_ends_quickly(seed):
     assert result.converged
     assert len(values) < len(cc.aggregation.get("dawid-skene").fit(crowd).log_likelihood)
     assert set(np.unique(result.posterior)) == {0.0, 1.0}
-
-
-def one_coin(iterations, **settings):
-    return cc.aggregation.get("one-coin", tolerance=0, max_iterations=iterations, **settings)
-
-
-@pytest.mark.parametrize("iterations", [1, 12])
-@pytest.mark.parametrize("alpha", [0.01, 1.0])
-def test_equals_the_literal_equations_with_one_coin(iterations, alpha):
-    crowd = simulate_crowd(60, 6, 3, per_task=3, seed=1)
-    result = one_coin(iterations, smoothing=alpha).fit(crowd)
-    T, rates, shares, likelihoods = literal.em(crowd, iterations, literal.one_coin_rates, alpha)
-    np.testing.assert_allclose(result.posterior, T, atol=1e-10)
-    np.testing.assert_allclose(result.confusion, rates, atol=1e-10)
-    np.testing.assert_allclose(result.worker_weight, rates[:, 0, 0], atol=1e-10)
-    np.testing.assert_allclose(result.prior, shares, atol=1e-10)
-    np.testing.assert_allclose(result.log_likelihood, likelihoods, rtol=1e-10)
-
-
-@pytest.mark.parametrize("name", ["labelme", "bluebird"])
-@pytest.mark.filterwarnings("ignore")
-def test_equals_crowd_kit_with_one_coin(data_folder, name):
-    peers = pytest.importorskip("crowdkit.aggregation", reason="crowd-kit is not installed")
-    dataset = cc.load_dataset(name)
-    theirs = peers.OneCoinDawidSkene(n_iter=5, tol=-np.inf).fit(dataset.annotations.astype(str))
-    expected = theirs.probas_.reindex(index=dataset.task_ids, columns=list(dataset.classes), fill_value=0.0)
-    annotated = dataset.annotated
-    found = one_coin(5, smoothing=0).fit(dataset).posterior[annotated]
-    np.testing.assert_allclose(found, expected.to_numpy()[annotated], atol=1e-8)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.01, 3.0])
-def test_objective_never_falls_with_one_coin(alpha):
-    crowd = simulate_crowd(120, 15, 5, per_task=3, accuracy=0.5)
-    values = one_coin(60, smoothing=alpha).fit(crowd).log_likelihood
-    assert (np.diff(values) >= -1e-9 * np.abs(values[1:])).all()
 
 
 def test_smoothing_pulls_towards_guessing_and_a_silent_worker_has_no_skill():

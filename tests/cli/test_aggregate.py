@@ -37,19 +37,6 @@ def test_with_gold_the_accuracy_is_not_claimed(crowdcore) -> None:
     assert crowdcore("aggregate", "demo", "-m", "majority-vote", "--with-gold")["accuracy"] is None
 
 
-def test_an_unknown_method_is_refused(refused) -> None:
-    error = refused("aggregate", "demo", "-m", "dawid-skeen")
-    assert (error.argument, error.got) == ("aggregator", "dawid-skeen")
-
-
-def test_a_setting_out_of_bounds_is_refused(refused) -> None:
-    assert refused("aggregate", "demo", "-m", "dawid-skene", "--set", "smoothing=-1").argument == "smoothing"
-
-
-def test_a_setting_without_value_is_refused(refused) -> None:
-    assert refused("aggregate", "demo", "--set", "smoothing").argument == "--set"
-
-
 def test_compare_takes_several_datasets_and_says_why_a_method_cannot(crowdcore, data_folder) -> None:
     rows = crowdcore("compare", "sentiment_amt", "labelme", "-m", "majority-vote", "-m", "kos")
     by = {(r["dataset"], r["method"]): r for r in rows["aggregation"]}

@@ -33,18 +33,6 @@ def test_mistakes_writes_table_and_figure(run, tmp_path) -> None:
     assert "plotly" in (tmp_path / "m.html").read_text(encoding="utf-8").lower()
 
 
-def test_an_unknown_dataset_is_one_line_and_exit_code_2(refused) -> None:
-    assert refused("info", "demoo").got == "demoo"
-
-
-def test_an_unknown_reference_is_one_line_and_exit_code_2(refused) -> None:
-    for name in ("dawid-skeen", "GOLD"):
-        error = refused("mistakes", "demo", "--reference", name)
-        assert (error.argument, error.got) == ("--reference", name)
-    error = refused("mistakes", "demo", "--reference", "dawid-skene smothing=1")
-    assert (error.argument, error.got) == ("a setting of dawid-skene", "smothing")
-
-
 @pytest.mark.parametrize(
     ("option", "place", "said"),
     [
@@ -144,13 +132,6 @@ def test_two_datasets_and_halves_of_one(crowdcore, run, tmp_path) -> None:
     assert halves["reference"] == "gold"
     assert all(row["first %"] is None for row in halves["workers"])
     assert run("rounds", "demo", "--by", "halves", "--figure", tmp_path / "none.html").code == 2
-
-
-def test_what_the_rounds_are_must_be_said_once(refused) -> None:
-    assert refused("rounds", "demo").argument == "by"
-    assert refused("rounds", "demo", "demo", "--by", "halves").argument == "rounds"
-    assert refused("rounds", "demo", "--by", "shift").got == "shift"
-    assert refused("rounds", "demo", "--by", "shift", "--hide-names").got == "shift"
 
 
 def test_assignments_keep_the_limits_and_hide_names(crowdcore, run, refused, tmp_path: Path) -> None:

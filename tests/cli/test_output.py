@@ -21,7 +21,7 @@ import crowdcore as cc
 from crowdcore.cli import _commands, app
 from crowdcore.cli._command import Drawn, Shown, command
 from crowdcore.cli._output import Printed, in_command, print_table
-from crowdcore.core.errors import Remedy, SettingError
+from crowdcore.core.errors import Remedy
 from crowdcore.core.spelling import log_visibly, visible
 from crowdcore.data import CrowdDataset
 from crowdcore.exhibits import View
@@ -201,9 +201,34 @@ def test_a_log_line(capsys) -> None:
     assert visible(WORKER) in logged and visible(LABEL) in logged and not OBEYED.search(logged)
 
 
-def test_a_comment_that_is_no_text(refused) -> None:
-    error = refused("marks", "demo", "--unclear", "0", "--comment", "caf\udce9")
-    assert isinstance(error, SettingError) and error.argument == "comment"
+@pytest.mark.parametrize(
+    ("command", "argument", "got"),
+    [
+        ("info demoo", "name", "demoo"),
+        ("aggregate demo -m dawid-skeen", "aggregator", "dawid-skeen"),
+        ("aggregate demo -m dawid-skene --set smoothing=-1", "smoothing", "-1"),
+        ("aggregate demo --set smoothing", "--set", "smoothing"),
+        ("mistakes demo --reference dawid-skeen", "--reference", "dawid-skeen"),
+        ("mistakes demo --reference GOLD", "--reference", "GOLD"),
+        ("rounds demo", "by", ""),
+        ("rounds demo demo --by halves", "rounds", ""),
+        ("rounds demo --by shift", "by", "shift"),
+        ("rounds demo --by shift --hide-names", "by", "shift"),
+        ("train --preset labelme-tabel", "preset", "labelme-tabel"),
+        ("train demo --preset labelme-table -m conal", "--method", ""),
+        ("train", "DATASET", ""),
+        ("marks demo --unclear 0 --comment caf\udce9", "comment", ""),
+    ],
+)
+def test_what_is_refused_names_its_argument(refused, command, argument, got) -> None:
+    error = refused(*command.split())
+    assert error.argument == argument
+    assert not got or str(error.got) in (got, f"{got}.0")
+
+
+def test_a_misspelled_setting_of_a_reference_is_named(refused) -> None:
+    error = refused("mistakes", "demo", "--reference", "dawid-skene smothing=1")
+    assert (error.argument, error.got) == ("a setting of dawid-skene", "smothing")
 
 
 OF_EACH = {"--method", "--kind", "--worker", "--over", "--add", "--remove"}

@@ -292,12 +292,6 @@ def test_a_preset_in_the_background_is_a_run_for_each_row(
     assert len({run.spec.group for run in found}) == 1
 
 
-def test_what_does_not_fit_together_is_refused(refused: Callable[..., str]) -> None:
-    assert refused("train", "--preset", "labelme-tabel").argument == "preset"
-    assert refused("train", "demo", "--preset", "labelme-table", "-m", "conal").argument == "--method"
-    assert refused("train").argument == "DATASET"
-
-
 def test_labels_that_are_numbers_are_trained_on_by_the_same_command(crowdcore, refused, tmp_path):
     folder = rated_folder(tmp_path / "rated")
     asked = ("train", folder, "--seeds", 2, "--epochs", 2, "--set", "connection=b")

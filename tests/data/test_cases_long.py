@@ -111,28 +111,19 @@ def crowd(**columns: Any) -> pd.DataFrame:
     return pd.DataFrame(frame | {name: [make(t, w) for t, w in rows] for name, make in columns.items()})
 
 
-def test_a_worker_column_half_empty_gives_way_to_a_full_one() -> None:
-    frame = crowd(user_id=lambda t, w: w if t % 2 else None).rename(columns={"person": "user_name", "mark": "label"})
-    assert examine_frame(frame).report.roles["worker"] == "user_name"
-
-
-def test_the_author_of_an_item_is_no_worker() -> None:
-    frame = crowd(user=lambda t, w: f"author {t % 5}").rename(columns={"person": "rater", "mark": "label"})
-    assert examine_frame(frame).report.roles["worker"] == "rater"
-
-
-def test_a_row_number_is_no_task() -> None:
-    frame = crowd(unit_id=lambda t, w: 4 * t + w).rename(
-        columns={"item": "image_id", "person": "worker", "mark": "label"}
-    )
-    assert examine_frame(frame).report.roles["task"] == "image_id"
-
-
-def test_a_column_of_free_text_gives_way_to_one_of_few_values() -> None:
-    frame = crowd(answer=lambda t, w: f"since {t * 4 + w} of them").rename(
-        columns={"person": "worker", "mark": "category"}
-    )
-    assert examine_frame(frame).report.roles["label"] == "category"
+@pytest.mark.parametrize(
+    ("column", "names", "role", "expected"),
+    [
+        ({"user_id": lambda t, w: w if t % 2 else None}, ("item", "user_name", "label"), "worker", "user_name"),
+        ({"user": lambda t, w: f"author {t % 5}"}, ("item", "rater", "label"), "worker", "rater"),
+        ({"unit_id": lambda t, w: 4 * t + w}, ("image_id", "worker", "label"), "task", "image_id"),
+        ({"answer": lambda t, w: f"since {t * 4 + w} of them"}, ("item", "worker", "category"), "label", "category"),
+    ],
+    ids=["half empty", "the author of an item", "a row number", "free text"],
+)
+def test_a_column_gives_way_to_one_whose_content_fits_better(column, names, role, expected) -> None:
+    frame = crowd(**column).rename(columns=dict(zip(("item", "person", "mark"), names, strict=True)))
+    assert examine_frame(frame).report.roles[role] == expected
 
 
 def test_labels_that_content_cannot_tell_apart_are_asked() -> None:

@@ -112,13 +112,6 @@ def test_halves_with_decimal_commas_are_no_choices(tmp_path: Path) -> None:
     assert dataset.classes == ("1", "1.5", "2", "2.5")
 
 
-@pytest.mark.parametrize("name", ["final", "Konsens", "official", "correct answer", "aggregated"])
-def test_more_names_of_gold(name: str, tmp_path: Path) -> None:
-    rows = [*ROWS, *((t, name, label) for t, label in GOLD.items())]
-    (question,) = examine(written(tmp_path, "gold.csv", table(rows, "task", "worker", "label"))).report.questions
-    assert question.code == "gold-among-workers"
-
-
 EAST = [
     ("cp1250", ("záporný", "střední", "kladný")),
     ("cp1250", ("rossz", "közepes időnként", "jó és kitűnő")),
