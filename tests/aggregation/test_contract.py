@@ -140,9 +140,9 @@ def test_refusals():
     result = cc.aggregation.get("majority-vote").fit(before)
     with pytest.raises(SettingError, match="before"):
         cc.aggregation.align(result, after, after)
-    with pytest.raises(SettingError, match="keep the classes"):
+    with pytest.raises(SettingError, match="keep"):
         cc.aggregation.align(cc.aggregation.get("majority-vote").fit(after), after, before)
-    with pytest.raises(SettingError, match="Align it first"):
+    with pytest.raises(SettingError, match="Align"):
         cc.aggregation.changed_labels(result, result, after)
 
 

@@ -57,11 +57,11 @@ def test_missing_workers_tasks_and_classes_keep_their_places():
 
 
 def test_refusals():
-    with pytest.raises(DataError, match=r"KOS failed: .*binary"):
+    with pytest.raises(DataError, match="binary"):
         cc.aggregation.get("crowd-kit:KOS").fit(simulate_crowd(20, 5, 3))
     with pytest.raises(DataError, match="Pass `known`"):
         cc.aggregation.get("crowd-kit:GoldMajorityVote").fit(simulate_crowd(20, 5, 3))
-    with pytest.raises(SettingError, match=r"suit crowd-kit's GLAD.*no_such"):
+    with pytest.raises(SettingError, match="suit"):
         cc.aggregation.get("crowd-kit:GLAD", no_such=1)
     with pytest.raises(SettingError, match="'crowd-kit:DawidSkene'"):
         cc.aggregation.get("crowd-kit:DawidSken")

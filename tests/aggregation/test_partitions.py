@@ -146,19 +146,19 @@ def test_refusals(tmp_path, crowd):
     ):
         with pytest.raises(SettingError, match=r"aggregator|device"):
             fit_partitions(source, refused, tmp_path / "out")
-    with pytest.raises(SettingError, match="does not exist yet"):
+    with pytest.raises(SettingError, match="exist"):
         fit_partitions(source, model, source)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"no \*\.parquet file"):
+    with pytest.raises(DataError, match="parquet"):
         fit_partitions(tmp_path / "empty", model, tmp_path / "out")
-    with pytest.raises(DataError, match="No column 'gold'"):
+    with pytest.raises(DataError, match="'gold'"):
         fit_partitions(source, model, tmp_path / "out", known="gold")
     frame = pd.read_parquet(source / "part-0.parquet")
     frame.iloc[:5].to_parquet(source / "part-9.parquet")
-    with pytest.raises(DataError, match="more than one partition"):
+    with pytest.raises(DataError, match="partition"):
         fit_partitions(source, model, tmp_path / "out")
     frame.assign(worker=frame["worker"].where(frame.index != frame.index[3])).to_parquet(source / "part-0.parquet")
-    with pytest.raises(DataError, match="A cell is empty"):
+    with pytest.raises(DataError, match="empty"):
         fit_partitions(source, model, tmp_path / "out")
     frame.assign(known=[*crowd.classes[:2], *[None] * (len(frame) - 2)], task="same").to_parquet(
         source / "part-0.parquet"

@@ -131,9 +131,9 @@ def test_a_reference_that_repeats_a_worker_cannot_judge_them():
 
 
 def test_refusals(crowd):
-    with pytest.raises(DataError, match="knows no sentences"):
+    with pytest.raises(DataError, match="sentences"):
         span_scores(cc.load_dataset("demo"))
-    with pytest.raises(DataError, match="states no span"):
+    with pytest.raises(DataError, match="states"):
         span_crowd(replace(crowd, gold=np.zeros(10, int)))
 
 

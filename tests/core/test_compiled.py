@@ -217,7 +217,7 @@ def test_three_thousand_classes_are_refused_before_memory_runs_out(gold, monkeyp
     rows = [(t, w, f"c{rng.integers(3000)}", f"c{t}") for t in range(3000) for w in rng.choice(40, 3, replace=False)]
     votes = cc.from_frame(pd.DataFrame([row[: 3 + gold] for row in rows], columns=columns), kind="classes")
     for look in (verdicts, check) if gold else (verdicts,):
-        with pytest.raises(CrowdError, match=r"40 workers.* GiB"):
+        with pytest.raises(CrowdError, match="40 workers"):
             look(view(votes, "gold" if gold else "auto"))
     assert len(view(votes, "gold" if gold else "majority-vote").of(cc.analysis.summary).frame())
 

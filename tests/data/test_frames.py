@@ -50,7 +50,7 @@ def test_crowd_kit_itself_gives_such_frames():
 
 def test_gold_of_other_tasks_needs_acceptance():
     gold = pd.Series({"t1": "b", "t9": "a"})
-    with pytest.raises(DataError, match="Gold of 1 task outside the frame would be left out"):
+    with pytest.raises(DataError, match=r"1 task.*outside"):
         cc.from_frame(LONG, gold=gold)
     assert cc.from_frame(LONG, gold=gold, accept=True).gold.tolist() == [1, -1]
 
@@ -62,13 +62,13 @@ def test_gold_with_numeric_ids():
 
 
 def test_gold_that_cannot_be():
-    with pytest.raises(DataError, match="`gold` names task 't1' twice"):
+    with pytest.raises(DataError, match=r"`gold`.*'t1'"):
         cc.from_frame(LONG, gold=pd.Series(["a", "b"], index=["t1", "t1"]))
-    with pytest.raises(SettingError, match="`gold` must be a series or mapping by task"):
+    with pytest.raises(SettingError, match="`gold`"):
         cc.from_frame(LONG, gold=np.array([1, 2]))
-    with pytest.raises(SettingError, match="`frame` must be a frame"):
+    with pytest.raises(SettingError, match="`frame`"):
         cc.from_frame([1, 2])
-    with pytest.raises(DataError, match="The frame is empty"):
+    with pytest.raises(DataError, match="empty"):
         cc.from_frame(LONG[:0])
 
 
@@ -119,7 +119,7 @@ def test_odd_cells():
     ds = cc.from_frame(frame, accept=True)
     assert list(ds.task_ids) == ["('a', 1)", "t", "3"]
     assert ds.n_annotations == 1
-    with pytest.raises(DataError, match=r"A value holds characters that are not text \(column 'label'\)"):
+    with pytest.raises(DataError, match="'label'"):
         cc.from_frame(LONG.assign(label=pd.Series(["\ud800", "b", "c"], dtype=object)))
 
 
@@ -134,10 +134,10 @@ def test_gold_of_a_wide_frame_is_matched_by_its_index():
     gold = pd.Series([0, 1, 2, 1])
     assert cc.from_frame(frame, gold=gold).gold.tolist() == [0, 1, 2, 1]
     assert cc.from_frame(frame, gold=gold[::-1]).gold.tolist() == [0, 1, 2, 1]
-    with pytest.raises(DataError, match="Gold of 2 tasks outside the frame would be left out"):
+    with pytest.raises(DataError, match=r"2 tasks.*outside"):
         cc.from_frame(frame[2:], gold=gold)
     assert cc.from_frame(frame[2:], gold=gold, accept=True).gold.tolist() == [2, 1]
-    with pytest.raises(DataError, match="by the frame's index, which names a row twice"):
+    with pytest.raises(DataError, match="index"):
         cc.from_frame(frame.set_axis([0, 0, 1, 2]), gold=gold)
     assert cc.from_frame(frame.set_axis(["a", "b", "c", "d"]), gold={"c": 2}).gold.tolist() == [-1, -1, 2, -1]
 
@@ -146,16 +146,16 @@ def test_an_index_of_several_levels():
     for frame in (LONG.set_index(["task", "worker"]), LONG.set_index(["task", "worker"], drop=False)):
         assert cc.from_frame(frame).fingerprint == cc.from_frame(LONG).fingerprint
     unnamed = LONG.set_index(["task", "worker"]).rename_axis([None, None])
-    with pytest.raises(DataError, match=r"No column was recognised .* 'level_0', 'level_1', 'label'"):
+    with pytest.raises(DataError, match=r"'level_0'.*'level_1'.*'label'"):
         cc.from_frame(unnamed)
     assert cc.from_frame(unnamed, task="level_0", worker="level_1").n_annotations == 3
-    with pytest.raises(DataError, match="The index and a column are both called 'task', and differ"):
+    with pytest.raises(DataError, match="'task'"):
         cc.from_frame(LONG.set_index("task", drop=False).assign(task=["x", "y", "z"]))
 
 
 def test_columns_of_a_type_that_is_no_name_are_named():
     for values in (pd.period_range("2024", periods=3, freq="D"), pd.interval_range(0, 3)):
-        with pytest.raises(DataError, match=r"This column holds .*, not names or numbers \(column 'task'\)"):
+        with pytest.raises(DataError, match="'task'"):
             cc.from_frame(LONG.assign(task=values))
 
 
@@ -340,11 +340,11 @@ def test_groups_stay_together(folded):
 def test_what_cannot_be_is_refused(folded):
     with pytest.raises(SettingError, match="further column"):
         split_tasks(folded, test=0.2, group="patient")
-    with pytest.raises(SettingError, match="leave tasks to train on"):
+    with pytest.raises(SettingError, match="leave"):
         split_tasks(folded, valid=0.5, test=0.5)
     with pytest.raises(DataError, match="already"):
         split_tasks(split_tasks(folded, test=0.2), test=0.2)
-    with pytest.raises(DataError, match="too few tasks"):
+    with pytest.raises(DataError, match="tasks"):
         split_tasks(simulate_crowd(3), valid=0.01, test=0.01)
 
 

@@ -53,7 +53,7 @@ COUNTS = [{"id": t, "label_count": [v.count(c) for c in CLASSES]} for t, _, v in
 
 @pytest.mark.parametrize("records", [SHARES, COUNTS])
 def test_lists_of_numbers_of_classes_are_no_labels(records: list[dict[str, Any]], tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="classes that are not named"):
+    with pytest.raises(DataError, match="named"):
         examine(written(tmp_path, "numbers.jsonl", records))
     rng = random.Random(5)
     stars = [{"id": t, "labels": [rng.randint(1, 5) for _ in range(3)]} for t in TASKS]
@@ -100,7 +100,7 @@ def test_lists_of_classes_of_one_answer_are_told(tmp_path: Path) -> None:
     rows = [{"task": t, "worker": w, "label": [*{v, GOLD[t]}]} for t, w, v in ROWS]
     report = examine(written(tmp_path, "lists.jsonl", rows)).report
     assert "multi-select" in {finding.code for finding in report.findings}
-    with pytest.raises(DataError, match="a list or a record"):
+    with pytest.raises(DataError, match="record"):
         examine(written(tmp_path, "records.jsonl", [*rows, {"task": "t", "worker": "w", "label": {"a": [1]}}]))
 
 

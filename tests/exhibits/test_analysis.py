@@ -102,7 +102,7 @@ def test_one_task(seen: View) -> None:
     assert labels["label"].tolist() == [crowd.classes[c] for c in crowd.label[crowd.task == 7]]
     assert exhibits.tasks.task(seen, "t00007").table["gold"][7] == crowd.classes[crowd.gold[7]]
     assert exhibits.tasks.task_answers(seen, "t00007").table["labels"].sum() == 3
-    with pytest.raises(DataError, match="has no task 'nope'"):
+    with pytest.raises(DataError, match="'nope'"):
         exhibits.tasks.task(seen, "nope")
 
 
@@ -274,5 +274,5 @@ def test_a_crowd_without_groups_says_so() -> None:
     honest = view(honest_crowd(0))
     shown = coordinated.coordinated_workers(honest)
     assert shown.figure is None and shown.table.empty
-    with pytest.raises(SettingError, match="no group was found"):
+    with pytest.raises(SettingError, match="group"):
         coordinated.coordinated_confusion(honest, 1)

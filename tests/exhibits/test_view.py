@@ -76,7 +76,7 @@ def test_names_are_escaped_for_figures_only() -> None:
 def test_names_have_numbers_and_others_are_refused() -> None:
     seen = view(simulate_crowd(40))
     assert (seen.class_number("class 2"), seen.worker_number("w003")) == (2, 3)
-    with pytest.raises(SettingError, match="class 0, class 1"):
+    with pytest.raises(SettingError, match=r"0, class.*1"):
         seen.class_number("cat")
     with pytest.raises(SettingError, match="`worker`"):
         seen.worker_number("class 2")

@@ -112,7 +112,7 @@ def test_many_workers_are_points_against_points():
 def test_refusals():
     with pytest.raises(cc.SettingError, match="one run or"):
         figures.skills({})
-    with pytest.raises(cc.SettingError, match="with one reference"):
+    with pytest.raises(cc.SettingError, match="reference"):
         figures.skills({"a": compared(), "b": compared(reference="majority-vote")})
 
 

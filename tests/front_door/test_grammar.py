@@ -137,12 +137,12 @@ def test_a_result_read_from_a_file_finds_its_dataset_or_says_so(demo, result, tm
     assert read.crowd is None
     pd.testing.assert_frame_equal(read.frame(), result.frame())
     elsewhere = replace(read, dataset="no-such-dataset")
-    with pytest.raises(cc.SettingError, match="trained on it"):
+    with pytest.raises(cc.SettingError, match="trained"):
         analysis.omega_ranking(elsewhere)
     assert len(analysis.omega_ranking(demo, elsewhere).task)
     other = demo.where(demo.task > 100)
     for refused in (analysis.omega_ranking, analysis.shared_mistakes):
-        with pytest.raises(cc.SettingError, match="trained on it"):
+        with pytest.raises(cc.SettingError, match="trained"):
             refused(other, result)
 
 
@@ -182,7 +182,7 @@ def test_features_go_by_task_through_every_door(tmp_path: Path) -> None:
         cc.from_frame(frame, features=rows)
     with pytest.raises(cc.SettingError, match="60"):
         expected.with_features(rows[:5])
-    with pytest.raises(cc.SettingError, match="indexed by tasks"):
+    with pytest.raises(cc.SettingError, match="indexed"):
         expected.with_features(features.reset_index(drop=True))
     some = expected.with_features(features.iloc[:40])
     assert some.features is not None
@@ -194,7 +194,7 @@ def test_gold_and_splits_are_set_by_task() -> None:
     votes = cc.from_frame(frame).with_gold(gold).with_split({"t00": "test", "t01": "valid"})
     assert [votes.classes[c] for c in votes.gold] == [gold[t] for t in votes.task_ids]
     assert votes.split[votes.task_ids.get_indexer(pd.Index(["t00", "t01", "t02"]))].tolist() == [2, 1, -1]
-    with pytest.raises(cc.SettingError, match="train, valid, test"):
+    with pytest.raises(cc.SettingError, match="valid"):
         votes.with_split({"t00": "testing"})
 
 

@@ -60,7 +60,7 @@ def test_it_refuses_what_a_cuda_graph_refuses() -> None:
     with imagined_gpu() as device:
         there = torch.arange(3.0, device=device)
         for step in (lambda: there[there > 1], there.cpu, lambda: there * float(there.sum())):
-            with pytest.raises(RuntimeError, match="in a CUDA graph"):
+            with pytest.raises(RuntimeError, match="graph"):
                 ImaginedGraph(step, (), ())
         assert ImaginedGraph(lambda: there * 2, (), ())(()).tolist() == [0, 2, 4]
 

@@ -216,11 +216,11 @@ def test_a_full_disk_a_locked_record_and_a_deleted_workspace(small_disk):
     with workspace_at(small_disk / "workspace") as workspace:
         run = runs.submit(spec(LONG), workspace=workspace)
         at_epoch(workspace, run.id, 1)
-        with (small_disk / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="No space left"):
+        with (small_disk / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="space"):
             while True:
                 filler.write(bytes(1 << 12))
         assert "is full: make room" in runs.engine_state(workspace=workspace).problem
-        with pytest.raises(CrowdError, match="is full: make room"):
+        with pytest.raises(CrowdError, match="room"):
             runs.submit(spec(1), workspace=workspace)
         full = runs.get_run(run.id, workspace=workspace).epoch
         time.sleep(1)  # the engine, its worker and the training process try to write all the time

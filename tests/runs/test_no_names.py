@@ -154,7 +154,7 @@ def test_what_is_refused_fails_with_its_sentence(make: Make, train: Train, setti
     assert found.state == "failed"
     assert words in found.message
     assert "Traceback" not in found.message
-    with pytest.raises(DataError, match="failed without a result"):
+    with pytest.raises(DataError, match="failed"):
         result(run.id)
 
 

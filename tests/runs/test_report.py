@@ -94,7 +94,7 @@ def test_runs_on_other_crowds_take_part_in_sweeps_only():
         with pytest.raises(DataError, match="crowd-2, which"):
             build(here, chosen, part, crowds=[there])
     stale = replace(there, gold=(there.gold + 1) % there.n_classes)
-    with pytest.raises(DataError, match="trained on crowd-2"):
+    with pytest.raises(DataError, match=r"trained.*2"):
         build(here, runs, crowds=[stale])
 
 
@@ -236,9 +236,9 @@ def test_a_dataset_alone_and_one_without_gold():
 
 def test_refusals(crowd):
     other = featured_crowd(60)
-    with pytest.raises(DataError, match="trained on simulated"):
+    with pytest.raises(DataError, match="simulated"):
         build(crowd, trained(other, "conal"))
-    with pytest.raises(SettingError, match="`parts` must be among"):
+    with pytest.raises(SettingError, match="`parts`"):
         build(crowd, trained(crowd, "conal"), ["nonsense"])
     with pytest.raises(SettingError, match="`runs`"):
         build(crowd, (), ["curves"])

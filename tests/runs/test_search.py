@@ -109,7 +109,7 @@ def test_refusals(workspace):
         runs.search(spec(3), {"lr": runs.Choice(values=(1,))}, 0, workspace=workspace)
     no_search = runs.store.create(spec(1), workspace=workspace)
     runs.cancel(no_search.id, workspace=workspace)
-    with pytest.raises(DataError, match="is not a search"):
+    with pytest.raises(DataError, match="search"):
         runs.search_trials(no_search.id, workspace=workspace)
 
 

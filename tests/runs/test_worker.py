@@ -91,7 +91,7 @@ def speaks_without_key(address: str) -> bool:
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:8786", "127.0.0.1:8786", "ws://host:1"])
 def test_a_scheduler_without_tls_is_refused_before_anything_is_recorded(tmp_path, monkeypatch, address):
     with workspace_at(tmp_path, CROWDCORE_SCHEDULER=address) as workspace:
-        with pytest.raises(SettingError, match="the scheduler can"):
+        with pytest.raises(SettingError, match="scheduler"):
             runs.submit(spec(1), workspace=workspace)
         assert runs.list_runs(workspace=workspace) == []
         with pytest.raises(SettingError, match="tls://"):

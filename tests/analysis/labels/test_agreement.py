@@ -384,5 +384,5 @@ def test_frame_lists_annotated_tasks_most_disputed_first(crowd):
 
 def test_needs_gold_when_gold_is_asked_for():
     crowd = simulate_crowd(20)
-    with pytest.raises(DataError, match="no gold labels"):
+    with pytest.raises(DataError, match="gold"):
         task_disagreement(replace(crowd, gold=np.full(20, -1)), "gold")

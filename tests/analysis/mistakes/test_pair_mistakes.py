@@ -208,7 +208,7 @@ def test_too_many_classes_are_refused():
     crowd = CrowdDataset(
         "wide", tuple(map(str, range(20_000))), pd.Index(["t"]), pd.Index(["w"]), [0], [0], [0], gold=np.array([0])
     )
-    with pytest.raises(cc.DataError, match="20,000 classes would need"):
+    with pytest.raises(cc.DataError, match=r"20,000 classes.*need"):
         pair_mistakes(crowd)
 
 

@@ -62,7 +62,7 @@ def test_equals_loops(crowd, n_seeds, soft):
     omega = omegas(crowd, n_seeds)
     omega[:, crowd.task % 4 == 1] = np.nan
     if np.isnan(omega).all():
-        with pytest.raises(DataError, match="No annotation has"):
+        with pytest.raises(DataError, match="annotation"):
             omega_ranking(crowd, omega, seeds=range(n_seeds))
         return
     truth = soft_reference(crowd) if soft else "gold"
@@ -137,7 +137,7 @@ def test_refusals():
     crowd = simulate_crowd(20)
     with pytest.raises(SettingError, match="`omega`"):
         omega_ranking(crowd, np.ones((1, 3)), seeds=(0,))
-    with pytest.raises(DataError, match="no gold labels"):
+    with pytest.raises(DataError, match="gold"):
         omega_ranking(replace(crowd, gold=np.full(20, -1)), omegas(crowd, 1), "gold", seeds=(0,))
 
 
@@ -273,7 +273,7 @@ def test_one_seed_by_its_name_of_seeds():
     values = np.arange(6).reshape(3, 2)
     assert values[seed_rows((4, 0, 9), 0)].tolist() == [[2, 3]]
     assert len(values[seed_rows((4, 0, 9), None)]) == 3
-    with pytest.raises(SettingError, match="be one of 4, 0, 9"):
+    with pytest.raises(SettingError, match=r"4.*0.*9"):
         seed_rows((4, 0, 9), 1)
 
 
@@ -356,7 +356,7 @@ def test_positions_may_hold_different_numbers_of_values():
 
 
 def test_one_row_of_values_per_position():
-    with pytest.raises(SettingError, match="`values` must hold 2 rows"):
+    with pytest.raises(SettingError, match=r"`values`.*2 rows"):
         band("a run", "conal", [1, 2], np.ones((3, 2)))
 
 

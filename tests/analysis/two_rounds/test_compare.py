@@ -73,16 +73,16 @@ def test_rounds_with_other_gold_or_other_classes_are_refused() -> None:
     ds = cc.load_dataset("demo")
     gold = ds.gold.copy()
     gold[np.flatnonzero(gold >= 0)[0]] = (gold[gold >= 0][0] + 1) % 10
-    with pytest.raises(cc.DataError, match="Gold of task"):
+    with pytest.raises(cc.DataError, match="Gold"):
         analysis.join_rounds(ds, replace(ds, gold=gold))
-    with pytest.raises(cc.DataError, match="no class in common"):
+    with pytest.raises(cc.DataError, match="common"):
         analysis.join_rounds(ds, replace(ds, classes=tuple("abcdefghij")))
 
 
 def test_where_no_rounds_are_given_it_is_asked_for_them() -> None:
     """Random halves were compared, with a headline: right labels 66.7 % → 78.5 %."""
     ds = cc.load_dataset("demo")
-    with pytest.raises(cc.SettingError, match="say what separates the rounds") as asked:
+    with pytest.raises(cc.SettingError, match="separates") as asked:
         analysis.rounds(ds, "gold")
     assert asked.value.argument == "by"
     given = two_rounds(3, "tasks", EVEN)

@@ -292,7 +292,7 @@ def test_ids_keep_every_digit_and_unknown_controls_are_refused(write):
     data = read_dataset(write(entries))
     assert list(data.task_ids) == ["123456789", str(2**60 + 1)]
     assert list(data.worker_ids) == [str(2**60 + 1)]
-    with pytest.raises(MappingError, match=r"^No control called 'tone' holds choices .*'sentiment'"):
+    with pytest.raises(MappingError, match=r"'tone'.*'sentiment'"):
         examine(write(entries), label="tone")
 
 
@@ -321,7 +321,7 @@ def test_ratings_and_comparisons(write):
         return {"completed_by": who, "result": [{"from_name": kind, "type": kind, "value": {key: value}}]}
 
     rated = [{"id": 1, "data": {}, "annotations": [answer("rating", "rating", n, n) for n in (3, 4)]}]
-    with pytest.raises(MappingError, match=r"^No annotation holds choices, only ratings .*'rating'.*label=") as caught:
+    with pytest.raises(MappingError, match=r"'rating'.*label=") as caught:
         examine(write(rated))
     assert caught.value.roles == {"task": "id", "worker": "completed_by"}
     assert read_dataset(write(rated), label="rating").classes == ("3", "4")
@@ -333,7 +333,7 @@ def test_several_controls_are_asked_for(write):
     entry = {"id": 1, "data": {}, "annotations": [{"completed_by": 1, "result": []}]}
     for name, label in (("tone", "calm"), ("topic", "sport")):
         entry["annotations"][0]["result"] += choice(label, name=name)["result"]
-    with pytest.raises(MappingError, match=r"^Several controls hold choices .*'tone', 'topic'.*label=") as caught:
+    with pytest.raises(MappingError, match=r"'tone'.*'topic'.*label=") as caught:
         read_dataset(write([entry]))
     assert caught.value.columns == ("tone", "topic")
     report = examine(write([entry]), label="topic").report
@@ -376,7 +376,7 @@ def test_times_are_no_labels(tmp_path):
 
 def test_a_control_is_named_where_there_may_be_several(write):
     records = [{**record, "source": "imdb"} for record in exports.STUDIO_MIN]
-    with pytest.raises(MappingError, match=r"Which column holds the choices is not certain .*'sentiment', 'source'"):
+    with pytest.raises(MappingError, match=r"'sentiment'.*'source'"):
         examine(write(records))
     assert examine(write(records), label="sentiment").report.n_annotations == 4
 

@@ -64,14 +64,14 @@ def test_a_list_of_workers_fixes_their_order_and_keeps_idle_ones(folder):
     assert list(read_dataset(path).worker_ids) == ["w9", "w2", "w10"]
     path = folder(workers__csv="worker\nw2\n")
     assert list(read_dataset(path).worker_ids) == ["w2", "w10"]
-    with pytest.raises(DataError, match="The list of workers names one twice"):
+    with pytest.raises(DataError, match="list"):
         read_dataset(folder(workers__csv="worker\nw2\nw2\n"))
 
 
 def test_bad_lists_of_tasks(folder):
-    with pytest.raises(DataError, match=r"names 't1' twice, in rows 1 and 3 \(crowd, row 3\)"):
+    with pytest.raises(DataError, match=r"'t1'.*rows 1 and 3.*row 3"):
         read_dataset(folder(annotations__csv=ANNOTATIONS, tasks__csv="task,gold\nt1,a\nt2,b\nt1,b\n"))
-    with pytest.raises(DataError, match=r"The list of tasks has a row without a task \(crowd, row 2\)"):
+    with pytest.raises(DataError, match=r"crowd.*row 2"):
         read_dataset(folder(tasks__csv="task,gold\nt1,a\n,b\n"))
 
 
@@ -125,7 +125,7 @@ def test_the_table_of_a_folder_can_be_opened_alone(folder):
 
 
 def test_classes_alone_are_no_dataset(folder):
-    with pytest.raises(DataError, match=r"There are neither annotations.\* nor tasks"):
+    with pytest.raises(DataError, match="neither"):
         read_dataset(folder(classes__txt="a\nb\n"))
 
 
@@ -145,22 +145,22 @@ def test_features_and_images_of_each_split(folder):
 
 
 def test_files_that_do_not_fit_the_tasks(folder):
-    with pytest.raises(DataError, match=r"3 rows for 2 tasks of that split \(features_train.npy\)"):
+    with pytest.raises(DataError, match=r"3 rows.*2 tasks.*split"):
         read_dataset(folder(annotations__csv=ANNOTATIONS, tasks__csv=TASKS, features_train__npy=np.zeros((3, 1))))
     shapes = {"features_train__npy": np.zeros((2, 4)), "features_test__npy": np.zeros((1, 5))}
-    with pytest.raises(DataError, match=r"Rows of shape \(5,\), but \(4,\) in another split"):
+    with pytest.raises(DataError, match=r"5.*4.*split"):
         read_dataset(folder(**shapes))
 
 
 def test_truth_must_fit_the_annotations(folder):
     path = folder(annotations__csv=ANNOTATIONS, truth__npz={"omega": np.zeros(2)})
-    with pytest.raises(DataError, match=r"`omega` has the shape \(2,\) for 3 annotations \(truth.npz\)"):
+    with pytest.raises(DataError, match=r"`omega`.*2.*3 annotations"):
         read_dataset(path)
     path = folder(truth__npz={"omega": np.array([0.1, 0.2, 0.3]), "group": np.zeros(3, int)})
-    with pytest.raises(DataError, match="The simulated truth has 3 entries of `group` for 2 workers"):
+    with pytest.raises(DataError, match=r"3 entries.*`group`.*2 workers"):
         read_dataset(path)
     path = folder(truth__npz={"omega": np.array([0.1, 0.2, 0.3]), "settings": np.array("{no")})
-    with pytest.raises(DataError, match="Its settings are not JSON"):
+    with pytest.raises(DataError, match="settings"):
         read_dataset(path)
     path = folder(truth__npz={"omega": np.array([0.1, 0.2, 0.3])}, tasks__csv=TASKS)
     np.testing.assert_array_equal(read_dataset(path).truth.omega, [0.2, 0.1, 0.3])  # sorted with the tasks
@@ -254,7 +254,7 @@ def test_refusals_name_the_line(write_tags, text, sentence):
 
 
 def test_a_line_too_short_is_told_by_the_reader_of_the_format_without_naming_it(write_tags):
-    with pytest.raises(DataError, match=r"This line has 2 columns, the first one has 3.*row 2"):
+    with pytest.raises(DataError, match=r"2 columns.*first.*3.*row 2"):
         read_dataset(write_tags("John B-PER O\nlives O\n\nParis B-LOC B-LOC\n"))
 
 
@@ -282,7 +282,7 @@ def test_round_trip(tmp_path):
 
 
 def test_what_columns_cannot_hold(tmp_path, crowd):
-    with pytest.raises(DataError, match="knows no sentences"):
+    with pytest.raises(DataError, match="sentences"):
         write_conll(crowd, tmp_path / "c.txt")
 
 
@@ -291,7 +291,7 @@ def test_a_crowd_that_marked_nothing_is_read_again(write_tags, tmp_path):
     ds = read_dataset(write_tags(TEXT.replace("B-LOC", "O").replace("I-LOC", "O"), "nothing.conll"))
     again = read_dataset(write_conll(ds, tmp_path / "again.conll"))
     assert (again.fingerprint, len(again.sentences)) == (ds.fingerprint, 2)
-    with pytest.raises(DataError, match=r"'E-LOC' is not an IOB2 tag.*row 5, column 'ben'"):
+    with pytest.raises(DataError, match=r"'E-LOC'.*2 tag.*row 5.*'ben'"):
         read_dataset(write_tags(TEXT.replace("I-LOC", "E-LOC"), "other.conll"))
 
 
@@ -330,5 +330,5 @@ def test_a_conversation_written_as_json(write):
 
 def test_every_annotator_has_one_label(write):
     item = {**exports.LEWIDI["1"], "annotators": "Ann1,Ann2"}
-    with pytest.raises(DataError, match=r"^3 annotations by 2 annotators \(export.json, row 2\)"):
+    with pytest.raises(DataError, match=r"3 annotations.*2 annotators.*row 2"):
         examine(write({"0": exports.LEWIDI["1"], "1": item}))

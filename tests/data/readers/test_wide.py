@@ -71,7 +71,7 @@ def test_a_single_worker(tmp_path):
     ["task,note\nt1,a\nt2,a\n", "task,name\nt1,a\nt2,b\n", "task,stars\nt1,1\nt2,1\n", "task,label\nt1,a\nt2,a\n"],
 )
 def test_a_column_that_may_be_something_else_is_no_single_worker(tmp_path, text):
-    with pytest.raises(MappingError, match="as the worker"):
+    with pytest.raises(MappingError, match="worker"):
         read(tmp_path, text)
 
 
@@ -92,7 +92,7 @@ def test_gold_and_text_beside_the_workers(tmp_path):
 
 def test_an_empty_worker_column_is_left_out_on_acceptance(tmp_path):
     text = "task,w1,idle,w2\nt1,a,,b\nt2,b,,\n"
-    with pytest.raises(DataError, match=r"1 empty worker column .*'idle'.*accept=True"):
+    with pytest.raises(DataError, match=r"1 empty.*'idle'.*accept=True"):
         read(tmp_path, text)
     assert list(read(tmp_path, text, accept=True).worker_ids) == ["w1", "w2"]
 
@@ -129,7 +129,7 @@ def test_a_long_table_with_odd_names_is_not_taken_for_a_wide_one(tmp_path):
 
 
 def test_the_same_task_twice_is_refused(tmp_path):
-    with pytest.raises(DataError, match="names 't1' twice, in rows 1 and 3"):
+    with pytest.raises(DataError, match=r"'t1'.*rows 1 and 3"):
         read(tmp_path, "task,w1,w2\nt1,a,b\nt2,b,a\nt1,b,b\n")
 
 

@@ -59,7 +59,7 @@ def test_a_loss_is_refused_unless_accepted(write):
     assert changes == {"missing-task": (2,), "missing-worker": (3,), "missing-label": (4,)}
     with pytest.raises(DataError, match=r"row 2.*2 more.*accept=True"):
         read_dataset(path)
-    with pytest.raises(DataError, match=r"row 1 is the first below it\. Pass accept=True"):
+    with pytest.raises(DataError, match=r"row 1.*accept=True"):
         found.dataset()
     ds = read_dataset(path, accept=True)
     assert ds.n_annotations == 2
@@ -235,9 +235,9 @@ def test_ten_thousand_classes(write):
 
 
 def test_a_column_that_is_empty_everywhere(write):
-    with pytest.raises(DataError, match=r"The worker is missing in every row \(.*column 'worker'\)"):
+    with pytest.raises(DataError, match="'worker'"):
         read_dataset(write("task,worker,label\nt1,,a\nt2,,b\n"), accept=True)
-    with pytest.raises(DataError, match="There is no label"):
+    with pytest.raises(DataError, match="label"):
         read_dataset(write("task,worker,label\nt1,w1,\nt2,w2,\n"), accept=True)
 
 
@@ -256,7 +256,7 @@ def test_single_answer_workers(write):
 def test_many_different_numbers_are_asked_about(write):
     rows = "".join(f"t{i},w{i % 3},{i / 100}\n" for i in range(1, 60))
     path = write("task,worker,rating\n" + rows)
-    with pytest.raises(DataError, match=r"59 different numbers from 0\.01 to 0\.59"):
+    with pytest.raises(DataError, match=r"59 different.*numbers.*0\.01.*0\.59"):
         examine(path)
     assert read_dataset(path, classes=[str(i / 100) for i in range(1, 60)]).n_classes == 59
     assert read_dataset(path, kind="classes").n_classes == 59
@@ -272,7 +272,7 @@ MANY = [range(21), range(0, 101, 7), [i / 2 for i in range(21)]]
 def test_only_numbers_that_are_many_and_no_codes_are_asked_about(write, labels, asked):
     path = write("task,worker,label\n" + "".join(f"t{i},w{i % 3},{label}\n" for i, label in enumerate(labels)))
     if asked:
-        with pytest.raises(DataError, match="classes or ratings") as question:
+        with pytest.raises(DataError, match="ratings") as question:
             read_dataset(path)
         assert (question.value.code, len(question.value.remedies)) == ("many-numbers", 2)
     else:
@@ -299,13 +299,13 @@ def test_split_words(write):
 
 def test_settings_that_cannot_be(write):
     path = write(PLAIN)
-    with pytest.raises(SettingError, match=r"`repeats` must be one of .*keep.*got 'some'"):
+    with pytest.raises(SettingError, match=r"`repeats`.*'some'"):
         examine(path, repeats="some")
-    with pytest.raises(SettingError, match=r"`setting` must be one of format, task, worker, .*got 'colour'"):
+    with pytest.raises(SettingError, match=r"`setting`.*'colour'"):
         examine(path, colour="red")
-    with pytest.raises(SettingError, match="`classes` must hold each class once"):
+    with pytest.raises(SettingError, match="`classes`"):
         examine(path, classes=["a", "a"])
-    with pytest.raises(SettingError, match=r"`format` must name one that exists, but got 'lnog'\. Did you mean 'long'"):
+    with pytest.raises(SettingError, match=r"`format`.*'lnog'.*'long'"):
         examine(path, format="lnog")
 
 

@@ -86,9 +86,9 @@ def test_workers_of_a_task_are_distinct_and_uniform(per_task: int) -> None:
 
 
 def test_more_workers_a_task_than_there_are() -> None:
-    with pytest.raises(SettingError, match="at most the number of workers, 3, but got 4"):
+    with pytest.raises(SettingError, match=r"number.*3,.*4"):
         choose_workers(5, 3, 4, np.random.default_rng(0))
-    with pytest.raises(SettingError, match="at most the number of workers, 3"):
+    with pytest.raises(SettingError, match=r"number.*3"):
         assign(np.arange(5), 3, 3.5, "even", np.random.default_rng(0))
 
 
@@ -140,7 +140,7 @@ def test_unknown_gold_stays_unknown() -> None:
 
 
 def test_a_class_that_is_not_there_is_refused() -> None:
-    with pytest.raises(SettingError, match=r"`classes` must name classes of demo, but got 'eleven'\. It has zero"):
+    with pytest.raises(SettingError, match=r"`classes`.*'eleven'"):
         TaskChoice(classes=("eleven",)).of(DEMO)
 
 
@@ -179,7 +179,7 @@ def test_spammers_mark_by_chance_and_copiers_take_on_the_tags_of_worker_1() -> N
     marked = crowd.label[spammer] > 0
     in_spans = crowd.gold[crowd.task[spammer]] > 0
     assert marked[in_spans].mean() == pytest.approx(marked[~in_spans].mean(), abs=0.05)
-    with pytest.raises(SettingError, match="exceed the number of spammers and copiers"):
+    with pytest.raises(SettingError, match="spammers"):
         simulate.spans(n_workers=3, spammers=2, copiers=1)
 
 

@@ -42,7 +42,7 @@ def test_rodrigues_sensitivities_and_specificities() -> None:
 def test_rodrigues_refusals() -> None:
     with pytest.raises(DataError, match="made for two"):
         simulate.rodrigues(gold(50))
-    with pytest.raises(SettingError, match="one value for each of the 2 workers"):
+    with pytest.raises(SettingError, match=r"value.*2 workers"):
         simulate.rodrigues(gold(50, 2), sensitivity=(0.5, 0.6), specificity=(0.5,))
     with pytest.raises(SettingError, match=r"sensitivity.0"):
         simulate.rodrigues(gold(50, 2), sensitivity=(1.5,))
@@ -76,7 +76,7 @@ def test_tanno_diverse_four() -> None:
     assert (adversary.argmax(1) != np.arange(10)).all() and len(set(adversary.argmax(1))) == 10
     with pytest.raises(DataError, match="made for ten"):
         simulate.tanno(gold(50, 3), kind="diverse")
-    with pytest.raises(SettingError, match="`n_workers` must be 4"):
+    with pytest.raises(SettingError, match=r"`n_workers`.*4"):
         simulate.tanno(gold(50), kind="diverse", n_workers=6)
 
 
@@ -236,7 +236,7 @@ def test_common_confusion_by_hand() -> None:
     expected = np.eye(6)
     expected[[0, 0, 1, 1, 3, 3], [0, 1, 1, 0, 3, 2]] = 0.5
     np.testing.assert_allclose(common, expected)
-    with pytest.raises(SettingError, match="`targets` must hold 6 class numbers below 6"):
+    with pytest.raises(SettingError, match=r"`targets`.*6 class.*6"):
         simulate.conal(tasks(), targets=(1, 0))
     with pytest.raises(SettingError, match="`targets`"):
         simulate.conal(tasks(), targets=(1, 0, 2, 3, 4, 6))
@@ -379,7 +379,7 @@ def test_imitators_make_the_most_frequent_mistake_of_the_others(honest: CrowdDat
 
 
 def test_what_cannot_be_is_refused(honest: CrowdDataset) -> None:
-    with pytest.raises(SettingError, match="lie between 0 and 1"):
+    with pytest.raises(SettingError, match=r"between.*0.*1"):
         simulate.imitate_common(honest, [0], rate=2)
     with pytest.raises(SettingError, match="numbers in 0 … 5"):
         simulate.imitate_common(honest, [9])

@@ -110,12 +110,12 @@ def test_a_file_of_cifar10n_without_a_dictionary(tmp_path: Path, content: object
     torch = pytest.importorskip("torch")
     path = tmp_path / "CIFAR-10_human.pt"
     torch.save(content, path)
-    with pytest.raises(DataError, match="no dictionary of label columns"):
+    with pytest.raises(DataError, match="dictionary"):
         Cifar10N().convert({path.name: path}, tmp_path)
 
 
 def test_cifar10n_without_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     path = tmp_path / "CIFAR-10_human.pt"
-    with pytest.raises(MissingExtraError, match=r"Reading CIFAR-10_human\.pt needs .*crowdcore\[learning\]"):
+    with pytest.raises(MissingExtraError, match=r"10.*learning"):
         Cifar10N().convert({path.name: path}, tmp_path)

@@ -55,11 +55,11 @@ def test_what_is_not_a_table_is_refused(write, text, sentence):
 def test_bounds(write, monkeypatch):
     path = write(json.dumps(RECORDS), "labels.json")
     monkeypatch.setattr(json_table, "MAX_JSON", 10)
-    with pytest.raises(DataError, match="documents over 0 MiB are not read"):
+    with pytest.raises(DataError, match=r"documents.*0 MiB"):
         examine(path)
     path = write(lines(RECORDS), "labels.jsonl")
     monkeypatch.setattr(json_table, "MAX_LINE", 20)
-    with pytest.raises(DataError, match=r"This line is longer than 0 MiB \(labels.jsonl, row 1\)"):
+    with pytest.raises(DataError, match=r"longer.*0 MiB.*row 1"):
         examine(path)
 
 
@@ -67,10 +67,10 @@ def test_half_a_surrogate_pair_is_refused(tmp_path):
     path = tmp_path / "labels.jsonl"
     good = '{"task": "t", "worker": "w", "label": "a"}\n'
     path.write_text(good + '{"task": "\\ud800", "worker": "w", "label": "a"}\n', encoding="utf-8")
-    with pytest.raises(DataError, match=r"half a surrogate pair.*\(labels.jsonl, row 2, column 'task'\)"):
+    with pytest.raises(DataError, match=r"row 2.*'task'"):
         examine(path)
     path.write_text(good.replace("}", ', "\\udc00": 1}'), encoding="utf-8")
-    with pytest.raises(DataError, match=r"The name '\\udc00' holds half a surrogate pair"):
+    with pytest.raises(DataError, match="pair"):
         examine(path)
 
 
@@ -130,13 +130,13 @@ def test_a_list_or_record_for_a_label_is_no_class(tmp_path, label, name):
 
 def test_a_wide_record_with_lists_for_labels(tmp_path):
     (tmp_path / "labels.json").write_text(json.dumps([{"task": "t1", "w1": ["a"], "w2": "b"}]), encoding="utf-8")
-    with pytest.raises(DataError, match=r"not a name or number \(labels.json, row 1, column 'w1'\)"):
+    with pytest.raises(DataError, match=r"row 1.*'w1'"):
         examine(tmp_path / "labels.json", format="wide")
 
 
 def test_a_name_that_stands_twice_in_a_record(write):
     path = write('{"task": 1, "worker": 2, "label": "a", "label": "b"}\n', "labels.jsonl")
-    with pytest.raises(DataError, match=r"the name 'label' stands twice in a record\) \(labels.jsonl, row 1\)"):
+    with pytest.raises(DataError, match=r"'label'.*row 1"):
         examine(path)
 
 

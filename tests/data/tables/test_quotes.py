@@ -29,7 +29,7 @@ ASTRAY = r"There is text after a closing quote in this row \(votes.csv, row 21 b
 def test_a_quote_that_is_never_closed(write, encoding):
     with pytest.raises(
         DataError,
-        match=r"opened in this row and never closed; 39 lines after it .*votes.csv, row 21 below the header\)",
+        match=r"opened.*39 lines.*row 21",
     ):
         examine(write({20: 't20,w2,a,"said yes'}, encoding=encoding))
 
@@ -87,7 +87,7 @@ def test_a_table_of_one_row_that_swallowed_the_others(tmp_path):
 def test_a_label_of_several_lines_is_refused_unless_it_is_a_class(write):
     path = write({20: 't20,w2,"a,ok', 22: 't22,w1,a",ok'})
     with pytest.raises(
-        DataError, match=r"This label holds a line break \(votes.csv, row 21 below the header, column 'label'\)"
+        DataError, match=r"row 21.*'label'"
     ):
         examine(path)
     assert "label-outside-classes" in {f.code for f in examine(path, classes=["a", "b"]).report.changes}
@@ -110,7 +110,7 @@ def test_a_line_that_is_far_too_long(tmp_path, monkeypatch):
     monkeypatch.setattr(quotes, "CHUNK", 1 << 9)
     path = tmp_path / "votes.csv"
     path.write_text('task,worker,label,text\nt1,w1,a,"' + "x" * (1 << 13) + '"\n', encoding="utf-8")
-    with pytest.raises(DataError, match="A cell is longer than 0 MiB, or a quote is never closed"):
+    with pytest.raises(DataError, match=r"0 MiB.*quote"):
         examine(path)
 
 

