@@ -126,7 +126,7 @@ def check(crowd: CrowdDataset) -> None:
     assert np.isnan(found.posterior[~crowd.annotated]).all() and (found.foil[~crowd.annotated] == -1).all()
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(small_crowds())
 def test_two_iterations_are_those_of_the_enumeration(crowd: CrowdDataset) -> None:
     check(crowd)
@@ -139,7 +139,7 @@ def test_a_task_with_hundreds_of_labels_is_that_of_the_enumeration() -> None:
     check(crowd_of(rows, 3, 20, 3))
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(small_crowds(), st.randoms(use_true_random=False))
 def test_order_and_names_change_nothing(crowd: CrowdDataset, random) -> None:
     tasks, workers, classes = (
@@ -153,7 +153,7 @@ def test_order_and_names_change_nothing(crowd: CrowdDataset, random) -> None:
     assert (again.foil == np.where(old >= 0, np.argsort(classes)[old], -1)).all()
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(small_crowds())
 def test_the_objective_ends_where_it_is_highest(crowd: CrowdDataset) -> None:
     found = fitted_small(crowd)

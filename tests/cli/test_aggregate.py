@@ -58,9 +58,11 @@ def test_compare_tells_datasets_of_one_name_apart(run, crowdcore, tmp_path) -> N
     assert "votes (2)" in run(*given).out
 
 
-def test_compare_takes_the_aggregators_for_such_labels(crowdcore) -> None:
-    compared = [row["method"] for row in crowdcore("compare", "demo")["aggregation"]]
-    assert compared == cc.aggregation.fitting(cc.load_dataset("demo"))
+def test_compare_takes_the_aggregators_for_such_labels(crowdcore, tmp_path) -> None:
+    file = tmp_path / "votes.csv"
+    file.write_text("task,worker,label\n" + "".join(f"{t},{w},{'xyz'[t % 3]}\n" for t in range(9) for w in "abcd"))
+    compared = [row["method"] for row in crowdcore("compare", file)["aggregation"]]
+    assert compared == cc.aggregation.fitting(cc.read_dataset(file))
     assert "crf-ma" not in compared
 
 

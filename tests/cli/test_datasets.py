@@ -114,13 +114,15 @@ def test_an_upload_is_opened_by_its_name_in_addresses_and_by_what_the_app_calls_
     kept = tmp_path / "workspace" / "datasets"
     assert refused("overview", "votes-1").got == "votes-1"
     kept.mkdir(parents=True)
+    votes = tmp_path / "some.csv"
+    votes.write_text("task,worker,label\n" + "".join(f"{t},{w},{'xyz'[t % 3]}\n" for t in range(9) for w in "abcd"))
     titles = {"votes-1": "my votes", "votes-2": "votes.csv", "votes-3": "twice", "votes-4": "twice"}
     for address, title in titles.items():
-        crowdcore("export", "demo", kept / address)
+        crowdcore("export", votes, kept / address)
         write_json(kept / address / NOTE, {"name": title})
-    of_demo = crowdcore("overview", "demo")["verdicts"]
+    of_votes = crowdcore("overview", votes)["verdicts"]
     for name in ("votes-1", "my votes", "votes.csv"):
-        assert crowdcore("overview", name)["verdicts"] == of_demo
+        assert crowdcore("overview", name)["verdicts"] == of_votes
     assert refused("overview", "twice").got == "twice"
     assert {"votes-1", "votes-2", "demo"} <= {row["name"] for row in crowdcore("datasets")}
 

@@ -196,9 +196,7 @@ def test_bad_images_are_named_and_left_out_only_with_consent(tmp_path):
     bad = write_bad_pictures(inside)
     crowd = pictured(inside, ["whole.png", *bad, None])
     first, last = "'t0*1': zero.png is empty", "'t0*10': no image is named"
-    with pytest.raises(
-        images.UnusableError, match=rf"10.*11 tasks.*{first}.*{last}"
-    ) as refused:
+    with pytest.raises(images.UnusableError, match=rf"10.*11 tasks.*{first}.*{last}") as refused:
         images.read_images(crowd, 16, cache=tmp_path / "cache")
     faults = refused.value.faults
     assert len(faults) == 10 and re.match(first, faults[0]) and re.match(last, faults[-1])

@@ -25,7 +25,7 @@ from crowdcore.data.settings import ReadSettings
 from testkit import exports
 from tests.data.reading.read_case import CASES, path_of
 
-MANY = settings(max_examples=60, deadline=None)
+MANY = settings(max_examples=30, deadline=None)
 SUFFIXES = st.sampled_from([".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ""])
 FORMATS = st.sampled_from([None, None, None, *readers])
 

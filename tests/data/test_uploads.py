@@ -219,9 +219,7 @@ def test_pictures_only_where_the_lender_has_the_task(crowd):
 
 def test_no_such_dataset(shelf, crowd):
     write_folder(crowd, shelf / "mine")
-    with pytest.raises(
-        SettingError, match=r"`name`.*'mime'.*'mine'"
-    ):
+    with pytest.raises(SettingError, match=r"`name`.*'mime'.*'mine'"):
         cc.load_dataset("mime")
 
 

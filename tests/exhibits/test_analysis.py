@@ -127,10 +127,10 @@ def test_the_aggregators_numbers_are_the_library_s(seen: View) -> None:
 
 
 def test_the_confusions_of_a_fit(seen: View) -> None:
-    name = "conal-em groups=2"
+    name = "conal-em groups=2 restarts=0"
     assert exhibits.aggregation.common_names(seen.dataset, name) == ["Common of group 1", "Common of group 2"]
     found = exhibits.aggregation.fit_common_confusion(seen, name, 1).table
-    result = cc.aggregation.get("conal-em", groups=2).fit(seen.dataset)
+    result = cc.aggregation.get("conal-em", groups=2, restarts=0).fit(seen.dataset)
     assert found["percent"].to_numpy() == pytest.approx(100 * result.common_confusion[1].ravel())
     for exhibit in (exhibits.aggregation.fit_common_confusion, exhibits.aggregation.fit_worker_confusion):
         with pytest.raises(DataError, match="estimates no"):

@@ -194,9 +194,7 @@ def test_every_alias_is_in_its_compared_form():
 
 def test_unknown_columns_are_asked_for(tmp_path):
     path = write(tmp_path, ["hitty", "who", "verdict"])
-    with pytest.raises(
-        MappingError, match="recognised"
-    ) as caught:
+    with pytest.raises(MappingError, match="recognised") as caught:
         examine(path)
     assert caught.value.columns == ("hitty", "who", "verdict")
     assert caught.value.roles == {}
@@ -212,9 +210,7 @@ def test_a_partly_recognised_table_says_what_is_lacking(tmp_path):
 
 
 def test_a_named_column_must_be_there(tmp_path):
-    with pytest.raises(
-        DataError, match=r"'annotator'.*'task'.*'worker'"
-    ):
+    with pytest.raises(DataError, match=r"'annotator'.*'task'.*'worker'"):
         examine(write(tmp_path, ["task", "worker", "label"]), worker="annotator")
 
 

@@ -301,9 +301,7 @@ def test_the_manifest_is_refused_with_the_remedy(tmp_path):
     path.write_text(
         json.dumps({"source-ref": "s3://b/1.png", "job": 0, "job-metadata": about}) + "\n", encoding="utf-8"
     )
-    with pytest.raises(
-        DataError, match="consolidated"
-    ):
+    with pytest.raises(DataError, match="consolidated"):
         examine(path)
 
 

@@ -221,11 +221,11 @@ def test_a_first_row_of_numbers_is_no_header_to_come_again(write):
 
 
 def test_a_header_longer_than_the_sample(write):
-    names = [f"worker-{i:0600}" for i in range(500)]
+    names = [f"worker-{i:06000}" for i in range(50)]
     header = ",".join(["task", *names])
     assert len(header) > 1 << 18
-    text = "\n".join(",".join([f"t{t}", *("ab"[(i + t) % 2] for i in range(500))]) for t in range(2))
-    assert read_dataset(write(f"{header}\n{text}\n")).n_workers == 500
+    text = "\n".join(",".join([f"t{t}", *("ab"[(i + t) % 2] for i in range(50))]) for t in range(2))
+    assert read_dataset(write(f"{header}\n{text}\n")).n_workers == 50
 
 
 @pytest.mark.parametrize("delimiter", ['"', "\n", "é", "\0"])

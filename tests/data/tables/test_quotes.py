@@ -86,9 +86,7 @@ def test_a_table_of_one_row_that_swallowed_the_others(tmp_path):
 
 def test_a_label_of_several_lines_is_refused_unless_it_is_a_class(write):
     path = write({20: 't20,w2,"a,ok', 22: 't22,w1,a",ok'})
-    with pytest.raises(
-        DataError, match=r"row 21.*'label'"
-    ):
+    with pytest.raises(DataError, match=r"row 21.*'label'"):
         examine(path)
     assert "label-outside-classes" in {f.code for f in examine(path, classes=["a", "b"]).report.changes}
 

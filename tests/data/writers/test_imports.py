@@ -191,7 +191,7 @@ def test_a_dataset_that_shows_nothing_names_its_tasks(crowd, fit, tmp_path) -> N
     assert [record["fields"] for record in records] == [{"text": "a"}, {"text": "b"}, {"text": "c"}]
 
 
-FEW = settings(max_examples=25, deadline=None)
+FEW = settings(max_examples=12, deadline=None)
 
 
 @FEW
