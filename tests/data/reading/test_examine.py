@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -102,35 +103,75 @@ def test_repeats_are_kept_counted_and_reducible(write):
     assert labels(repeats="majority") == [("t1", "w1", "b"), ("t1", "w2", "a"), *rest]
 
 
-def test_labels_outside_the_class_list(write):
-    path = write("task,worker,label\nt1,w1,cat\nt2,w1,cow\nt3,w1,dog\nt4,w1,cow\n")
-    (finding,) = examine(path, classes=["dog", "cat", "emu"]).report.changes
-    assert (finding.code, finding.rows, finding.examples) == ("label-outside-classes", (2, 4), ("cow",))
-    ds = read_dataset(path, classes=["dog", "cat", "emu"], accept=True)
-    assert ds.classes == ("dog", "cat", "emu")
-    assert ds.label.tolist() == [1, 0]
-    assert ds.n_tasks == 4
+NAMES, GOLD = "task,worker,label\n", "task,worker,label,gold\n"
+LISTED = {"classes": ["dog", "cat", "emu"]}
+READ: dict[str, tuple[str, dict[str, Any], dict[str, tuple[int, ...]], dict[str, Any]]] = {
+    # name -> text, how it is read, changes with their rows, what is read
+    "labels outside the class list": (
+        NAMES + "t1,w1,cat\nt2,w1,cow\nt3,w1,dog\nt4,w1,cow\n", LISTED, {"label-outside-classes": (2, 4)},
+        {"classes": ("dog", "cat", "emu"), "label": [1, 0], "n_tasks": 4}),
+    "gold contradicting and outside": (
+        GOLD + "t1,w1,a,a\nt1,w2,b,\nt2,w1,b,a\nt2,w2,a,b\nt3,w1,a,\nt4,w1,a,z\n", {"classes": ["a", "b"]},
+        {"gold-contradicts": (4,), "gold-outside-classes": (6,)}, {"gold": [0, -1, -1, -1]}),
+    "gold partly filled": (GOLD + "t1,w1,a,b\nt2,w1,b,\n", {}, {}, {"gold": [1, -1]}),
+    "gold values count as classes": (GOLD + "t1,w1,b,c\nt2,w1,b,a\n", {}, {}, {"classes": ("a", "b", "c")}),
+    "a list decides between 1 and 1.0": (
+        NAMES + "t1,w1,1.0\nt2,w1,2.0\n", {"classes": ["1", "2"]}, {}, {"label": [0, 1], "classes": ("1", "2")}),
+    "a list of decimals": (
+        NAMES + "t1,w1,1.0\nt2,w1,2.0\n", {"classes": ["1.0", "2.0"]}, {}, {"classes": ("1.0", "2.0")}),
+    "a list of both": (NAMES + "t1,w1,1.0\nt2,w1,2.0\n", {"classes": ["1", "2.0"]}, {}, {"classes": ("1", "2.0")}),
+    "1 and 1.0": (NAMES + "t1,w1,1\nt2,w1,1.0\nt3,w1,2.0\n", {}, {}, {"classes": ("1", "2")}),
+    "blanks": ("task, worker, label\nt1, w1, cat\nt2, w1, dog\n", {}, {}, {"classes": ("cat", "dog")}),
+    "blanks that tell names apart": (
+        NAMES + "t1,w1,cat\nt2,w1,cat \nt2, w1,dog\n", {}, {"merged-labels": (2,), "merged-workers": (3,)},
+        {"classes": ("cat", "dog")}),
+    "two Unicode spellings": (
+        NAMES + "t1,w1,caf\u00e9\nt2,w1,cafe\u0301\nt3,w1,tea\n", {}, {"merged-labels": (2,)},
+        {"classes": ("caf\u00e9", "tea")}),
+    "a word for a missing label": (
+        NAMES + "t1,w1,NA\nt2,w1,cat\nt3,w1,dog\n", {"missing": ["NA"]}, {"missing-label": (1,)},
+        {"classes": ("cat", "dog")}),
+    "one class": (NAMES + "t1,w1,yes\n", {}, {}, {"n_classes": 1}),
+    "a worker without a label": (
+        NAMES + "t1,w1,a\nt1,w2,\nt2,w1,b\n", {}, {"missing-label": (2,), "workers-without-labels": ()},
+        {"worker_ids": ["w1"]}),
+    "words for splits": (
+        "task,worker,label,split\nt1,w1,a,Training\nt2,w1,b,dev\nt3,w1,b,test\nt4,w1,a,\nt5,w1,a,val\n", {}, {},
+        {"split": [0, 1, 2, -1, 1]}),
+    "unknown and contradicting splits": (
+        "task,worker,label,split\nt1,w1,a,train\nt2,w1,b,holdout\nt1,w2,a,test\n", {},
+        {"unknown-split": (2,), "split-contradicts": (3,)}, {"split": [0, -1]}),
+}  # fmt: skip
 
 
-def test_gold_partly_filled_contradicting_and_outside(write):
-    path = write("task,worker,label,gold\nt1,w1,a,a\nt1,w2,b,\nt2,w1,b,a\nt2,w2,a,b\nt3,w1,a,\nt4,w1,a,z\n")
-    report = examine(path, classes=["a", "b"]).report
-    expected = {"gold-contradicts": "change", "gold-outside-classes": "change", "partial-gold": "note"}
-    assert codes(report).items() >= expected.items()
-    ds = read_dataset(path, classes=["a", "b"], accept=True)
-    assert ds.gold.tolist() == [0, -1, -1, -1]
-    contradicting = next(f for f in report.findings if f.code == "gold-contradicts")
-    assert (contradicting.rows, contradicting.count) == ((4,), 1)
+@pytest.mark.parametrize("name", READ)
+def test_what_is_read_and_what_takes_consent(name: str, write) -> None:
+    text, how, changes, facts = READ[name]
+    found = examine(write(text), **how)
+    assert {f.code: f.rows for f in found.report.changes} == changes
+    if changes:
+        with pytest.raises(DataError):
+            found.dataset()
+    dataset = found.dataset(accept=True)
+    told = {fact: getattr(dataset, fact) for fact in facts}
+    assert {fact: list(value) if hasattr(value, "tolist") else value for fact, value in told.items()} == facts
 
 
-def test_partly_filled_gold_needs_no_acceptance(write):
-    ds = read_dataset(write("task,worker,label,gold\nt1,w1,a,b\nt2,w1,b,\n"))
-    assert ds.gold.tolist() == [1, -1]
-    assert any("Gold is known for 1 of 2 tasks" in note for note in ds.notes)
-
-
-def test_gold_values_count_as_classes(write):
-    assert read_dataset(write("task,worker,label,gold\nt1,w1,b,c\nt2,w1,b,a\n")).classes == ("a", "b", "c")
+@pytest.mark.parametrize(
+    ("text", "how", "code", "level", "rows"),
+    [
+        (GOLD + "t1,w1,a,b\nt2,w1,b,\n", {}, "partial-gold", "note", None),
+        (NAMES + "t1,w1,1\nt2,w1,1.0\nt3,w1,2.0\n", {}, "merged-labels", "note", (2,)),
+        (NAMES + "t1,w1,1.0\nt2,w1,1\n", {}, "merged-labels", "note", (1,)),  # whichever stands first
+        ("task, worker, label\nt1, w1, cat\nt2, w1, dog\n", {}, "trimmed", "note", None),
+        (NAMES + "t1,w1,Cat\nt2,w1,cat\n", {}, "label-variants", "warning", None),
+        (NAMES + "t1,w1,NA\nt2,w1,cat\nt3,w1,dog\n", {}, "looks-missing", "warning", None),
+        (NAMES + "t1,w1,yes\nt2,w2,yes\n", {}, "single-class", "warning", None),
+    ],
+)
+def test_what_takes_none_is_told(write, text, how, code, level, rows) -> None:
+    (told,) = [f for f in examine(write(text), **how).report.findings if f.code == code]
+    assert told.level == level and rows in (None, told.rows)
 
 
 @pytest.mark.parametrize(
@@ -171,61 +212,6 @@ def test_typed_labels_in_frames_and_parquet(tmp_path, dtype, values, classes):
         assert read_dataset(tmp_path / "labels.parquet").classes == classes
 
 
-def test_1_and_1_0_are_merged_and_that_is_reported(write):
-    path = write("task,worker,label\nt1,w1,1\nt2,w1,1.0\nt3,w1,2.0\n")
-    (finding,) = [f for f in examine(path).report.findings if f.code == "merged-labels"]
-    assert (finding.level, finding.rows, finding.count) == ("note", (2,), 1)
-    assert read_dataset(path).classes == ("1", "2")
-    path = write("task,worker,label\nt1,w1,1.0\nt2,w1,1\n")  # whichever stands first
-    (finding,) = [f for f in examine(path).report.findings if f.code == "merged-labels"]
-    assert finding.rows == (1,)
-
-
-def test_a_given_class_list_decides_between_1_and_1_0(write):
-    path = write("task,worker,label\nt1,w1,1.0\nt2,w1,2.0\n")
-    assert read_dataset(path, classes=["1", "2"]).label.tolist() == [0, 1]
-    assert read_dataset(path, classes=["1.0", "2.0"]).classes == ("1.0", "2.0")
-    assert read_dataset(path, classes=["1", "2.0"]).classes == ("1", "2.0")
-
-
-def test_blanks_are_trimmed_and_only_merging_needs_acceptance(write):
-    path = write("task, worker, label\nt1, w1, cat\nt2, w1, dog\n")
-    ds = read_dataset(path)
-    assert ds.classes == ("cat", "dog")
-    assert codes(examine(path).report)["trimmed"] == "note"
-    path = write("task,worker,label\nt1,w1,cat\nt2,w1,cat \nt2, w1,dog\n")
-    found = examine(path).report
-    assert {f.code: f.rows for f in found.changes} == {"merged-labels": (2,), "merged-workers": (3,)}
-    assert read_dataset(path, accept=True).classes == ("cat", "dog")
-
-
-def test_two_unicode_spellings_of_a_name_are_merged(write):
-    path = write("task,worker,label\nt1,w1,caf\u00e9\nt2,w1,cafe\u0301\nt3,w1,tea\n")
-    (finding,) = examine(path).report.changes
-    assert (finding.code, finding.rows) == ("merged-labels", (2,))
-    assert read_dataset(path, accept=True).classes == ("caf\u00e9", "tea")
-
-
-def test_names_that_differ_by_case_are_kept_apart_with_a_warning(write):
-    report = examine(write("task,worker,label\nt1,w1,Cat\nt2,w1,cat\n")).report
-    assert report.classes == ("Cat", "cat")
-    assert codes(report)["label-variants"] == "warning"
-
-
-def test_labels_that_look_missing(write):
-    path = write("task,worker,label\nt1,w1,NA\nt2,w1,cat\nt3,w1,dog\n")
-    report = examine(path).report
-    assert codes(report)["looks-missing"] == "warning"
-    assert "NA" in report.classes
-    assert read_dataset(path, missing=["NA"], accept=True).classes == ("cat", "dog")
-
-
-def test_one_class_is_a_warning(write):
-    report = examine(write("task,worker,label\nt1,w1,yes\nt2,w2,yes\n")).report
-    assert codes(report)["single-class"] == "warning"
-    assert read_dataset(write("task,worker,label\nt1,w1,yes\n")).n_classes == 1
-
-
 def test_ten_thousand_classes(write):
     path = write("task,worker,label\n" + "".join(f"t{i},w{i % 7},c{i % 10_000}\n" for i in range(20_000)))
     report = examine(path).report
@@ -239,12 +225,6 @@ def test_a_column_that_is_empty_everywhere(write):
         read_dataset(write("task,worker,label\nt1,,a\nt2,,b\n"), accept=True)
     with pytest.raises(DataError, match="label"):
         read_dataset(write("task,worker,label\nt1,w1,\nt2,w2,\n"), accept=True)
-
-
-def test_workers_who_gave_no_label_are_left_out_on_acceptance(write):
-    path = write("task,worker,label\nt1,w1,a\nt1,w2,\nt2,w1,b\n")
-    assert {f.code for f in examine(path).report.changes} == {"missing-label", "workers-without-labels"}
-    assert list(read_dataset(path, accept=True).worker_ids) == ["w1"]
 
 
 def test_single_answer_workers(write):
@@ -286,15 +266,6 @@ def test_extra_columns_stay_aligned(write):
     assert list(ds.annotations["task"]) == ["t2", "t2", "t1"]
     np.testing.assert_array_equal(ds.extra["seconds"], [1.5, 3.0, np.nan])
     assert ds.extra["note"].fillna("").tolist() == ["x", "", "y"]
-
-
-def test_split_words(write):
-    path = write("task,worker,label,split\nt1,w1,a,Training\nt2,w1,b,dev\nt3,w1,b,test\nt4,w1,a,\nt5,w1,a,val\n")
-    assert read_dataset(path).split.tolist() == [0, 1, 2, -1, 1]
-    path = write("task,worker,label,split\nt1,w1,a,train\nt2,w1,b,holdout\nt1,w2,a,test\n")
-    found = {f.code: f.rows for f in examine(path).report.changes}
-    assert found == {"unknown-split": (2,), "split-contradicts": (3,)}
-    assert read_dataset(path, accept=True).split.tolist() == [0, -1]
 
 
 def test_settings_that_cannot_be(write):
