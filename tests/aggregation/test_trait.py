@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import rankdata
 
@@ -64,6 +67,89 @@ def test_other_data_is_refused_in_a_sentence() -> None:
     verdicts = np.random.default_rng(0).integers(0, 3, (40, 4))
     with pytest.raises(cc.DataError, match="two classes only"):
         cc.aggregation.get("trait").fit(judged(verdicts, None))
+
+
+def with_gold(crowd: cc.CrowdDataset, n: int, seed: int, **settings: object) -> tuple[float, np.ndarray]:
+    """Accuracy on the tasks whose gold is not given, where gold of n drawn at random is; and the probabilities."""
+    given = np.full(crowd.n_tasks, -1)
+    drawn = np.random.default_rng(seed).permutation(crowd.n_tasks)[:n]
+    given[drawn] = crowd.gold[drawn]
+    found = cc.aggregation.get("trait", **settings).fit(crowd, known=given)
+    return float((found.labels == crowd.gold)[given < 0].mean()), found.posterior[:, 1]
+
+
+def leaning(n: int, seed: int) -> cc.CrowdDataset:
+    """Judges of one trait who call most tasks the first class, where a third judge alone sees what is true besides."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n) < 0.6).astype(int)
+    trait = (2 * truth - 1) * 0.7 + rng.normal(0, 1, n)
+    chance = 1 / (1 + np.exp(-2 * (trait[:, None] - 1.2 - rng.normal(0, 0.3, 8))))
+    verdicts = (rng.random((n, 8)) < chance).astype(int)
+    verdicts[:, 2] = np.where(rng.random(n) < 0.85, truth, 1 - truth)
+    return judged(verdicts, truth)
+
+
+def test_gold_moves_the_border_and_finds_the_judge_who_is_right_alone() -> None:
+    right, off = np.zeros((3, 3)), np.zeros(3)
+    for seed in range(3):
+        crowd = leaning(1000, seed)
+        many, p = with_gold(crowd, 400, seed)
+        alone = (cc.aggregation.get("trait").fit(crowd).labels == crowd.gold).mean()
+        right[seed] = alone, with_gold(crowd, 25, seed)[0], many
+        said = np.maximum(p, 1 - p)
+        bins, gap = np.minimum(said * 10, 9).astype(int), said - ((p > 0.5) == crowd.gold)
+        off[seed] = sum(abs(gap[bins == k].sum()) for k in range(5, 10)) / len(gap)
+    assert np.diff(right.mean(0)).min() > 0.01 and right.mean(0)[2] > 0.86 and off.mean() < 0.05
+
+
+def test_few_gold_labels_do_no_harm_where_the_border_is_right() -> None:
+    lost = []
+    for seed in range(6):
+        crowd = judged(*difficult(400, 7, seed))
+        free = (cc.aggregation.get("trait").fit(crowd).labels == crowd.gold).mean()
+        lost.append(free - with_gold(crowd, 10, seed)[0])
+    assert np.mean(lost) < 0.005
+
+
+def test_gold_of_one_class_alone_or_of_all_tasks_is_taken() -> None:
+    crowd = judged(*difficult(300, 6, 1))
+    assert np.isfinite(cc.aggregation.get("trait").fit(crowd, known=np.where(crowd.gold == 1, 1, -1)).posterior).all()
+    assert (cc.aggregation.get("trait").fit(crowd, known=crowd.gold).labels == crowd.gold).all()
+
+
+def scored(n: int, m: int, seed: int, turned: bool = False) -> cc.CrowdDataset:
+    """Verdicts that are all but one of a kind, beside scores 0 to 9 that tell more; some of both are missing."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    seen = ((2 * truth - 1) * 0.8 + rng.normal(0, 1, n))[:, None] + rng.normal(0, 1.2, (n, m)) * rng.uniform(
+        0.3, 1.5, m
+    )
+    score = np.clip(np.round(4.5 + 2 * seen), 0, 9)
+    verdicts = (score > 7).astype(int)
+    verdicts[rng.random((n, m)) < 0.1] = -1
+    crowd = judged(verdicts, truth)
+    item, judge = np.nonzero(verdicts >= 0)
+    score = (9 - score if turned else score)[item, judge]
+    score[rng.random(len(score)) < 0.1] = np.nan
+    return replace(crowd, extra=pd.DataFrame({"score": score, "word": "x"}))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_scores_order_the_tasks_better_than_verdicts(turned: bool) -> None:
+    for seed in range(3):
+        crowd = scored(700, 7, seed, turned)
+        by_scores, by_verdicts = (
+            area(cc.aggregation.get("trait", scores=column).fit(crowd).posterior[:, 1], crowd.gold)
+            for column in ("score", "")
+        )
+        assert by_scores > by_verdicts + 0.03
+        assert with_gold(crowd, 100, seed, scores="score")[0] > with_gold(crowd, 100, seed)[0] + 0.03
+
+
+@pytest.mark.parametrize("column", ["word", "nothing"])
+def test_scores_that_are_none_are_refused(column: str) -> None:
+    with pytest.raises(cc.SettingError, match="score"):
+        cc.aggregation.get("trait", scores=column).fit(scored(60, 4, 0))
 
 
 def test_auto_does_not_weigh_it() -> None:

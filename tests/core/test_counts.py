@@ -190,9 +190,6 @@ def test_many_classes_take_memory_for_annotations_only():
     check(found, crowd, crowd.gold)
 
 
-EITHER_WAY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
 @pytest.fixture(params=["sparse", "compiled"])
 def em_way(request, monkeypatch):
     monkeypatch.setattr(compiled, "LARGE", 0 if request.param == "compiled" else 10**12)
