@@ -60,7 +60,8 @@ def test_compare_tells_datasets_of_one_name_apart(run, crowdcore, tmp_path) -> N
 
 def test_compare_takes_the_aggregators_for_such_labels(crowdcore, tmp_path) -> None:
     file = tmp_path / "votes.csv"
-    file.write_text("task,worker,label\n" + "".join(f"{t},{w},{'xyz'[t % 3]}\n" for t in range(9) for w in "abcd"))
+    rows = "".join(f"{t},{w},{'xyz'[t % 3]},{'xyz'[t % 3]}\n" for t in range(9) for w in "abcd")
+    file.write_text("task,worker,label,gold\n" + rows)
     compared = [row["method"] for row in crowdcore("compare", file)["aggregation"]]
     assert compared == cc.aggregation.fitting(cc.read_dataset(file))
     assert "crf-ma" not in compared

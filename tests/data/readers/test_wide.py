@@ -135,7 +135,7 @@ def test_the_same_task_twice_is_refused(tmp_path):
 
 def test_many_workers_in_pieces(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
-    labels = rng.integers(-1, 5, size=(120, 150))
+    labels = rng.integers(-1, 5, size=(160, 150))
     pd.DataFrame(labels).to_csv(tmp_path / "labels.csv", index=False, header=False)
     whole = read_dataset(tmp_path / "labels.csv", classes=["0", "1", "2", "3", "4"])
     monkeypatch.setattr(delimited, "BLOCK", 1 << 13)

@@ -170,8 +170,8 @@ def test_what_is_read_and_what_takes_consent(name: str, write) -> None:
     ],
 )
 def test_what_takes_none_is_told(write, text, how, code, level, rows) -> None:
-    (told,) = [f for f in examine(write(text), **how).report.findings if f.code == code]
-    assert told.level == level and rows in (None, told.rows)
+    told = [f for f in examine(write(text), **how).report.findings if f.code == code]
+    assert {f.level for f in told} == {level} and rows in (None, told[0].rows)
 
 
 @pytest.mark.parametrize(
