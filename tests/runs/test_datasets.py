@@ -17,7 +17,7 @@ from crowdcore.data.catalogue import full_name, open_labels
 from crowdcore.data.dataset import Media
 from crowdcore.data.simulate import tags
 from crowdcore.data.writers import write_folder
-from crowdcore.learning import tagged_spans, trials
+from crowdcore.learning import tagged_spans
 from crowdcore.runs import Run, RunSpec, Workspace, curves, estimate, estimation, get_run, predictions, result, store
 from crowdcore.runs.locks import Ending
 from tests.learning.helpers import featured_crowd
@@ -90,8 +90,7 @@ def test_of_two_starts_the_record_has_the_curves_of_the_one_that_is_kept(make: M
     np.testing.assert_allclose(losses["std"], expected.curves["loss"].std(1, ddof=1))
 
 
-def test_of_several_candidates_the_record_has_the_curves_of_the_one_that_was_chosen(make, train, monkeypatch) -> None:
-    monkeypatch.setattr(trials, "FOLDS", 2)
+def test_of_several_candidates_the_record_has_the_curves_of_the_one_that_was_chosen(make, train) -> None:
     run = make("auto", seeds=(0, 3), epochs=2)
     assert train(run) == FINISHED
     found, expected = get_run(run.id), result(run.id)
