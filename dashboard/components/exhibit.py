@@ -15,7 +15,7 @@ from crowdcore.exhibits import Exhibit, View
 from dashboard import state
 from dashboard.components.frame import hidden_names
 from dashboard.components.guard import refusals
-from dashboard.components.table import download, other_formats, table
+from dashboard.components.table import download, table
 from dashboard.components.text import as_text
 from dashboard.services import datasets
 
@@ -294,4 +294,3 @@ def figure(
             # Never seen: the button beside it clicks its button.
             with st.container(key=f"table-of-{frame}", width="content"):
                 download("CSV", lambda: csv_bytes(data()), f"{name}.csv", key=f"data-{key}", icon=None)
-            other_formats(data, name, f"data-{key}")
