@@ -324,8 +324,9 @@ def panel_people(view: View) -> Exhibit:
     if isinstance(found, str):
         return none_of(name, title, found)
     table = found.frame()
-    passing = [str(worker) for worker in table["worker"][table["passes"]]]
-    first = f"{_listed(passing) if passing else 'No judge'} passed the test of who may stand for one of these people."
+    passing = [str(worker) for worker in table["worker"][table["passes"]]] or ["No judge"]
+    test, (low, high) = f"alternative-annotator test at ε = {found.epsilon:g}", table["kappa"].agg(["min", "max"])
+    first = f"{_listed(passing)} passed the {test}; κ with the vote of people is {low:.2f} to {high:.2f}."
     who = f"Taken for people: {_listed([str(found.worker_ids[k]) for k in found.people])}."
     return Exhibit(name, title, None, table, (first, who, *found.notes))
 
