@@ -87,7 +87,7 @@ def _ways(remedies: Iterable[Remedy], known: Known, mapping: dict[str, Any], pla
             continue
         of_ratings = not remedy.choices and set(remedy.settings) & {"low", "high", "levels"}
         if remedy.when not in ("so", last) and not of_ratings:
-            st.caption(as_text(f"If {remedy.when}:"), width="content")
+            st.caption(as_text(f"If {remedy.when}:") if remedy.when else "Else:", width="content")
         last = remedy.when
         for which, choice in enumerate(remedy.choices):
             words = button_of(choice)

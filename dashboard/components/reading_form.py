@@ -138,7 +138,8 @@ def reading(
 
 def button_of(choice: Mapping[str, Any]) -> str:
     """What a button that chooses this is called: ``Read the task from doc_id + sent_id``."""
-    return ", ".join(_button(setting, value) for setting, value in choice.items())
+    first, *others = [_button(setting, value) for setting, value in choice.items()]
+    return ", ".join([first, *(words[:1].lower() + words[1:] for words in others)])
 
 
 def _button(setting: str, value: Any) -> str:
