@@ -294,7 +294,7 @@ def test_a_question_is_answered_by_a_setting_or_by_consent(tmp_path: Path) -> No
     ("choice", "label"),
     [
         ({"task": ["doc_id", "sent_id"]}, "Read the task from “doc_id” + “sent_id”"),
-        ({"task": "q", "worker": "p"}, "Read the task from “q”, Read the worker from “p”"),
+        ({"task": "q", "worker": "p"}, "Read the task from “q”, read the worker from “p”"),
         ({"header": False}, "The first row is data"),
         ({"missing": ["NA", "."]}, "Treat “NA”, “.” as missing"),
         ({"missing": []}, "Treat no cell as missing"),
