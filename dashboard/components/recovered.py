@@ -132,7 +132,8 @@ def _runs(parts: tuple[str, ...]) -> list[Run]:
     """Runs that can be shown: those whose method recovers some of the parts."""
     dataset = state.get("dataset")
     able = {method for part in parts for method in _recovering(part)}
-    return [run for run in runs_of(dataset) if run.spec.method in able and readable(run, dataset)]
+    own = [run for run in runs_of(dataset) if run.spec.method in able or ":" in run.spec.method]  # of one's own: may be
+    return [run for run in own if readable(run, dataset)]
 
 
 def _recovering(part: str) -> list[str]:
