@@ -29,7 +29,6 @@ import crowdcore as cc
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS
 from crowdcore.data.ratings import RatingDataset
-from crowdcore.learning.ratings.problem import mean_ratings
 from crowdcore.learning.ratings.result import rating_scores
 from crowdcore.learning.topics.ratings import RatingTopicModel
 
@@ -74,7 +73,10 @@ def beside(model: RatingTopicModel, ratings: RatingDataset, texts: AnyArray, new
         began = time.process_time()
         features = make_pipeline(parts, StandardScaler())
         seen, unseen = features.fit_transform(counts[known]), features.transform(counts[new])
-        for answers, told in (("mean ratings", mean_ratings(ratings)), ("true ratings", ratings.gold)):
+        for answers, told in (
+            ("mean ratings", cc.aggregation.ratings.get("mean").fit(ratings).rating),
+            ("true ratings", ratings.gold),
+        ):
             ridge = RidgeCV(np.logspace(-2, 6, 33)).fit(seen, told[known])
             row(f"ridge on {name}, {answers}", split, ridge.predict(unseen), ratings.gold[new], began)
 

@@ -137,7 +137,7 @@ def _expected_right(
     dataset: CrowdDataset, posterior: FloatArray, judged: BoolArray, held_out: FloatArray | None, known: IntArray | None
 ) -> float | None:
     """Share of the labels of a posterior that is expected to be right; None where nothing is known of it."""
-    tasks = _sample(dataset)
+    tasks = dataset.every(-(-dataset.n_annotations // _MOST))  # so that annotations are few enough
     some = dataset if len(tasks) == dataset.n_tasks else take_tasks(dataset, tasks)
     per_worker = some.labels_per_worker[some.labels_per_worker > 0]
     sampled = some is not dataset and np.median(per_worker) < _LABELS
@@ -166,14 +166,6 @@ def _by_items(dataset: CrowdDataset, some: CrowdDataset, known: IntArray | None)
         found = ItemResponse().fit(some)
         _BELIEFS[dataset] = None if found.collapsed else found.posterior
     return _BELIEFS[dataset]
-
-
-def _sample(dataset: CrowdDataset) -> IntArray:
-    """Every k-th task, or the tokens of every k-th sentence, so that annotations are few enough."""
-    step = -(-dataset.n_annotations // _MOST)
-    if dataset.sentences is None:
-        return np.arange(0, dataset.n_tasks, step)
-    return dataset.sentences.tasks(np.arange(0, len(dataset.sentences), step))
 
 
 def _by_gold(posterior: FloatArray, gold: IntArray) -> Confidence:

@@ -74,7 +74,7 @@ class Auto(Aggregator):
     def _weigh(self, dataset: CrowdDataset, known: IntArray | None) -> tuple[dict[str, float], tuple[str, ...]]:
         """Weights of the aggregators that are kept, and notes that explain them."""
         candidates, step = _candidates(dataset), -(-dataset.n_annotations // _MOST)
-        tasks = _every(dataset, step)
+        tasks = dataset.every(step)
         some = dataset if step == 1 else take_tasks(dataset, tasks)
         clamped = None if known is None else known[tasks]
         hidden = held_out(some, self.held_out)
@@ -102,13 +102,6 @@ class Auto(Aggregator):
 def _candidates(dataset: CrowdDataset) -> dict[str, dict[str, Any]]:
     """Name and settings of the aggregators that are weighed."""
     return _CANDIDATES if dataset.sentences is None else {**_CANDIDATES, **_OF_SENTENCES}
-
-
-def _every(dataset: CrowdDataset, step: int) -> IntArray:
-    """Every ``step``-th task, or the tokens of every ``step``-th sentence."""
-    if dataset.sentences is None:
-        return np.arange(0, dataset.n_tasks, step)
-    return dataset.sentences.tasks(np.arange(0, len(dataset.sentences), step))
 
 
 def _left_out(names: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.encoder import encode
 from crowdcore.data.sentences import rows_of
-from crowdcore.data.tags import TagScheme, worker_sequences
+from crowdcore.data.tags import scheme_of, worker_sequences
 
 _BLOCK = 1 << 16  # tokens whose words are looked up at once
 
@@ -163,7 +163,7 @@ class ChainEM(EMAggregator):
     def _move_prior(self, dataset: CrowdDataset) -> FloatArray:
         """(C + 1, C) prior count of each move; the last row is that of the first tag."""
         moves = np.full((dataset.n_classes + 1, dataset.n_classes), self.move_smoothing)
-        scheme = None if dataset.sentences is None else TagScheme.of(dataset.classes)
+        scheme = scheme_of(dataset)
         if scheme is not None:
             moves[scheme.invalid] = NEVER
         return moves
@@ -256,7 +256,7 @@ class BSCSeq(ChainEM):
             label = dataset.label[sequences.rows]
             before[sequences.rows] = np.where(sequences.first, n, np.roll(label, 1))
         one = np.broadcast_to(self.smoothing + self.diagonal * np.eye(n), (n + 1, n, n)).copy()
-        scheme = None if dataset.sentences is None else TagScheme.of(dataset.classes)
+        scheme = scheme_of(dataset)
         if scheme is not None:
             one[np.broadcast_to(scheme.invalid[:, None, :], one.shape)] = NEVER
         prior = np.tile(one, (dataset.n_workers, 1, 1))

@@ -14,7 +14,7 @@ from crowdcore.core.settings import setting
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.sentences import rows_of
-from crowdcore.data.tags import BEGIN, INSIDE, TagScheme, find_spans, worker_sequences
+from crowdcore.data.tags import BEGIN, INSIDE, TagScheme, find_spans, scheme_of, worker_sequences
 
 _BLOCK = 1 << 16  # tasks that are processed at once
 
@@ -96,7 +96,7 @@ class SpanMajority(Aggregator):
     least: float = setting(0.5, "Least share of workers", "Spans with fewer votes are left out.", gt=0, le=1)
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
-        scheme = None if dataset.sentences is None else TagScheme.of(dataset.classes)
+        scheme = scheme_of(dataset)
         if scheme is None:
             posterior = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
             posterior /= np.maximum(dataset.labels_per_task, 1)[:, None]

@@ -102,7 +102,6 @@ def tagging_scores(
         1.0
     """
     scheme = need_tags(dataset)
-    assert dataset.sentences is not None
     truth = resolve_reference(dataset, reference).labels
     seen = (truth >= 0) & (labels >= 0)
     if tasks is not None:
@@ -110,7 +109,7 @@ def tagging_scores(
         chosen[tasks] = True
         seen &= chosen
     at = np.flatnonzero(seen)
-    return compare_tags(truth[at], labels[at], at, dataset.sentences.of_task[at], scheme)
+    return compare_tags(truth[at], labels[at], at, dataset.tokens.of_task[at], scheme)
 
 
 def compare_tags(
@@ -222,11 +221,10 @@ def span_scores(
     """
     check_share(level=level)
     scheme, n_workers = need_tags(dataset), dataset.n_workers
-    assert dataset.sentences is not None
     truth, kept = judged_tags(dataset, reference)
     sequences = worker_sequences(kept)
     worker, task, given = (part[sequences.rows] for part in (kept.worker, kept.task, kept.label))
-    sentence = dataset.sentences.of_task[task]
+    sentence = dataset.tokens.of_task[task]
     pairs = pair_spans(truth.labels[task], given, sequences.first, scheme)
     of_true, of_given = worker[pairs.true.start], worker[pairs.given.start]
     outcomes = np.bincount(of_true * len(SPAN_ERRORS) + pairs.outcome, minlength=n_workers * len(SPAN_ERRORS))
@@ -237,14 +235,14 @@ def span_scores(
         return np.bincount(rows, minlength=n_workers)
 
     def table(spans: IntArray) -> scipy.sparse.csr_array:
-        shape = (n_workers, len(dataset.sentences or ()))
+        shape = (n_workers, len(dataset.tokens))
         return scipy.sparse.csr_array((np.ones(len(spans)), (worker[spans], sentence[spans])), shape=shape)
 
     tables = [table(spans) for spans in (pairs.true.start[exact], pairs.given.start, pairs.true.start)]
     value, low, high = _measures(*(np.asarray(table.sum(1), np.float64) for table in tables)), None, None
     if n_resamples:
         low, high = _bootstrap(tables, np.unique(sentence), n_resamples, level, seed)
-    n = len(dataset.sentences)
+    n = len(dataset.tokens)
     n_sentences = per_worker(np.unique(worker.astype(np.int64) * n + sentence) // n)
     for measured in (value, low, high):
         if measured is not None:
@@ -302,7 +300,6 @@ def span_crowd(
         ('LOC', 'PER')
     """
     scheme = need_tags(dataset)
-    assert dataset.sentences is not None
     truth, kept = judged_tags(dataset, reference)
     sequences = worker_sequences(kept)
     worker, task, given = (part[sequences.rows] for part in (kept.worker, kept.task, kept.label))
@@ -340,9 +337,8 @@ def span_crowd(
 
 def _texts(dataset: CrowdDataset, start: IntArray, end: IntArray) -> list[str]:
     """The sentence of each span, with the span between ⟦ and ⟧."""
-    assert dataset.sentences is not None
-    words, cut = dataset.sentences.words.to_numpy(), dataset.sentences.start
+    words, cut = dataset.tokens.words.to_numpy(), dataset.tokens.start
     texts = []
-    for a, b, s in zip(start, end + 1, dataset.sentences.of_task[start], strict=True):
+    for a, b, s in zip(start, end + 1, dataset.tokens.of_task[start], strict=True):
         texts.append(" ".join([*words[cut[s] : a], "⟦", *words[a:b], "⟧", *words[b : cut[s + 1]]]))
     return texts

@@ -18,7 +18,7 @@ from crowdcore.cli._output import STANDARD, print_json, print_notes, print_table
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import IntArray
 from crowdcore.data import CrowdDataset
-from crowdcore.data.tags import TagScheme
+from crowdcore.data.tags import scheme_of
 
 
 class Temper(StrEnum):
@@ -44,7 +44,7 @@ def counted(ds: CrowdDataset, result: AggregationResult) -> dict[str, object]:
 
 def span_facts(ds: CrowdDataset, labels: IntArray, of: str = "") -> dict[str, float]:
     """Precision, recall and F1 of the spans by gold, where there are spans and gold."""
-    if ds.sentences is None or TagScheme.of(ds.classes) is None or not (ds.gold[labels >= 0] >= 0).any():
+    if scheme_of(ds) is None or not (ds.gold[labels >= 0] >= 0).any():
         return {}
     found = tagging_scores(ds, labels)
     return {f"{of}span_precision": found.precision, f"{of}span_recall": found.recall, f"{of}span_f1": found.f1}

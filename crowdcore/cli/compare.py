@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import typer
 
-from crowdcore import aggregation, analysis, exhibits, learning
+from crowdcore import aggregation, analysis, exhibits
 from crowdcore.cli import _command as opt
 from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table, say
 from crowdcore.cli.aggregate import accuracy, span_facts
@@ -94,7 +94,7 @@ def compare(
         inferred += _infer(ds, aggregation.fitting(ds) if aggregators is None else aggregators)
         for name in learners:
             own = {k.removeprefix(f"{name}."): v for k, v in given.items() if "." not in k or k.startswith(f"{name}.")}
-            trained.append(Trained(ds, train_one(learning.train, ds, name, seeds, device, own)))
+            trained.append(Trained(ds, train_one(ds, name, seeds, device, own)))
     tables = _inferred_tables(inferred) if inferred else {}
     learnt: list[dict[str, Any]] = []
     if trained:

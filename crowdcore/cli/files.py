@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +12,11 @@ import typer
 from crowdcore.cli import _command as opt
 from crowdcore.cli._output import in_command, print_json, print_note, print_table, save_table, say
 from crowdcore.core.errors import DataError, Remedy, SettingError
-from crowdcore.data import CrowdDataset, RatingDataset, load_dataset, sources
+from crowdcore.data import CrowdDataset, load_dataset, sources
 from crowdcore.data.catalogue import dataset_folders
+from crowdcore.data.kinds import need_classes, need_ratings
 from crowdcore.data.media import SIDE
+from crowdcore.data.ratings import Labelled
 from crowdcore.data.uploads import uploaded_datasets
 from crowdcore.data.writers.imports import TOOLS, planned, write_import
 
@@ -77,7 +79,7 @@ def fetch(
 
 
 def export(
-    ds: CrowdDataset,
+    ds: Labelled,
     target: Annotated[
         Path, typer.Argument(help="A folder (our format), or a .csv, .parquet (long table) or .conll file.")
     ],
@@ -87,6 +89,7 @@ def export(
     tasks: Annotated[
         Path | None, typer.Option(help="Only tasks of this table, as `next`, `marks` or `overview` wrote it.")
     ] = None,
+    wide: Annotated[bool, typer.Option("--wide", help="Of ratings: a row per task and a column per worker.")] = False,
     reference: opt.ReferenceName = "auto",
     hide_names: opt.HideNames = False,
     json: opt.Json = False,
@@ -95,54 +98,51 @@ def export(
 
     With --to, write a file for a tool that people label in; --reference proposes the labels.
     """
-    from crowdcore.analysis.reference import note_on_confidence
     from crowdcore.data.pseudonyms import hide_names as without_names, in_order
-    from crowdcore.data.writers import write_conll, write_folder, write_long
+    from crowdcore.data.writers import write_conll, write_folder, write_long, write_wide
 
     if tasks and not to:
         raise SettingError("--tasks", "go with --to", str(tasks))
+    shown: Any = ds
+    if hide_names:
+        shown = in_order(without_names(shown))
     if to:
-        inferred, _ = opt.choose_reference(reference, ds)
-        doubt, _, _ = note_on_confidence(ds, inferred).partition(" Tasks are shown")
-        print_note(doubt and f"{doubt} The file holds them as they are.")
-        plan = planned(tasks) if tasks else None
-        if hide_names and plan is not None and "worker" in plan:
-            plan["worker"] = plan["worker"].map(dict(zip(ds.worker_ids, without_names(ds).worker_ids, strict=True)))
-        write_import(in_order(without_names(ds)) if hide_names else ds, target, to, inferred, tasks=plan)
-        facts = {"dataset": ds.name, "written": str(target), "to": to}
-        print_json(facts) if json else say(f"{ds.name}: for {to} -> {target}")
+        _export_to(need_classes(ds), need_classes(shown), target, to, tasks, reference)
+        about = {"dataset": ds.name, "written": str(target), "to": to}
+        print_json(about) if json else say(f"{ds.name}: for {to} -> {target}")
         return
-    writers = {"": write_folder, ".csv": write_long, ".parquet": write_long, ".conll": write_conll}
-    write = _writer(target, writers)
-    write(in_order(without_names(ds)) if hide_names else ds, target)
-    _say_written(ds, target, "annotations", json)
-
-
-def export_ratings(
-    ds: RatingDataset,
-    target: Annotated[Path, typer.Argument(help="A folder (our format), or a .csv or .parquet file.")],
-    wide: Annotated[bool, typer.Option("--wide", help="A row per task and a column per worker.")] = False,
-    json: opt.Json = False,
-) -> None:
-    """Write ratings as a folder in our format, or as a table: a row per rating, or a column per worker."""
-    from crowdcore.data.writers import write_folder, write_long, write_wide
-
-    table = write_wide if wide else write_long
-    _writer(target, {"": write_folder if not wide else write_wide, ".csv": table, ".parquet": table})(ds, target)
-    _say_written(ds, target, "ratings", json)
-
-
-def _writer(target: Path, writers: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
-    """What writes a file with such an ending; ``""`` is for folders, whose names may end as they like."""
+    table: Callable[..., Path] = write_long
+    if wide:
+        ds, table = need_ratings(ds), write_wide
+    writers: dict[str, Callable[..., Path]] = {
+        ".csv": table,
+        ".parquet": table,
+        "": write_wide if wide else write_folder,
+    }
+    writers |= {} if ds.kind.numeric else {".conll": write_conll}
     suffix = target.suffix.lower()
     if suffix in opt.FILES - writers.keys():
         raise SettingError("target", f"be a folder, or end in {', '.join(filter(None, writers))}", target.name)
-    return writers.get(suffix, writers[""])
-
-
-def _say_written(ds: CrowdDataset | RatingDataset, target: Path, noun: str, json: bool) -> None:
+    writers.get(suffix, writers[""])(shown, target)
+    noun = f"{ds.kind.label}s"
     facts = {"dataset": ds.name, "written": str(target), noun: ds.n_annotations, "tasks": ds.n_tasks}
     print_json(facts) if json else say(f"{ds.name}: {ds.n_annotations} {noun} on {ds.n_tasks} tasks -> {target}")
+
+
+def _export_to(
+    ds: CrowdDataset, shown: CrowdDataset, target: Path, to: str, tasks: Path | None, reference: str
+) -> None:
+    """Write a file for a tool; ``shown`` has the names of workers that it may hold."""
+    from crowdcore.analysis.reference import note_on_confidence
+    from crowdcore.data.pseudonyms import pseudonyms
+
+    inferred, _ = opt.choose_reference(reference, ds)
+    doubt, _, _ = note_on_confidence(ds, inferred).partition(" Tasks are shown")
+    print_note(doubt and f"{doubt} The file holds them as they are.")
+    plan = planned(tasks) if tasks else None
+    if shown is not ds and plan is not None and "worker" in plan:
+        plan["worker"] = plan["worker"].map(dict(zip(ds.worker_ids, pseudonyms(ds), strict=True)))
+    write_import(shown, target, to, inferred, tasks=plan)
 
 
 def embed(

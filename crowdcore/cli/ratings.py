@@ -62,7 +62,7 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "compare": train.compare_ratings,
     "biases": train.biases,
     "examine": files.examine_ratings,
-    "export": files.export_ratings,
+    "export": files.export,
     "topics": train.topics,
 }
 for name, function in _COMMANDS.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -19,18 +19,16 @@ from crowdcore.core.shown import progress
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data import CrowdDataset, RatingDataset, list_datasets
 from crowdcore.data.dataset import SPLITS
+from crowdcore.data.kinds import need_classes
 from crowdcore.data.ratings import Labelled
 from crowdcore.learning import methods, presets
 from crowdcore.learning.settings import SEEDS
 
 if TYPE_CHECKING:
-    from crowdcore.learning import Event, TrainingResult
+    from crowdcore.learning import Event, RatingsResult, TrainingResult
 
-T = TypeVar("T")
 Row = tuple[str, str, dict[str, Any]]
 """Label, method and settings of a run."""
-Metric = Literal["mae", "rmse", "r2"]
-_METRICS: tuple[Metric, ...] = ("mae", "rmse", "r2")
 _NO_ACCURACY = (
     "There is no accuracy: no test task has a gold label. A column `gold` gives some, --read test_share=0.2 draws test "
     "tasks."
@@ -135,19 +133,19 @@ def train(
         seed,
         lambda name: opt.open_labels(name, read, accept),
     )
-    if isinstance(ds, RatingDataset):
-        _train_on_ratings(ds, runs[0][1], which, device, runs[0][2], out, checkpoint, json)
-        return
     facts: list[dict[str, Any]] = []
     spans: list[dict[str, Any]] = []
     notes: dict[str, None] = {}
     for label, one, own in runs:
         part = label.replace("/", "-") if preset else ""  # a folder of its own for each run of a preset
-        result = train_one(learning.train, ds, one, which, device, {**own, "accept": accept}, checkpoint, part)
+        result = train_one(ds, one, which, device, {**own, "accept": accept}, checkpoint, part)
         if out:
             result.save(out / part)
+        if result.numeric:
+            _print_errors(result, json)
+            return
         facts.append(row(result) | {"method": label})
-        spans += [{"method": label, **scores} for scores in span_rows(ds, result)]
+        spans += [{"method": label, **scores} for scores in span_rows(need_classes(ds), result)]
         notes |= dict.fromkeys(result.notes)
         if json and not preset:
             more = {"common_confusion": result.common_confusion, "classes": result.classes}
@@ -164,7 +162,6 @@ def train(
 
 
 def train_one(
-    train: Callable[..., T],
     dataset: Labelled,
     method: str,
     seeds: int | Sequence[int],
@@ -172,8 +169,8 @@ def train_one(
     settings: Mapping[str, Any],
     checkpoint: Path | None = None,
     part: str = "",
-) -> T:
-    """Train one method by `learning.train` or `train_ratings` with a progress bar, checkpoints in a folder's part."""
+) -> Any:
+    """Train one method with a progress bar, and checkpoints in a folder's part."""
     from crowdcore.learning.training.events import EpochEvent
 
     with progress() as tell:
@@ -183,7 +180,7 @@ def train_one(
                 tell(event.done, f"{method} on {dataset.name}, {event.at}")
 
         own = {"device": device, "on_event": listen, "checkpoint": checkpoint and checkpoint / part, **settings}
-        return train(dataset, method, seeds=seeds, **own)
+        return learning.train(dataset, method, seeds=seeds, **own)
 
 
 def span_rows(dataset: CrowdDataset, result: TrainingResult) -> list[dict[str, str]]:
@@ -245,29 +242,19 @@ def accuracy_table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFr
     return pd.DataFrame(shown)
 
 
-def _train_on_ratings(
-    ds: RatingDataset,
-    method: str,
-    seeds: Sequence[int],
-    device: str,
-    given: Mapping[str, Any],
-    out: Path | None,
-    checkpoint: Path | None,
-    json: bool,
-) -> None:
-    """Train, and print the errors."""
-    result = train_one(learning.train_ratings, ds, method, seeds, device, given, checkpoint)
-    if out:
-        result.save(out)
-    epochs: tuple[Literal["selected", "last", "best"], ...] = ("selected", "last", "best")
-    table = pd.DataFrame([{"epoch": at, **{m: result.score(m, at=at) for m in _METRICS}} for at in epochs])
-    facts = {"dataset": ds.name, "method": result.title, "seeds": result.seeds, "errors": table, "notes": result.notes}
+def _print_errors(result: RatingsResult, json: bool) -> None:
+    """Test errors at three epochs, for all seeds."""
+    from crowdcore.learning.ratings.result import METRICS
+    from crowdcore.learning.results.result import At
+
+    epochs = {at: {m: result.score(m, at=at) for m in METRICS} for at in get_args(At)}
+    table = pd.DataFrame([{"epoch": at, **scores} for at, scores in epochs.items()])
+    name, method, notes = result.dataset, result.title, result.notes
     if json:
-        print_json(facts)
+        print_json({"dataset": name, "method": method, "seeds": result.seeds, "errors": table, "notes": notes})
         return
-    title = f"{ds.name}: test errors of {result.title}, {over_seeds(len(result.seeds))}"
-    shown = table.assign(**{m: [_spread(values, 4) for values in table[m]] for m in _METRICS})
-    print_table(shown, title, result.notes)
+    shown = table.assign(**{m: [_spread(values, 4) for values in table[m]] for m in METRICS})
+    print_table(shown, f"{name}: test errors of {method}, {over_seeds(len(result.seeds))}", notes)
 
 
 def compare_ratings(
@@ -288,7 +275,7 @@ def compare_ratings(
             raise SettingError("--row", f"be one of {', '.join(known)}", name)
         method, own = known[name]
         given = {**opt.with_epochs(set, epochs), **own}
-        results[name] = train_one(learning.train_ratings, ds, method, seeds, device, given)
+        results[name] = train_one(ds, method, seeds, device, given)
     table = learning.compare_ratings(results, at)  # type: ignore[arg-type]  # a wrong epoch is refused
     notes = next(iter(results.values())).notes
     facts = {"at": at, "seeds": seeds, "table": table, "notes": notes}
@@ -313,13 +300,13 @@ def biases(
 
     if run and not Path(run).is_dir():
         result = next(iter(opt.results_of([run]).values()))
-        if not isinstance(result, learning.RatingsResult):
+        if not result.numeric:
             raise SettingError("--run", "be one that learnt ratings", run)
     elif run:
         result = learning.load_ratings_result(run)
     else:
         given = {**opt.with_epochs(None, epochs), "connection": connection}
-        result = train_one(learning.train_ratings, ds, "crowd-layer", seeds, device, given)
+        result = train_one(ds, "crowd-layer", seeds, device, given)
     return as_drawn(rating_biases(ds, result, least=least, hidden=hide_names), ds.name)
 
 
@@ -335,71 +322,54 @@ def topics(
 
     --set n_topics=30 and the like; --out writes the labels of the texts.
     """
-    given = opt.settings(set)
-    if isinstance(ds, RatingDataset):
-        facts, tables, accuracy = _rating_topics(ds, words, device, given, out)
-    else:
-        facts, tables, accuracy = _class_topics(ds, words, device, given, out)
+    given = {"device": device, **opt.settings(set)}
+    found = _rating_topics(ds, out, **given) if isinstance(ds, RatingDataset) else _class_topics(ds, out, **given)
+    model, judged, more, lines = found
+    table = model.words(words)
+    facts = {"dataset": ds.name, "texts": len(model.tasks), "vocabulary": len(model.vocabulary), **judged}
+    facts |= {"iterations": len(model.bound), "bound": model.bound[-1], "settings": model.settings.model_dump()}
+    facts |= {"topics": table, **{name: of.frame for name, of in more.items()}}
     if json:
         print_json(facts)
         return
-    for table in tables:
-        print_table(*table)
-    for line in accuracy:
+    print_table(table, f"{ds.name}: topics of {len(model.tasks):,} texts", wrapped=("words",))
+    for of in more.values():
+        print_table(*of._replace(frame=of.frame.dropna()))
+    for line in lines:
         say(line)
 
 
-Topics = tuple[dict[str, Any], list[Printed], list[str]]
-"""Facts for machines, tables and sentences for people."""
+Topics = tuple[Any, dict[str, Any], dict[str, Printed], list[str]]
+"""The model, what gold says of it, further tables by name, and sentences for people."""
 
 
-def _class_topics(ds: CrowdDataset, words: int, device: str, given: dict[str, Any], out: Path | None) -> Topics:
+def _class_topics(ds: CrowdDataset, out: Path | None, **given: Any) -> Topics:
     """MA-sLDAc; ``out``: task, label and posterior of the texts that it learnt from."""
     from crowdcore.data.writers import write_aggregated
 
-    model = learning.fit_topics(ds, device=device, **given)
+    model = learning.fit_topics(ds, **given)
     posterior = np.full((ds.n_tasks, ds.n_classes), np.nan)
     posterior[model.tasks] = model.posterior
     labels = np.full(ds.n_tasks, -1)
     labels[model.tasks] = model.posterior.argmax(1)
     if out:
         write_aggregated(ds, labels, out, posterior=posterior)
-    new = np.flatnonzero((ds.split == SPLITS.index("test")) & (ds.gold >= 0))
+    new = np.flatnonzero((ds.split == SPLITS.index("test")) & ds.known)
+    hits = labels[model.tasks] == ds.gold[model.tasks], model.predict_proba(_texts(ds, new)).argmax(1) == ds.gold[new]
     accuracies = {
-        "training": _accuracy(ds.gold[model.tasks], labels[model.tasks]),
-        "test": _accuracy(ds.gold[new], model.predict_proba(_texts(ds, new)).argmax(1)),
+        "training": float(hits[0][ds.known[model.tasks]].mean()) if ds.known[model.tasks].any() else float("nan"),
+        "test": float(hits[1].mean()) if len(new) else float("nan"),
     }
-    judged = {"accuracy": accuracies["training"], "test_accuracy": accuracies["test"]}
-    facts, printed = _about_topics(ds, model, words, judged)
     known = [f"{name} {100 * share:.1f} %" for name, share in accuracies.items() if share == share]
-    return facts, [printed], [f"Accuracy of the classes: {', '.join(known) or 'unknown without gold'}."]
+    line = f"Accuracy of the classes: {', '.join(known) or 'unknown without gold'}."
+    return model, {"accuracy": accuracies["training"], "test_accuracy": accuracies["test"]}, {}, [line]
 
 
-def _about_topics(ds: Labelled, model: Any, words: int, judged: dict[str, Any]) -> tuple[dict[str, Any], Printed]:
-    """Facts and the table of topics; ``judged``: what gold says of them."""
-    facts = {"dataset": ds.name, "texts": len(model.tasks), "vocabulary": len(model.vocabulary), **judged}
-    facts |= {"iterations": len(model.bound), "bound": model.bound[-1], "settings": model.settings.model_dump()}
-    table = model.words(words)
-    title = f"{ds.name}: topics of {len(model.tasks):,} texts"
-    return facts | {"topics": table}, Printed(table, title, wrapped=("words",))
-
-
-def _texts(ds: Labelled, tasks: IntArray) -> pd.Series:
-    assert ds.media is not None and ds.media.columns is not None  # else training had refused
-    return ds.media.columns["text"].reindex(tasks).fillna("").astype(str)
-
-
-def _accuracy(gold: IntArray, label: IntArray) -> float:
-    """Share of tasks with gold whose label it is; NaN without gold."""
-    known = gold >= 0
-    return float((gold[known] == label[known]).mean()) if known.any() else float("nan")
-
-
-def _rating_topics(ds: RatingDataset, words: int, device: str, given: dict[str, Any], out: Path | None) -> Topics:
+def _rating_topics(ds: RatingDataset, out: Path | None, **given: Any) -> Topics:
     """MA-sLDAr; ``out``: ratings of the training texts and of those for test."""
     from crowdcore.learning.ratings.result import rating_scores
 
-    model = learning.fit_rating_topics(ds, device=device, **given)
+    model = learning.fit_rating_topics(ds, **given)
     new = np.flatnonzero(ds.split == SPLITS.index("test"))
     predicted = model.predict(_texts(ds, new))
     errors = {}
@@ -410,12 +380,16 @@ def _rating_topics(ds: RatingDataset, words: int, device: str, given: dict[str, 
         ratings = {"task": ds.task_ids[np.append(model.tasks, new)], "rating": np.append(model.mean, predicted)}
         save_table(pd.DataFrame(ratings), out)
     workers = pd.DataFrame({"worker": ds.worker_ids, "bias": model.bias, "noise": model.precision**-0.5})
-    facts, printed = _about_topics(ds, model, words, {"errors": errors})
-    of_workers = Printed(workers.dropna(), "Workers: bias and noise around the truth", limit=15)
     lines = [
         f"Ratings of the {name} texts against gold: MAE {of['mae']:.4f}, RMSE {of['rmse']:.4f}, "
         f"R² {100 * of['r2']:.1f} %."
         for name, of in errors.items()
         if of
     ]
-    return facts | {"workers": workers}, [printed, of_workers], lines
+    of_workers = Printed(workers, "Workers: bias and noise around the truth", limit=15)
+    return model, {"errors": errors}, {"workers": of_workers}, lines
+
+
+def _texts(ds: Labelled, tasks: IntArray) -> pd.Series:
+    assert ds.media is not None and ds.media.columns is not None  # else training had refused
+    return ds.media.columns["text"].reindex(tasks).fillna("").astype(str)

@@ -185,12 +185,12 @@ def lengths_and_bytes(strings: Sequence[str] | pd.Index[str]) -> tuple[IntArray,
     return np.diff(offsets), text[offsets[0] : offsets[-1]]
 
 
-def refuse_unlabelled(dataset: CrowdDataset) -> None:
+def refuse_unlabelled(dataset: IndexTable) -> None:
     """Refuse a dataset without annotations, and say what helps."""
     if dataset.n_annotations:
         return
     remedy = "Open a table that has a label per row: task, worker, label."
-    if (dataset.gold >= 0).any():
+    if not dataset.kind.numeric and dataset.known.any():
         remedy = (
             "Its tasks have true classes: plant a crowd on them, on the page Sandbox or by `crowdcore simulate "
             "SIMULATOR --on DATASET`; or open a table that has a label per row: task, worker, label."

@@ -12,6 +12,7 @@ import pandas as pd
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
 from crowdcore.data.by_name import ByTask, by_task, class_numbers, feature_rows
+from crowdcore.data.kinds import TAGS, other_kind
 from crowdcore.data.lookups import counted, counted_sorted
 
 if TYPE_CHECKING:
@@ -126,6 +127,22 @@ class IndexTable:
     def of_words(self) -> bool:
         """Whether tasks are tokens of sentences, of which only the words are known."""
         return self.sentences is not None and self.features is None
+
+    @property
+    def tokens(self) -> Sentences:
+        """The sentences whose tokens the tasks are; a `KindError` where they are none."""
+        if self.sentences is not None:
+            return self.sentences
+        raise other_kind(self, TAGS)
+
+    @property
+    def unit(self) -> IntArray:
+        """(n_tasks,) number of what is drawn or held out as one: the sentence of a token, else the task itself."""
+        return np.arange(self.n_tasks) if self.sentences is None else self.sentences.of_task
+
+    def every(self, step: int) -> IntArray:
+        """Numbers of every ``step``-th task, or of the tokens of every ``step``-th sentence."""
+        return np.flatnonzero(self.unit % step == 0)
 
     @property
     def n_tasks(self) -> int:

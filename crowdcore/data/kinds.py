@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from crowdcore.core.errors import DataError
@@ -21,15 +21,14 @@ class KindError(DataError, AttributeError):
 class LabelKind:
     """A kind of label. The kinds are `CLASSES`, `TAGS`, `RATINGS` and `LEVELS`; `dataset.kind` is one of them.
 
-    Layers above attach their part by kind, each in one table or in one ``functools.singledispatch`` over the type of
-    dataset, so that no caller asks for the type.
-
     Args:
         name: for settings and files: ``classes``, ``tags``, ``ratings``, ``levels``.
         labels: what the labels are, after "The labels of demo are …".
         label: noun for one annotation.
         task: noun for what is labelled.
         value: attribute of the dataset that holds the labels.
+        gold: what true labels are called.
+        consensus: what the labels of a task are summed up by.
         settings: options that read them.
         numeric: labels are numbers in a range, and the dataset is a `RatingDataset`.
         sequential: tasks are the tokens of sentences.
@@ -47,6 +46,8 @@ class LabelKind:
     task: str
     value: str
     settings: type[ReadSettings]
+    gold: str = "gold labels"
+    consensus: str = "majority vote"
     numeric: bool = False
     sequential: bool = False
     applies: str = "Analyses, aggregators and training methods of classes apply."
@@ -58,19 +59,19 @@ _TO_NUMBERS = (
 )
 CLASSES = LabelKind("classes", "classes", "annotation", "task", "label", ReadSettings)
 TAGS = LabelKind("tags", "tags of tokens", "annotation", "token", "label", ReadSettings, sequential=True)
-RATINGS = LabelKind("ratings", "numbers", "rating", "task", "rating", RatingSettings, numeric=True, applies=_TO_NUMBERS)
-LEVELS = LabelKind(
-    *("levels", "ordered classes, read as numbers", "rating", "task", "rating", RatingSettings),
+RATINGS = LabelKind(
+    *("ratings", "numbers", "rating", "task", "rating", RatingSettings, "gold", "mean ratings"),
     numeric=True,
     applies=_TO_NUMBERS,
 )
-"""Ordered classes: ratings that stand for words at equal steps."""
+LEVELS = replace(RATINGS, name="levels", labels="ordered classes, read as numbers")  # words at equal steps
 
 
 def other_kind(dataset: Any, needed: LabelKind) -> KindError:
     """The error that labels are of another kind than the one needed; it says what applies to them."""
-    kind: LabelKind = dataset.kind
-    return KindError(f"The labels of {dataset.name} are {kind.labels}, not {needed.labels}", kind.applies)
+    return KindError(
+        f"The labels of {dataset.name} are {dataset.kind.labels}, not {needed.labels}", dataset.kind.applies
+    )
 
 
 def need_classes(dataset: Labelled) -> CrowdDataset:

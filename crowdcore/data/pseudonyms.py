@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core import files
-from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.dataset import TRUTH_ARRAYS, CrowdDataset
 from crowdcore.data.dictionary import fold_name
 from crowdcore.data.ratings import RatingDataset
 
@@ -71,25 +71,25 @@ def hide_names(dataset: D) -> D:
     return hidden
 
 
-def in_order(dataset: CrowdDataset) -> CrowdDataset:
+def in_order(dataset: D) -> D:
     """The dataset with its workers, and each task's annotations, in the order of the workers' names."""
     order = np.argsort(np.asarray(dataset.worker_ids, str), kind="stable")
     worker = np.argsort(order)[dataset.worker]
     rows = np.lexsort((worker, dataset.task))
     truth = dataset.truth
     if truth is not None:
-        by = {"worker_confusion": order, "group": order, "omega": rows, "used_common": rows}
-        known = {name: values for name in by if (values := getattr(truth, name)) is not None}
-        parts: dict[str, Any] = {name: values[by[name]] for name, values in known.items()}
+        by = dict.fromkeys(TRUTH_ARRAYS, order) | {"omega": rows, "used_common": rows, "common_confusion": slice(None)}
+        parts: dict[str, Any] = {n: values[by[n]] for n in by if (values := getattr(truth, n)) is not None}
         truth = replace(truth, **parts, worker_role=tuple(truth.worker_role[r] for r in order if truth.worker_role))
+    labels: dict[str, Any] = {dataset.kind.value: dataset.values[rows]}
     return replace(
         dataset,
         worker_ids=dataset.worker_ids[order],
         task=dataset.task[rows],
         worker=worker[rows],
-        label=dataset.label[rows],
         extra=None if dataset.extra is None else dataset.extra.iloc[rows].reset_index(drop=True),
         truth=truth,
+        **labels,
     )
 
 

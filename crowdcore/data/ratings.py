@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -64,6 +64,7 @@ class RatingDataset(IndexTable):
     notes: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
     truth: SimulatedTruth | None = None
+    sentences: ClassVar[None] = None  # type: ignore[misc]  # numbers are no tags of tokens
 
     def __post_init__(self) -> None:
         if not -np.inf < self.low < self.high < np.inf:
@@ -76,7 +77,7 @@ class RatingDataset(IndexTable):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name in ("classes", "n_classes", "label"):
+            if name in ("classes", "n_classes", "label", "tokens"):
                 raise other_kind(self, CLASSES)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -89,11 +90,6 @@ class RatingDataset(IndexTable):
     def label_names(self) -> tuple[str, ...]:
         """The words that the ratings stand for; empty for plain numbers."""
         return self.levels
-
-    @property
-    def sentences(self) -> None:  # type: ignore[override]
-        """Numbers are no tags of tokens."""
-        return None
 
     @property
     def rounding(self) -> float:

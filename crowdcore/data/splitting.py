@@ -95,7 +95,7 @@ def split_tasks(
 def _units(dataset: CrowdDataset, group: str | None) -> IntArray:
     """(n_tasks,) number of what stays together: the tokens of a sentence, a group; other tasks stay alone."""
     if group is None:
-        return np.arange(dataset.n_tasks) if dataset.sentences is None else dataset.sentences.of_task
+        return dataset.unit
     columns = () if dataset.extra is None else tuple(dataset.extra)
     if group not in columns:
         raise SettingError("group", "name a further column of the annotations", group, f"There are {columns}.")

@@ -10,6 +10,7 @@ import numpy as np
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.index_table import IndexTable
 from crowdcore.data.lookups import gather
 
 OUTSIDE, BEGIN, INSIDE = 0, 1, 2
@@ -59,6 +60,11 @@ class TagScheme:
         return np.asarray((self.part == INSIDE) & (before[:, None] != self.type))
 
 
+def scheme_of(dataset: IndexTable) -> TagScheme | None:
+    """The scheme of a crowd that tags the tokens of sentences; None for others."""
+    return None if dataset.sentences is None else TagScheme.of(dataset.label_names)
+
+
 @dataclass(frozen=True, eq=False)
 class Spans:
     """Spans of a flat sequence of tags.
@@ -98,11 +104,11 @@ def repaired(dataset: CrowdDataset, labels: IntArray) -> IntArray:
 
     Classes that are no tags of sentences, and tokens without a tag (-1), are left as they are.
     """
-    scheme = None if dataset.sentences is None else TagScheme.of(dataset.classes)
-    if dataset.sentences is None or scheme is None or not len(labels):
+    scheme = scheme_of(dataset)
+    if scheme is None or not len(labels):
         return labels
     move = np.concatenate([labels[:1], labels[:-1]]).astype(np.int32, copy=False)  # the tag before
-    move[dataset.sentences.start[:-1]] = -1
+    move[dataset.tokens.start[:-1]] = -1
     move *= len(scheme.type)
     move += labels  # where it stands in the table of moves
     begin = np.append(scheme.tag(BEGIN)[scheme.type], -1)
@@ -127,7 +133,6 @@ class Sequences:
 
 def worker_sequences(dataset: CrowdDataset) -> Sequences:
     """The tag sequences of the workers of a crowd that has sentences."""
-    assert dataset.sentences is not None
     rows = np.lexsort((dataset.task, dataset.worker))
     worker, task = dataset.worker[rows], dataset.task[rows].astype(np.int64)
     new = np.ones(len(rows), bool)
@@ -137,7 +142,7 @@ def worker_sequences(dataset: CrowdDataset) -> Sequences:
     if turn.any():
         order = np.lexsort((task, turn, worker))
         rows, worker, task, turn = rows[order], worker[order], task[order], turn[order]
-    sentence = dataset.sentences.of_task[task]
+    sentence = dataset.unit[task]
     first = np.ones(len(rows), bool)
     first[1:] = (np.diff(worker) != 0) | (np.diff(sentence) != 0) | (np.diff(task) != 1) | (np.diff(turn) != 0)
     return Sequences(rows, first)
@@ -145,8 +150,8 @@ def worker_sequences(dataset: CrowdDataset) -> Sequences:
 
 def need_tags(dataset: CrowdDataset) -> TagScheme:
     """The scheme of a crowd that tags tokens; refuses others."""
-    scheme = TagScheme.of(dataset.classes)
-    if dataset.sentences is None or scheme is None:
+    scheme = scheme_of(dataset)
+    if scheme is None:
         why = "knows no sentences" if dataset.sentences is None else "has classes that are not IOB2 tags"
         raise DataError(f"{dataset.name} {why}, so that it has no spans", "Use a crowd that tags tokens: O, B-…, I-….")
     return scheme

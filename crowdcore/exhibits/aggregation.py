@@ -15,7 +15,7 @@ from crowdcore.analysis.labels.disagreement import p_in_words
 from crowdcore.analysis.method_tests import LEVEL
 from crowdcore.core.errors import DataError
 from crowdcore.data.report import plural
-from crowdcore.data.tags import TagScheme
+from crowdcore.data.tags import scheme_of
 from crowdcore.exhibits.exhibit import Exhibit, cells, escaped
 from crowdcore.exhibits.fits import SUGGESTED, describe_intervals, fitted, read_fit, sampled, shown_gold
 from crowdcore.exhibits.view import View, cached, named
@@ -79,7 +79,7 @@ def aggregators(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit:
         )
     else:
         note = "No task with hidden gold is left, so accuracy and calibration cannot be measured."
-    if most and TagScheme.of(view.dataset.classes) is not None and view.dataset.kind.sequential:
+    if most and scheme_of(view.dataset) is not None:
         spans = [span_judgement(view.dataset, fit) for fit in fits]
         columns |= {name: [getattr(s, name) for s in spans] for name in ("precision", "recall", "f1")}
         note += " Precision, recall and F1 are of the spans that the labels make."

@@ -208,16 +208,15 @@ def sentence_tags(view: TaggedView, task: str) -> Exhibit:
     """The sentence of a token: the true spans, then those of each worker; index = worker number, -1 = the reference."""
     dataset = view.dataset
     need_tags(dataset)
-    assert dataset.sentences is not None
-    of = int(dataset.sentences.of_task[task_number(dataset, task)])
-    first, end = dataset.sentences.start[of : of + 2]
+    of = int(dataset.tokens.of_task[task_number(dataset, task)])
+    first, end = dataset.tokens.start[of : of + 2]
     rows = slice(dataset.task_start[first], dataset.task_start[end])
     worker, label, at = dataset.worker[rows], dataset.label[rows], dataset.task[rows] - first
     workers = np.unique(worker)
     tags: IntArray = np.full((1 + len(workers), end - first), -1)
     tags[0] = view.truth.labels[first:end]
     tags[1 + np.searchsorted(workers, worker), at] = label
-    words = dataset.sentences.words[first:end]
+    words = dataset.tokens.words[first:end]
     table = pd.DataFrame(
         {
             "tagged by": [view.reference, *view.names_of(workers)],
@@ -227,7 +226,7 @@ def sentence_tags(view: TaggedView, task: str) -> Exhibit:
         index=[-1, *workers],
     )
     notes = (f"{end - first} tokens; a span stands in brackets with its type.",)
-    return Exhibit(f"{task}-sentence", f"Sentence {dataset.sentences.ids[of]}", None, table, notes)
+    return Exhibit(f"{task}-sentence", f"Sentence {dataset.tokens.ids[of]}", None, table, notes)
 
 
 def _bracketed(view: View, words: pd.Index[str], tags: IntArray) -> str:

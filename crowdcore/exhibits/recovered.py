@@ -23,7 +23,7 @@ from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.exhibit import Exhibit, cells, escaped
 from crowdcore.exhibits.view import View, cached
-from crowdcore.learning.results.counts import worker_counts
+from crowdcore.learning.results.predictions import worker_counts
 from crowdcore.learning.results.result import RecoveredAt, TrainingResult
 
 EACH: Final = "each"

@@ -19,8 +19,7 @@ from .recovery.study import (
     RecoveryStudy as RecoveryStudy,
     study_recovery as study_recovery,
 )
-from .results.counts import worker_counts as worker_counts
-from .results.predictions import tagged_spans as tagged_spans
+from .results.predictions import tagged_spans as tagged_spans, worker_counts as worker_counts
 from .results.result import TrainingResult as TrainingResult
 from .results.result_files import load_ratings_result as load_ratings_result, load_result as load_result
 from .settings import TrainSettings as TrainSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, cast
@@ -20,13 +20,12 @@ from crowdcore.core.shown import progress
 from crowdcore.core.types import AnyArray
 from crowdcore.data.by_name import ByTask
 from crowdcore.data.doors import DatasetLike, as_dataset
-from crowdcore.data.kinds import CLASSES, LEVELS, RATINGS, TAGS, LabelKind, need_classes
+from crowdcore.data.kinds import need_classes
 from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.embedding import with_inputs
-from crowdcore.learning.ratings import methods as rating_methods
-from crowdcore.learning.ratings.problem import rating_problem
+from crowdcore.learning.learners import usual_method
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import SEEDS, TrainSettings, drop_retired
@@ -34,7 +33,7 @@ from crowdcore.learning.training.device import numeric_kernels, resolve_device
 from crowdcore.learning.training.events import EpochEvent, Event, Listener, NoteEvent
 from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.problem import Problem, make_problem
-from crowdcore.learning.training.schedule import Job, Session, conclude, conclude_ratings, run_jobs
+from crowdcore.learning.training.schedule import Job, Session, conclude, run_jobs
 from crowdcore.learning.trials import train_chosen
 
 
@@ -112,47 +111,13 @@ class TrainKeywords(TypedDict, total=False):
 Learnt: TypeAlias = TrainingResult | RatingsResult
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """How labels of a kind are learnt.
-
-    Args:
-        default: the method where none is named.
-        method: a method by name, or its class.
-        problem: from dataset, trainer's settings, features of workers and device to what a run learns from.
-        conclude: from trained replicas to their result.
-    """
-
-    default: str
-    method: Callable[[Any], type[CrowdMethod]]
-    problem: Callable[[Any, TrainSettings, AnyArray | None, str], Problem]
-    conclude: Callable[..., Any]
-
-
-_OF_CLASSES = _Kind(
-    "conal",
-    methods.get,
-    lambda dataset, t, *rest: make_problem(dataset, t, backbones.wants_images(t.backbone), *rest),
-    conclude,
-)
-_OF_RATINGS = _Kind(
-    "crowd-layer", rating_methods.find, lambda dataset, t, *rest: rating_problem(dataset, t), conclude_ratings
-)
-_KINDS: Mapping[LabelKind, _Kind] = {
-    CLASSES: _OF_CLASSES,
-    TAGS: _OF_CLASSES,
-    RATINGS: _OF_RATINGS,
-    LEVELS: _OF_RATINGS,
-}
-
-
 def method_for(dataset: Labelled, name: str | type[CrowdMethod]) -> type[CrowdMethod]:
     """A method that learns from such labels, by name or class.
 
     Raises:
         SettingError: there is none.
     """
-    return _KINDS[dataset.kind].method(name)
+    return methods.get(name, dataset.kind)
 
 
 def train(
@@ -174,8 +139,8 @@ def train(
 
     Args:
         dataset: tasks with features, images or texts (see `with_inputs`); annotations on the training tasks.
-        method: one of `methods.names`, by default conal; for ratings crowd-layer (the default; ``connection="s"``,
-            ``"b"`` or ``"s+b"``), dl-em, dl-mean, dl-true, doctor-net or wdn. Or a class of your own.
+        method: one of `methods.names`, by default conal, of sentences crowd-layer; of ratings crowd-layer (default;
+            ``connection="s"``, ``"b"`` or ``"s+b"``), dl-em, dl-mean, dl-true, doctor-net or wdn. Or a class of yours.
         features: a row per task, to learn from; see `CrowdDataset.with_features`.
         seeds: how many replicas (seeds 0, 1, …), or which seeds.
         device: "auto", "cpu", "cuda", "cuda:1".
@@ -212,7 +177,7 @@ def train(
     if isinstance(method, list | tuple):
         raise SettingError("method", "be a single one", method, "`{m: train(dataset, m) for m in …}` trains several.")
     keep = None if checkpoint is None else (Path(checkpoint), checkpoint_every)
-    which, points, members = method or _KINDS[dataset.kind].default, [settings], seed_numbers(seeds)
+    which, points, members = method or usual_method(dataset), [settings], seed_numbers(seeds)
     with progress() if on_event is None else nullcontext(lambda share, words: None) as tell:
 
         def show(event: Event) -> None:
@@ -307,14 +272,13 @@ def _train(
     should_stop: Callable[[], bool] | None,
     checkpoint: tuple[Path, int] | None,
 ) -> list[Any]:
-    kind = _KINDS[dataset.kind]
-    method = kind.method(which)
+    method = method_for(dataset, which)
     points = [_named({**usual_settings(dataset), **point}) for point in points]
     split = [split_settings(method, point) for point in points]
     device = resolve_device(device_name)
     listen, stop = on_event or (lambda event: None), should_stop or (lambda: False)
     n_read = len(dataset.notes)
-    if kind is _OF_CLASSES:
+    if not dataset.kind.numeric:
         dataset = with_inputs(dataset, accept, split[0][0].backbone, device_name)
     made = dataset.notes[n_read:]
     for note in made:
@@ -322,14 +286,12 @@ def _train(
     if method.candidates:
         fit = partial(train, device=device_name, worker_features=worker_features)
         results = [
-            train_chosen(
-                fit, kind.problem(dataset, t, worker_features, "cpu"), method, point, seeds, listen, stop, checkpoint
-            )
+            train_chosen(fit, _problem(dataset, t, worker_features), method, point, seeds, listen, stop, checkpoint)
             for (t, _), point in zip(split, points, strict=True)
         ]
     else:
         session = Session(dataset, method, device, listen, stop, checkpoint)
-        results = _together(kind, session, dataset, split, seeds, worker_features)
+        results = _together(session, dataset, split, seeds, worker_features)
     return [replace(result, crowd=dataset, notes=(*made, *result.notes)) for result in results]
 
 
@@ -343,8 +305,11 @@ def _named(settings: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
+def _problem(dataset: Labelled, training: TrainSettings, worker_features: AnyArray | None, on: str = "cpu") -> Problem:
+    return make_problem(dataset, training, backbones.wants_images(training.backbone), worker_features, on)
+
+
 def _together(
-    kind: _Kind,
     session: Session,
     dataset: Labelled,
     split: Sequence[tuple[TrainSettings, Settings]],
@@ -357,7 +322,7 @@ def _together(
     for training, _ in split:
         key = _problem_key(training)
         if key not in problems:
-            problems[key] = kind.problem(dataset, training, worker_features, str(session.device))
+            problems[key] = _problem(dataset, training, worker_features, str(session.device))
             for note in problems[key].notes:
                 session.listen(NoteEvent(note))
 
@@ -367,7 +332,7 @@ def _together(
     with numeric_kernels(any(t.deterministic for t, _ in split)):
         outcomes = run_jobs(session, jobs, problem_of)
     return [
-        kind.conclude(problem_of(training), session.method, training, own, point, session)
+        conclude(problem_of(training), session.method, training, own, point, session)
         for k, (training, own) in enumerate(split)
         if (point := [(j.replica, o) for j, o in outcomes if j.point == k])
     ]

@@ -12,7 +12,7 @@ import pandas as pd
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import SPLITS
 from crowdcore.data.ratings import Labelled
-from crowdcore.data.tags import TagScheme
+from crowdcore.data.tags import scheme_of
 
 T = TypeVar("T", float, FloatArray)
 
@@ -73,7 +73,7 @@ def selection_score(dataset: Labelled) -> SelectionScore:
     """
     if dataset.kind.numeric:
         return RMSE
-    return ACCURACY if dataset.sentences is None or TagScheme.of(dataset.label_names) is None else SPAN_F1
+    return ACCURACY if scheme_of(dataset) is None else SPAN_F1
 
 
 def recorded_score(scores: Mapping[str, float]) -> SelectionScore | None:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from crowdcore.core import spelling
 from crowdcore.core.errors import CrowdError, SettingError
-from crowdcore.core.registry import Registry, described_classes
+from crowdcore.core.registry import Registry
 from crowdcore.core.settings import FormField, Settings, changed_settings, check_settings, form_fields
 from crowdcore.data.media import image_names
 from crowdcore.data.ratings import Labelled
@@ -26,7 +26,6 @@ Kind = Literal["classes", "ratings"]
 """What the labels are, which decides the methods; tags are classes."""
 FIRST = ("auto", "crowd-layer", "trace", "conal")
 """Methods that lists begin with: the one suggested, then those of the papers' comparison."""
-_RATING_MODULE = "crowdcore.learning.ratings.methods"
 _RECOVERABLE = ("worker_confusion", "common_confusion", "omega")  # what a method may recover that does not say
 _log = logging.getLogger("crowdcore")
 
@@ -79,10 +78,7 @@ def _imported(member: type[Any]) -> Learner:
 
 @functools.cache
 def _methods(kind: Kind) -> dict[str, Learner]:
-    if kind == "classes":
-        return _members(methods.REGISTRY)
-    described = described_classes(_RATING_MODULE)
-    return {name: _learner(described[name], _settings_of(described[name]) or Settings) for name in sorted(described)}
+    return _members(methods.RATINGS if kind == "ratings" else methods.REGISTRY)
 
 
 @functools.cache

@@ -6,11 +6,9 @@ import contextlib
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from crowdcore.learning.api import Learnt
     from crowdcore.learning.results.result import TrainingResult
 
-_SPLITS = np.array(["train", "valid", "test", "unlabelled"])
 _LOG_BYTES = 200_000  # read from the end of a log
 
 
@@ -42,12 +39,10 @@ def result(run_id: str, *, workspace: Workspace | None = None) -> TrainingResult
     Raises:
         DataError: there is nothing (yet), its files are gone, or it learnt from ratings.
     """
-    from crowdcore.learning.ratings.result import RatingsResult
-
     trained = learnt(run_id, workspace=workspace)
-    if isinstance(trained, RatingsResult):
+    if trained.numeric:
         raise DataError(f"Run {run_id} learnt from ratings of {trained.dataset}", "This is about classes or tags.")
-    return trained
+    return cast("TrainingResult", trained)
 
 
 def learnt(run_id: str, *, workspace: Workspace | None = None) -> Learnt:
@@ -125,7 +120,7 @@ def keep_result(run_id: str, trained: Learnt, dataset: Labelled, workspace: Work
     shutil.rmtree(draft, ignore_errors=True)
     try:
         trained.save(draft / "result")
-        predicted(trained, dataset).to_parquet(draft / "predictions.parquet", index=False)
+        trained.predicted(dataset).to_parquet(draft / "predictions.parquet", index=False)
         client = client_of(workspace)
         if workspace.owns_record:
             _move(draft, place)
@@ -148,25 +143,6 @@ def _move(draft: Path, place: Path) -> None:
         if (place / new.name).is_dir():
             (place / new.name).rename(draft / f"{new.name}.old")
         new.replace(place / new.name)
-
-
-def predicted(trained: Learnt, dataset: Labelled) -> pd.DataFrame:
-    """The table that `predictions` reads."""
-    from crowdcore.learning.ratings.result import RatingsResult
-
-    tasks = {"task": np.asarray(dataset.task_ids)[trained.task], "split": _SPLITS[trained.split]}
-    if isinstance(trained, RatingsResult):
-        return pd.DataFrame({**tasks, "gold": trained.gold, "rating": trained.predictions["selected"].mean(0)})
-    mean = trained.mean_posterior(dataset.n_tasks)[trained.task]
-    names = np.array([*trained.classes, None], dtype=object)
-    return pd.DataFrame(
-        {
-            **tasks,
-            "gold": names[trained.gold],
-            "label": names[mean.argmax(1)],
-            **{f"p_{c}": mean[:, k] for k, c in enumerate(trained.classes)},
-        }
-    )
 
 
 def _artefact(run_id: str, name: str, workspace: Workspace) -> Path:
@@ -208,7 +184,7 @@ def result_scores(result: Learnt) -> dict[str, float]:
     Of classes accuracies, of tags also precision, recall and F1 of spans; of ratings MAE, RMSE and R².
     """
     scores: dict[str, float] = {}
-    for name, score in _on_test(result):
+    for name, score in result.on_test():
         with contextlib.suppress(DataError, SettingError):  # no gold on the test split, no spans
             scores |= spread(f"test_{name}", score().tolist())
     for metric in SCORES if result.validated_on else ():
@@ -216,22 +192,3 @@ def result_scores(result: Learnt) -> dict[str, float]:
             reached = result.curves[metric][result.selected_epoch - 1, np.arange(len(result.seeds))]
             scores |= spread(f"{metric}_selected", reached.tolist())
     return scores
-
-
-def _on_test(result: Learnt) -> Iterator[tuple[str, Any]]:
-    """Name of each score -> what computes it, (S,)."""
-    from crowdcore.learning.comparison.comparability import Kept
-    from crowdcore.learning.ratings.result import RatingsResult
-    from crowdcore.learning.results.predictions import span_scores
-    from crowdcore.learning.results.result import At
-
-    for at in get_args(At):
-        if isinstance(result, RatingsResult):
-            yield from ((f"{measure}_{at}", partial(result.score, measure, at=at)) for measure in ("mae", "rmse", "r2"))
-        else:
-            yield f"accuracy_{at}", partial(result.accuracy, "test", at)
-    if not isinstance(result, RatingsResult) and result.sentence is not None:
-        for at in get_args(Kept):
-            with contextlib.suppress(DataError):
-                spans = span_scores(result, "test", at)
-                yield from ((f"span_{score}_{at}", spans[score].to_numpy) for score in ("precision", "recall", "f1"))

@@ -240,10 +240,8 @@ def _part(dataset: Labelled, size: int) -> Labelled:
     if size >= dataset.n_tasks:
         return dataset
     if isinstance(dataset, CrowdDataset) and dataset.of_words:
-        assert dataset.sentences is not None
-        n = max(1, round(size / dataset.n_tasks * len(dataset.sentences)))
-        chosen = np.linspace(0, len(dataset.sentences) - 1, n).astype(int)
-        return take_tasks(dataset, dataset.sentences.tasks(chosen))
+        n = max(1, round(size / dataset.n_tasks * len(dataset.tokens)))
+        return take_tasks(dataset, dataset.tokens.tasks(np.linspace(0, len(dataset.tokens) - 1, n).astype(int)))
     keep = np.zeros(dataset.n_tasks, bool)
     keep[np.linspace(0, dataset.n_tasks - 1, size).astype(int)] = True
 

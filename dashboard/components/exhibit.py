@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-def looked_at(reference: str = "") -> View:
+def looked_at(reference: str = "") -> View[Any, Any]:
     """What the page is about: its dataset, seen by its reference or by another; with what may be read of workers."""
     dataset = state.get("dataset")
     return datasets.view(dataset, reference or state.get("reference"), hidden_names(), dataset in _columns_shown())

@@ -4,17 +4,16 @@ import streamlit as st
 
 from crowdcore.data.media import has_media
 from crowdcore.exhibits import Exhibit, ratings
-from crowdcore.exhibits.ratings import RatingView, rating_view
+from crowdcore.exhibits.ratings import RatingView
 from crowdcore.exhibits.tasks import task_number
 from dashboard import state
-from dashboard.components.exhibit import show
-from dashboard.components.frame import heading, hidden_names
+from dashboard.components.exhibit import looked_at, show
+from dashboard.components.frame import heading
 from dashboard.components.guard import fragment, live
 from dashboard.components.link import link
 from dashboard.components.media import LARGE, media
 from dashboard.components.pickers import optional, picker
 from dashboard.components.text import as_text, count, number
-from dashboard.services import opening
 
 FILTERS = ("sort", "worker", "other", "column", "least", "most")
 
@@ -22,11 +21,6 @@ FILTERS = ("sort", "worker", "other", "column", "least", "most")
 def draw() -> None:
     """The page: one task if the address names one, else the list."""
     one() if state.get("task") else listing()
-
-
-def looked_at() -> RatingView:
-    """What the page is about."""
-    return rating_view(opening.rated(state.get("dataset")), state.get("reference"), hidden=hidden_names())
 
 
 def in_numbers(seen: RatingView) -> None:

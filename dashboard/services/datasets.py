@@ -1,6 +1,7 @@
 """Datasets by name, and their references."""
 
 import sys
+from typing import Any
 
 import streamlit as st
 
@@ -8,7 +9,7 @@ from crowdcore import aggregation, runs
 from crowdcore.analysis.reference import REVIEWED, Reference, available_references
 from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.fits import is_fit
-from crowdcore.exhibits.view import View, cached, named, worker_names
+from crowdcore.exhibits.view import View, cached, named, view as make_view, worker_names
 from dashboard.services.opening import dataset, labelled, version
 from dashboard.services.uploads import list_uploads, named_file
 
@@ -79,9 +80,11 @@ def _learnt(opened: CrowdDataset, run_id: str, version: int) -> Reference:
     return runs.reference(run_id, opened)
 
 
-def view(name: str, which: str, hidden: bool = False, columns: bool = False) -> View:
+def view(name: str, which: str, hidden: bool = False, columns: bool = False) -> View[Any, Any]:
     """A dataset with what is taken for the truth; exhibits show it."""
-    return View(dataset(name), reference(name, which), hidden, columns)
+    opened = labelled(name)
+    truth = which if opened.kind.numeric else reference(name, which)
+    return make_view(opened, truth, hidden=hidden, columns=columns)
 
 
 def rounds(first: str, second: str, which: str, hidden: bool = False) -> View:

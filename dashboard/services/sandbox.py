@@ -190,12 +190,9 @@ def errors(names: Sequence[str]) -> Exhibit | None:
     if not found:
         return None
     if kind(names[0]) == "ratings":
-        from crowdcore.learning.ratings.result import RatingsResult
-
         words = crowd_words(names)
         called = {one if len(names) == 1 else f"{one}, {words[name]}": run for (name, one), run in found.items()}
-        rated = {one: learnt(run.id) for one, run in called.items()}
-        return exhibits.comparison.rating_errors({k: r for k, r in rated.items() if isinstance(r, RatingsResult)})
+        return exhibits.comparison.rating_errors({one: learnt(run.id) for one, run in called.items()})  # type: ignore[misc]
     results = {key: result(run.id) for key, run in found.items()}
     methods = {called: run.spec.method for (_, called), run in found.items()}
     return exhibits.planted.recovery_errors({name: dataset(name) for name in names}, results, methods)

@@ -81,7 +81,7 @@ def selection(runs: Runs) -> None:
     """What selects the epoch, and how accuracies and ranks change with it."""
     for shown in compare.shown(exhibits.differences.rank_changes, state.get("dataset"), runs):
         _drawn(shown, shown.name, notes=False)
-        tabled(shown, shown.name, "run", heading=shown.figure is None)
+        tabled(shown, f"{shown.name}-rows", "run", heading=shown.figure is None)
 
 
 def curves(runs: Runs) -> None:
@@ -161,7 +161,7 @@ def sweeps(runs: Runs) -> None:
         )
     found = compare.sweep(dataset, everything, crowds, axis, at)
     _drawn(found, "sweep", notes=False)
-    tabled(found, "sweep", "point")
+    tabled(found, "sweep-rows", "point")
 
 
 def _searches(dataset: str, optional: bool) -> dict[str, Runs]:

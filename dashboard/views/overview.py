@@ -71,7 +71,7 @@ def glance() -> None:
 @fragment
 def glance_at_ratings() -> None:
     """Numbers and agreement of labels that are numbers, and the way to who is off by how much."""
-    seen = rated_tasks.looked_at()
+    seen = looked_at()
     show(replace(exhibits.ratings.worker_bias(seen), click=None), "bias", notes=False)
     rated_tasks.in_numbers(seen)
     with st.container(horizontal=True):

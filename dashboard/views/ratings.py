@@ -2,64 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from crowdcore.data.uploads import dataset_title
 from crowdcore.exhibits import Exhibit, ratings
 from crowdcore.exhibits.ratings import RatingView
 from dashboard import state
-from dashboard.components.exhibit import folded, show
+from dashboard.components.exhibit import folded, looked_at, show
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment, live
 from dashboard.components.link import link
-from dashboard.components.rated_tasks import in_numbers, looked_at
+from dashboard.components.rated_tasks import in_numbers
 from dashboard.components.text import as_text
 from dashboard.services import datasets
+
+VIEWS: dict[str, tuple[Callable[[RatingView], Exhibit], str]] = {
+    "shared": (ratings.shared_bias, "Click a dot to see the tasks behind it."),
+    "pairs": (ratings.errors_alike, "Click a cell to see the tasks that both rated."),
+    "workers": (ratings.worker_bias, "Click a dot to see the worker's ratings."),
+}
+"""What is shown of the ratings, and what a click does; the last unless the address says otherwise."""
 
 
 @fragment
 def draw() -> None:
-    """What the ratings show, compared with the reference."""
+    """What the ratings show, compared with the reference: a figure, a link to what was clicked, and the table."""
     heading()
-    view, which = looked_at(), state.get("view")
-    if which == "shared":
-        draw_one(ratings.shared_bias(view), "shared", "Click a dot to see the tasks behind it.", part_of(view))
-    elif which == "pairs":
-        draw_one(ratings.errors_alike(view), "pairs", "Click a cell to see the tasks that both rated.", pair_of(view))
-    elif which == "truth":
+    view, key = looked_at(), state.get("view")
+    if key == "truth":
         show(ratings.aggregators(view), "aggregators", file=f"{view.dataset.name}-ratings-aggregation", noun="method")
-    else:
-        draw_one(ratings.worker_bias(view), "workers", "Click a dot to see the worker's ratings.", worker_of(view))
+        return
+    key = key if key in VIEWS else "workers"
+    make, hint = VIEWS[key]
+    exhibit = make(view)
+    show(exhibit, key, file=exhibit.name)
+    with live(f"{key}-clicked"):
+        if found := clicked(view, key):
+            link("tasks", as_text(found[0]), **found[1])
+        elif exhibit.figure is not None:
+            st.caption(hint)
+    table = Exhibit(exhibit.name, exhibit.title, None, exhibit.table)
+    folded("As a table", lambda: show(table, f"{key}-rows", file=exhibit.name))
+    if key == "workers":
         in_numbers(view)
 
 
-def draw_one(exhibit: Exhibit, key: str, hint: str, tasks: tuple[str, dict[str, str]] | None) -> None:
-    """A figure, the link to the tasks behind what was clicked, and the table."""
-    show(exhibit, key, file=exhibit.name)
-    with live(f"{key}-clicked"):
-        if tasks is None:
-            if exhibit.figure is not None:
-                st.caption(hint)
-        else:
-            link("tasks", as_text(tasks[0]), **tasks[1])
-    table = Exhibit(exhibit.name, exhibit.title, None, exhibit.table)
-    folded("As a table", lambda: show(table, f"{key}-rows", file=exhibit.name))
-
-
-def worker_of(view: RatingView) -> tuple[str, dict[str, str]] | None:
-    """The link to the ratings of the worker chosen."""
-    worker = state.one_of("worker", view.workers)
-    return (f"All ratings of {worker}", {"worker": worker}) if worker else None
-
-
-def pair_of(view: RatingView) -> tuple[str, dict[str, str]] | None:
-    """The link to the tasks that the two workers chosen rated."""
-    worker, other = (state.one_of(key, view.workers) for key in ("worker", "other"))
-    return (f"Tasks of {worker} and {other}", {"worker": worker, "other": other}) if worker and other else None
-
-
-def part_of(view: RatingView) -> tuple[str, dict[str, str]] | None:
-    """The link to the tasks whose truth lies in the part of the range chosen."""
+def clicked(view: RatingView, key: str) -> tuple[str, dict[str, str]] | None:
+    """What to call the ratings behind what was clicked, and where they are."""
+    worker, other = (state.one_of(name, view.workers) for name in ("worker", "other"))
+    if key == "workers":
+        return (f"All ratings of {worker}", {"worker": worker}) if worker else None
+    if key == "pairs":
+        return (f"Tasks of {worker} and {other}", {"worker": worker, "other": other}) if worker and other else None
     table = ratings.shared_bias(view).table
     part = state.index_of("part", [str(n) for n in range(len(table))])
     if part is None:

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 import crowdcore as cc
 from crowdcore import analysis
 from crowdcore.learning.learners import learners
-from crowdcore.learning.results.counts import worker_counts
+from crowdcore.learning.results.predictions import worker_counts
 from crowdcore.learning.results.result import TrainingResult
 from testkit.crowds import simulate_crowd
 from testkit.recorded_runs import invented, record

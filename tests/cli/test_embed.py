@@ -136,7 +136,7 @@ def test_photos_are_learnt_by_a_pretrained_network_from_the_command_line_and_in_
         run("train", photos, "-m", "dl-mv", "--seeds", 1, "--epochs", 1, "--set", "select_on=none").out.split()
     )
     assert all("EfficientNet-Lite0 features" in said for said in (told, " ".join(result.notes)))
-    monkeypatch.setattr(embedding, "is_here", lambda: False)
+    monkeypatch.setattr(embedding, "has_efficientnet", lambda: False)
     for command in (
         ("train", photos, "-m", "dl-mv"),
         ("runs", "start", photos, "-m", "dl-mv"),

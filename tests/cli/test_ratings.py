@@ -59,6 +59,9 @@ def test_a_file_with_columns_and_words_of_ones_own(crowdcore, tmp_path):
     assert read_ratings(tmp_path / "long.csv", 1, 3).rating.tolist() == [3, 1, 2]
     assert read_ratings(tmp_path / "folder").levels == ("disagree", "neutral", "agree")
     assert pd.read_csv(tmp_path / "wide.csv")["x"].tolist() == [3, 2]
+    assert crowdcore("export", tmp_path / "folder", tmp_path / "hidden.csv", "--hide-names")["ratings"] == 3
+    hidden = pd.read_csv(tmp_path / "hidden.csv").groupby("task")["rating"].agg(sorted)
+    assert hidden.tolist() == [[1, 3], [2]] and "x" not in set(pd.read_csv(tmp_path / "hidden.csv")["worker"])
 
 
 def test_once_accepted_nothing_would_be_left_out_any_more(crowdcore, stars):

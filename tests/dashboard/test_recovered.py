@@ -12,7 +12,7 @@ import pytest
 from crowdcore import analysis, figures
 from crowdcore.core.types import FloatArray
 from crowdcore.exhibits import confusions, recovered as of_runs, view
-from crowdcore.learning.results.counts import worker_counts
+from crowdcore.learning.results.predictions import worker_counts
 from crowdcore.learning.results.result import TrainingResult
 from tests.dashboard.app_page import open_page, words
 

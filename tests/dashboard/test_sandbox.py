@@ -22,7 +22,7 @@ from crowdcore.data import simulate, write_folder
 from crowdcore.learning import tagged_spans, train_ratings
 from crowdcore.learning.recovery.plan import preset, usual_settings
 from crowdcore.learning.recovery.study import judge, true_effective
-from crowdcore.learning.results.counts import worker_counts
+from crowdcore.learning.results.predictions import worker_counts
 from dashboard.services import opening, sandbox
 from dashboard.services.sandbox import read_crowd, read_tasks, read_vary, spell_crowd, spell_tasks
 from testkit.crowds import simulate_crowd

@@ -30,7 +30,7 @@ from crowdcore.exhibits.planted import matrices, study_errors
 from crowdcore.exhibits.recovered import RunView, contradicted_tasks, of_run, recovered, seeds
 from crowdcore.learning.recovery.plan import RecoveryPlan, plant
 from crowdcore.learning.recovery.study import assembled, bounds, judge, spelled
-from crowdcore.learning.results.counts import worker_counts
+from crowdcore.learning.results.predictions import worker_counts
 from testkit.crowds import simulate_crowd
 from testkit.recorded_runs import invented
 from tests.learning.helpers import featured_crowd

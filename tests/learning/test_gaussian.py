@@ -19,10 +19,9 @@ from crowdcore.data.rows import Rows
 from crowdcore.data.simulate.base import as_tasks
 from crowdcore.learning import TrainSettings, load_result, sweep, train
 from crowdcore.learning.gaussian import fit as gaussian_fit
-from crowdcore.learning.gaussian.classes import Blocks, fit_classes
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.gaussian.fit import Chosen, choose_gaussians, fit_alternating, fit_gaussians
-from crowdcore.learning.gaussian.space import Space, fit_space
+from crowdcore.learning.gaussian.space import Blocks, Space, fit_classes, fit_space
 from crowdcore.learning.method_settings import EmOptions, GaussianEmSettings, GaussianSettings
 from crowdcore.learning.methods.gaussian_em import GaussianEm, WithGaussians
 from crowdcore.learning.training.loop import Replica, make_replicas

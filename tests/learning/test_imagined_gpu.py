@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from crowdcore.learning import fit_rating_topics, fit_topics, methods, train_ratings
-from crowdcore.learning.ratings.methods import METHODS
+from crowdcore.learning.methods import RATINGS as METHODS
 from testkit.training import train_as
 from tests.learning import test_rating_topics, test_topics
 from tests.learning.backbones.test_backbones import with_images

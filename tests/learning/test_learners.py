@@ -18,8 +18,7 @@ from crowdcore.data import load_dataset, simulate
 from crowdcore.data.simulate import synthetic
 from crowdcore.learning import backbones, learners, load_result, methods, presets, split_settings, train
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.methods import get
-from crowdcore.learning.ratings.methods import METHODS as OF_RATINGS
+from crowdcore.learning.methods import RATINGS as OF_RATINGS, get
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import RETIRED, TrainSettings, drop_retired
 from crowdcore.learning.training.loop import Replica, make_replicas
@@ -46,21 +45,15 @@ def test_forms_of_all_methods_and_networks_load_no_torch() -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("name", methods.REGISTRY.modules)
-def test_a_method_is_described_as_its_class_is(name: str) -> None:
-    about, method = learners.about_method(name), methods.get(name)
+@pytest.mark.parametrize(
+    ("kind", "name"), [*(("classes", n) for n in methods.REGISTRY.modules), *(("ratings", n) for n in OF_RATINGS)]
+)
+def test_a_method_is_described_as_its_class_is(kind: learners.Kind, name: str) -> None:
+    about, method = learners.about_method(name, kind), (OF_RATINGS if kind == "ratings" else methods.REGISTRY)[name]
     assert about.settings is method.Settings
     assert (about.title, about.paper, about.recovers) == (method.title, method.paper, method.recovers)
     assert about.variants == method.variants
     assert about.description == " ".join((method.__doc__ or "").split("\n\n")[0].split())
-
-
-@pytest.mark.parametrize("name", OF_RATINGS)
-def test_a_method_for_ratings_is_described_as_its_class_is(name: str) -> None:
-    about, method = learners.about_method(name, "ratings"), OF_RATINGS[name]
-    assert about.settings is method.Settings
-    assert (about.title, about.paper) == (method.title, method.paper)
-    assert about.description
 
 
 @pytest.mark.parametrize("name", backbones.REGISTRY.modules)

@@ -16,7 +16,7 @@ import crowdcore as cc
 from crowdcore.aggregation import aggregators
 from crowdcore.learning import methods
 from crowdcore.learning.api import TrainKeywords
-from crowdcore.learning.ratings.methods import METHODS as OF_RATINGS
+from crowdcore.learning.methods import RATINGS as OF_RATINGS
 from crowdcore.learning.settings import TrainSettings
 from tests.packaging.conftest import ROOT
 

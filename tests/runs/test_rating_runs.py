@@ -100,7 +100,7 @@ def test_what_is_about_classes_refuses_in_a_sentence(folder: Path, workspace: Wo
         need_classes(open_labels(str(folder), accept=True, home=workspace.folder))
     wrong = asked(folder, workspace, "conal", epochs=1)
     assert train(wrong) == FAILED
-    assert "for ratings" in get_run(wrong.id).message
+    assert "crowd-layer" in get_run(wrong.id).message
 
 
 def test_a_trial_tells_how_long_a_run_takes(folder: Path, workspace: Workspace) -> None:

@@ -87,8 +87,7 @@ def pair_kappa(dataset: CrowdDataset, min_overlap: int = 10) -> PairKappa:
         more_room = 2 * overlap[p] - more_chance
         slope = (more_above * room[p] - above[p] * more_room) / room[p] ** 2
         np.add.at(pull, dataset.task[event], slope)
-    if dataset.sentences is not None:  # the tokens of a sentence are drawn together
-        pull = np.bincount(dataset.sentences.of_task, pull).astype(np.float64)
+    pull = np.bincount(dataset.unit, pull).astype(np.float64)  # the tokens of a sentence are drawn together
     error = float(np.sqrt((pull**2).sum()) / defined.sum()) if defined.any() else np.nan
     a, b = np.divmod(key, max(dataset.n_workers, 1))
     return PairKappa(a, b, overlap, agree / overlap, kappa, min_overlap, n_pairs, mean, error, dataset.worker_ids)
@@ -298,9 +297,8 @@ def agreement(
 
 def _tokens(dataset: CrowdDataset) -> tuple[scipy.sparse.csr_array, IntArray, IntArray]:
     """Rows of the labelled tokens, and the sentences that are drawn: once each, and which one every row belongs to."""
-    assert dataset.sentences is not None
     some = np.flatnonzero(dataset.annotated)
-    sentences, of = np.unique(dataset.sentences.of_task[some], return_inverse=True)
+    sentences, of = np.unique(dataset.unit[some], return_inverse=True)
     return sparse_votes(dataset)[some], np.ones(len(sentences), np.int64), of
 
 

@@ -345,7 +345,7 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = None, *, by: str = 
     second, names = in_second(dataset, by, at)
     truth = resolve_reference(dataset, reference)
     rows, judge, sentence = _judged(dataset, truth, second)
-    unit = np.arange(dataset.n_tasks) if dataset.sentences is None else dataset.sentences.of_task
+    unit = dataset.unit
     task, worker, label, later = unit[dataset.task[rows]], dataset.worker[rows], dataset.label[rows], second[rows]
     n_classes, n_workers = dataset.n_classes, dataset.n_workers
     labels = np.stack([np.bincount(dataset.worker[second == k], minlength=n_workers) for k in (0, 1)])

@@ -78,9 +78,7 @@ class TaggedSentences(ClassSimulation):
 
     def _assigned(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Whole sentences for workers: sentence and worker, aligned."""
-        assert tasks.sentences is not None
-        chosen = np.unique(tasks.sentences.of_task[labelled])
-        return assign(chosen, self.n_workers, self.per_sentence, "even", rng)
+        return assign(np.unique(tasks.unit[labelled]), self.n_workers, self.per_sentence, "even", rng)
 
 
 class Tags(TaggedSentences):
@@ -98,13 +96,12 @@ class Tags(TaggedSentences):
     best: Share = setting(0.9, "Best accuracy", "Of a worker, on entities.")
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:
-        assert tasks.sentences is not None
         confusion = np.stack(
             [self._confusion(a, tasks.n_classes) for a in rng.uniform(self.worst, self.best, self.n_workers)]
         )
         sentence, worker = self._assigned(tasks, labelled, rng)
-        task = tasks.sentences.tasks(sentence)
-        worker = np.repeat(worker, tasks.sentences.lengths[sentence])
+        task = tasks.tokens.tasks(sentence)
+        worker = np.repeat(worker, tasks.tokens.lengths[sentence])
         label = draw_labels(confusion, worker, tasks.gold[task], rng)
         return Crowd(task, worker, label, SimulatedTruth(worker_confusion=confusion), self.n_workers)
 
@@ -158,17 +155,16 @@ class Spans(TaggedSentences):
     copied: Share = setting(0.9, "Share copied", "Share of a copier's sentences that are tagged like worker 1's.")
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:
-        assert tasks.sentences is not None
         if 1 + self.spammers + self.copiers > self.n_workers:
             raise SettingError("n_workers", "exceed the number of spammers and copiers", self.n_workers)
-        scheme, start, roles = need_tags(tasks), tasks.sentences.start, self._roles()
+        scheme, start, roles = need_tags(tasks), tasks.tokens.start, self._roles()
         sentence, worker = self._assigned(tasks, labelled, rng)
         copiers, led = np.flatnonzero(np.char.startswith(roles.astype(str), "copier")), sentence[worker == 0]
         own = ~np.isin(worker, copiers)
         sentence = np.concatenate([sentence[own], np.tile(led, len(copiers))])
         worker = np.concatenate([worker[own], np.repeat(copiers, len(led))])
-        length = tasks.sentences.lengths[sentence]
-        task, author = tasks.sentences.tasks(sentence), np.repeat(worker, length)
+        length = tasks.tokens.lengths[sentence]
+        task, author = tasks.tokens.tasks(sentence), np.repeat(worker, length)
         means = self.missed, self.boundary, self.confused
         missed, boundary, confused = (2 * mean * rng.random(self.n_workers) for mean in means)
         missed[roles == CARELESS], missed[roles == SPAMMER] = self.careless_missed, 1.0

@@ -11,8 +11,7 @@ import numpy as np
 
 from crowdcore.core import spelling
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
-from crowdcore.learning.ratings.result import RatingsResult
-from crowdcore.learning.results.result import TrainingResult
+from crowdcore.learning.results.result import Result, TrainingResult
 from crowdcore.learning.validation import WAYS, selected_by
 
 NAMES = {"as-trained": "as trained", "validation-gold": "matched on validation gold"}
@@ -154,13 +153,12 @@ def judge_tasks(results: Mapping[str, TrainingResult], at: Kept | Mapping[str, K
     return JudgedTasks(shared, right, together)
 
 
-def gold_on_test(result: TrainingResult | RatingsResult) -> IntArray | FloatArray:
+def gold_on_test(result: Result) -> IntArray | FloatArray:
     """(n,) gold of the test tasks with gold."""
-    known = result.known
-    return np.asarray(result.gold[(result.split == TEST) & known])
+    return np.asarray(result.gold[(result.split == TEST) & result.known])
 
 
-def explain_missing_gold(results: Sequence[TrainingResult | RatingsResult]) -> str:
+def explain_missing_gold(results: Sequence[Result]) -> str:
     """Reason why test accuracy or error cannot be measured, one sentence; "" if it can."""
     if any(len(gold_on_test(r)) for r in results):
         return ""

@@ -25,10 +25,8 @@ from crowdcore.learning.comparison.comparability import (
 )
 from crowdcore.learning.comparison.variation import name_runs
 from crowdcore.learning.curve_metrics import ACCURACY, RMSE, SPAN_F1, SelectionScore
-from crowdcore.learning.ratings.result import RatingsResult
-from crowdcore.learning.results.counts import worker_counts
-from crowdcore.learning.results.predictions import span_scores
-from crowdcore.learning.results.result import At, TrainingResult
+from crowdcore.learning.results.predictions import span_scores, worker_counts
+from crowdcore.learning.results.result import At, Result, TrainingResult
 from crowdcore.learning.training import metrics
 from crowdcore.learning.validation import selected_by
 
@@ -43,33 +41,22 @@ EPOCHS: tuple[Kept, ...] = ("selected", "last")
 SCORES = ("accuracy", "macro_f1", "nll", "calibration_error")
 
 
-def accuracies(result: TrainingResult) -> dict[At, FloatArray]:
-    """(S,) test accuracies at three epochs, which are never mixed; NaN without gold on the test split."""
-    try:
-        return {at: result.accuracy("test", at=at) for at in AT}
-    except DataError:
-        return {at: np.full(len(result.seeds), np.nan) for at in AT}
+def accuracies(result: Result) -> dict[At, FloatArray]:
+    """(S,) test accuracies, of ratings RMSE, at three epochs, which are never mixed; NaN without gold there."""
+    return {at: result.compared(at) for at in AT}
 
 
-def errors(result: RatingsResult) -> dict[At, FloatArray]:
-    """(S,) test RMSE at the same epochs; NaN without gold on the test split."""
-    try:
-        return {at: result.score("rmse", at=at) for at in AT}
-    except DataError:
-        return {at: np.full(len(result.seeds), np.nan) for at in AT}
-
-
-def spans(result: TrainingResult) -> dict[At, FloatArray]:
+def spans(result: Any) -> dict[At, FloatArray]:
     """(S,) test F1 of spans at the same epochs, for taggers."""
     kept: dict[At, FloatArray] = {at: span_scores(result, "test", at)["f1"].to_numpy() for at in EPOCHS}
     return {**kept, "best": np.nanmax(result.curves[SPAN_F1.on_test], 0)}
 
 
-def test_scores(results: Sequence[TrainingResult | RatingsResult]) -> tuple[SelectionScore, list[dict[At, FloatArray]]]:
+def test_scores(results: Sequence[Result]) -> tuple[SelectionScore, list[dict[At, FloatArray]]]:
     """Choose a test score for several results, and evaluate it: RMSE for ratings, F1 of spans for taggers, accuracy."""
     rated = any(r.numeric for r in results)
     tagged = bool(results) and all(SPAN_F1.on_test in r.curves for r in results)
-    values = [errors(r) if isinstance(r, RatingsResult) else spans(r) if tagged else accuracies(r) for r in results]
+    values = [spans(r) if tagged else accuracies(r) for r in results]
     return RMSE if rated else SPAN_F1 if tagged else ACCURACY, values
 
 
@@ -123,7 +110,7 @@ def same_seeds(results: Mapping[str, TrainingResult], at: At) -> dict[str, Float
     return {name: values[[r.seeds.index(s) for s in shared]] for name, (r, values) in reached.items()}
 
 
-def curve_bands(results: Mapping[str, TrainingResult] | Mapping[str, RatingsResult], metric: str) -> list[Band]:
+def curve_bands(results: Mapping[str, Result], metric: str) -> list[Band]:
     """Curves of a metric over epochs, of every result with it."""
     return [replace(r.curve(metric), name=name) for name, r in results.items() if metric in r.curves]
 
@@ -171,7 +158,7 @@ def ensemble_name(name: str) -> str:
     return f"{name}, ensemble"
 
 
-def cost(results: Mapping[str, TrainingResult] | Mapping[str, RatingsResult]) -> pd.DataFrame:
+def cost(results: Mapping[str, Result]) -> pd.DataFrame:
     """One row per result: device, time of all seeds together, speed, epochs."""
     return pd.DataFrame(
         [

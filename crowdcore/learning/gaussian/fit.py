@@ -19,9 +19,8 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.gaussian.classes import Blocks, Classes
 from crowdcore.learning.gaussian.evidence import Annotations
-from crowdcore.learning.gaussian.space import Space, fit_space
+from crowdcore.learning.gaussian.space import Blocks, Classes, Space, fit_space
 from crowdcore.learning.method_settings import EmOptions, GaussianSettings
 from crowdcore.learning.networks.layers import Linear
 from crowdcore.learning.networks.network import make_network

@@ -12,11 +12,17 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.registry import Registry, import_name
 
 if TYPE_CHECKING:
+    from crowdcore.data.kinds import LabelKind
     from crowdcore.learning.base import CrowdMethod
 
-__all__ = ["REGISTRY", "get", "named", "names"]
+__all__ = ["RATINGS", "REGISTRY", "get", "named", "names"]
 
 REGISTRY: Registry[CrowdMethod] = Registry(__name__, "crowdcore.learning.base:CrowdMethod", "method")
+_OF_RATINGS = "crowdcore.learning.ratings"
+RATINGS: Registry[CrowdMethod] = Registry(
+    _OF_RATINGS, f"{_OF_RATINGS}.methods:RatingMethod", "method", skip=("result",), group="crowdcore.rating-methods"
+)
+"""The methods for ratings."""
 
 
 def names() -> list[str]:
@@ -24,18 +30,19 @@ def names() -> list[str]:
     return list(REGISTRY)
 
 
-def get(name: str | type[CrowdMethod]) -> type[CrowdMethod]:
-    """The method called ``name``, which may be ``package.module:Class``; a class is itself.
+def get(name: str | type[CrowdMethod], kind: LabelKind | None = None) -> type[CrowdMethod]:
+    """The method called ``name``, which may be ``package.module:Class``, for labels of a kind; a class is itself.
 
     Raises:
         SettingError: no such method; the nearest one is suggested.
     """
+    known = RATINGS if kind is not None and kind.numeric else REGISTRY
     if isinstance(name, str) and ":" in name:
         try:
-            return REGISTRY.find(pkgutil.resolve_name(name))
+            return known.find(pkgutil.resolve_name(name))
         except (ImportError, AttributeError, ValueError) as error:
             raise SettingError("method", "name something that can be imported", name, f"{error}.") from error
-    return REGISTRY.find(name)
+    return known.find(name)
 
 
 def named(method: type[CrowdMethod]) -> str:

@@ -5,22 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import DataError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import FloatArray
 from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovered
 from crowdcore.learning.networks.ops import gather_rows, softmax
-from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.settings import RatingCrowdLayerSettings, RatingDlEmSettings, RatingWdnSettings
 from crowdcore.learning.training.data import Batch
-from crowdcore.learning.training.problem import Problem
+from crowdcore.learning.training.problem import Problem, RatingProblem
 
 
 class RatingMethod(CrowdMethod):
@@ -249,22 +247,3 @@ class DlEm(RatingMethod):
     def recovered(self) -> Recovered:
         """Precisions."""
         return {"precision": self.precision}
-
-
-METHODS: Mapping[str, type[RatingMethod]] = {
-    one.name: one for one in (RatingCrowdLayer, DlEm, DlMean, DlTrue, DoctorNet, Wdn)
-}
-"""Name -> method."""
-
-
-def find(name: str | type[RatingMethod]) -> type[RatingMethod]:
-    """A method by name, or its class.
-
-    Raises:
-        SettingError: there is none.
-    """
-    if isinstance(name, type) and issubclass(name, RatingMethod):
-        return name
-    if name not in METHODS:
-        raise SettingError("method", f"be one of {', '.join(METHODS)} for ratings", name)
-    return METHODS[name]

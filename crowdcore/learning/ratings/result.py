@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from functools import partial
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -15,9 +16,9 @@ import pandas as pd
 from crowdcore.analysis.method_tests import signed_rank
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray
-from crowdcore.learning.results.result import Result
+from crowdcore.learning.results.result import At, Result
 
-_METRICS: Sequence[Literal["mae", "rmse", "r2"]] = ("mae", "rmse", "r2")
+METRICS: Sequence[Literal["mae", "rmse", "r2"]] = ("mae", "rmse", "r2")
 _AT = ("selected", "last")
 
 
@@ -40,7 +41,7 @@ def rating_scores(mu: FloatArray, truth: FloatArray, unit: float = 1.0) -> dict[
     """
     known = ~np.isnan(truth)
     if not known.any():
-        return {metric: np.full(len(mu), np.nan) for metric in _METRICS}
+        return {metric: np.full(len(mu), np.nan) for metric in METRICS}
     z = truth[known].astype(np.float64)
     error = mu[:, known] - z
     square, spread = (error**2).mean(1), z.var()
@@ -93,7 +94,7 @@ class RatingsResult(Result):
         self,
         metric: Literal["mae", "rmse", "r2"] = "rmse",
         split: Literal["train", "valid", "test"] = "test",
-        at: Literal["selected", "last", "best"] = "selected",
+        at: At = "selected",
     ) -> FloatArray:
         """(S,) mean absolute error, root mean squared error or R² against gold on a split.
 
@@ -107,8 +108,8 @@ class RatingsResult(Result):
             DataError: no gold there.
             SettingError: no such metric, split or epoch.
         """
-        if metric not in _METRICS:
-            raise SettingError("metric", f"be one of {', '.join(_METRICS)}", metric)
+        if metric not in METRICS:
+            raise SettingError("metric", f"be one of {', '.join(METRICS)}", metric)
         rows = self._rows(split)
         if not self.known[rows].any():
             raise DataError(f"{self.dataset} has no gold in split {split!r}", "No error can be measured there.")
@@ -118,6 +119,17 @@ class RatingsResult(Result):
         if at not in _AT:
             raise SettingError("at", "be selected, last, or (on train and test) best", at)
         return rating_scores(self.predictions[at][:, rows], self.gold[rows])[metric]
+
+    def _compared(self, at: At) -> FloatArray:
+        return self.score("rmse", at=at)
+
+    def _predicted(self) -> dict[str, AnyArray]:
+        return {"gold": self.gold, "rating": self.predictions["selected"].mean(0)}
+
+    def on_test(self) -> Iterator[tuple[str, Callable[[], FloatArray]]]:
+        """MAE, RMSE and R² at three epochs."""
+        for at in get_args(At):
+            yield from ((f"{metric}_{at}", partial(self.score, metric, at=at)) for metric in METRICS)
 
 
 RATING_ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -136,7 +148,7 @@ RATING_ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 def compare_ratings(
     results: Mapping[str, RatingsResult],
-    at: Literal["selected", "last", "best"] = "selected",
+    at: At = "selected",
     against: str = "DL-MEAN",
 ) -> pd.DataFrame:
     """Test errors of several results on the same seeds, and their difference from one of them.
@@ -160,7 +172,7 @@ def compare_ratings(
     rows = []
     for name, result in results.items():
         row: dict[str, Any] = {"method": name}
-        scores = {metric: result.score(metric, at=at) for metric in _METRICS}
+        scores = {metric: result.score(metric, at=at) for metric in METRICS}
         for metric, values in scores.items():
             row |= {metric: values.mean(), f"{metric} std": values.std(ddof=1) if len(values) > 1 else np.nan}
         gap = np.full(1, np.nan) if base is None or name == against else scores["rmse"] - base

@@ -19,7 +19,7 @@ from crowdcore.data.ratings import Labelled
 from crowdcore.learning.comparison import summary as comparison
 from crowdcore.learning.embedding import with_inputs
 from crowdcore.learning.recovery.plan import Candidate, Point, RecoveryPlan, plant
-from crowdcore.learning.results.counts import worker_counts
+from crowdcore.learning.results.predictions import worker_counts
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training import metrics
 from crowdcore.learning.training.events import EpochEvent, Event

@@ -1,10 +1,10 @@
-"""Predicted labels of several results, to compare with each other and with gold."""
+"""Predicted labels of several results, to compare with each other and with gold, and labels counted by them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,15 @@ from scipy.special import softmax
 
 from crowdcore.analysis.reference import Reference
 from crowdcore.analysis.spans import compare_tags
+from crowdcore.core.counts import soft_confusion_counts
 from crowdcore.core.errors import DataError
 from crowdcore.core.spelling import Part
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.tags import TagScheme
-from crowdcore.learning.results.result import TrainingResult
+
+if TYPE_CHECKING:
+    from crowdcore.learning.results.result import TrainingResult
 
 GOLD = "gold"
 _SPLITS = ("train", "valid", "test", "unlabelled")
@@ -141,3 +144,36 @@ def blended(results: Sequence[TrainingResult], parts: Sequence[Part]) -> Trainin
         seconds=sum(result.seconds for result in results),
         notes=tuple(dict.fromkeys([note, *(line for result in results for line in result.notes)])),
     )
+
+
+def worker_counts(
+    result: TrainingResult, dataset: CrowdDataset, at: Literal["selected", "last"] | int = "selected"
+) -> FloatArray | None:
+    """(S, R, C, C) labels of each worker by class, each counted against the run's posterior without it.
+
+    Results of earlier versions hold none: their labels are counted against the run's posterior as it is, or where it
+    has none by its classifier.
+
+    Args:
+        result: of a run on this dataset.
+        dataset: theirs.
+        at: epoch; None is returned for others than the selected and the last, whose predictions are not kept.
+    """
+    if at not in ("selected", "last"):
+        return None
+    parts = {"worker_counts": result.worker_counts, "q": result.q} if at == "selected" else result.last
+    if (kept := parts.get("worker_counts")) is not None:
+        return np.asarray(kept, np.float64)
+    rows = result.split == 0
+    train = result.task[rows]
+    position = np.full(dataset.n_tasks, -1, np.int32)
+    position[train] = np.arange(len(train))
+    used = position[dataset.task] >= 0
+    columns = position[dataset.task][used], dataset.worker[used], dataset.label[used]
+    if (q := parts.get("q")) is not None:
+        soft = [one.astype(np.float64) for one in q]
+        return np.stack([soft_confusion_counts(*columns, one, dataset.n_workers) for one in soft])
+    from crowdcore.learning.counted import counts_of_seeds  # brings torch along, which stored counts do without
+
+    p = result.probabilities[at][:, rows].astype(np.float64)
+    return counts_of_seeds(columns, np.log(np.maximum(p, 1e-12)), dataset.n_workers)

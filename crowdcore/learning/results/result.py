@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -130,6 +130,27 @@ class Result(Shown):
     def history(self) -> pd.DataFrame:
         """The curves as a long table: seed, epoch (from 1), split, metric, value."""
         return curve_table(self.curves, self.seeds)
+
+    def compared(self, at: At = "selected") -> FloatArray:
+        """(S,) what results are compared by on the test split: the accuracy, of ratings the RMSE; NaN without gold."""
+        known = (self.known & (self.split == _SPLITS.index("test"))).any()
+        return self._compared(at) if known else np.full(len(self.seeds), np.nan)
+
+    def _compared(self, at: At) -> FloatArray:
+        raise NotImplementedError
+
+    def predicted(self, dataset: Labelled) -> pd.DataFrame:
+        """A row for each task: task, split, gold, and what it predicts, the mean over seeds of the selected epochs."""
+        tasks = {"task": np.asarray(dataset.task_ids)[self.task], "split": np.array(_SPLITS)[self.split]}
+        return pd.DataFrame({**tasks, **self._predicted()})
+
+    def _predicted(self) -> dict[str, AnyArray]:
+        """Column -> (n,) gold and predictions."""
+        raise NotImplementedError
+
+    def on_test(self) -> Iterator[tuple[str, Callable[[], FloatArray]]]:
+        """Name of each score on the test split -> what computes it, (S,)."""
+        raise NotImplementedError
 
     def curve(self, metric: str) -> Band:
         """A metric over epochs.
@@ -312,6 +333,25 @@ class TrainingResult(Result):
             return np.asarray(np.nanmax(self.curves[name], 0))
         probabilities, truth = self._of(split, at)
         return metrics.accuracy(probabilities, truth)
+
+    def _compared(self, at: At) -> FloatArray:
+        return self.accuracy("test", at)
+
+    def _predicted(self) -> dict[str, AnyArray]:
+        mean = self.mean_posterior(int(self.task.max(initial=-1)) + 1)[self.task]
+        names = np.array([*self.classes, None], dtype=object)
+        columns = {f"p_{c}": mean[:, k] for k, c in enumerate(self.classes)}
+        return {"gold": names[self.gold], "label": names[mean.argmax(1)], **columns}
+
+    def on_test(self) -> Iterator[tuple[str, Callable[[], FloatArray]]]:
+        """Accuracies at three epochs, of tags also precision, recall and F1 of spans."""
+        from crowdcore.learning.results.predictions import span_scores
+
+        yield from ((f"accuracy_{at}", partial(self.accuracy, "test", at)) for at in get_args(At))
+        for at in ("selected", "last") if self.sentence is not None else ():
+            with suppress(DataError):
+                spans = span_scores(self, "test", at)
+                yield from ((f"span_{score}_{at}", spans[score].to_numpy) for score in ("precision", "recall", "f1"))
 
     def scores(self, split: str = "test", at: Literal["selected", "last"] = "selected") -> pd.DataFrame:
         """One row per seed: accuracy, macro F1, NLL, calibration error, then the accuracy of each class."""

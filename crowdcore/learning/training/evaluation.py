@@ -11,14 +11,13 @@ from torch import Tensor
 
 from crowdcore.analysis.spans import compare_tags
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
-from crowdcore.data.tags import TagScheme
+from crowdcore.data.tags import scheme_of
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.ratings.result import rating_scores
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.metrics import match_names
+from crowdcore.learning.training.problem import RatingProblem
 from crowdcore.learning.training.steps import Replicas
-from crowdcore.learning.validation import selected_by
 
 _CHUNK, _CACHED = 4096, 64  # tasks at once; images whose layers stay in a processor's cache
 _FOLLOWED = 10_000  # training tasks up to which their accuracy is worth the time of another pass
@@ -81,9 +80,7 @@ class Evaluation:
         labels = {"valid": problem.valid_label, "test": problem.gold[test]}
         if problem.n_train <= _FOLLOWED and (problem.gold[train] >= 0).any():
             labels = {"train": problem.gold[train], **labels}
-        words = problem.dataset.sentences
-        self._scheme = None if words is None else TagScheme.of(problem.dataset.classes)
-        self._sentence = None if words is None else words.of_task[problem.order]
+        self._scheme, self._unit = scheme_of(problem.dataset), problem.dataset.unit[problem.order]
         self._range = slice(problem.splits[next(iter(labels))].start, test.stop)
         self._labels = {s: torch.from_numpy(v).to(data.device) for s, v in labels.items() if (v >= 0).any()}
         truth = problem.dataset.truth
@@ -117,10 +114,10 @@ class Evaluation:
 
     def _span_f1(self, log_p: Tensor, split: str, labels: Tensor) -> Tensor:
         """(S,) F1 of the spans of the most probable tags, on the tokens with a label."""
-        assert self._sentence is not None and self._scheme is not None
+        assert self._scheme is not None
         where, truth = self.data.problem.splits[split], labels.cpu().numpy()
         known = truth >= 0
-        task, sentence = self.data.problem.order[where][known], self._sentence[where][known]
+        task, sentence = self.data.problem.order[where][known], self._unit[where][known]
         given = log_p.argmax(-1).cpu().numpy()[:, known]
         f1 = [compare_tags(truth[known], tags, task, sentence, self._scheme).f1 for tags in given]
         return torch.tensor(f1, dtype=log_p.dtype, device=log_p.device)
@@ -234,16 +231,14 @@ class RatingEvaluation:
     def __init__(self, replicas: Replicas, data: Data) -> None:
         assert isinstance(data.problem, RatingProblem)
         self.replicas, self.data, self.problem = replicas, data, data.problem
-        gold = self.problem.gold
-        validate = self.problem.consensus if selected_by(self.problem.validated_on) == "crowd" else gold
-        self._truth = {"train": gold, "valid": validate, "test": gold}
 
     def __call__(self) -> dict[str, Tensor]:
         """Metric -> (S,), on the device."""
-        splits = self.problem.splits
+        splits, gold = self.problem.splits, self.problem.gold
         mu = predict(self.replicas, self.data, slice(0, splits["test"].stop)).double().cpu().numpy()
         metrics: dict[str, Tensor] = {}
-        for split, truth in self._truth.items():
-            scores = rating_scores(mu[:, splits[split]], truth[splits[split]], self.problem.unit)
+        for split in ("train", "valid", "test"):
+            truth = self.problem.valid_label if split == "valid" else gold[splits[split]]
+            scores = rating_scores(mu[:, splits[split]], truth, self.problem.unit)
             metrics |= {f"{split}_{name}": torch.from_numpy(v).to(self.data.device) for name, v in scores.items()}
         return metrics

@@ -13,6 +13,7 @@ import pandas as pd
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.ratings import Labelled
 from crowdcore.data.rows import Rows
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.word_features import word_parts
@@ -71,20 +72,19 @@ class Preparation:
         return (len(self.mean), *row_shape[:2]) if self.image else row_shape
 
 
-def input_rows(dataset: CrowdDataset, images: bool) -> Rows:
+def input_rows(dataset: Labelled, images: bool) -> Rows:
     """Rows for a network: images if ``images`` and there are any, else features, else images; words by `word_rows`.
 
     Raises:
         DataError: there are neither features nor images.
     """
     if dataset.of_words:
-        assert dataset.sentences is not None
-        return word_rows(dataset.sentences)
+        return word_rows(dataset.tokens)
     pictures = dataset.media.images if dataset.media else None
     rows = (pictures or dataset.features) if images else (dataset.features or pictures)
     if rows is None:
         raise DataError(
-            f"{dataset.name} has no features, so no classifier can be trained on it",
+            f"{dataset.name} has no features, so no network can be trained on it",
             "Make some with `crowdcore embed` (with --given FILE.npy from embeddings of your own), add "
             "features_<split>.npy (or images), or aggregate the labels with crowdcore.aggregation instead.",
         )

@@ -17,12 +17,11 @@ from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.learning.base import CrowdMethod, EpochContext
 from crowdcore.learning.curve_metrics import selecting
 from crowdcore.learning.networks.network import make_network
-from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.settings import TrainSettings, execution
 from crowdcore.learning.training.checkpoint import Checkpoint, Selection, State
 from crowdcore.learning.training.data import Data, make_feed
 from crowdcore.learning.training.evaluation import Evaluation, KeptEpochs, RatingEvaluation, fetch, predict
-from crowdcore.learning.training.problem import Problem
+from crowdcore.learning.training.problem import Problem, RatingProblem
 from crowdcore.learning.training.steps import Optimiser, Replicas, Steps, find_recorder
 
 _DIVERGED = 1e6  # a larger mean loss means divergence

@@ -1,4 +1,4 @@
-"""`Problem`: the tasks that train, validate and test, with annotations in that numbering."""
+"""`Problem`: the tasks that train, validate and test, with their annotations; `RatingProblem`: of ratings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset, refuse_unlabelled
-from crowdcore.data.ratings import Labelled
+from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.data.rows import Rows
 from crowdcore.learning.settings import TrainSettings, execution
 from crowdcore.learning.training.inputs import Preparation, input_rows, prepare_on
@@ -36,8 +36,7 @@ class Problem:
         order: (n,) dataset task number of each task here; tasks without input are left out.
         splits: name -> where its tasks are in ``order``; ``train`` starts at 0.
         annotation: (A,) dataset annotation number of each annotation here, train tasks first.
-        valid_label: (n_valid,) label that validation compares with, -1 = none.
-        validated_on: what that label is, in words ("" = nothing selects).
+        validated_on: what validation compares with, in words ("" = nothing selects).
         worker_features: (R, F) float32, or None.
         notes: what was noticed, one sentence each.
         training: how networks are trained.
@@ -50,7 +49,6 @@ class Problem:
     order: IntArray
     splits: dict[str, slice]
     annotation: IntArray
-    valid_label: IntArray
     validated_on: str
     worker_features: FloatArray | None = None
     notes: tuple[str, ...] = ()
@@ -110,13 +108,24 @@ class Problem:
         """(n,) true class, -1 = unknown. The trainer compares with it; only `dl-true` learns from it."""
         return self.dataset.gold[self.order].astype(np.int64)
 
+    @property
+    def consensus(self) -> AnyArray:
+        """(n,) majority vote of all annotations, -1 = none."""
+        fit = aggregation.get("majority-vote").fit
+        return self.once("consensus", lambda: fit(self.dataset).labels[self.order].astype(np.int64))
+
+    @property
+    def valid_label(self) -> AnyArray:
+        """(n_valid,) label that validation compares with; like `gold` where there is none."""
+        label = self.consensus if selected_by(self.validated_on) == "crowd" else self.gold
+        return label[self.splits["valid"]]
+
     @cached_property
     def sentence_start(self) -> IntArray | None:
         """Ascending task numbers at which a sentence begins, and n; None where a network sees each task by itself."""
         if not self.dataset.of_words:
             return None
-        assert self.dataset.sentences is not None
-        begins = np.diff(self.dataset.sentences.of_task[self.order], prepend=-1) != 0
+        begins = np.diff(self.dataset.unit[self.order], prepend=-1) != 0
         return np.append(np.flatnonzero(begins), len(self.order))
 
     def once(self, key: str, make: Callable[[], T]) -> T:
@@ -141,8 +150,47 @@ class Problem:
         return self.aggregate(name, **settings).posterior[self.order[: self.n_train]]
 
 
+@dataclass(frozen=True, eq=False)
+class RatingProblem(Problem):
+    """A crowd of ratings: `Problem` with numbers for labels and gold, and a network with one output.
+
+    Ratings, gold and predictions are ``(rating - low) / (high - low)``, from 0 to 1.
+    """
+
+    dataset: RatingDataset  # type: ignore[assignment]  # a crowd of another kind of labels
+
+    @property
+    def n_classes(self) -> int:
+        """Outputs of the network."""
+        return 1
+
+    @property
+    def unit(self) -> float:
+        """How much of the dataset's unit 1 is here."""
+        return self.dataset.high - self.dataset.low
+
+    @cached_property
+    def label(self) -> FloatArray:  # type: ignore[override]
+        """(A,) float32 rating of each annotation."""
+        return self._scaled(self.dataset.rating[self.annotation])
+
+    @cached_property
+    def gold(self) -> FloatArray:  # type: ignore[override]
+        """(n,) float32 true rating, NaN = unknown."""
+        return self._scaled(self.dataset.gold[self.order])
+
+    @cached_property
+    def consensus(self) -> FloatArray:
+        """(n,) float32 mean rating, NaN for tasks without."""
+        return self._scaled(aggregation.ratings.get("mean").fit(self.dataset).rating[self.order])
+
+    def _scaled(self, ratings: FloatArray) -> FloatArray:
+        scaled: FloatArray = ((ratings - self.dataset.low) / self.unit).astype(np.float32)
+        return scaled
+
+
 def make_problem(
-    dataset: CrowdDataset,
+    dataset: Labelled,
     training: TrainSettings,
     images: bool = False,
     worker_features: AnyArray | None = None,
@@ -158,13 +206,18 @@ def make_problem(
         device: see `Problem`.
 
     Raises:
-        DataError: no features, no annotations, a single class, features with NaN, fewer tasks than classes,
-            nothing to validate on.
-        SettingError: worker features of a wrong shape; names from gold where nothing is validated on gold.
+        DataError: no features, no annotations, a single class, features with NaN, fewer tasks than classes (of ratings,
+            than two), nothing to validate on.
+        SettingError: worker features of a wrong shape; names from gold where nothing is validated on gold; of ratings,
+            a setting that is about classes.
     """
     refuse_unlabelled(dataset)
-    if dataset.n_classes < 2:
-        only = f"{dataset.name} has only the class {dataset.classes[0]!r}"
+    crowd = None if isinstance(dataset, RatingDataset) else dataset
+    for name in ("names", "augment") if crowd is None else ():
+        if getattr(training, name) != TrainSettings.model_fields[name].default:
+            raise SettingError(name, "be left as it is: these labels are numbers", getattr(training, name))
+    if crowd is not None and crowd.n_classes < 2:
+        only = f"{dataset.name} has only the class {crowd.classes[0]!r}"
         raise DataError(only, "A classifier needs at least two.")
     rows = input_rows(dataset, images)
     words = dataset.of_words
@@ -182,26 +235,23 @@ def make_problem(
         )
     order, splits, annotation = arrange(dataset, role)
     train = order[splits["train"]]
-    if len(train) < dataset.n_classes:
+    least, why = (2, "two") if crowd is None else (crowd.n_classes, "one task per class")
+    if len(train) < least:
         raise DataError(
-            f"{dataset.name} has {dataset.n_classes} classes but only {len(train)} annotated training tasks with "
-            "features",
-            "There must be at least one task per class.",
+            f"{dataset.name} has only {len(train)} annotated training tasks with features",
+            f"There must be at least {why}.",
         )
-    valid = order[splits["valid"]]
-    by_vote = selected_by(validated_on) == "crowd"
-    label = aggregation.get("majority-vote").fit(dataset).labels if by_vote else dataset.gold
-    return Problem(
-        dataset,
+    notes = () if crowd is None else (*_notes(crowd, train, annotation), *_alike(rows, train))
+    return (RatingProblem if crowd is None else Problem)(
+        dataset,  # type: ignore[arg-type]  # of the problem's kind
         rows,
         prepare_on(rows, train, dataset.task_ids, False if words else training.standardise),
         order,
         splits,
         annotation,
-        label[valid].astype(np.int64),
         validated_on,
         _worker_features(dataset, worker_features),
-        (*_notes(dataset, train, annotation, validated_on), *_alike(rows, train)),
+        (*notes, *([f"Epochs are selected on: {validated_on}."] if validated_on else [])),
         training,
         device,
     )
@@ -224,7 +274,7 @@ def arrange(dataset: Labelled, role: IntArray) -> tuple[IntArray, dict[str, slic
     return order, splits, np.argsort(placed, kind="stable")[: int((placed < len(order)).sum())]
 
 
-def _roles(dataset: CrowdDataset, present: BoolArray, training: TrainSettings) -> tuple[IntArray, str]:
+def _roles(dataset: Labelled, present: BoolArray, training: TrainSettings) -> tuple[IntArray, str]:
     """(n_tasks,) 0 train, 1 valid, 2 test, 3 unlabelled, -1 without input; and what validates, in words."""
     role = np.full(dataset.n_tasks, 3, np.int64)
     role[dataset.annotated & (dataset.split <= TRAIN)] = TRAIN
@@ -233,7 +283,7 @@ def _roles(dataset: CrowdDataset, present: BoolArray, training: TrainSettings) -
     role[~present] = -1
     valid = role == VALID
     choice = training.select_on
-    gold, labelled = (dataset.gold[valid] >= 0).any(), dataset.annotated[valid].any()
+    gold, labelled = dataset.known[valid].any(), dataset.annotated[valid].any()
     if choice == "crowd" and labelled:
         choice = "consensus"
     if choice == "none":
@@ -241,21 +291,21 @@ def _roles(dataset: CrowdDataset, present: BoolArray, training: TrainSettings) -
     if choice == "gold" or (choice == "auto" and gold):
         if not gold:
             raise DataError(
-                f"The validation split of {dataset.name} has no gold labels",
+                f"The validation split of {dataset.name} has no {dataset.kind.gold}",
                 "Add gold to tasks of the split 'valid'.",
                 remedies=[Remedy("select_on", ("consensus", "holdout", "none"), of="method")],
             )
-        return role, f"gold labels of {SPLIT}"
+        return role, f"{dataset.kind.gold} of {SPLIT}"
     if choice == "consensus" or (choice == "auto" and labelled):
         if not labelled:
             raise DataError(
                 f"The validation split of {dataset.name} has no annotations",
                 remedies=[Remedy("select_on", ("holdout", "none"), of="method")],
             )
-        return role, f"majority vote of {SPLIT}"
+        return role, f"{dataset.kind.consensus} of {SPLIT}"
     if choice == "auto" and valid.any():
         raise DataError(
-            f"The validation split of {dataset.name} has neither gold labels nor annotations",
+            f"The validation split of {dataset.name} has neither {dataset.kind.gold} nor annotations",
             remedies=[
                 Remedy("select_on", "holdout", "hold out training tasks", of="method"),
                 Remedy("select_on", "none", "keep the last epoch", of="method"),
@@ -264,22 +314,19 @@ def _roles(dataset: CrowdDataset, present: BoolArray, training: TrainSettings) -
     role[valid] = 3
     some = _held_out(dataset, np.flatnonzero(role == TRAIN), training)
     role[some] = VALID
-    known = choice != "crowd" and bool(len(some)) and bool((dataset.gold[some] >= 0).all())
-    what = "gold labels" if known else "majority vote"
+    known = choice != "crowd" and bool(len(some)) and bool(dataset.known[some].all())
+    what = dataset.kind.gold if known else dataset.kind.consensus
     return role, f"{what} of {held_out(len(some), execution().holdout_seed)}"
 
 
-def _held_out(dataset: CrowdDataset, train: IntArray, training: TrainSettings) -> IntArray:
+def _held_out(dataset: Labelled, train: IntArray, training: TrainSettings) -> IntArray:
     """Some training tasks; of sentences, all training tasks of some."""
-    units = train if dataset.sentences is None else dataset.sentences.of_task[train]
-    known = np.unique(units)
-    held_out = np.random.default_rng(execution().holdout_seed).permutation(known)[
-        : round(training.holdout * len(known))
-    ]
-    return held_out if dataset.sentences is None else train[np.isin(units, held_out)]
+    known = np.unique(dataset.unit[train])
+    drawn = np.random.default_rng(execution().holdout_seed).permutation(known)[: round(training.holdout * len(known))]
+    return train[np.isin(dataset.unit[train], drawn)]
 
 
-def _worker_features(dataset: CrowdDataset, features: AnyArray | None) -> FloatArray | None:
+def _worker_features(dataset: Labelled, features: AnyArray | None) -> FloatArray | None:
     if features is None:
         return None
     features = np.asarray(features, np.float32)
@@ -298,7 +345,7 @@ def _alike(rows: Rows, train: IntArray) -> tuple[str, ...]:
     return ("All training tasks have the same features: a network learns which class is frequent, nothing else.",)
 
 
-def _notes(dataset: CrowdDataset, train: IntArray, annotation: IntArray, validated_on: str) -> tuple[str, ...]:
+def _notes(dataset: CrowdDataset, train: IntArray, annotation: IntArray) -> tuple[str, ...]:
     used = annotation[np.isin(dataset.task[annotation], train)]
     notes = []
     given = np.bincount(dataset.label[used], minlength=dataset.n_classes)
@@ -310,6 +357,4 @@ def _notes(dataset: CrowdDataset, train: IntArray, annotation: IntArray, validat
         )
     if len(np.unique(dataset.worker[used])) == 1:
         notes.append("There is only one worker: individual and common mistakes cannot be separated.")
-    if validated_on:
-        notes.append(f"Epochs are selected on: {validated_on}.")
     return tuple(notes)

@@ -24,16 +24,15 @@ from crowdcore.data.ratings import Labelled
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.counted import counts_of_problem
-from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.ratings.result import RatingsResult
-from crowdcore.learning.results.result import TrainingResult
+from crowdcore.learning.results.result import Result, TrainingResult
 from crowdcore.learning.settings import TrainSettings, execution
 from crowdcore.learning.training.checkpoint import GENERATIONS, Checkpoint
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.device import is_out_of_memory
 from crowdcore.learning.training.events import EpochEvent, Listener, NoteEvent, Pace
 from crowdcore.learning.training.loop import OnEpoch, Replica, Stage
-from crowdcore.learning.training.problem import Problem
+from crowdcore.learning.training.problem import Problem, RatingProblem
 from crowdcore.learning.training.trainer import Outcome, first_stage_epochs, train_stack
 
 _CPU_STACK = 256  # tasks per step up to which stacking pays on a CPU (measured: benchmarks/learning_speed.py)
@@ -242,80 +241,21 @@ def conclude(
     settings: Settings,
     trained: Sequence[tuple[Replica, Outcome]],
     session: Session,
-) -> TrainingResult:
+) -> Result:
     """Combine trained replicas into one result: for every seed the start with the lowest training loss."""
-    dataset = problem.dataset
     seeds = tuple(dict.fromkeys(replica.seed for replica, _ in trained))
     best, start_loss = _choose_starts(trained, seeds)
     outcome = Outcome.join([o for _, o in best])
-    idle = problem.labels_per_worker == 0
-
-    def align(parts: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
-        """ω in the order of the dataset's annotations, and NaN for the weights of workers without training labels."""
-        aligned = dict(parts)
-        if (omega := parts.get("omega")) is not None:
-            aligned["omega"] = np.full((*omega.shape[:-1], dataset.n_annotations), np.nan, omega.dtype)
-            aligned["omega"][..., problem.annotation] = omega
-        if "worker_weight" in parts:
-            aligned["worker_weight"] = np.where(idle, np.nan, parts["worker_weight"])
-        return aligned
-
-    recovered: dict[str, dict[str, Any]] = {at: align(parts) for at, parts in outcome.recovered.items()}
-    if not execution().brief and "worker_counts" not in recovered["selected"]:
-        moved = outcome.selected_epoch != outcome.last_epoch
-        p = np.concatenate([outcome.predicted["selected"], outcome.predicted["last"][moved]])
-        counts = np.split(counts_of_problem(problem, p), [len(moved)])
-        recovered["selected"]["worker_counts"] = recovered["last"]["worker_counts"] = counts[0]
-        if moved.any():
-            recovered["last"]["worker_counts"] = counts[0].copy()
-            recovered["last"]["worker_counts"][moved] = counts[1]
-    return TrainingResult(
-        **shared_parts(problem, method, training, settings, trained, outcome, session),
-        classes=dataset.classes,
-        seeds=seeds,
-        gold=problem.gold,
-        valid_label=problem.valid_label,
-        probabilities=outcome.predicted,
-        preparation=problem.preparation,
-        input_shape=problem.input_shape,
-        n_workers=problem.n_workers,
-        inputs=problem.rows.fingerprint,
-        sentence=None if dataset.sentences is None else dataset.sentences.of_task[problem.order],
-        **recovered["selected"],
-        last=recovered["last"],
-        kept_epochs=outcome.kept_epochs,
-        kept=align(outcome.kept),
-        names=outcome.names,
-        start=tuple(_start_of(r) for r, _ in best),
-        start_loss=start_loss,
-        notes=(
-            *problem.notes,
-            *method.notes(problem, settings, seeds),
-            *session.notes,
-            *_start_notes([r for r, _ in best], start_loss),
-            *_name_notes(dataset, recovered["selected"], training),
-        ),
-    )
-
-
-def shared_parts(
-    problem: Problem,
-    method: type[CrowdMethod],
-    training: TrainSettings,
-    settings: Settings,
-    trained: Sequence[tuple[Replica, Outcome]],
-    outcome: Outcome,
-    session: Session,
-) -> dict[str, Any]:
-    """The parts of a result that labels of every kind have."""
     work = problem.n_train_annotations * float(sum((o.last_epoch + 1).sum() for _, o in trained))
     seconds = float(sum(o.seconds.sum() for _, o in trained))
-    return {
+    notes = (*problem.notes, *method.notes(problem, settings, seeds), *session.notes)
+    shared: dict[str, Any] = {
         "dataset": problem.dataset.name,
         "fingerprint": problem.dataset.fingerprint,
         "method": methods.named(method),
         "settings": settings.model_dump(),
         "training": session.used(training).model_dump(),
+        "seeds": seeds,
         "task": problem.order,
         "split": np.repeat(
             np.arange(len(problem.splits), dtype=np.int8), [s.stop - s.start for s in problem.splits.values()]
@@ -330,6 +270,58 @@ def shared_parts(
         "device": session.device_name,
         "versions": versions(),
     }
+    if isinstance(problem, RatingProblem):
+        return RatingsResult(**shared, **_of_ratings(problem, outcome), notes=notes)
+    recovered = _recovered(problem, outcome)
+    return TrainingResult(
+        **shared,
+        classes=problem.dataset.classes,
+        gold=problem.gold,
+        valid_label=problem.valid_label,
+        probabilities=outcome.predicted,
+        preparation=problem.preparation,
+        input_shape=problem.input_shape,
+        n_workers=problem.n_workers,
+        inputs=problem.rows.fingerprint,
+        sentence=None if (own := problem.dataset.sentences) is None else own.of_task[problem.order],
+        **recovered["selected"],
+        last=recovered["last"],
+        kept_epochs=outcome.kept_epochs,
+        kept=_aligned(problem, outcome.kept),
+        names=outcome.names,
+        start=tuple(_start_of(r) for r, _ in best),
+        start_loss=start_loss,
+        notes=(
+            *notes,
+            *_start_notes([r for r, _ in best], start_loss),
+            *_name_notes(problem.dataset, recovered["selected"], training),
+        ),
+    )
+
+
+def _aligned(problem: Problem, parts: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+    """ω in the order of the dataset's annotations, and NaN for the weights of workers without training labels."""
+    aligned = dict(parts)
+    if (omega := parts.get("omega")) is not None:
+        aligned["omega"] = np.full((*omega.shape[:-1], problem.dataset.n_annotations), np.nan, omega.dtype)
+        aligned["omega"][..., problem.annotation] = omega
+    if "worker_weight" in parts:
+        aligned["worker_weight"] = np.where(problem.labels_per_worker == 0, np.nan, parts["worker_weight"])
+    return aligned
+
+
+def _recovered(problem: Problem, outcome: Outcome) -> dict[str, dict[str, Any]]:
+    """What the selected and the last model say of the workers, who are counted by the posterior unless a method did."""
+    recovered: dict[str, dict[str, Any]] = {at: _aligned(problem, parts) for at, parts in outcome.recovered.items()}
+    if not execution().brief and "worker_counts" not in recovered["selected"]:
+        moved = outcome.selected_epoch != outcome.last_epoch
+        p = np.concatenate([outcome.predicted["selected"], outcome.predicted["last"][moved]])
+        counts = np.split(counts_of_problem(problem, p), [len(moved)])
+        recovered["selected"]["worker_counts"] = recovered["last"]["worker_counts"] = counts[0]
+        if moved.any():
+            recovered["last"]["worker_counts"] = counts[0].copy()
+            recovered["last"]["worker_counts"][moved] = counts[1]
+    return recovered
 
 
 def versions() -> dict[str, str]:
@@ -386,28 +378,17 @@ def _start_notes(best: Sequence[Replica], losses: Mapping[str, FloatArray]) -> l
     return [f"Lower training loss of the starts that were tried: {words}; the losses differ by {lead:.3g} (median)."]
 
 
-def conclude_ratings(
-    problem: RatingProblem,
-    method: type[CrowdMethod],
-    training: TrainSettings,
-    settings: Settings,
-    trained: Sequence[tuple[Replica, Outcome]],
-    session: Session,
-) -> RatingsResult:
-    """Combine trained replicas into one result, in the dataset's unit."""
-    low, unit = problem.dataset.low, problem.unit
-    outcome = Outcome.join([one for _, one in trained])
-    train, mu = problem.splits["train"], {at: p.astype(np.float64) for at, p in outcome.predicted.items()}
-    return RatingsResult(
-        **shared_parts(problem, method, training, settings, trained, outcome, session),
-        low=low,
-        high=problem.dataset.high,
-        seeds=tuple(replica.seed for replica, _ in trained),
-        gold=problem.dataset.gold[problem.order],
-        predictions={at: low + unit * of for at, of in mu.items()},
-        workers={at: _in_unit(parts, mu[at][:, train], unit) for at, parts in outcome.recovered.items()},
-        notes=(*problem.notes, *session.notes),
-    )
+def _of_ratings(problem: RatingProblem, outcome: Outcome) -> dict[str, Any]:
+    """Range, gold, predictions and workers of a result, in the dataset's unit."""
+    low, unit, train = problem.dataset.low, problem.unit, problem.splits["train"]
+    mu = {at: p.astype(np.float64) for at, p in outcome.predicted.items()}
+    return {
+        "low": low,
+        "high": problem.dataset.high,
+        "gold": problem.dataset.gold[problem.order],
+        "predictions": {at: low + unit * of for at, of in mu.items()},
+        "workers": {at: _in_unit(parts, mu[at][:, train], unit) for at, parts in outcome.recovered.items()},
+    }
 
 
 def _in_unit(parts: dict[str, AnyArray], mu: FloatArray, unit: float) -> dict[str, AnyArray]:

@@ -19,15 +19,15 @@ from pydantic import Field
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.method_settings import DirectStartSettings, NoiseLayerSettings
-from crowdcore.learning.methods.dl_aggregate import DlMv
+from crowdcore.learning.methods.targets import DlMv
 from crowdcore.learning.networks.noise_layers import WorkerModel, counted_confusion
-from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.checkpoint import State
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.evaluation import omega_of, predict, recovered_of
 from crowdcore.learning.training.loop import Replica, Stage, make_replicas, mean_loss, run_epochs
 from crowdcore.learning.training.metrics import match_names, reorder_classes
+from crowdcore.learning.training.problem import RatingProblem
 
 _ROWS_ARE_CLASSES = ("worker_confusion", "worker_counts", "common_confusion", "correction")
 _STRENGTH = {"dawid-skene": 0.0, "trace": 0.01}  # λ of the trace

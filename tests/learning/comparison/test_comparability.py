@@ -9,6 +9,7 @@ import pytest
 
 from crowdcore.analysis import paired_bootstrap, paired_tests
 from crowdcore.cli.train import accuracy_table as table
+from crowdcore.core.errors import DataError
 from crowdcore.data import simulate
 from crowdcore.exhibits import comparison as exhibits, differences
 from crowdcore.learning.comparison import summary
@@ -16,7 +17,6 @@ from crowdcore.learning.comparison.comparability import features_seen, warnings
 from crowdcore.learning.comparison.significance import rank_changes
 from crowdcore.learning.comparison.summary import accuracies
 from crowdcore.learning.comparison.variation import along, axes, facts, in_words, names, varying
-from crowdcore.learning.ratings.problem import rating_problem
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.problem import make_problem
 from crowdcore.learning.validation import WAYS, selected_by
@@ -91,13 +91,17 @@ def test_tasks_held_out_without_gold_are_judged_by_the_crowd() -> None:
 
 
 def test_ratings_whose_epoch_gold_selects_are_not_said_to_be_selected_by_the_crowd() -> None:
-    words = {s: rating_problem(RATED, TrainSettings(select_on=s)).validated_on for s in ("holdout", "crowd", "none")}
+    words = {s: make_problem(RATED, TrainSettings(select_on=s)).validated_on for s in ("holdout", "crowd", "none")}
     assert {s: selected_by(said) for s, said in words.items()} == {
         "holdout": "training-gold", "crowd": "crowd", "none": "none",
     }  # fmt: skip
     split = np.where(np.arange(RATED.n_tasks) % 5 == 0, 1, 0)
-    valid = rating_problem(replace(RATED, split=split), TrainSettings(select_on="gold"))
+    valid = make_problem(replace(RATED, split=split), TrainSettings(select_on="gold"))
     assert selected_by(valid.validated_on) == "gold"
+    silent = replace(RATED, split=split).where(split[RATED.task] == 0)  # nobody rated the valid split
+    assert make_problem(silent, TrainSettings(select_on="crowd")).validated_on.startswith("mean ratings of")
+    with pytest.raises(DataError, match="no annotations"):
+        make_problem(silent, TrainSettings(select_on="consensus"))
 
 
 def test_the_ways_in_words() -> None:

@@ -15,8 +15,7 @@ from crowdcore.exhibits import comparison as exhibits, differences
 from crowdcore.learning.comparison import significance, summary as comparison
 from crowdcore.learning.comparison.comparability import warnings
 from crowdcore.learning.comparison.variation import facts as facts_of
-from crowdcore.learning.results.counts import worker_counts
-from crowdcore.learning.results.predictions import GOLD, gold_of, labellings
+from crowdcore.learning.results.predictions import GOLD, gold_of, labellings, worker_counts
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 

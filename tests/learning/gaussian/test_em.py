@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.learning.gaussian.classes import Blocks, Classes
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.gaussian.fit import (
     GaussianFit,
@@ -19,6 +18,7 @@ from crowdcore.learning.gaussian.fit import (
     notes_on,
     posterior_power,
 )
+from crowdcore.learning.gaussian.space import Blocks, Classes
 from crowdcore.learning.method_settings import EmOptions, GaussianSettings
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.problem import make_problem

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import Media
 from crowdcore.data.rows import Rows
-from crowdcore.learning import TextFeatures, pretrained, text_features, train
+from crowdcore.learning import TextFeatures, embedding, text_features, train
 from crowdcore.learning.embedding import embed
 from tests.learning.helpers import featured_crowd
 
@@ -76,11 +76,11 @@ def test_features_are_the_networks_of_enlarged_images_and_computed_once(pictures
     first = embed(crowd, cache=tmp_path, device="cpu")
     assert first.kind == "efficientnet" and first.dataset.features.shape == (60, 1280)
     assert not first.dataset.features.present[59] and first.dataset.media.images is not None
-    network, picture = pretrained._network(), torch.from_numpy(images[4]).float().expand(3, 8, 8)[None] / 255
+    network, picture = embedding._network(), torch.from_numpy(images[4]).float().expand(3, 8, 8)[None] / 255
     large = torch.nn.functional.interpolate(picture, (112, 112), mode="bilinear")
     with torch.no_grad():
         expected = network.extract_features(2 * large - 1).mean((-2, -1))
-    monkeypatch.delattr(pretrained, "_network")
+    monkeypatch.delattr(embedding, "_network")
     again = embed(crowd, cache=tmp_path).dataset
     np.testing.assert_allclose(again.features[np.array([4])], expected.numpy(), atol=1e-3)
     assert isinstance(again.features.arrays[0], np.memmap)
@@ -90,7 +90,7 @@ def test_features_are_the_networks_of_enlarged_images_and_computed_once(pictures
 
 def test_other_images_are_other_features(pictures, tmp_path, monkeypatch):
     crowd, images = pictures
-    monkeypatch.setattr(pretrained, "_computed", lambda images, present, device: np.zeros((len(present), 2)))
+    monkeypatch.setattr(embedding, "_computed", lambda images, present, device: np.zeros((len(present), 2)))
     embed(crowd, "efficientnet", cache=tmp_path)
     embed(replace(crowd, media=Media(images=Rows.from_array(255 - images))), "efficientnet", cache=tmp_path)
     assert len(list(tmp_path.iterdir())) == 2

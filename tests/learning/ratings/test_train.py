@@ -17,11 +17,11 @@ from crowdcore.exhibits.ratings import rating_biases as exhibit
 from crowdcore.learning import RatingsResult, compare_ratings, load_ratings_result, train_ratings
 from crowdcore.learning.api import split_settings
 from crowdcore.learning.base import EpochContext
-from crowdcore.learning.ratings import methods
-from crowdcore.learning.ratings.methods import METHODS, RatingMethod
-from crowdcore.learning.ratings.problem import RatingProblem, rating_problem
+from crowdcore.learning.methods import RATINGS as METHODS
+from crowdcore.learning.ratings.methods import RatingMethod
 from crowdcore.learning.training.data import Batch, Data
 from crowdcore.learning.training.loop import Replica, make_replicas
+from crowdcore.learning.training.problem import RatingProblem, make_problem
 from tests.learning.ratings.crowd import rated_crowd
 
 CROWD, BIAS = rated_crowd()
@@ -134,7 +134,7 @@ def test_refusals(settings: dict[str, Any], words: str) -> None:
 def test_what_cannot_be_learnt_from() -> None:
     with pytest.raises(DataError, match="no features"):
         train_ratings(replace(CROWD, features=None))
-    with pytest.raises(DataError, match="no valid split"):
+    with pytest.raises(DataError, match="no gold"):
         train_ratings(CROWD, select_on="gold")
 
 
@@ -143,16 +143,16 @@ FEW_RATINGS, _ = rated_crowd(n_tasks=40, n_workers=5, per_task=2)
 
 def built(name: str, **settings: Any) -> tuple[Any, RatingProblem, Batch, dict[str, FloatArray]]:
     """A method in float64, away from its start, with all training tasks and its state as NumPy arrays."""
-    training, own = split_settings(methods.find(name), {"backbone": "linear", **settings})
-    problem = rating_problem(FEW_RATINGS, training)
-    (method,) = make_replicas(problem, methods.find(name), [Replica(own, 0)], training)
+    training, own = split_settings(METHODS.find(name), {"backbone": "linear", **settings})
+    problem = make_problem(FEW_RATINGS, training)
+    (method,) = make_replicas(problem, METHODS.find(name), [Replica(own, 0)], training)
     assert isinstance(method, RatingMethod)
     method.double().eval()
     with torch.no_grad():
         for p in method.parameters():
             if p.requires_grad:
                 p.add_(0.3 * torch.randn(p.shape, generator=torch.Generator().manual_seed(1), dtype=p.dtype))
-    data = Data(problem, torch.device("cpu"), targets=methods.find(name).targets(problem, None))
+    data = Data(problem, torch.device("cpu"), targets=METHODS.find(name).targets(problem, None))
     batch = data.stretch(slice(0, problem.n_train))
     batch = Batch(*(b.double() if b is not None and b.is_floating_point() else b for b in batch))  # type: ignore[arg-type]
     return method, problem, batch, {k: v.detach().numpy() for k, v in method.state_dict().items()}
@@ -252,7 +252,7 @@ def test_weighted_doctor_net(combine):
 
 
 def test_padding_counts_for_nothing():
-    for name in methods.METHODS:
+    for name in METHODS:
         method, _, batch, _ = built(name)
         loss: Callable[[Batch], Any] = method.loss
         whole = {k: v.item() for k, v in loss(batch).items()}
