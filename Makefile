@@ -41,6 +41,7 @@ browser:
 	  $$S apt-get update -qq && $$S env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }
 
 test: $(DEV) browser  ## every test, the browser's and the slow ones included
+	$(BIN)/crowdcore overview demo >/dev/null  # compiles loops once, or each process of the tests would do it anew
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder  # one has the browser, whose tests wait as much as they work
 
 lint: $(DEV)
