@@ -176,8 +176,9 @@ def _told(found: list[Run]) -> None:
     """How many, what the star means, and all of them as a file."""
     st.caption(f"{count(len(found), 'run')} on {count(len({run.spec.dataset for run in found}), 'dataset')}")
     made, about = partial(runs.run_table, found), f"Download {count(len(found), 'run')}"
-    download("CSV", lambda: csv_bytes(made()), "runs.csv", key="csv-runs", help=about, type="tertiary")
-    other_formats(made, "runs", "runs")
+    with st.container(horizontal=True, width="content", gap="xsmall"):
+        download("CSV", lambda: csv_bytes(made()), "runs.csv", key="csv-runs", help=about, type="tertiary")
+        other_formats(made, "runs", "runs")
 
 
 def _chosen(found: list[Run]) -> list[Run]:
