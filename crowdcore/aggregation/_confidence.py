@@ -75,7 +75,7 @@ class Confidence(NamedTuple):
     @property
     def warnings(self) -> tuple[str, ...]:
         """``words`` of a fit with what to do; none where it is not too sure."""
-        remedy = "Its labels stay as they are; `--temper` or `aggregation.temper` lowers the probabilities."
+        remedy = "Its labels stay as they are; tempering lowers the probabilities."
         return (f"{self.words} {remedy}",) if self.too_sure else ()
 
 
