@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import crowdcore as cc
-from testkit.steps import click_cell, heatmap, main, settled, visit
+from testkit.steps import click_cell, heatmap, main, open_page, settled, visit
 
 METHODS = ("majority-vote", "dawid-skene", "one-coin")
 ADDRESS = "/aggregate?dataset={}&reference=gold" + "".join(f"&methods={name}" for name in METHODS)
@@ -38,7 +38,7 @@ def expected(dataset: str) -> list[str]:
 
 
 def test_from_nothing_to_one_task_and_back(page: Page) -> None:
-    visit(page, "/aggregate?dataset=demo&reference=gold")  # computes at once
+    open_page(page, "/aggregate?dataset=demo&reference=gold")  # computes at once
     expect(main(page).get_by_text("4 of 4 aggregators have ended")).to_be_attached(timeout=60_000)
     settled(page)
     names = heatmap(page).locator(".xtick text").all_text_contents()  # as they ended

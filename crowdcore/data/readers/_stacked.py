@@ -215,7 +215,7 @@ def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
     """The columns named in ``settings.workers``; else those that neither name nor content tells to be another thing."""
     assigned = assign_roles(table, settings)
     roles = {role: column for role, column in assigned.items() if role in ABOUT_TASKS}
-    if settings.task is None and is_one_of_many(table, roles.get("task", "")):
+    if settings.task is None and "task" in roles and is_one_of_many(table, roles["task"]):
         del roles["task"]  # a class or worker that has the name of tasks
     if settings.workers is not None:
         roles = {role: c for role, c in roles.items() if c not in settings.workers or getattr(settings, role) == c}

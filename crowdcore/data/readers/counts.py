@@ -155,7 +155,7 @@ class _Counted:
 def _roles(table: Table, settings: ReadSettings) -> dict[str, str]:
     """Role -> column, of the columns about tasks."""
     roles = {role: column for role, column in assign_roles(table, settings).items() if role in ABOUT_TASKS}
-    if settings.task is None and is_one_of_many(table, roles.get("task", "")):
+    if settings.task is None and "task" in roles and is_one_of_many(table, roles["task"]):
         del roles["task"]
     if "task" not in roles and names_tasks(table):
         roles = {"task": table.columns[0], **roles}

@@ -42,6 +42,8 @@ def get(name: str | type[CrowdMethod], kind: LabelKind | None = None) -> type[Cr
             return known.find(pkgutil.resolve_name(name))
         except (ImportError, AttributeError, ValueError) as error:
             raise SettingError("method", "name something that can be imported", name, f"{error}.") from error
+    if known is RATINGS and name in REGISTRY and name not in RATINGS:
+        raise SettingError("method", "be one for ratings", name, f"Known: {', '.join(RATINGS)}.")
     return known.find(name)
 
 
