@@ -28,7 +28,7 @@ from crowdcore.data.tables.base import Arrow
 if TYPE_CHECKING:
     from crowdcore.data.reading.numbering import Annotations
 
-_NAMED = 50
+_NAMED, _SAID = 50, 5  # examples of a finding, and those in its sentence
 _LATER = "The labels are imported; training on {} leaves these tasks out once you accept that."
 _NO_FILES = Finding(
     "no-image-files",
@@ -391,7 +391,7 @@ def _about_texts(dataset: Labelled) -> list[Finding]:
 
 def _unusable(code: str, faulty: dict[str, str], n_tasks: int, what: str, remedy: str) -> Finding:
     named = [reason if reason.startswith(task) else f"{task}: {reason}" for task, reason in faulty.items()][:_NAMED]
-    more = f"; and {len(faulty) - _NAMED:,} more" if len(faulty) > _NAMED else ""
+    more = f"; and {len(faulty) - _SAID:,} more" if len(faulty) > _SAID else ""
     have = "has" if len(faulty) == 1 else "have"
-    sentence = f"{len(faulty):,} of {plural(n_tasks, 'task')} {have} {what}: {'; '.join(named)}{more}"
+    sentence = f"{len(faulty):,} of {plural(n_tasks, 'task')} {have} {what}: {'; '.join(named[:_SAID])}{more}"
     return Finding(code, "warning", sentence, len(faulty), examples=tuple(named), remedy=remedy)
