@@ -213,10 +213,7 @@ class WorkerColumns:
 
 def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
     """The columns named in ``settings.workers``; else those that neither name nor content tells to be another thing."""
-    assigned = assign_roles(table, settings)
-    roles = {role: column for role, column in assigned.items() if role in ABOUT_TASKS}
-    if settings.task is None and "task" in roles and is_one_of_many(table, roles["task"]):
-        del roles["task"]  # a class or worker that has the name of tasks
+    roles = roles_of_tasks(table, settings)
     if settings.workers is not None:
         roles = {role: c for role, c in roles.items() if c not in settings.workers or getattr(settings, role) == c}
     if "task" not in roles and table.columns[:1] != (settings.workers or ())[:1] and names_tasks(table):
@@ -233,7 +230,15 @@ def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
     return WorkerColumns(roles, workers, aside, _findings(workers, aside, settings.workers is not None))
 
 
-def is_one_of_many(table: Table, column: str) -> bool:
+def roles_of_tasks(table: Table, settings: ReadSettings) -> dict[str, str]:
+    """Role -> column, of the columns about tasks; a class or worker that has the name of tasks is none."""
+    roles = {role: column for role, column in assign_roles(table, settings).items() if role in ABOUT_TASKS}
+    if settings.task is None and "task" in roles and _is_one_of_many(table, roles["task"]):
+        del roles["task"]
+    return roles
+
+
+def _is_one_of_many(table: Table, column: str) -> bool:
     """Whether a column repeats few values, half of which stand in a neighbour, too, and the first names the rows."""
     if column not in table.columns[1:] or column in table.repeated or not names_tasks(table):
         return False

@@ -21,9 +21,9 @@ from crowdcore.data.readers._stacked import (
     Block,
     alike,
     blank,
-    is_one_of_many,
     names_tasks,
     repeat_labels,
+    roles_of_tasks,
     stack,
 )
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
@@ -154,9 +154,7 @@ class _Counted:
 
 def _roles(table: Table, settings: ReadSettings) -> dict[str, str]:
     """Role -> column, of the columns about tasks."""
-    roles = {role: column for role, column in assign_roles(table, settings).items() if role in ABOUT_TASKS}
-    if settings.task is None and "task" in roles and is_one_of_many(table, roles["task"]):
-        del roles["task"]
+    roles = roles_of_tasks(table, settings)
     if "task" not in roles and names_tasks(table):
         roles = {"task": table.columns[0], **roles}
     return roles
