@@ -50,9 +50,7 @@ def test_holm_multiplies_the_smallest_by_the_number_of_pairs() -> None:
 def test_five_seeds_can_never_be_significant_and_the_caveat_says_so() -> None:
     result = paired_tests({"a": np.linspace(0.8, 0.9, 5), "b": np.zeros(5)})
     assert result.p_value[0] == pytest.approx(0.0625)
-    assert result.caveat == (
-        "With 5 seeds this test cannot reach significance (smallest possible p: 0.0625). Train at least 6 seeds."
-    )
+    assert "0.0625" in result.caveat and "at least 6 seeds" in result.caveat
 
 
 @pytest.mark.parametrize("methods", [2, 3, 4])
@@ -240,10 +238,7 @@ def test_groups_are_all_maximal_sets_that_reach_no_further_than_the_difference()
 def test_few_seeds_are_said_to_show_little():
     found = critical_difference({"a": np.array([2.0, 2.0]), "b": np.array([1.0, 1.0])})
     assert (found.names, found.rank.tolist(), found.groups) == (("a", "b"), [1.0, 2.0], ((0, 1),))
-    assert found.caveat == (
-        "2 seeds are too few to tell these runs apart (mean ranks would have to differ by 1.39; the most possible is "
-        "1). Seeds vary only the training, not the data."
-    )
+    assert "2 seeds are too few" in found.caveat and "1.39" in found.caveat
 
 
 def test_methods_that_always_tie_have_no_p_value():

@@ -176,8 +176,8 @@ def test_a_loss_says_whether_chance_explains_it():
 def test_data_that_cannot_carry_confusions(data_folder):
     labelme = cc.load_dataset("labelme")
     said, sure = judge(labelme, cc.aggregation.get("dawid-skene").fit(labelme)).warnings
-    assert "96 % sure" in sure and "79 % of its labels are right by gold" in sure
-    assert "Few labels per worker: the median is 3.38 per class" in said
+    assert "96 % sure" in sure and "79 % of its labels" in sure
+    assert "3.38 per class" in said
     said = judge(labelme, cc.aggregation.get("one-coin").fit(labelme)).warnings
     assert len(said) == 2 and "76.7 % right against 76.9 %" in said[1]
 
@@ -186,7 +186,7 @@ def test_notes_of_the_method_and_a_cap_that_was_hit(crowd):
     result = cc.aggregation.get("dawid-skene", max_iterations=2).fit(crowd)
     found = judge(crowd, replace(result, notes=("Beware.",)))
     assert found.warnings[0] == "Beware."
-    assert found.warnings[1].startswith("It has not converged: cap of 2")
+    assert "cap of 2" in found.warnings[1]
 
 
 def test_without_gold_there_is_no_accuracy(crowd):

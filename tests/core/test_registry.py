@@ -111,7 +111,8 @@ def test_a_broken_plugin_is_named_in_one_line(install: Install, source: str, why
     assert "broken" in cc.aggregation.names()
     with pytest.raises(PluginError) as refused:
         cc.aggregation.get("broken")
-    assert str(refused.value) == f"The aggregator 'broken' of the package 'acme 1.2' cannot be used: {why}"
+    assert all(part in str(refused.value) for part in ("aggregator 'broken'", "'acme 1.2'", why))
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("group", REGISTRIES)
@@ -273,5 +274,5 @@ def test_errors_keep_their_fields_across_processes(error: CrowdError) -> None:
 
 
 def test_a_door_phrases_the_remedies_of_an_error() -> None:
-    error = CrowdError("Two rows say different things.", [Remedy("repeats", "first")])
-    assert error.phrased(lambda remedy: f"choose {remedy.value}") == "Two rows say different things. Choose first."
+    error = CrowdError("Two rows differ.", [Remedy("repeats", "first")])
+    assert error.phrased(lambda remedy: f"choose {remedy.value}") == "Two rows differ. Choose first."

@@ -81,7 +81,7 @@ def test_objects_are_never_unpickled(tmp_path):
     np.savez(tmp_path / "images_train.npz", images=trap)
     for path in (tmp_path / "features_train.npy", tmp_path / "images_train.npz"):
         for read in (array_shape, open_array):
-            with pytest.raises(DataError, match=r"cannot be read as an array \(.*(never unpickled|Python objects)"):
+            with pytest.raises(DataError, match=r"never unpickled|Python objects"):
                 read(path)
     with pytest.raises(DataError, match="never unpickled"):
         read_npz(tmp_path / "images_train.npz", ("images",))

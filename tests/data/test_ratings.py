@@ -67,9 +67,9 @@ def test_the_range_must_be_known(write):
     with pytest.raises(cc.DataError, match=r"\(stars.csv\). Pass low=") as refused:
         cc.read_ratings(path)
     assert [remedy.setting for remedy in refused.value.remedies] == [("low", "high"), "levels"]
-    with pytest.raises(cc.SettingError, match="`low` must be below `high`, 1, but got 2"):
+    with pytest.raises(cc.SettingError, match="`low` must be below `high`"):
         cc.read_ratings(path, low=2, high=1)
-    with pytest.raises(cc.SettingError, match="`classes` must be left out where labels are numbers"):
+    with pytest.raises(cc.SettingError, match="`classes` must be left out"):
         cc.read_ratings(path, low=0, high=1, classes=["1"])
 
 
@@ -78,9 +78,9 @@ def test_words_stand_for_numbers_as_the_user_says():
     rated = cc.ratings_from_frame(frame, levels=["bad", "fair", "good"], gold={"b": "good"})
     assert (rated.low, rated.high, rated.rating.tolist(), rated.gold.tolist()[1]) == (1, 3, [3, 1, 2], 3)
     assert cc.ratings_from_frame(frame, 0, 1, levels=["bad", "fair", "good"]).rating.tolist() == [1, 0, 0.5]
-    with pytest.raises(cc.DataError, match=r"2 ratings that are no number would .* Write numbers such as 2\.5"):
+    with pytest.raises(cc.DataError, match="2 ratings that are no number"):
         cc.ratings_from_frame(frame.assign(label=["2,5", "3,5", "3"]), 1, 5)
-    with pytest.raises(cc.DataError, match="1 rating that is none of the levels would be left out: 'fair'"):
+    with pytest.raises(cc.DataError, match=r"1 rating .*'fair'"):
         cc.ratings_from_frame(frame, levels=["bad", "good"])
 
 

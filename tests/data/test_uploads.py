@@ -384,13 +384,13 @@ def test_a_name_that_leads_outside(refused, name: str) -> None:
 
 @pytest.mark.parametrize("names", [("a", "a/b"), ("a/b", "a"), ("a/b/c", "a/b")])
 def test_one_name_for_a_file_and_a_folder(refused, names: tuple[str, str]) -> None:
-    assert "one name for a file and a folder" in refused(zipped(dict.fromkeys(names, BOMBS_CSV)))
+    assert "a file and a folder" in refused(zipped(dict.fromkeys(names, BOMBS_CSV)))
 
 
 def test_too_many_bytes(refused, monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = zipped({"a": bytes(4 << 20)})
     monkeypatch.setattr(unpack, "FREELY", 1 << 20)
-    assert f"more than {200 * len(bomb) / 2**30:.3g} GiB, 200 times its own size" in refused(bomb)
+    assert f"more than {200 * len(bomb) / 2**30:.3g} GiB, 200 times" in refused(bomb)
     monkeypatch.setattr(unpack, "EXPANDED", 1 << 20)
     assert "more than 0.000977 GiB" in refused(bomb)
 

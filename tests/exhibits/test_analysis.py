@@ -44,9 +44,7 @@ def test_a_mistake_in_numbers_and_its_workers_and_tasks(seen: View) -> None:
     assert len(tasks.table) == row["tasks"] == len(np.unique(seen.dataset.task[behind]))
     assert tasks.click is not None
     assert tasks.click(7) == {"task": "t00007"}
-    assert exhibits.mistakes.mistake(seen, "class 1", "class 1").notes == (
-        "The diagonal: labels that agree with the reference.",
-    )
+    assert "diagonal" in exhibits.mistakes.mistake(seen, "class 1", "class 1").notes[0]
 
 
 def test_clicks_on_matrices_name_classes_and_workers(seen: View) -> None:

@@ -40,7 +40,7 @@ def test_the_mistake_of_a_group_is_told_with_both_shares():
 def test_groups_of_weak_workers_are_not_said_to_make_a_mistake_of_their_own(kind):
     for seed in range(5):
         notes = worker_groups(view(honest_crowd(seed, **HONEST[kind]), "gold")).notes
-        assert notes[0] == "No mistake sets one of these groups apart."
+        assert notes[0].startswith("No mistake sets")
 
 
 def test_without_gold_nothing_is_said_to_set_groups_apart():
@@ -50,7 +50,7 @@ def test_without_gold_nothing_is_said_to_set_groups_apart():
 
 def test_nothing_is_said_where_nothing_differs():
     seen = exhibits.view(crowd(confused=0), "gold")
-    assert "No mistake sets one of these groups apart." in worker_groups(seen, groups=2).notes
+    assert worker_groups(seen, groups=2).notes[0].startswith("No mistake sets")
     assert worker_groups(seen, groups=1).notes == ()
     assert "no more than chance" in worker_distances(seen).notes[0]
 

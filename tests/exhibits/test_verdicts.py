@@ -221,7 +221,7 @@ def test_where_nothing_can_be_judged_nobody_is_compared_with_guesses() -> None:
         notes = verdicts.verdicts(view(replace(crowd, gold=None), "majority-vote")).notes
         assert "can be judged" in notes[1]
     reasons = verdicts.worker_verdicts(view(one_class, "majority-vote")).table["reason"]
-    assert set(reasons) == {"With only one class, no label can be wrong."}
+    assert reasons.str.contains("one class").all()
 
 
 def test_flags_lead_the_ranking() -> None:

@@ -240,7 +240,7 @@ def test_curves_are_the_means_within_a_band_of_one_deviation(bands):
         assert area.y[n:][::-1] == pytest.approx(np.maximum(b.mean[some] - spread, 0))
         [mark] = named(fig, b.name, "markers")
         assert (mark.x[0], mark.y[0]) == (2.0, b.mean[1])
-    assert subtitle(fig).startswith("mean over seeds ± standard deviation")
+    assert subtitle(fig).startswith("mean over seeds")
 
 
 def test_the_diamond_is_at_an_epoch_that_a_seed_selected():

@@ -123,10 +123,8 @@ def test_clusters_that_are_no_classes_are_left_aside_unless_they_make_the_labels
     clear = [replace(part, likelihood=part.likelihood + gain) for part, gain in zip(unlike, (1, 0), strict=True)]
     found = choose(clear)
     assert found.weight.tolist() == [1, 0]
-    assert found.doubt.startswith(
-        "b predicts 70 % of the labels and a only 50 %, but the labels are more likely under the latter"
-    )
-    assert found.doubt.endswith("add gold for 20 validation tasks.")
+    assert found.doubt.startswith("b predicts 70 % of the labels and a only 50 %")
+    assert "20 validation tasks" in found.doubt
     with_gold = [replace(part, right=np.ones(20, bool), gold=np.zeros(20)) for part in clear]
     assert choose(with_gold).doubt is None
 
@@ -144,10 +142,7 @@ def test_methods_that_would_exchange_classes_are_not_averaged():
     believed = replace(lead, prior=0.5, agreement=0.6)
     assert choose([believed, replace(likelier, agreement=0.65)]).weight.tolist() == [1, 0], "the prior tells"
     assert choose([believed, replace(likelier, agreement=0.7)]).weight.tolist() == [0, 1], "it predicts too few labels"
-    assert found.doubt == (
-        "b could be as good as a, but would exchange classes. Without gold this cannot be decided: add gold for "
-        "20 validation tasks."
-    )
+    assert "exchange classes" in found.doubt and "20 validation tasks" in found.doubt
 
 
 TEMPERATURES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0)
@@ -321,7 +316,7 @@ def test_trials_end_where_one_candidate_is_left(simple, monkeypatch):
     result = train(featured_crowd(), "auto", **RUN, select_on="gold", on_event=events.append)
     assert sum(isinstance(event, EpochEvent) for event in events) == 2 * (2 * 2 + 1), "two folds, and the chosen one"
     assert result.candidates[["candidate", "weight"]].to_numpy().tolist() == [["dl-em", 1], ["dl-mv", 0]]
-    assert any(note.startswith("dl-mv was left out after 2 of 4 folds") for note in result.notes)
+    assert any(note.startswith("dl-mv was left out") and "2 of 4" in note for note in result.notes)
 
 
 @pytest.mark.parametrize(

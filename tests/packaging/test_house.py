@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
@@ -12,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from tests.packaging.conftest import ROOT
 
+PINS = 100  # sentences that tests compare with what is said
 BUDGET = re.compile(r"^\| `([\w/]+)` \| ([\d,]+) \|", re.MULTILINE)
 
 
@@ -48,3 +51,34 @@ def test_tests_and_benchmarks_do_not_import_each_other() -> None:
     for folder, others in (("tests", {"benchmarks"}), ("benchmarks", {"tests"}), ("testkit", {"tests", "benchmarks"})):
         found = [str(file) for file in (ROOT / folder).rglob("*.py") if imported(file) & others]
         assert found == []
+
+
+def compared(node: ast.AST) -> Iterator[ast.expr]:
+    """What an assert compares, or looks for at the ends of a text; the pattern that an error is to match."""
+    if isinstance(node, ast.Assert):
+        for part in ast.walk(node.test):
+            if isinstance(part, ast.Compare):
+                yield from (part.left, *part.comparators)
+            elif isinstance(part, ast.Call) and getattr(part.func, "attr", "") in {"startswith", "endswith"}:
+                yield from part.args
+    elif isinstance(node, ast.keyword) and node.arg == "match":
+        yield node.value
+
+
+def literal(node: ast.expr) -> str:
+    """The text of a string, also of one with values in it."""
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    return "".join(str(part.value) if isinstance(part, ast.Constant) else "0" for part in parts)
+
+
+def test_tests_compare_codes_and_values_not_sentences() -> None:
+    """A sentence has five words or more, and a word a letter."""
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    texts = [
+        (file, literal(side))
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for side in compared(node)
+    ]
+    pins = [(file.name, text) for file, text in texts if len(re.findall(r"\S*[A-Za-z]\S*", text)) >= 5]
+    assert len(pins) <= PINS, pins

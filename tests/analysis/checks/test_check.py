@@ -96,7 +96,6 @@ def test_votes_that_tie_are_no_mistakes_that_workers_share() -> None:
     (outcome,) = cc.check(honest, {"max_shared_mistakes": 0}, reference="majority-vote").outcomes
     assert np.isnan(cc.analysis.shared_mistakes(honest, "majority-vote").q_value).all()
     assert outcome.verdict == "underpowered"
-    assert outcome.sentence.startswith("No confusion could be tested")
 
 
 def test_each_number_has_the_digits_of_its_unit(planted: CrowdDataset) -> None:

@@ -301,14 +301,14 @@ def test_the_reason_says_what_would_tell(reference: str) -> None:
     assert table["verdict"].tolist() == ["underpowered"] * 2
     assert table["reason"]["anna"] == f"Only ben {UNKNOWN}"
     assert table["reason"]["ben"] == f"Only anna {UNKNOWN}"
-    assert verdicts.verdicts(of).notes[1].startswith("Nobody can be accused: every worker shares tasks with one other")
+    assert verdicts.verdicts(of).notes[1].startswith("Nobody can be accused")
     assert "third opinion" in worker_page.worker_verdict(of, "anna").table["message"].iloc[0]
 
 
 def test_nobody_is_told_that_more_labels_would_help_where_nobody_else_labels_the_tasks() -> None:
     alone = from_frame(pd.DataFrame({"task": ["a", "b"], "worker": "ann", "label": ["x", "y"]}))
     told = worker_page.worker_verdict(view(alone, "auto"), "ann").table["message"].iloc[0]
-    assert told == "Thank you for your 2 labels. To tell you how well they fit, we need other opinions on your tasks."
+    assert "2 labels" in told and "other opinions" in told
 
 
 def test_gold_tells_who_is_wrong_and_agreement_is_trusted() -> None:

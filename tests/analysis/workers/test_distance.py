@@ -178,7 +178,7 @@ def test_another_number_of_groups_that_is_nearly_as_clear_is_told(apart, told):
     points = [x + twin for x in (0.0, 10.0, apart, apart + 10.0) for twin in (0.0, 0.1)]
     result = order_workers(between(points))
     assert result.n_groups == 2
-    assert result.method.endswith("; a cut into 4 is nearly as clear: a few labels may decide between them") == told
+    assert ("a cut into 4 is nearly as clear" in result.method) == told
     assert "nearly as clear" not in order_workers(between(points), 2).method
 
 

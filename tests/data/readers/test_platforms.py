@@ -49,17 +49,14 @@ def test_the_columns_of_a_review_have_cells_only_after_it(write_batch, tmp_path)
     assert own == other
     lines = exports.mturk().splitlines(keepends=True)
     path.write_text("".join([*lines[:3], lines[3].rstrip() + ",x,\r\n", *lines[4:]]), encoding="utf-8", newline="")
-    with pytest.raises(
-        DataError, match=r"This row has \d+ cells, but there are \d+ columns \(reviewed.csv, row 1 below the header\)"
-    ):
+    with pytest.raises(DataError, match=r"\d+ cells.* \d+ columns \(reviewed.csv, row 1 "):
         examine(path)
 
 
 def test_rejected_assignments_are_told_and_can_be_left_out(write_batch):
     found = examine(write_batch())
     (told,) = [f for f in found.report.findings if f.level == "warning"]
-    assert told.sentence == "1 annotation kept although AssignmentStatus says Rejected"
-    assert (told.code, told.rows) == ("flagged", (6,))
+    assert (told.code, told.count, told.rows) == ("flagged", 1, (6,))
     report = examine(write_batch(), flagged="drop").report
     assert (report.n_annotations, report.n_rows) == (4, 7)
     assert {f.code: (f.left_out, f.rows) for f in report.changes} == {
@@ -75,7 +72,7 @@ def test_several_questions_are_asked_for(write_batch):
     assert e.value.roles == {"task": "HITId", "worker": "WorkerId", "text": "Input.text"}
     report = examine(path, label="Answer.tone").report
     assert report.classes == ("calm", "loud")
-    assert "'Answer.tone' is read; the answers to 'Answer.topic' are not" in report.text()
+    assert [f.code for f in report.findings if "'Answer.topic'" in f.sentence] == ["other-questions"]
     with pytest.raises(MappingError, match="'tone'"):
         examine(path, label="tone")
 

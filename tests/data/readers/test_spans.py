@@ -137,10 +137,10 @@ class TestEveryTool:
         found = examine(write(records, "export.json"))
         said = {f.code: f for f in found.report.changes}
         assert set(said) == {"span-in-token", "span-outside", "span-empty", "span-overlap"}
-        assert "ann: LOC at 19…22, 'Yor', is a part of 'York' at 19…23" in said["span-in-token"].sentence
-        assert "ann: LOC at 20…40: the text goes from 0 to 24" in said["span-outside"].sentence
-        assert "ann: PER at 9…8 must end after 9" in said["span-empty"].sentence
-        assert "ben: ORG at 19…23, 'York', overlaps LOC at 15…23, 'New York'" in said["span-overlap"].sentence
+        assert "LOC at 19…22, 'Yor'" in said["span-in-token"].sentence
+        assert "LOC at 20…40" in said["span-outside"].sentence
+        assert "PER at 9…8" in said["span-empty"].sentence
+        assert "ORG at 19…23, 'York', overlaps LOC at 15…23" in said["span-overlap"].sentence
         assert [said[code].left_out for code in said] == [f.left_out for f in found.report.changes]
         assert sum(f.left_out for f in found.report.changes) == 3  # York and the full stop, Bob
         with pytest.raises(DataError, match="imported"):
@@ -215,9 +215,9 @@ def test_the_words_of_a_span_find_offsets_in_utf16_units_and_wrong_ones(write):
         annotation["result"][0]["value"]["text"] = text
     found = examine(write(records, "e.json"))
     assert tags(found.dataset(accept=True), "ann") == {1: "O", 2: "B-PER"}
-    codes = {f.code: f.sentence for f in found.report.findings}
-    assert "1 span with offsets in UTF-16 units" in codes["span-utf16"]
-    assert "ben: PER at 2…5: 'Bob' stands there, not 'Ann', which the text does not hold" in codes["span-text"]
+    told = {f.code: f for f in found.report.findings}
+    assert told["span-utf16"].count == 1
+    assert "ben: PER at 2…5: 'Bob'" in told["span-text"].sentence
 
 
 def test_other_texts_under_the_same_name_and_texts_of_nothing(write):

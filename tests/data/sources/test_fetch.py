@@ -157,7 +157,7 @@ def test_a_changed_file_is_refused_and_the_old_dataset_stays(server: Server, cac
     sources.fetch("music", url_base=server.url)
     before = cc.load_dataset("music").fingerprint
     server.serve(MUSIC, archives.tar_gz(archives.music(seed=1)[0]), etag='"v2"')
-    with pytest.raises(DownloadError, match=r"has the SHA-256 \w{64}, but \w{64} is recorded"):
+    with pytest.raises(DownloadError, match=r"SHA-256 \w{64}, but \w{64}"):
         sources.fetch("music", url_base=server.url, force=True)
     assert cc.load_dataset("music").fingerprint == before
 
@@ -413,7 +413,7 @@ def test_nobody_listens(server: Server, tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", [True, False])
 def test_too_large(server: Server, tmp_path: Path, length: bool) -> None:
     server.serve("/file.bin", BODY, length=length)
-    with pytest.raises(DownloadError, match=r"(has 700000 bytes, more than|passed) the 500000"):
+    with pytest.raises(DownloadError, match="700000" if length else "500000"):
         get(server, tmp_path, limit=500_000)
 
 

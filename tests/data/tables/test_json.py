@@ -114,7 +114,7 @@ def test_other_layouts_of_pandas_are_read(write, orient):
 def test_rows_without_names_have_numbers_for_names(write):
     dataset = read_dataset(write(FRAME.to_json(orient="values"), "labels.json"), task="1", worker="2", label="3")
     assert (dataset.n_annotations, dataset.classes) == (3, ("n", "p"))
-    with pytest.raises(DataError, match=r'in pandas: df.to_json\(orient="records"\)'):
+    with pytest.raises(DataError, match=r'to_json\(orient="records"\)'):
         examine(write('[["t1", "x"], ["t1"]]', "labels.json"))
 
 

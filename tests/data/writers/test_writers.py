@@ -140,7 +140,7 @@ def test_parquet_spells_large_dictionaries_out_in_small_row_groups(crowd, tmp_pa
 
 
 def test_endings(crowd, tmp_path):
-    with pytest.raises(SettingError, match=r"`path` must end in .csv, .+, but got 'labels.xlsx'"):
+    with pytest.raises(SettingError, match=r"`path` must .*'labels.xlsx'"):
         write_long(crowd, tmp_path / "labels.xlsx")
     with pytest.raises(DataError, match="exist"):
         write_long(crowd, tmp_path / "no" / "labels.csv")

@@ -19,7 +19,7 @@ from crowdcore.learning.comparison.summary import accuracies
 from crowdcore.learning.comparison.variation import along, axes, facts, in_words, names, varying
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.problem import make_problem
-from crowdcore.learning.validation import WAYS, selected_by
+from crowdcore.learning.validation import selected_by
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 from tests.learning.ratings.crowd import rated_crowd
@@ -102,12 +102,6 @@ def test_ratings_whose_epoch_gold_selects_are_not_said_to_be_selected_by_the_cro
     assert make_problem(silent, TrainSettings(select_on="crowd")).validated_on.startswith("mean ratings of")
     with pytest.raises(DataError, match="no annotations"):
         make_problem(silent, TrainSettings(select_on="consensus"))
-
-
-def test_the_ways_in_words() -> None:
-    assert list(WAYS.values()) == [
-        "gold of the valid split", "gold of training tasks held out", "crowd labels held out", "none (last)",
-    ]  # fmt: skip
 
 
 CROWD = "majority vote of the valid split"

@@ -114,7 +114,7 @@ def test_the_posterior_is_as_sure_as_gold_of_annotated_tasks_that_are_held_out_a
             q = np.exp(power * (features + weight * np.log(given).sum(0)))
             likelihood[power] += np.log(q[problem.gold[i]] / q.sum())
     assert found.power == max(likelihood, key=likelihood.get) < 1
-    assert any(f"the gold of {len(held_out)} annotated validation tasks" in note for note in notes_on([found]))
+    assert any(f"{len(held_out)} annotated validation tasks" in note for note in notes_on([found]))
 
 
 def test_the_posterior_that_is_shown_has_the_same_classes_as_the_targets():
