@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 
@@ -217,6 +218,12 @@ def _judgements(table: Table, rows: _Rows, roles: Roles) -> Iterator[str]:
             yield column
 
 
+def have_key(table: Table, columns: Iterable[str]) -> bool:
+    """Whether hardly two rows hold the same in some two of the columns, as in task and worker."""
+    rows = _Rows(table)
+    return any(rows.unique(*pair) for pair in combinations(columns, 2))
+
+
 def crossed(table: Table, known: Mapping[str, str]) -> list[dict[str, str]]:
     """Task, worker and label by content, the likeliest first; the roles that are ``known`` stay.
 
@@ -364,8 +371,6 @@ def assign_roles(table: Table, settings: ReadSettings) -> Roles:
         if role not in roles and names[role]:
             roles[role] = names[role][0]
     if _unsettled(roles, names, columns, settings):
-        from crowdcore.data.columns import settle
-
         weak = {role: [c for c in columns if plain(c) in aliases] for role, aliases in WEAK_ALIASES.items()}
         settle(table, roles, names, weak, settings)
     for column in roles.values():

@@ -105,7 +105,6 @@ TABLES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq
 MOST_CELLS = 50_000_000  # of a matrix: it is held as a table
 _SUFFIXES = (".gz", ".gzip", ".bz2", ".xz", ".zst", ".zstd")
 _CHUNK = 1 << 20
-_MINUS_ONE = -1
 
 
 def open_container(path: Path, settings: ReadSettings) -> Source:
@@ -217,7 +216,7 @@ def _without_minus_one(array: AnyArray, settings: ReadSettings) -> tuple[AnyArra
     """The matrix with NaN for -1 where that means missing: among -1, 0, 1 it may be 0 as well, which is asked."""
     if settings.missing is not None or array.dtype.kind not in "if":
         return array, ()
-    absent = array == _MINUS_ONE
+    absent = array == -1
     others = np.unique(array[~absent & ~np.isnan(array)])
     if not absent.any() or len(others) < 2 or others[0] < 0:
         return array, ()

@@ -21,6 +21,7 @@ from crowdcore.data.lookups import counted, first_rows, renumber
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 
 _UNSEEN = dict.fromkeys(map(ord, "\u200b\u200e\u200f\u2060\ufeff\xad"))  # of no width, as copied from web pages
+MINUS_ONE = ("-1", "-1.0")
 _LOOK = 1000  # rows that tell whether a closer look pays
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from crowdcore.data.readers.base import Raw, RawTasks, Source, read_annotations
 from crowdcore.data.report import Finding, make_change, make_finding, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import JsonTable, Table
+from crowdcore.data.tables.json_table import read_json
 from crowdcore.data.times import iso_time
 
 # Code of a finding -> what is left out and, after the number of them, why. Those in _BESIDE are no annotations.
@@ -418,10 +418,7 @@ def listed(cell: str) -> list[str] | None:
     """The choices in a cell: a text, or a JSON list of them."""
     if not cell.startswith(("[", "{")):
         return [cell] if cell else []
-    try:
-        value = json.loads(cell)
-    except (ValueError, RecursionError):
-        return [cell]
+    value = read_json(cell, [cell])
     names = [text_of(entry) for entry in value] if isinstance(value, list) else [None]
     return None if None in names else [name for name in names if name]
 

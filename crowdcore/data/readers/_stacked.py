@@ -76,8 +76,6 @@ def stack(
     of_table = row if kept is None else kept[row]
     task, worker, label = (_joined([block[i] for block in blocks], row, place) for i in range(3))
     empty = n * k - len(row)
-    sentence = f"{empty:,} of {plural(n * k, 'cell')} hold no label"
-    noticed = [Finding("empty-cells", "note", sentence, empty, left_out=empty)] if empty else []
     return Raw(
         form,
         task,
@@ -88,9 +86,15 @@ def stack(
         roles=roles,
         rows=of_table + 1 if table.rows is None else table.rows[of_table],
         tasks=tasks,
-        findings=(*table.findings, *findings, *table.repeated_headers(per_row=per_row), *noticed),
+        findings=(*table.findings, *findings, *table.repeated_headers(per_row=per_row), *empty_cells(empty, n * k)),
         **more,
     )
+
+
+def empty_cells(n: int, cells: int) -> list[Finding]:
+    """What to say of cells without a label."""
+    sentence = f"{n:,} of {plural(cells, 'cell')} hold no label"
+    return [Finding("empty-cells", "note", sentence, n, left_out=n)] if n else []
 
 
 def _joined(columns: list[Codes], row: Any, place: Any) -> Codes:
@@ -337,16 +341,6 @@ def alike(columns: tuple[str, ...]) -> bool:
     """Whether columns have one name but for their numbers: ``rater1``, ``rater2``."""
     shapes = {*map(shape, columns)}
     return len(shapes) == 1 and "#" in shapes.pop()
-
-
-def label_columns(table: Table, columns: tuple[str, ...]) -> list[int]:
-    """Which of three columns may hold the labels of a long table: hardly two rows have the same of both others."""
-    if len(columns) != 3 or len(table.head) < FEW:
-        return []
-    cells = table.head.select([table.columns.index(c) for c in columns]).to_pandas()
-    cells.columns = range(3)
-    pairs = [cells.duplicated([i for i in range(3) if i != label]).mean() for label in range(3)]
-    return [i for i, repeats in enumerate(pairs) if repeats < 0.02]
 
 
 def share_labels(columns: list[list[str]]) -> bool:

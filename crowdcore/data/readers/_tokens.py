@@ -21,7 +21,7 @@ from crowdcore.core.types import AnyArray, BoolArray, IntArray
 from crowdcore.data.dictionary import Codes, NumberColumn, compact, strings, unescape
 from crowdcore.data.encoder import encode
 from crowdcore.data.lookups import BLOCK, gather
-from crowdcore.data.readers._answers import text_of
+from crowdcore.data.readers._answers import as_record, text_of
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.sentences import Sentences, rows_of
@@ -273,7 +273,7 @@ def read_spans(entries: Iterable[object]) -> list[Span]:
         if isinstance(entry, list) and len(entry) >= 3:
             found.append(Span(entry[0], entry[1], entry[2]))
             continue
-        known = entry if isinstance(entry, dict) else {}
+        known = as_record(entry)
         start, end = next((names for names in _FIELDS if names[0] in known), _FIELDS[0])
         found.append(Span(known.get(start), known.get(end), known.get("label"), known.get("text")))
     return found

@@ -35,6 +35,7 @@ from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import ArrowTable
+from crowdcore.data.tables.json_table import read_json
 
 _JUDGMENT = {"_unit_id", "_worker_id"}
 _OFTEN = {"_trust", "_tainted", "_golden", "_created_at"}
@@ -228,10 +229,7 @@ def _forms(table: Table) -> tuple[Codes, tuple[str, ...]]:
 
 def _form_answers(cell: str) -> dict[str, list[str]]:
     """The answers of a form: a list of one record."""
-    try:
-        content = json.loads(cell)
-    except (ValueError, RecursionError):
-        return {}
+    content = read_json(cell, {})
     return chosen(content[0] if isinstance(content, list) and content else content)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -11,6 +10,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.data.readers._answers import (
     Answers,
     as_list,
+    as_record,
     chosen,
     need_records,
     only_question,
@@ -21,6 +21,7 @@ from crowdcore.data.readers._answers import (
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable
+from crowdcore.data.tables.json_table import read_json
 
 _OWN = "annotationsFromAllWorkers"  # in output.manifest, by AWS's sample of a post-annotation function
 _PLACES = ("", "worker-response/", "annotations/worker-response/")
@@ -105,15 +106,11 @@ def _responses(number: int, task: str, record: dict[str, Any], source: Source) -
 
 
 def _requested(number: int, record: dict[str, Any], source: Source) -> Iterator[_Answer]:
-    about = record["dataObject"] if isinstance(record.get("dataObject"), dict) else {}
+    about = as_record(record.get("dataObject"))
     shown = text_of(about.get("content")) or text_of(about.get("s3Uri"))
     task = text_of(record.get("datasetObjectId"))
     for annotation in need_records(record, "annotations", source, number):
-        data = annotation.get("annotationData")
-        try:
-            content = json.loads(data["content"]) if isinstance(data, dict) else None
-        except (KeyError, TypeError, ValueError, RecursionError):
-            content = None
+        content = read_json(as_record(annotation.get("annotationData")).get("content"), None)
         yield _Answer(number, task, annotation.get("workerId"), chosen(content), None, None, shown)
 
 

@@ -1,4 +1,4 @@
-"""JSON of annotation tools: doccano, LightTag, Labelbox and Argilla."""
+"""JSON of annotation tools (doccano, LightTag, Labelbox and Argilla), and of the shared tasks LeWiDi."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.data.readers._answers import (
     Answers,
     as_list,
+    as_record,
     first_of,
     media_of,
     need_records,
@@ -27,6 +28,7 @@ from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable
+from crowdcore.data.tables.json_table import read_json
 
 _SUFFIXES = (".jsonl", ".json", ".csv")
 _ITEM = {"text": "text", "data": "text", "filename": "image"}  # field -> what it is
@@ -110,7 +112,7 @@ def _given(source: Source, sources: list[Source]) -> Iterator[_Given]:
         elif isinstance(annotations, list):
             users: dict[str | None, list[Any]] = {}
             for annotation in annotations:
-                entry = annotation if isinstance(annotation, dict) else {}
+                entry = as_record(annotation)
                 users.setdefault(text_of(entry.get("user")), []).append(entry)
             for user, entries in users.items():
                 yield _Given(source, number, record, user, entries)
@@ -231,23 +233,19 @@ class Labelbox(Reader):
         question = only_question(asked, source, settings, _ROLES)
         answers = Answers(source, settings, {**_ROLES, "label": question})
         for number, (record, labels) in enumerate(every, 1):
-            row = _dict(record.get("data_row"))
+            row = as_record(record.get("data_row"))
             task = answers.task_name(row.get("global_key") or row.get("external_id") or row.get("id"), number)
             about = str(row.get("row_data") or "")
-            image = str(_dict(record.get("media_attributes")).get("mime_type", "")).startswith("image/")
+            image = str(as_record(record.get("media_attributes")).get("mime_type", "")).startswith("image/")
             answers.list_task(task, **media_of({"image" if image else "text": about}))
             for label in labels:
-                details, spent = _dict(label.get("label_details")), _dict(label.get("performance_details"))
+                details, spent = as_record(label.get("label_details")), as_record(label.get("performance_details"))
                 given = [option for q, options in _classified(label) if q == question for option in options]
                 when, seconds = details.get("created_at"), spent.get("seconds_to_create")
                 answers.add(number, task, details.get("created_by"), given, seconds, when)
-                for _ in as_list(_dict(label.get("annotations")).get("objects")):
+                for _ in as_list(as_record(label.get("annotations")).get("objects")):
                     answers.leave_out("region", number)
         return answers.raw(self.name, findings=other_questions(asked, question))
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _labels(record: dict[str, Any], source: Source, row: int) -> Iterator[dict[str, Any]]:
@@ -260,10 +258,10 @@ def _labels(record: dict[str, Any], source: Source, row: int) -> Iterator[dict[s
 
 def _classified(label: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """Question and chosen options, also of questions that an option opens."""
-    waiting = as_list(_dict(label.get("annotations")).get("classifications"))[:]
+    waiting = as_list(as_record(label.get("annotations")).get("classifications"))[:]
     while waiting:
-        entry = _dict(waiting.pop(0))
-        chosen = [_dict(o) for o in [entry.get("radio_answer"), *as_list(entry.get("checklist_answers"))] if o]
+        entry = as_record(waiting.pop(0))
+        chosen = [as_record(o) for o in [entry.get("radio_answer"), *as_list(entry.get("checklist_answers"))] if o]
         if (question := text_of(entry.get("name"))) and chosen:
             yield question, [text_of(option.get("name")) or "" for option in chosen]
         waiting += [inner for option in chosen for inner in as_list(option.get("classifications"))]
@@ -400,3 +398,62 @@ def _suggested(record: dict[str, Any], question: str) -> bool:
         else record.get(f"{question}.suggestion", record.get(f"{question}-suggestion"))
     )
     return suggestion is not None
+
+
+class LeWiDi(Reader):
+    """``{"1": {"text", "annotators": "Ann1,Ann2", "annotations": "0,1", "split", …}}``; hard and soft labels are
+    made from the same annotations and are not gold.
+    """
+
+    name: ClassVar[str] = "lewidi"
+    title: ClassVar[str] = "LeWiDi (JSON)"
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """The first item has annotators and annotations."""
+        first = next(iter(_items(source).values()), None) if isinstance(source.table, JsonTable) else None
+        return 0.9 if isinstance(first, dict) and {"annotators", "annotations"} <= set(first) else 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read every annotator's label of every item."""
+        answers = Answers(source, settings, {"task": "key", "worker": "annotators", "label": "annotations"})
+        hard = False
+        for number, (task, item) in enumerate(_items(source).items(), 1):
+            if not isinstance(item, dict):
+                raise DataError("This item is not a record", file=source.path, row=number)
+            answers.list_task(task, text=_text_of(item.get("text")), split=text_of(item.get("split")))
+            for who, label in _pairs(item, source, number):
+                answers.add(number, task, who, label)
+            hard = hard or bool(item.get("hard_label") or item.get("soft_label"))
+        sentence = "Hard and soft labels are made from the same annotations, and are not read as gold"
+        return answers.raw(self.name, findings=[Finding("not-gold", "note", sentence)] if hard else [])
+
+
+def _items(source: Source) -> dict[str, Any]:
+    table = source.need_json()
+    return table.document if isinstance(table.document, dict) else next(table.records(), {})
+
+
+def _pairs(item: dict[str, Any], source: Source, number: int) -> list[tuple[str, list[str]]]:
+    """Annotator and labels: one each in 2023, maybe several joined by commas in 2025."""
+    who, given = _split(item.get("annotators")), item.get("annotations")
+    if isinstance(given, dict):
+        return [(name, _split(given.get(name))) for name in dict.fromkeys([*who, *given])]
+    labels = _split(given)
+    if len(who) != len(labels):
+        what = f"{len(labels)} annotations by {len(who)} annotators"
+        raise DataError(what, "There must be one each, separated by commas.", file=source.path, row=number)
+    return [(name, [label] if label else []) for name, label in zip(who, labels, strict=True)]
+
+
+def _split(value: Any) -> list[str]:
+    text = text_of(value) or ""
+    return [word.strip() for word in text.split(",")] if text else []
+
+
+def _text_of(value: Any) -> str | None:
+    """The text, or the parts of a conversation with their names: a record, or (in ConvAbuse) the JSON of one."""
+    if isinstance(value, str) and value.startswith("{"):
+        value = read_json(value, value)
+    if isinstance(value, dict):
+        return "\n".join(f"{name}: {part}" for name, part in value.items() if isinstance(part, str)) or None
+    return text_of(value)

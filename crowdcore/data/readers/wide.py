@@ -14,8 +14,8 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.memory import release_memory
 from crowdcore.core.types import IntArray
-from crowdcore.data.columns import ALIASES, RATING_ALIASES, MappingError, alias_findings, plain
-from crowdcore.data.dictionary import Codes, compact, strings
+from crowdcore.data.columns import ALIASES, RATING_ALIASES, MappingError, alias_findings, have_key, plain
+from crowdcore.data.dictionary import MINUS_ONE, Codes, compact, strings
 from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.lookups import counted
 from crowdcore.data.readers._stacked import (
@@ -27,8 +27,8 @@ from crowdcore.data.readers._stacked import (
     cells_of,
     columns_left_out,
     constant,
+    empty_cells,
     find_workers,
-    label_columns,
     names_tasks,
     number_rows,
     shape,
@@ -43,7 +43,6 @@ from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
 
-MINUS_ONE = ("-1", "-1.0")
 _TOTALS = {
     *("total", "totals", "grand total", "sum", "mean", "average", "count", "n", "all", "subtotal", "avg", "median"),
     *("summe", "gesamt", "mittelwert", "insgesamt", "anzahl", "moyenne", "somme", "suma", "promedio", "media"),
@@ -72,15 +71,9 @@ class WideTable(Reader):
         if not workers or (len(workers) == 1 and ("task" not in roles or plain(workers[0]) in RATING_ALIASES)):
             return 0.0
         head = source.table.head
-        cells = [head.column(columns.index(c)).to_pylist() for c in workers]
-        filled = [[str(v).strip() for v in column if not _is_missing(v)] for column in cells]
-        full = all(len(column) == len(head) for column in filled)
-        if (
-            not roles
-            and len(source.table.columns) == 3
-            and full
-            and (label_columns(source.table, columns) or len(head) < 10)
-        ):
+        filled = [[word for word in source.table.words(c) if word not in ("", *MINUS_ONE)] for c in workers]
+        full = len(columns) == 3 and all(len(column) == len(head) for column in filled)
+        if full and not roles and (len(head) < 10 or have_key(source.table, columns)):
             return 0.0  # may as well be task, worker and label under names nobody knows
         given = [column for column in filled if column]
         rated = settings.kind == "ratings" and all(_are_ratings(c, settings.levels or ()) for c in given)
@@ -128,7 +121,7 @@ class WideTable(Reader):
             kept = np.flatnonzero(task_row != end - 1)
             task_row, worker, label, n = task_row[kept], worker[kept], label.take(kept), end - 1
             part, told = {role: codes.take(np.arange(n)) for role, codes in part.items()}, [*told, total]
-        ids = part.get("task") or Codes(strings(str(i + 1) for i in range(n)), np.arange(n, dtype=np.int32))
+        ids = part.get("task") or number_rows(n)
         named = np.flatnonzero(~blank(ids))  # a blank row is no task
         listed = named if len(named) else np.arange(n)
         counts = counted(worker, len(workers))
@@ -148,14 +141,9 @@ class WideTable(Reader):
             tasks=RawTasks.of({**part, "task": ids}, True, table.escaped).take(listed),
             findings=(
                 *(*table.findings, *findings, *found.findings, *repeated),
-                *(*_empty_cells(empty, cells), *told, *_empty_columns(workers, counts)),
+                *(*empty_cells(empty, cells), *told, *_empty_columns(workers, counts)),
             ),
         )
-
-
-def _empty_cells(n: int, cells: int) -> list[Finding]:
-    sentence = f"{n:,} of {plural(cells, 'cell')} hold no label"
-    return [Finding("empty-cells", "note", sentence, n, left_out=n)] if n else []
 
 
 def _total_row(label: Codes, task_row: IntArray, n: int, task: Codes | None, settings: ReadSettings) -> Finding | None:
@@ -264,10 +252,6 @@ def _are_ratings(cells: list[str], levels: tuple[str, ...]) -> bool:
     """Whether at least half of a column's cells are numbers or words that stand for some."""
     numbers = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").notna()
     return 2 * int((numbers | pd.Series(cells).isin(levels)).sum()) >= len(cells)
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or value != value or str(value).strip() in ("", *MINUS_ONE)
 
 
 def _melt(

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
-from crowdcore.data.dictionary import Codes, NumberColumn, as_text, clean, natural_order, strings
+from crowdcore.data.dictionary import MINUS_ONE, Codes, NumberColumn, as_text, clean, natural_order, strings
 from crowdcore.data.encoder import encode
 from crowdcore.data.lookups import gather, renumber
 from crowdcore.data.readers.base import Raw, RawTasks
@@ -341,9 +341,6 @@ def parse_numbers(values: Arrow) -> FloatArray:
     return numbers
 
 
-_MINUS_ONE = ("-1", "-1.0")
-
-
 def with_categories(raw: Raw, table: Table) -> Raw:
     """The class list of the labels' type, ordered ones first to last, others in natural order with all that is found.
 
@@ -360,12 +357,12 @@ def with_categories(raw: Raw, table: Table) -> Raw:
         return raw
     names = [name for some in lists for name in some if name is not None and name.strip() not in raw.missing]
     used = {name.strip() for name in raw.label.values.to_pylist()}
-    names = [name for name in dict.fromkeys(names) if name.strip() and (name in used or name not in _MINUS_ONE)]
+    names = [name for name in dict.fromkeys(names) if name.strip() and (name in used or name not in MINUS_ONE)]
     if kinds == {True}:
         ordered, source = names, "categories"
     else:
         gold = raw.tasks.gold.values.to_pylist() if raw.tasks is not None and raw.tasks.gold is not None else []
-        every = list(dict.fromkeys([*names, *raw.label.values.to_pylist(), *(g for g in gold if g not in _MINUS_ONE)]))
+        every = list(dict.fromkeys([*names, *raw.label.values.to_pylist(), *(g for g in gold if g not in MINUS_ONE)]))
         every = [name for name in every if name.strip() and name.strip() not in raw.missing]
         ordered, source = [every[i] for i in natural_order(every)], "labels found"
     cleaned = clean(encode(pa.array(ordered, pa.large_string()))).codes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -21,6 +20,7 @@ from crowdcore.data.reading.labels import Classes
 from crowdcore.data.report import Finding, Level, Role, Variants, make_finding, plural
 from crowdcore.data.settings import Merge, ReadSettings
 from crowdcore.data.tables.base import Arrow
+from crowdcore.data.tables.json_table import read_json
 
 _SETTING: dict[Role, str] = {"label": "merge_classes", "worker": "merge_workers"}
 _NOUN: dict[Role, str] = {"label": "classes", "worker": "workers"}
@@ -214,11 +214,7 @@ def find_multi_selects(names: list[str]) -> set[str]:
 def name_parts(name: str) -> list[str]:
     """What a label names, if that may be several classes, else nothing."""
     if name.startswith("[") and name.endswith("]"):
-        try:
-            listed = json.loads(name)
-        except (ValueError, RecursionError):
-            return []
-        return [str(part) for part in listed if not isinstance(part, (list, dict))]
+        return [str(part) for part in read_json(name, []) if not isinstance(part, (list, dict))]
     separator = _separator(name)
     parts = [part.strip() for part in name.split(separator)] if separator else []
     return parts if all(parts) else []

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.types import IntArray
-from crowdcore.data.dictionary import Cleaned, Codes, Whole, clean, strings
+from crowdcore.data.dictionary import MINUS_ONE, Cleaned, Codes, Whole, clean, strings
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.reading.doubts import merge_numbers, worker_findings
 from crowdcore.data.reading.labels import Classes, Labels, clean_ratings, find_classes, find_range, row_numbers
@@ -22,7 +22,6 @@ from crowdcore.data.report import Finding, Level, Variants, make_change, make_fi
 from crowdcore.data.settings import ReadSettings
 
 MAX_NAME = 1 << 16  # bytes
-_MINUS_ONE = ("-1", "-1.0")
 _CUT = re.compile(r"\d(\.\d{1,5})?E\+\d\d$")  # 1.23E+12
 _SHOWN, _LOOKED_AT, _LONG = 3, 100, 60  # spellings in a sentence, rows in which they are looked for, letters of each
 _EMPTY = Codes(strings([]), np.empty(0, np.int32))
@@ -108,7 +107,7 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
         gold = clean_ratings(about.gold, raw, about.escaped)
     elif about is not None and about.gold is not None:
         spellings = settings.classes or raw.classes or label.values.to_pylist()
-        unknown = () if {*_MINUS_ONE} & {*spellings} else _MINUS_ONE
+        unknown = () if {*MINUS_ONE} & {*spellings} else MINUS_ONE
         gold = cleaned(about.gold, "gold", unknown, whole, about)
         findings += _unknown_gold(about.gold, unknown, raw, note=spelled)
     if about is not None and about.split is not None:

@@ -196,6 +196,14 @@ def _record(pairs: list[tuple[str, Any]]) -> Any:
     return record
 
 
+def read_json(cell: object, otherwise: Any) -> Any:
+    """What a text of JSON says; ``otherwise`` of what is none."""
+    try:
+        return json.loads(cell) if isinstance(cell, str) else otherwise
+    except (ValueError, RecursionError):
+        return otherwise
+
+
 def _is_text(text: str) -> bool:
     return not any("\ud800" <= c <= "\udfff" for c in text)
 
