@@ -170,8 +170,8 @@ def load_plugin(kind: str, entry: EntryPoint, wrong: Callable[[Any], str]) -> An
     """
     try:
         loaded = entry.load()
-        if said := wrong(loaded):
-            raise TypeError(f"{entry.value} {said}")
+        if fault := wrong(loaded):
+            raise TypeError(f"{entry.value} {fault}")
     except Exception as error:  # whatever a stranger's module raises when it is imported
         raise _broken(kind, entry, error) from error
     return loaded

@@ -81,8 +81,8 @@ class Shown:
             table = pd.DataFrame({"part": parts.keys(), "": parts.values()})
         left = len(table) - ROWS
         notes = [f"… and {left:,} more rows: <code>.frame()</code>"] if left > 0 else []
-        told = (*getattr(self, "notes", ()), *getattr(self, "warnings", ()))
-        notes += [escape(str(note)) for note in told[:ROWS]]
+        remarks = (*getattr(self, "notes", ()), *getattr(self, "warnings", ()))
+        notes += [escape(str(note)) for note in remarks[:ROWS]]
         title = " · ".join(filter(None, (type(self).__name__, getattr(self, "title", ""))))
         head = f"<p><b>{escape(title)}</b> {escape(shorten(', '.join(about), MOST // 2, placeholder=' …'))}</p>"
         return f"{head}{table_html(table)}{''.join(f'<p>{note}</p>' for note in notes)}"

@@ -232,14 +232,14 @@ def crossed(table: Table, known: Mapping[str, str]) -> list[dict[str, str]]:
     """
     rows, fixed = _Rows(table), [known[role] for role in ("task", "worker") if role in known]
     others = {column for role, column in known.items() if role not in ("task", "worker", *MEDIA)}
-    told: list[str] = []
+    keys: list[str] = []
     for c in table.columns if len(table.columns) <= _FEW else ():
         numbers = pd.to_numeric(pd.Series(table.words(c)), errors="coerce")
         measured = (numbers % 1 > 0).any() or (about_time(c) and numbers.notna().any())
         again = 1 < rows.distinct(c) <= rows.n // 1.5 and rows.empty(c) <= 0.2 and not measured
-        if c in fixed or (again and c not in others and not any(rows.same(c, other) for other in told)):
-            told.append(c)
-    pairs = [(a, b) for i, b in enumerate(told) for a in told[:i] if {*fixed} <= {a, b} and rows.unique(a, b)]
+        if c in fixed or (again and c not in others and not any(rows.same(c, other) for other in keys)):
+            keys.append(c)
+    pairs = [(a, b) for i, b in enumerate(keys) for a in keys[:i] if {*fixed} <= {a, b} and rows.unique(a, b)]
     found = []
     for pair in sorted(pairs, key=lambda pair: rows.distinct(pair[0]) * rows.distinct(pair[1])):
         task, worker = sorted(pair, key=rows.distinct, reverse=True)

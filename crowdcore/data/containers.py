@@ -223,7 +223,7 @@ def _without_minus_one(array: AnyArray, settings: ReadSettings) -> tuple[AnyArra
     filled = np.where(absent, np.nan, array)
     sentence = f"{int(absent.sum()):,} of {array.size:,} cells hold -1, which was read as missing"
     choices = [Remedy("missing", ["-1"], when="-1 is missing"), Remedy("missing", ["0"], when="0 is missing")]
-    asked = others.tolist() == [0, 1]
-    remedies = choices if asked else [Remedy("missing", [], when="-1 is a label")]
-    level: Level = "question" if asked else "note"
+    ambiguous = others.tolist() == [0, 1]
+    remedies = choices if ambiguous else [Remedy("missing", [], when="-1 is a label")]
+    level: Level = "question" if ambiguous else "note"
     return filled, (Finding("minus-one", level, sentence, int(absent.sum()), remedies=tuple(remedies)),)

@@ -30,11 +30,11 @@ def renamed(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def named(*args: P.args, **settings: P.kwargs) -> R:
         for old in [name for name in former if name in settings]:
-            told = f"`{old}` of `{function.__name__}` is now `{former[old]}`; the next release will not know it."
+            message = f"`{old}` of `{function.__name__}` is now `{former[old]}`; the next release will not know it."
             caller, level = sys._getframe(1), 2
             while caller.f_back is not None and caller.f_globals["__name__"].startswith("crowdcore."):
                 caller, level = caller.f_back, level + 1  # of the other doors of the function
-            warn(told, DeprecationWarning, stacklevel=level)
+            warn(message, DeprecationWarning, stacklevel=level)
             settings[former[old]] = settings.pop(old)
         return function(*args, **settings)
 

@@ -159,8 +159,8 @@ def image_faults(dataset: Labelled, seconds: float = 10.0) -> tuple[dict[str, st
         some = there[opened : opened + _AT_ONCE // 8]
         reasons.update(zip(some, _decode(some, _SIDES[0])[1], strict=True))
         opened += len(some)
-    told = (fault or reasons[path] for path, fault in files)
-    return {str(task): fault for task, fault in zip(dataset.task_ids, told, strict=True) if fault}, len(there) - opened
+    each = (fault or reasons[path] for path, fault in files)
+    return {str(task): fault for task, fault in zip(dataset.task_ids, each, strict=True) if fault}, len(there) - opened
 
 
 def _file(base: Path, name: object, cache: Path, allow_urls: bool) -> tuple[str, str]:
@@ -212,8 +212,8 @@ def _decode_all(files: list[tuple[str, str]], side: int, target: Path) -> None:
         pixels = np.lib.format.open_memmap(draft, "w+", np.uint8, (len(files), side, side, 3))
         for first in range(0, len(there), _AT_ONCE):
             some = there[first : first + _AT_ONCE]
-            pixels[some], told = _decode([files[i][0] for i in some], side)
-            for i, reason in zip(some, told, strict=True):
+            pixels[some], faults = _decode([files[i][0] for i in some], side)
+            for i, reason in zip(some, faults, strict=True):
                 reasons[i] = reason
         pixels.flush()
         target.with_suffix(".json").write_text(json.dumps(reasons), encoding="utf-8")
@@ -227,7 +227,7 @@ def _decode(files: list[str], side: int) -> tuple[AnyArray, list[str]]:
         if len(files) == 1:
             return np.zeros((1, side, side, 3), np.uint8), [f"{Path(files[0]).name}: {error}"]
     alone = [_decode([file], side) for file in files]
-    return np.concatenate([pixels for pixels, _ in alone]), [reason for _, told in alone for reason in told]
+    return np.concatenate([pixels for pixels, _ in alone]), [reason for _, faults in alone for reason in faults]
 
 
 def _usual_side(files: list[str], most: int) -> int:

@@ -55,11 +55,11 @@ def says_when_done(name: str) -> bool:
     return bool(_DONE & words) or any(word.startswith(("annotat", "answer", "label")) for word in words)
 
 
-def read_moments(values: pd.Series, *, told: bool = False) -> FloatArray | None:
+def read_moments(values: pd.Series, *, sure: bool = False) -> FloatArray | None:
     """(n,) seconds since 1970, NaN where missing or unreadable; None where most are no times, or May may be June.
 
     Other than by `moments`, ``31.05.2024 14:30`` and ``5/31/2024`` are understood if one of the dates tells which is
-    the day. ``told``: somebody says that these are times: then small numbers are some, too.
+    the day. ``sure``: somebody says that these are times: then small numbers are some, too.
     """
     numbers = pd.api.types.is_numeric_dtype(values.dtype) or bool(pd.to_numeric(values, errors="coerce").notna().any())
     filled = max(_filled(values), 1)
@@ -73,7 +73,7 @@ def read_moments(values: pd.Series, *, told: bool = False) -> FloatArray | None:
     good = [
         r
         for r in readings
-        if np.isfinite(r).sum() >= max((1 - _UNREAD) * filled, 1) and (told or not numbers or np.nanmedian(r) > _SINCE)
+        if np.isfinite(r).sum() >= max((1 - _UNREAD) * filled, 1) and (sure or not numbers or np.nanmedian(r) > _SINCE)
     ]
     return good[0] if good and np.array_equal(good[0], good[-1], equal_nan=True) else None
 

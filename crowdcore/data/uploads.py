@@ -69,9 +69,9 @@ def _upload(path: Path, owner: str, **known: str) -> Upload | None:
     note = note_of(path.parent)
     try:
         when = datetime.fromisoformat(note["when"])
-        told = {"file": note.get("file", ""), "dataset": "", **known}
+        facts = {"file": note.get("file", ""), "dataset": "", **known}
         mapping = {k: tuple(v) if isinstance(v, list) else v for k, v in note.get("mapping", {}).items()}
-        found = Upload(str(note["name"]), size=int(note["size"]), when=when, mapping=mapping, **told)
+        found = Upload(str(note["name"]), size=int(note["size"]), when=when, mapping=mapping, **facts)
     except (KeyError, ValueError, TypeError, AttributeError):
         return None
     return found if note.get("owner", "") == owner else None

@@ -81,7 +81,7 @@ def in_words(view: View, together: int) -> str:
     """One group: who, by which evidence, what they push and what changes without them."""
     group = _group(view, together)
     of, names = group.influence, listed(list(members(view, together)))
-    said = [
+    sentences = [
         f"Group {together}: {names} {' and '.join(group.found_by)}, {in_crowds(group.adjusted)}; two or more of them "
         f"labelled {plural(group.shared_tasks, 'task')}."
     ]
@@ -89,12 +89,12 @@ def in_words(view: View, together: int) -> str:
         f"“{view.classes[a]}” called “{view.classes[b]}” on {tasks:,} ({alike:,} by two or more)"
         for a, b, tasks, alike in group.pushed[:3].tolist()
     ]
-    said += [f"Mistakes that they share: {', '.join(pushed)}."] if pushed else []
+    sentences += [f"Mistakes that they share: {', '.join(pushed)}."] if pushed else []
     changed = plural(len(of.changed), "label")
     change = f"Without them {changed} of the majority vote {'changes' if len(of.changed) == 1 else 'change'}"
     if of.become_right >= 0:
         change += f": {of.become_right:,} become right, {of.become_wrong:,} become wrong"
-    return " ".join([*said, f"{change}."])
+    return " ".join([*sentences, f"{change}."])
 
 
 def _group(view: View, together: int) -> CoordinatedGroup:

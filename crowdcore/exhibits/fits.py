@@ -114,7 +114,7 @@ def _aggregator(method: str, settings: Mapping[str, Any]) -> Aggregator:
 
 _SAMPLES, _BURN_IN = 400, 150
 _WORK, _BYTES = 200_000, 256 << 20  # labels times classes, and draws, beyond which nobody would wait
-_HELD = (
+_COVERAGE = (
     " In simulated crowds they contained the true share in 93 to 97 % of the cells if workers labelled at least forty "
     "tasks of a class. With eight or fewer they are too wide and contained it in 99 %."
 )
@@ -146,7 +146,7 @@ def describe_intervals(found: ConfusionIntervals, *, uncertain: bool = True) -> 
     if "draws" in found.how:
         drawn = "the true labels" if uncertain else "unknown true labels"
         words += f" by Dawid & Skene's model. They include the uncertainty of {drawn}."
-        words += _HELD if uncertain else ""
+        words += _COVERAGE if uncertain else ""
     else:
         unknown = "the true labels" if uncertain else "unknown true labels"
         words += (

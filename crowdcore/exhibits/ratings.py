@@ -159,13 +159,13 @@ def _not_following(view: RatingView) -> tuple[str, ...]:
         return ()
     rated = pd.Series(of.rating).groupby(of.worker).agg(["mean", "std"])
     typical = float(np.nanmedian(found.scale))
-    said = [
+    each = [
         f"{view.workers[r]} ({rated['mean'][r]:.3g} ± {rated['std'][r]:.2g} whatever the task, "
         f"scale {found.scale[r]:z.2f})"
         for r in sorted(some, key=lambda r: view.workers[r])
     ]
-    listed = ", ".join(said[:_LISTED]) + (f" and {len(said) - _LISTED} more" if len(said) > _LISTED else "")
-    verb = "does" if len(said) == 1 else "do"
+    listed = ", ".join(each[:_LISTED]) + (f" and {len(each) - _LISTED} more" if len(each) > _LISTED else "")
+    verb = "does" if len(each) == 1 else "do"
     return (f"{listed} {verb} not follow the tasks; the typical scale is {typical:.2f}.",)
 
 
@@ -305,7 +305,7 @@ def task_ratings(view: RatingView, task: str) -> Exhibit:
             at = np.linspace(dataset.low, dataset.high, len(dataset.levels))
             figure.update_xaxes(tickvals=at, ticktext=[escaped(word) for word in dataset.levels])
     others = ("Each rating is compared with the mean of the others of its task.",) * (view.truth.name == "mean")
-    notes = (_held(dataset), *_words(view, found), *others, *_note(view))
+    notes = (_about_interval(dataset), *_words(view, found), *others, *_note(view))
     click = {int(n): {"task": "", "worker": view.workers[n], "other": ""} for n in worker}
     return Exhibit(f"{task}-ratings", f"Ratings of {task}", figure, table, notes, click=lambda n: click[n])
 
@@ -336,7 +336,7 @@ def _estimates(dataset: RatingDataset) -> tuple[FloatArray, FloatArray, FloatArr
     return found.rating, low, high
 
 
-def _held(dataset: RatingDataset) -> str:
+def _about_interval(dataset: RatingDataset) -> str:
     """What the intervals leave out, and how often they hold gold where it is known."""
     _, low, high = _estimates(dataset)
     known = dataset.annotated & dataset.known

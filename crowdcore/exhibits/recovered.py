@@ -319,7 +319,7 @@ def shares(view: RunView) -> RecoveredShares:
 def recovered_in_words(view: RunView, found: RecoveredShares) -> tuple[str, ...]:
     """How many of the largest confusions in the labels a run recovered, seed by seed, and how that is counted."""
 
-    def held(within: BoolArray) -> str:
+    def share_within(within: BoolArray) -> str:
         counts = [int(row.sum()) for row in within]
         if len(set(counts)) == 1:
             return f"{counts[0]}" + f" in each of {len(counts)} seeds" * (len(counts) > 1)
@@ -329,9 +329,9 @@ def recovered_in_words(view: RunView, found: RecoveredShares) -> tuple[str, ...]
     if len(found.seeds) > 1 and not _not_comparable(view):
         mean = f"{found.within.sum()} in the mean over seeds, "
     words = f"Of the {len(found.cells)} largest confusions in the labels, {view.run_name} recovered {mean}"
-    words += f"{held(found.within_by_seed)}."
+    words += f"{share_within(found.within_by_seed)}."
     if (common := found.common_within_by_seed) is not None:
-        words += f" Its common confusion recovered {held(common)}, compared with the labels that it explains."
+        words += f" Its common confusion recovered {share_within(common)}, compared with the labels that it explains."
     about = f"the run's share lies within the 95 % interval of the labels' share (reference: {found.reference})."
     return words, f"Recovered: {about}"
 

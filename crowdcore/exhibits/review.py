@@ -278,10 +278,10 @@ def next_labels(
         {"task": found.task_ids[found.task], "worker": view.names_of(found.worker), "gain_bits": found.gain},
         index=found.task,
     )
-    asked = np.unique(found.task)
+    tasks = np.unique(found.task)
     words = (
-        f"{plural(len(found.task), 'label')} for {plural(len(asked), view.dataset.task_noun)}, of whose labels about "
-        f"{found.wrong[asked].sum():,.0f} are wrong now; of all that may be labelled {np.nansum(found.wrong):,.0f} are."
+        f"{plural(len(found.task), 'label')} for {plural(len(tasks), view.dataset.task_noun)}, of whose labels about "
+        f"{found.wrong[tasks].sum():,.0f} are wrong now; of all that may be labelled {np.nansum(found.wrong):,.0f} are."
     )
     doubt = acting_together(view, found) if flagged else left_out(view, workers)
     short = f"No more than {plural(len(found.task), 'label')} can be asked for." if len(found.task) < budget else ""

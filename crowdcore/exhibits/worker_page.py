@@ -119,13 +119,13 @@ def worker_speed_over_time(view: View, worker: str) -> Exhibit:
         none = pd.DataFrame({"seconds": ["none: it needs the column “timestamp”"]})
         return Exhibit("worker-speed-over-time", title, None, none)
     found = replace(found, name=worker)
-    said = "No change of speed is significant."
+    change = "No change of speed is significant."
     if found.change >= 0:
-        said = (
+        change = (
             f"After {found.change:,} answers the speed changes from {found.before:.2f} to {found.after:.2f} times the "
             "others' on the same tasks."
         )
     figure = figures.worker_speed_over_time(view.drawable(found))
     level = f"Tested at {CHANGED:g} over all workers (Holm), a level of its own, beside that of the verdicts."
-    notes = (f"{said} {level}",)
+    notes = (f"{change} {level}",)
     return Exhibit("worker-speed-over-time", title, figure, found.frame(), notes, f"Speed of {worker} over time")

@@ -244,9 +244,9 @@ def worker_pairs(view: View) -> Exhibit:
     def click(row: int) -> dict[str, str]:
         return {"worker": str(table["worker_a"][row]), "other": str(table["worker_b"][row]), "view": "Distances"}
 
-    said = () if tags else (NAMED,) if view.truth.checked else (NAMED, VOTED)
+    remarks = () if tags else (NAMED,) if view.truth.checked else (NAMED, VOTED)
     return Exhibit(
-        "pairs", "Pairs of workers who agree", None, table, (describe_pairs(view, table), *said), click=click
+        "pairs", "Pairs of workers who agree", None, table, (describe_pairs(view, table), *remarks), click=click
     )
 
 

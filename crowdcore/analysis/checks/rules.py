@@ -178,14 +178,14 @@ def parse_rules(content: bytes, path: Path) -> Rules:
     if path.suffix not in readers:
         raise SettingError("rules", f"end in {', '.join(readers)}", str(path))
     try:
-        held = readers[path.suffix](content.decode())
+        content_read = readers[path.suffix](content.decode())
     except SettingError:
         raise
     except (ValueError, RecursionError) as error:  # of the parsers, of text that is no UTF-8, of nesting without end
         raise DataError(f"The rules cannot be read: {' '.join(str(error).split())}", file=path) from error
-    if not isinstance(held, Mapping) or not all(isinstance(name, str) for name in held):
+    if not isinstance(content_read, Mapping) or not all(isinstance(name, str) for name in content_read):
         raise DataError("The rules must be names with values, such as `labels_per_task: 3`", file=path)
-    return rules_of(held)
+    return rules_of(content_read)
 
 
 def rules_of(given: Mapping[str, Any]) -> Rules:

@@ -273,8 +273,8 @@ class Copying:
         Where no gold judges, three times the level do if difficulty and foils, too, speak against chance, and the
         others' labels explain most of the agreement: two who are able among the weak agree on what nobody else says.
         """
-        told = 2 * self.expected >= self.agreed
-        both_models = (self.by_others <= CONFIRMED) & (self.adjusted <= 3 * level) & told
+        mostly_expected = 2 * self.expected >= self.agreed
+        both_models = (self.by_others <= CONFIRMED) & (self.adjusted <= 3 * level) & mostly_expected
         sure = self.adjusted <= level if self.checked else (self.adjusted <= WITHOUT_GOLD * level) | both_models
         return sure & (self.excess >= EXCESS) & ~self.acquitted
 

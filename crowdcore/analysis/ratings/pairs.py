@@ -304,12 +304,12 @@ def residuals(dataset: RatingDataset, chosen: IntArray) -> Residuals:
         squares = s**2
         total, signal, noise = over(squares), s * (y - bias[worker]), squares * variance[worker]
         others = total - squares
-        told = others > _FOLLOWED
-        rest = np.where(told, others, 1.0)
-        z = np.where(told, (over(signal) - signal) / rest, 0.0)
-        m = np.maximum(by_worker(told), 1)
-        x, left = (np.where(told, v - (by_worker(v * told) / m)[worker], 0.0) for v in (z, y))
-        varies = np.maximum(by_worker(x**2 - told * (over(noise) - noise) / rest**2), 0)
+        followed = others > _FOLLOWED
+        rest = np.where(followed, others, 1.0)
+        z = np.where(followed, (over(signal) - signal) / rest, 0.0)
+        m = np.maximum(by_worker(followed), 1)
+        x, left = (np.where(followed, v - (by_worker(v * followed) / m)[worker], 0.0) for v in (z, y))
+        varies = np.maximum(by_worker(x**2 - followed * (over(noise) - noise) / rest**2), 0)
         usual = max(varies.sum() / max(m.sum(), 1), _tiny(dataset))
         slope = (by_worker(x * left) + _POOLED * usual) / (varies + _POOLED * usual)
         slope = np.clip(slope / max(np.average(slope, weights=m), 0.1), -3, 3)

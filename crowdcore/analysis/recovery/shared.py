@@ -81,8 +81,8 @@ class RecoveredShares(FromSeeds):
         """(S, n) cells whose share in π^g lies within the interval of that in the labels that π^g explains."""
         if self.common is None or self.common_labels is None:
             return None
-        held = [part.holds(share) for part, share in zip(self.common_labels, self.common, strict=True)]
-        return self._at(np.stack(held))
+        inside = [part.holds(share) for part, share in zip(self.common_labels, self.common, strict=True)]
+        return self._at(np.stack(inside))
 
     def _at(self, of: BoolArray) -> BoolArray:
         return np.asarray(of[..., self.cells[:, 0], self.cells[:, 1]])

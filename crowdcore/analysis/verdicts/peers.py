@@ -98,8 +98,8 @@ class Peers:
         of, n = self.worker[mine].astype(np.int64), len(true)
         against = (self.label[beside] == true[of]) & (self.worker[beside] != of)
         pair, inverse = np.unique(of[against] * n + self.worker[beside[against]], return_inverse=True)
-        said = np.bincount(inverse, self.by_own_shares[mine[against], true[of[against]]], len(pair))
-        total, squares = (np.bincount(pair // n, some, n) for some in (said, said**2))
+        shares = np.bincount(inverse, self.by_own_shares[mine[against], true[of[against]]], len(pair))
+        total, squares = (np.bincount(pair // n, some, n) for some in (shares, shares**2))
         return divide(total**2, squares)
 
 

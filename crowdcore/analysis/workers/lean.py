@@ -92,16 +92,16 @@ def worker_lean(dataset: CrowdDataset) -> Lean:
     y = place[dataset.label]
     task, worker, n_workers = dataset.task, dataset.worker, dataset.n_workers
     others = np.bincount(task, minlength=dataset.n_tasks)[task] - 1
-    told = others > 0
-    n = np.bincount(worker, told, n_workers)
+    has_others = others > 0
+    n = np.bincount(worker, has_others, n_workers)
     shift, beside = np.zeros(n_workers), np.zeros(len(y))
     for _ in range(_ROUNDS):
         z = y - shift[worker]
         rest = (np.bincount(task, z, dataset.n_tasks)[task] - z) / np.maximum(others, 1)
-        beside = np.where(told, y - rest, 0.0)
+        beside = np.where(has_others, y - rest, 0.0)
         shift = np.bincount(worker, beside, n_workers) / np.maximum(n, 1)
         shift -= np.average(shift, weights=n) if n.any() else 0.0
-    left = np.where(told, beside - shift[worker], 0.0)
+    left = np.where(has_others, beside - shift[worker], 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         free = np.where(n >= _FEWEST, n - 1, np.nan)
         error = np.sqrt(np.bincount(worker, left**2, n_workers) / free / n)

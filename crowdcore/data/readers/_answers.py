@@ -229,8 +229,8 @@ class Answers:
         table = self.source.table
         left = tuple(left_out(code, self._file_rows(rows)) for code, rows in self.dropped.items())
         if not self.row:
-            said = f": {'; '.join(f.sentence for f in left)}" if left else ""
-            raise DataError(f"No annotation is a choice of one class{said}", file=self.source.path)
+            reasons = f": {'; '.join(f.sentence for f in left)}" if left else ""
+            raise DataError(f"No annotation is a choice of one class{reasons}", file=self.source.path)
         extra = {
             "seconds": pa.array(self.seconds, pa.large_string()),
             "timestamp": pa.array(self.timestamp, pa.large_string()),

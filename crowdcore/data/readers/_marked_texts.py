@@ -129,8 +129,8 @@ class MarkedTexts(Answers):
         """All of it as the validation takes it: a row for each worker and token."""
         left = self._left()
         if not self.row or not self.types:
-            said = f": {'; '.join(f.sentence for f in left)}" if left else ""
-            raise DataError(f"No worker marked a span in a text{said}", file=self.source.path)
+            reasons = f": {'; '.join(f.sentence for f in left)}" if left else ""
+            raise DataError(f"No worker marked a span in a text{reasons}", file=self.source.path)
         of_text = np.frombuffer(self.of_text, np.int32)
         known = np.unique(np.append(of_text, np.array([*self.true_tags], np.int64)))  # texts that somebody marked
         lengths = np.array([len(self.texts[number]) for number in known])

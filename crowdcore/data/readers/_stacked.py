@@ -169,7 +169,7 @@ def repeat_labels(
 
 ABOUT_TASKS = ("task", "gold", "split", "text", "image", "audio")
 # Words of a column's name that speak of something else than a worker's labels.
-_TOLD_BY_NAME = {
+_CONTENT_BY_NAME = {
     word: what
     for what, words in {
         "gold": "gold golden truth true correct reference adjudicated resolved expert adjudicator adjudication "
@@ -229,7 +229,7 @@ def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
         workers = _named(table, settings.workers, roles)
         aside = {c: "not named" for c in left if c not in workers}
     else:
-        aside = told_apart(table, left, settings.kind == "ratings")
+        aside = other_contents(table, left, settings.kind == "ratings")
         workers = tuple(c for c in left if c not in aside)
     return WorkerColumns(roles, workers, aside, _findings(workers, aside, settings.workers is not None))
 
@@ -261,18 +261,18 @@ def _named(table: Table, workers: tuple[str, ...], roles: dict[str, str]) -> tup
     return tuple(c for c in table.columns if c in workers)
 
 
-def _told(word: str) -> str:
+def _other(word: str) -> str:
     """What a word of a column's name says that it holds instead of a worker's labels; empty if nothing."""
-    return _TOLD_BY_NAME.get(word, "a time" if about_time(word) or word == "second" else "")
+    return _CONTENT_BY_NAME.get(word, "a time" if about_time(word) or word == "second" else "")
 
 
-def told_apart(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[str, str]:
+def other_contents(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[str, str]:
     """Column -> what it seems to hold instead of a worker's labels (``numbers``: ratings, which few may share)."""
-    words = {c: [w for w in named if _told(w)] if len(named := plain(c).split("_")) < 5 else [] for c in columns}
+    words = {c: [w for w in named if _other(w)] if len(named := plain(c).split("_")) < 5 else [] for c in columns}
     common = {
         w for w, n in Counter(w for found in words.values() for w in found).items() if 2 * n > max(len(columns), 2)
     }
-    aside = {c: _told(found[-1]) for c, found in words.items() if found and found[-1] not in common}
+    aside = {c: _other(found[-1]) for c, found in words.items() if found and found[-1] not in common}
     labels = {cell for c in columns if c not in aside for cell in cells_of(table, c) if not NUMBER.match(cell)}
     for column in [c for c, what in aside.items() if what in _WEAK]:
         filled = cells_of(table, column)

@@ -115,8 +115,8 @@ def _without_second_test(about: RawTasks) -> tuple[RawTasks, list[Finding]]:
     second = np.array([name == SECOND_TEST for name in names])[about.split.codes]
     if not second.any():
         return about, []
-    said = f"{plural(int(second.sum()), 'sentence')} of a second test split, {SECOND_TEST!r}, are not loaded"
-    return about.take(np.flatnonzero(~second)), [Finding("second-test", "note", said, int(second.sum()))]
+    sentence = f"{plural(int(second.sum()), 'sentence')} of a second test split, {SECOND_TEST!r}, are not loaded"
+    return about.take(np.flatnonzero(~second)), [Finding("second-test", "note", sentence, int(second.sum()))]
 
 
 def _gold(about: RawTasks, lengths: IntArray, raw: Raw) -> tuple[Codes | None, list[Finding]]:
@@ -313,7 +313,7 @@ def tag(text: Text, spans: Sequence[Span], types: dict[str, int]) -> Marked:
         if other == (tokens, label):
             marked.notes["span-twice"] = marked.notes.get("span-twice", 0) + 1
         elif other is not None:
-            words = f"{_said(text, tokens, label)} overlaps {_said(text, *other)}".removesuffix(",")
+            words = f"{_quoted(text, tokens, label)} overlaps {_quoted(text, *other)}".removesuffix(",")
             faults.append(Fault("span-overlap", words, tokens))
         else:
             begin = 1 + 2 * types.setdefault(label, len(types))
@@ -332,7 +332,7 @@ def _tags_in_order(text: Text, spans: Sequence[Span], types: dict[str, int]) -> 
     """The tags of spans that each begin and end with a token, one after another, as most do; None of others."""
     words, starts, ends = text.text, text.start, text.end
     n, placed, stop = len(starts), [], 0
-    for start, end, label, said in spans:
+    for start, end, label, written in spans:
         if type(start) is not int or type(end) is not int or type(label) is not str or not (kind := _type_of(label)):
             return None
         first = bisect_left(starts, start, stop)
@@ -340,7 +340,7 @@ def _tags_in_order(text: Text, spans: Sequence[Span], types: dict[str, int]) -> 
         if stop > n or starts[first] != start or ends[stop - 1] != end:
             return None
         inside = words[start:end]
-        if inside.strip() != inside or (said is not None and said != inside):
+        if inside.strip() != inside or (written is not None and written != inside):
             return None
         placed.append((first, stop, kind))
     tags = [0] * n
@@ -383,13 +383,13 @@ def _place(text: Text, span: Span, notes: dict[str, int]) -> range | Fault:
     if not tokens:
         return Fault("span-empty", f"{what} holds only blanks", range(0))
     if (text.start[tokens.start], text.end[tokens.stop - 1]) != (begin, after):
-        return Fault("span-in-token", f"{what}, {_short(inside)}, is a part of {_said(text, tokens)}", tokens)
+        return Fault("span-in-token", f"{what}, {_short(inside)}, is a part of {_quoted(text, tokens)}", tokens)
     if (begin, after) != (start, end):
         notes["span-blanks"] = notes.get("span-blanks", 0) + 1
     return tokens
 
 
-def _said(text: Text, tokens: range, label: str = "") -> str:
+def _quoted(text: Text, tokens: range, label: str = "") -> str:
     start, end = text.start[tokens.start], text.end[tokens.stop - 1]
     words = _short(text.text[start:end])
     return f"{label} at {start}…{end}, {words}," if label else f"{words} at {start}…{end}"

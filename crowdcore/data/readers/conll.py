@@ -107,9 +107,9 @@ class _Read:
         other = np.flatnonzero(width != n_columns)
         if len(other) or n_columns < 2:
             at = int(other[0]) if len(other) else 0
-            said = f"This line has {width[at]} columns, the first one has {n_columns}"
+            what = f"This line has {width[at]} columns, the first one has {n_columns}"
             remedy = "A line holds a token and one tag for each worker, ? where there is none."
-            raise DataError(said, remedy, file=self.source.path, row=int(number[at]))
+            raise DataError(what, remedy, file=self.source.path, row=int(number[at]))
         flat = cells.flatten()[n_columns if header else 0 :]
         number = number[header:]
         if not len(number):

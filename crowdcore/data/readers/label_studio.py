@@ -71,9 +71,9 @@ class LabelStudio(Reader):
 
 def _add(answers: Answers, number: int, task: str, annotation: dict[str, Any], control: str) -> None:
     """Take an annotation in: for its worker, or as gold."""
-    who = _who(annotation)
+    worker = _annotator(annotation)
     if annotation.get("was_cancelled"):
-        answers.leave_out("skipped", number, who)
+        answers.leave_out("skipped", number, worker)
         return
     choices: list[object] = []
     for result in _results(annotation):
@@ -84,21 +84,21 @@ def _add(answers: Answers, number: int, task: str, annotation: dict[str, Any], c
     if annotation.get("ground_truth") and len(choices) == 1 and (label := text_of(choices[0])):
         answers.add_gold(number, task, label)
         return
-    answers.add(number, task, who, choices, annotation.get("lead_time"), annotation.get("created_at"))
+    answers.add(number, task, worker, choices, annotation.get("lead_time"), annotation.get("created_at"))
 
 
-def _who(annotation: dict[str, Any]) -> Any:
-    who = annotation.get("completed_by")
-    return who.get("email") or who.get("id") if isinstance(who, dict) else who
+def _annotator(annotation: dict[str, Any]) -> Any:
+    worker = annotation.get("completed_by")
+    return worker.get("email") or worker.get("id") if isinstance(worker, dict) else worker
 
 
 def _mark(
     texts: MarkedTexts, number: int, task: str, annotation: dict[str, Any], control: str, text: str | None
 ) -> None:
     """Take the spans of an annotation in: for its worker, or as gold."""
-    who = _who(annotation)
+    worker = _annotator(annotation)
     if annotation.get("was_cancelled"):
-        texts.refuse("skipped", number, who, text)
+        texts.refuse("skipped", number, worker, text)
         return
     spans = []
     for result in _results(annotation):
@@ -110,7 +110,7 @@ def _mark(
     if annotation.get("ground_truth"):
         texts.mark_truth(number, task, text, spans)
     else:
-        texts.mark(number, task, who, text, spans)
+        texts.mark(number, task, worker, text, spans)
 
 
 def _is_span(result: Mapping[str, Any]) -> bool:
@@ -229,7 +229,7 @@ def _choices(value: Any) -> list[Any] | None:
     return value if isinstance(value, list) else [value]
 
 
-_WHO = ("_annotator_id", "_session_id")
+_ANNOTATORS = ("_annotator_id", "_session_id")
 _SUGGESTIONS = ("classification", "ner", "spans", "pos", "dep", "image", "audio", "text", "html", "compare", "diff")
 _MARKING = ("ner_manual", "spans_manual")
 _DRAWN = ("spans", "relations", "arcs", "audio_spans")  # what workers mark inside a text, an image or a sound
@@ -247,7 +247,7 @@ class Prodigy(Reader):
     def fits(self, source: Source, settings: ReadSettings) -> float:
         """The first line has an annotator and an answer."""
         first = source.first
-        return 0.8 if "answer" in first and any(name in first for name in _WHO) else 0.0
+        return 0.8 if "answer" in first and any(name in first for name in _ANNOTATORS) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read every answer to one kind of question."""
@@ -261,23 +261,23 @@ class Prodigy(Reader):
         options: dict[str, dict[str | None, int]] = {}  # id -> what the option says -> the first line
         for number, record in enumerate(table.records(), 1):
             answer = record.get("answer")
-            who = next((record[name] for name in _WHO if record.get(name) is not None), None)
+            worker = next((record[name] for name in _ANNOTATORS if record.get(name) is not None), None)
             if _question_of(record) != question:
-                answers.leave_out("no-class", number, who)
+                answers.leave_out("no-class", number, worker)
                 continue
             if choice:
                 for name, says in _options_of(record, number, source).items():
                     options.setdefault(name, {}).setdefault(says, number)
             if answer not in ("accept", "reject"):
-                answers.leave_out("skipped", number, who)
+                answers.leave_out("skipped", number, worker)
             elif choice and answer == "reject":
-                answers.leave_out("rejected", number, who)
+                answers.leave_out("rejected", number, worker)
             else:
                 task = _task_of(record, by, number, source)
                 answers.list_task(task, **_media(record))
                 accepted = record.get("accept") if choice else answer
                 chosen = accepted if isinstance(accepted, list) else [accepted]
-                answers.add(number, task, who, chosen, when=record.get("_timestamp"))
+                answers.add(number, task, worker, chosen, when=record.get("_timestamp"))
         classes = tuple(options) if choice else ("accept", "reject")
         combined = sorted(set(answers.label) - set(classes)) if settings.multi_select == "keep" else ()
         return answers.raw(
@@ -289,16 +289,16 @@ class Prodigy(Reader):
         columns = {"task": "_input_hash", "worker": "_annotator_id", "label": SPANS}
         texts = MarkedTexts(source, settings, columns)
         for number, record in enumerate(table.records(), 1):
-            who = next((record[name] for name in _WHO if record.get(name) is not None), None)
+            worker = next((record[name] for name in _ANNOTATORS if record.get(name) is not None), None)
             answer, text = record.get("answer"), record.get("text")
             if not _marks(record):
-                texts.refuse("no-class" if _question_of(record) is None else "other-question", number, who, text)
+                texts.refuse("no-class" if _question_of(record) is None else "other-question", number, worker, text)
             elif answer != "accept":
-                texts.refuse("rejected" if answer == "reject" else "skipped", number, who, text)
+                texts.refuse("rejected" if answer == "reject" else "skipped", number, worker, text)
             else:
                 tokens = tokens_of(record.get("tokens"), text) if isinstance(text, str) else None
                 task = _task_of(record, "_input_hash", number, source)
-                texts.mark(number, task, who, text, read_spans(as_list(record.get(SPANS))), tokens)
+                texts.mark(number, task, worker, text, read_spans(as_list(record.get(SPANS))), tokens)
         return texts.raw(self.name, columns=table.columns)
 
 
@@ -366,10 +366,10 @@ def _other_texts(options: Mapping[str, Mapping[str | None, int]]) -> list[Findin
     if not reused:
         return []
     name, texts = next(iter(reused.items()))
-    said = " and ".join(repr(text) for text in list(texts)[:2])
+    meanings = " and ".join(repr(text) for text in list(texts)[:2])
     what = f"{plural(len(reused), 'option')} whose text differs between lines"
     rows = np.array(sorted(line for texts in reused.values() for line in texts.values()))
-    remedy = f"{name!r} is {said}. If they are not the same class, give each an id of its own."
+    remedy = f"{name!r} is {meanings}. If they are not the same class, give each an id of its own."
 
     return [
         make_change(

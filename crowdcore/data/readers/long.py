@@ -188,10 +188,10 @@ def _pairs(table: Table) -> list[tuple[str, str]]:
     """(worker's column, label's column), by number."""
     kinds: dict[str, dict[str, str]] = {}
     for name in table.columns:
-        told = _words(_LETTER.sub("", name)) & (_WORKER | _LABEL)
-        numbered = _LETTER.sub(lambda found: str(ord(found[0].lower())), name) if told else name
+        role_words = _words(_LETTER.sub("", name)) & (_WORKER | _LABEL)
+        numbered = _LETTER.sub(lambda found: str(ord(found[0].lower())), name) if role_words else name
         numbered = f"{name} (1)" if name in table.repeated else numbered
-        if told and (order := {*plain(name).split("_")} & {*_ORDINALS}):
+        if role_words and (order := {*plain(name).split("_")} & {*_ORDINALS}):
             numbered = re.sub(word := order.pop(), str(_ORDINALS.index(word) + 1), plain(name))
         if shape(numbered).count("#") == 1:
             number = re.sub("[^0-9]+", "", numbered)
@@ -263,15 +263,15 @@ class QuestionTable(Reader):
         about.setdefault("task", number_rows(n))
         names = [*layout.workers]
         if layout.column:
-            asked = codes[layout.column]
-            names = [name for name in asked.values.to_pylist() if name.strip()]
+            column_of_questions = codes[layout.column]
+            names = [name for name in column_of_questions.values.to_pylist() if name.strip()]
         question = names[0] if settings.question is None else settings.question
         if question not in names:
             raise SettingError("question", f"be one of {', '.join(names[:_MOST])}", question)
         rows = np.arange(n)
         workers = {name: name for name in found.workers}
         if layout.column:
-            rows = np.flatnonzero(asked.codes == names.index(question))
+            rows = np.flatnonzero(column_of_questions.codes == names.index(question))
             about = {role: column.take(rows) for role, column in about.items()}
         else:
             workers = layout.workers[question]

@@ -212,11 +212,11 @@ def _forms(table: Table) -> tuple[Codes, tuple[str, ...]]:
         return table.encode((*_ASSIGNMENT, _FORM))[0][_FORM], ()
     split = [c for c in table.columns if c.startswith("Answer.") and c.count(".") > 1]
     cells = table.encode((*_ASSIGNMENT, *split))[0] if split else {}
-    said = {c: [_PRESSED.get(value.lower(), 2) for value in cells[c].values.to_pylist()] for c in split}
-    spread = tuple(c for c in split if max(said[c], default=-1) in (0, 1))
+    buttons = {c: [_PRESSED.get(value.lower(), 2) for value in cells[c].values.to_pylist()] for c in split}
+    spread = tuple(c for c in split if max(buttons[c], default=-1) in (0, 1))
     if not spread:
         return Codes(strings([]), np.empty(0, np.int32)), ()
-    pressed = np.column_stack([np.array([*said[c], -1], np.int8)[cells[c].codes] for c in spread])
+    pressed = np.column_stack([np.array([*buttons[c], -1], np.int8)[cells[c].codes] for c in spread])
     kinds, which = np.unique(pressed, axis=0, return_inverse=True)
     forms: list[dict[str, dict[str, bool]]] = [{} for _ in kinds]
     for column, values in zip(spread, kinds.T, strict=True):
@@ -295,17 +295,17 @@ class Zooniverse(Reader):
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the answers to one question."""
-        asked: Counter[str] = Counter()
+        count: Counter[str] = Counter()
         titles: dict[str, str] = {}
         several = len({record.get("workflow_id") for record in records(source)}) > 1
         for number, record in enumerate(records(source), 1):
             for name, title, _ in _answers(record, several, source, number):
-                asked[name] += 1
+                count[name] += 1
                 titles.setdefault(name, title)
-        chosen = settings.question or settings.label or next(iter(asked), "")
-        remedies = tuple(Remedy("question", name, effect=f"read {titles[name][:60]!r}") for name in [*asked][:_SHOWN])
-        if chosen not in asked:
-            what = f"There is no question {chosen!r}" if asked else "No classification has an answer"
+        chosen = settings.question or settings.label or next(iter(count), "")
+        remedies = tuple(Remedy("question", name, effect=f"read {titles[name][:60]!r}") for name in [*count][:_SHOWN])
+        if chosen not in count:
+            what = f"There is no question {chosen!r}" if count else "No classification has an answer"
             raise DataError(what, file=source.path, code="question", remedies=remedies)
         answers = Answers(source, settings, {"task": "subject_ids", "worker": "user_name", "label": chosen})
         guests: set[str] = set()
@@ -320,10 +320,10 @@ class Zooniverse(Reader):
                 else:
                     answers.add(number, task, user, choices, None, str(record.get("created_at")).replace(" UTC", "Z"))
         named = settings.question or settings.label
-        findings = other_questions(asked, chosen) if named else []
-        if len(asked) > 1 and not named:
-            sentence = f"People answered {len(asked)} questions; {chosen!r} ({titles[chosen]}) was read"
-            findings.append(Finding("several-questions", "question", sentence, len(asked), remedies=remedies))
+        findings = other_questions(count, chosen) if named else []
+        if len(count) > 1 and not named:
+            sentence = f"People answered {len(count)} questions; {chosen!r} ({titles[chosen]}) was read"
+            findings.append(Finding("several-questions", "question", sentence, len(count), remedies=remedies))
         if guests:
             sentence = (
                 f"{plural(len(guests), 'worker')} did not log in: each address counts as one, though several people "

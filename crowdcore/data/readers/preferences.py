@@ -202,13 +202,13 @@ def _tasks(question: list[Codes], a: Codes, b: Codes) -> tuple[Codes, BoolArray]
     one, other = (_numbers_of(codes, number) for codes in (a, b))
     parts: list[IntArray] = [*(c.codes for c in question), np.minimum(one, other), np.maximum(one, other)]
     pairs, row = np.unique(np.column_stack(parts), axis=0, return_inverse=True)
-    asked, short = [_texts(codes) for codes in question], [*map(_short, number)]
+    words, short = [_texts(codes) for codes in question], [*map(_short, number)]
 
     def between(first: int, second: int) -> str:
         return f"{short[first]} | {short[second]}"
 
     texts = [
-        None if min(pair) < 0 else " / ".join([*(w[k] for w, k in zip(asked, pair, strict=False)), between(*pair[-2:])])
+        None if min(pair) < 0 else " / ".join([*(w[k] for w, k in zip(words, pair, strict=False)), between(*pair[-2:])])
         for pair in pairs.tolist()
     ]
     return distinct(pa.array(texts, pa.large_string()), row.astype(np.int32).ravel()), one > other
@@ -239,8 +239,8 @@ def _turned(label: Codes, swapped: BoolArray, sides: tuple[Codes, Codes], column
     if all(mirror == value for value, mirror in mirrors.items()):
         shared = {text: k for k, text in enumerate({*mirrors, *_texts(sides[0]), *_texts(sides[1])})}
         chosen = _numbers_of(label, shared)
-        for k, held in enumerate(_numbers_of(side, shared) for side in sides):
-            codes = np.where((chosen == held) & (chosen >= 0), np.where(swapped, 1 - k, k), codes)
+        for k, of_side in enumerate(_numbers_of(side, shared) for side in sides):
+            codes = np.where((chosen == of_side) & (chosen >= 0), np.where(swapped, 1 - k, k), codes)
     return compact(strings(every), codes.astype(np.int32))
 
 

@@ -190,21 +190,21 @@ class LightTag(Reader):
             given: dict[str, list[Any]] = {}
             when: dict[str, Any] = {}
             for testament in need_records(example, "seen_by", source, example_number):
-                given[_who(testament)] = []
+                given[_annotator(testament)] = []
             for entry in need_records(example, "classifications", source, example_number):
                 by = "classified_by" if "classified_by" in entry else "annotated_by"
                 for testament in need_records(entry, by, source, example_number):
-                    given.setdefault(_who(testament), []).append(entry.get("classname"))
-                    when[_who(testament)] = testament.get("timestamp")
+                    given.setdefault(_annotator(testament), []).append(entry.get("classname"))
+                    when[_annotator(testament)] = testament.get("timestamp")
             for tag in need_records(example, "annotations", source, example_number):
                 for _ in need_records(tag, "annotated_by", source, example_number):
                     answers.leave_out("region", example_number)
-            for who, names in given.items():
-                answers.add(example_number, task, who or None, names, when=when.get(who))
+            for worker, names in given.items():
+                answers.add(example_number, task, worker or None, names, when=when.get(worker))
         return answers.raw(self.name)
 
 
-def _who(testament: dict[str, Any]) -> str:
+def _annotator(testament: dict[str, Any]) -> str:
     """The annotator's name or number, empty for nobody."""
     return text_of(testament.get("annotator")) or text_of(testament.get("annotator_id")) or ""
 
@@ -229,8 +229,8 @@ class Labelbox(Reader):
         """Read the answers to one question; who labelled a row without an answer to it is reported."""
         source.need_json()
         every = [(record, [*_labels(record, source, n)]) for n, record in enumerate(records(source), 1)]
-        asked = Counter(question for _, labels in every for label in labels for question, _ in _classified(label))
-        question = only_question(asked, source, settings, _ROLES)
+        questions = Counter(question for _, labels in every for label in labels for question, _ in _classified(label))
+        question = only_question(questions, source, settings, _ROLES)
         answers = Answers(source, settings, {**_ROLES, "label": question})
         for number, (record, labels) in enumerate(every, 1):
             row = as_record(record.get("data_row"))
@@ -245,7 +245,7 @@ class Labelbox(Reader):
                 answers.add(number, task, details.get("created_by"), given, seconds, when)
                 for _ in as_list(as_record(label.get("annotations")).get("objects")):
                     answers.leave_out("region", number)
-        return answers.raw(self.name, findings=other_questions(asked, question))
+        return answers.raw(self.name, findings=other_questions(questions, question))
 
 
 def _labels(record: dict[str, Any], source: Source, row: int) -> Iterator[dict[str, Any]]:

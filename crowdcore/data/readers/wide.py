@@ -31,10 +31,10 @@ from crowdcore.data.readers._stacked import (
     find_workers,
     names_tasks,
     number_rows,
+    other_contents,
     shape,
     share_labels,
     stack,
-    told_apart,
 )
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.readers.counts import ask_whether_counts, ask_whether_tags
@@ -110,24 +110,24 @@ class WideTable(Reader):
         task_row, worker, label = np.frombuffer(rows, np.int32), np.frombuffer(columns, np.int32), labels.finish()
         cells = table.n_read * len(workers)
         empty, repeated = n * len(workers) - len(label), table.repeated_headers(per_row=len(workers))
-        without, told = _without_minus_one(label, cells, settings)
+        without, noticed = _without_minus_one(label, cells, settings)
         if without is not None:
             task_row, worker, label = task_row[without], worker[without], label.take(without)
         part = {role: encoder.finish() for role, encoder in about.items()}
         notes = _footnotes(task_row, n, part.get("task"))
-        told, end = [*told, *notes], int(task_row.max()) + 1 if notes else n
+        noticed, end = [*noticed, *notes], int(task_row.max()) + 1 if notes else n
         total = _total_row(label, task_row, end, part.get("task"), settings)
         if total is not None:
             kept = np.flatnonzero(task_row != end - 1)
             task_row, worker, label, n = task_row[kept], worker[kept], label.take(kept), end - 1
-            part, told = {role: codes.take(np.arange(n)) for role, codes in part.items()}, [*told, total]
+            part, noticed = {role: codes.take(np.arange(n)) for role, codes in part.items()}, [*noticed, total]
         ids = part.get("task") or number_rows(n)
         named = np.flatnonzero(~blank(ids))  # a blank row is no task
         listed = named if len(named) else np.arange(n)
         counts = counted(worker, len(workers))
-        told = [*told, *_orientation(n, workers, ids, roles.get("task", ""), settings)]
+        noticed = [*noticed, *_orientation(n, workers, ids, roles.get("task", ""), settings)]
         if settings.workers is None and settings.kind != "ratings":
-            told += ask_whether_counts(table, workers) or ask_whether_tags(table, workers)
+            noticed += ask_whether_counts(table, workers) or ask_whether_tags(table, workers)
         findings = alias_findings({r: c for r, c in roles.items() if r in part}, (), settings)
         return Raw(
             self.name,
@@ -141,7 +141,7 @@ class WideTable(Reader):
             tasks=RawTasks.of({**part, "task": ids}, True, table.escaped).take(listed),
             findings=(
                 *(*table.findings, *findings, *found.findings, *repeated),
-                *(*empty_cells(empty, cells), *told, *_empty_columns(workers, counts)),
+                *(*empty_cells(empty, cells), *noticed, *_empty_columns(workers, counts)),
             ),
         )
 
@@ -164,8 +164,8 @@ def _total_row(label: Codes, task_row: IntArray, n: int, task: Codes | None, set
     sentence = f"The last row, {name!r}, holds what no other row does ({listed}), and was left out as one of totals"
     remedies = (Remedy("totals", True, when="so"), Remedy("totals", False, when="it is a task"))
     level: Level = "question" if settings.totals is None else "note"
-    asked = remedies if settings.totals is None else remedies[1:]
-    return Finding("total-row", level, sentence, 1, (n,), examples=tuple(words)[:3], left_out=count, remedies=asked)
+    choices = remedies if settings.totals is None else remedies[1:]
+    return Finding("total-row", level, sentence, 1, (n,), examples=tuple(words)[:3], left_out=count, remedies=choices)
 
 
 def _footnotes(task_row: IntArray, n: int, task: Codes | None) -> list[Finding]:
@@ -189,8 +189,8 @@ def _footnotes(task_row: IntArray, n: int, task: Codes | None) -> list[Finding]:
 
 def _orientation(n: int, workers: tuple[str, ...], ids: Codes, task: str, settings: ReadSettings) -> list[Finding]:
     """What to ask where more workers than tasks were read, or both are the same names."""
-    n_workers, told = len(workers), settings.workers is not None
-    if n > 1 and not told and {*ids.values.to_pylist()} == {*workers}:
+    n_workers, named = len(workers), settings.workers is not None
+    if n > 1 and not named and {*ids.values.to_pylist()} == {*workers}:
         sentence = "Rows and columns have the same names: the table may count how often two people chose these classes"
         columns = (Remedy("workers", list(workers), when="columns are workers"),)
         return [Finding("rows-as-columns", "question", sentence, n_workers, remedies=columns)]
@@ -377,5 +377,5 @@ def _items(table: Table, worker: str | None) -> tuple[list[str], dict[str, str]]
     if _is_form(table):
         about |= {c for c in table.columns[:_FIRST] if plain(c) in _PERSONAL | _PEOPLE or not cells_of(table, c)}
     left = tuple(c for c in table.columns if c not in about and c != worker)
-    aside = told_apart(table, left, numbers=True)
+    aside = other_contents(table, left, numbers=True)
     return [c for c in left if c not in aside], aside

@@ -28,7 +28,7 @@ from crowdcore.data.tables.base import Arrow
 if TYPE_CHECKING:
     from crowdcore.data.reading.numbering import Annotations
 
-_NAMED, _SAID = 50, 5  # examples of a finding, and those in its sentence
+_NAMED, _LISTED = 50, 5  # examples of a finding, and those in its sentence
 _LATER = "The labels are imported; training on {} leaves these tasks out once you accept that."
 _NO_FILES = Finding(
     "no-image-files",
@@ -377,11 +377,11 @@ def _about_images(dataset: Labelled) -> list[Finding]:
         return [Finding("image-addresses", "note", what, len(given), remedy=ADDRESSES)]
     faulty, unopened = image_faults(dataset)
     remedy = _NONE_THERE if len(faulty) == dataset.n_tasks else _LATER.format("images")
-    told = [_unusable(IMAGES, faulty, dataset.n_tasks, "an image that cannot be used", remedy)] if faulty else []
+    findings = [_unusable(IMAGES, faulty, dataset.n_tasks, "an image that cannot be used", remedy)] if faulty else []
     if unopened:
         what = f"{plural(unopened, 'image file')} were not opened, as there are many; training on images opens all"
-        told.append(Finding("images-unopened", "note", what, unopened))
-    return told
+        findings.append(Finding("images-unopened", "note", what, unopened))
+    return findings
 
 
 def _about_texts(dataset: Labelled) -> list[Finding]:
@@ -391,7 +391,7 @@ def _about_texts(dataset: Labelled) -> list[Finding]:
 
 def _unusable(code: str, faulty: dict[str, str], n_tasks: int, what: str, remedy: str) -> Finding:
     named = [reason if reason.startswith(task) else f"{task}: {reason}" for task, reason in faulty.items()][:_NAMED]
-    more = f"; and {len(faulty) - _SAID:,} more" if len(faulty) > _SAID else ""
+    more = f"; and {len(faulty) - _LISTED:,} more" if len(faulty) > _LISTED else ""
     have = "has" if len(faulty) == 1 else "have"
-    sentence = f"{len(faulty):,} of {plural(n_tasks, 'task')} {have} {what}: {'; '.join(named[:_SAID])}{more}"
+    sentence = f"{len(faulty):,} of {plural(n_tasks, 'task')} {have} {what}: {'; '.join(named[:_LISTED])}{more}"
     return Finding(code, "warning", sentence, len(faulty), examples=tuple(named), remedy=remedy)

@@ -222,8 +222,8 @@ def _read(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] |
         settings = settings.model_copy(update={"multi_select": "keep"})  # which later becomes answers
     raw = (own or find_reader(source, settings)).read(source, settings)
     unused = () if raw.extra is None else raw.extra.column_names
-    told = (replace(f, level="note") if f.code == "thousands" and f.column in unused else f for f in raw.findings)
-    raw = replace(raw, path=source.path, findings=(*source.findings, *told))
+    noticed = (replace(f, level="note") if f.code == "thousands" and f.column in unused else f for f in raw.findings)
+    raw = replace(raw, path=source.path, findings=(*source.findings, *noticed))
     release_memory()
     if source.table is not None and source.table.categorical and settings.classes is None:
         from crowdcore.data.reading.labels import with_categories

@@ -287,9 +287,9 @@ class Ratings:
                 continue
             examples = tuple(word[:60] for word in codes.take(rows).values[:5].to_pylist())
             which = what if code == "outside-range" else f"that {'is' if len(rows) == 1 else 'are'} {what}"
-            told, where = f"{plural(len(rows), noun)} {which}", row_numbers(raw, rows, about)
+            subject, where = f"{plural(len(rows), noun)} {which}", row_numbers(raw, rows, about)
             detail = f": {', '.join(map(repr, examples[:3]))}"
-            finding = make_change(f"{role}-{code}", told, fate, where, detail, column=column, examples=examples)
+            finding = make_change(f"{role}-{code}", subject, fate, where, detail, column=column, examples=examples)
             remedies = (Remedy(settings, when="they are not wrong"),) if settings else ()
             finding = replace(finding, remedy=remedy, remedies=remedies)
             wrong.append((finding, rows))

@@ -85,13 +85,13 @@ def per_task(tasks: TaskList, values: AnyArray, known: BoolArray) -> tuple[AnyAr
     """
     known = known & (tasks.listed >= 0)
     first = first_rows(tasks.listed if known.all() else np.where(known, tasks.listed, np.int32(-1)), len(tasks.ids))
-    told = first < len(values)
+    known_tasks = first < len(values)
     result = np.zeros(len(tasks.ids), values.dtype)
-    result[told] = values[first[told]]
+    result[known_tasks] = values[first[known_tasks]]
     for at in range(0, len(values) if len(result) else 0, BLOCK):
         block = slice(at, at + BLOCK)
         known[block] &= values[block] != result[tasks.listed[block]]
-    return result, told, np.flatnonzero(known)
+    return result, known_tasks, np.flatnonzero(known)
 
 
 def split_codes(split: Codes, raw: Raw, tasks: TaskList) -> tuple[IntArray, list[Finding]]:
@@ -107,12 +107,12 @@ def split_codes(split: Codes, raw: Raw, tasks: TaskList) -> tuple[IntArray, list
         what = f"Tasks of {unknown[0]!r}, which is no split ({', '.join(SPLITS)}),"
         numbers = row_numbers(raw, rows, raw.tasks)
         findings.append(make_change("unknown-split", what, "have no split", numbers, column=column, examples=unknown))
-    result, told, others = per_task(tasks, codes, codes >= 0)
+    result, known_tasks, others = per_task(tasks, codes, codes >= 0)
     if len(others):
         numbers = row_numbers(raw, others, raw.tasks)
         what = "The first of two splits of a task"
         findings.append(make_change("split-contradicts", what, "be used", numbers, column=column))
-    return np.where(told, result, NO_SPLIT).astype(np.int8), findings
+    return np.where(known_tasks, result, NO_SPLIT).astype(np.int8), findings
 
 
 def number_workers(
@@ -338,14 +338,14 @@ def one_gold(
 ) -> tuple[AnyArray, list[Finding]]:
     """(n_tasks,) the gold that all rows of a task agree on, of those ``known``; ``unknown`` for other tasks."""
     n, findings = len(tasks.ids), []
-    gold, told, rows = per_task(tasks, values, known)
+    gold, known_tasks, rows = per_task(tasks, values, known)
     if len(rows):
         wrong = np.unique(tasks.listed[rows])
-        told[wrong] = False
+        known_tasks[wrong] = False
         what, where = f"{plural(len(wrong), 'task')} with contradicting gold", row_numbers(raw, rows, raw.tasks)
         findings.append(make_change("gold-contradicts", what, "count as unknown", where, count=len(wrong)))
-    gold[~told] = unknown
-    n_known = int(told.sum())
+    gold[~known_tasks] = unknown
+    n_known = int(known_tasks.sum())
     if 0 < n_known < n:
         sentence = f"Gold is known for {n_known:,} of {plural(n, 'task')}"
         findings.append(Finding("partial-gold", "note", sentence, n - n_known, column=raw.roles.get("gold")))

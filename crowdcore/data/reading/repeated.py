@@ -76,7 +76,7 @@ def in_time(raw: Raw, given: Annotations, repeats: Repeats) -> tuple[Repeats, st
     extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
     rows = pa.array(repeats.rows if given.rows is None else given.rows[repeats.rows])
     for name in time_columns(extra.column_names):
-        when = read_moments(extra[name].take(rows).to_pandas(), told="time" in raw.roles)
+        when = read_moments(extra[name].take(rows).to_pandas(), sure="time" in raw.roles)
         if when is not None:
             pair = np.repeat(np.arange(len(repeats.start) - 1), np.diff(repeats.start))
             order = np.lexsort((np.nan_to_num(when, nan=-np.inf), pair))  # stable: the file's order at the same time
@@ -136,7 +136,7 @@ def with_time(raw: Raw, settings: ReadSettings) -> tuple[Raw, list[Finding]]:
     if settings.time is not None:
         if settings.time not in extra.column_names:
             raise DataError("There is no further column of this name", file=raw.path, column=settings.time)
-        when = read_moments(extra[settings.time].to_pandas(), told=True)
+        when = read_moments(extra[settings.time].to_pandas(), sure=True)
         if when is None:
             raise DataError("The times of this column cannot be read", file=raw.path, column=settings.time)
         return _renamed(raw, settings.time, when), []

@@ -79,7 +79,7 @@ def merge_variants(
     named = {_tidy(name) for names in given.values() for name in names}
     spelled = _spellings(written, read, others, {*named, *(read.values.to_pylist() if same else ())})
     proposed = _proposed(_groups(spelled, {}, same), listed)
-    became = proposed if merge == "variants" else _asked(given, spelled, _SETTING[role])
+    became = proposed if merge == "variants" else _chosen_merges(given, spelled, _SETTING[role])
     if became and raw.truth is not None:
         raise DataError("The names of a simulated crowd with its truth cannot be merged", file=raw.path)
     groups = [group for group in _groups(spelled, became, same) if len({s.written for s in group}) > 1]
@@ -148,7 +148,7 @@ def _proposed(groups: list[list[_Spelling]], listed: tuple[str, ...]) -> dict[st
     return proposed
 
 
-def _asked(merge: Mapping[str, tuple[str, ...]], spelled: list[_Spelling], setting: str) -> dict[str, str]:
+def _chosen_merges(merge: Mapping[str, tuple[str, ...]], spelled: list[_Spelling], setting: str) -> dict[str, str]:
     """Name -> the name it is to be merged into, as given."""
     there = {spelling.read for spelling in spelled}
     became: dict[str, str] = {}
@@ -276,7 +276,7 @@ def ask_each_class(raw: Raw, settings: ReadSettings) -> Raw:
         about = replace(about.take(rows), task=task, gold=None if gold is None else answers(gold), escaped=False)
     outside = {*found} - {*classes}
     what = f"Each of {plural(k, 'class')} is a question: {plural(n, 'label')} were read as {n * k:,} answers"
-    note = Finding("yes-no", "warning" if outside else "note", what + _not_asked(outside), n, examples=classes[:5])
+    note = Finding("yes-no", "warning" if outside else "note", what + _left_aside(outside), n, examples=classes[:5])
     rows = np.repeat(np.arange(n), k)
     return replace(
         raw,
@@ -293,7 +293,7 @@ def ask_each_class(raw: Raw, settings: ReadSettings) -> Raw:
     )
 
 
-def _not_asked(outside: set[str]) -> str:
+def _left_aside(outside: set[str]) -> str:
     listed = ", ".join(map(repr, sorted(outside)[:5])) + (" …" if len(outside) > 5 else "")
     return f"; not asked for, as the list of classes lacks them: {listed}" if outside else ""
 

@@ -130,5 +130,5 @@ def _check(dataset: CrowdDataset, workers: Sequence[int], rate: float) -> None:
 def _with_roles(dataset: CrowdDataset, roles: dict[int, str]) -> CrowdDataset:
     """The crowd with what these workers do; what no longer generates its labels is left out."""
     before = (dataset.truth and dataset.truth.worker_role) or ("",) * dataset.n_workers
-    told = tuple(roles.get(worker, role) for worker, role in enumerate(before))
-    return replace(dataset, truth=SimulatedTruth(worker_role=told))
+    worker_role = tuple(roles.get(worker, role) for worker, role in enumerate(before))
+    return replace(dataset, truth=SimulatedTruth(worker_role=worker_role))

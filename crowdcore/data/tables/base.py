@@ -125,8 +125,8 @@ class Table(ABC):
             return []
         cells = chunk.take(pa.array(likely)).to_pydict()
         again = []
-        for row, *said in zip(likely, *cells.values(), strict=True):
-            found = [str(cell).strip("\ufeff \t") for cell in said]
+        for row, *values in zip(likely, *cells.values(), strict=True):
+            found = [str(cell).strip("\ufeff \t") for cell in values]
             if found == names:
                 again.append(int(row))
             elif sorted(found) == sorted(names) and len(set(names)) > 2:

@@ -161,7 +161,7 @@ USUAL_BLOCK = 1 << 20
 RELEASED = 8  # blocks after which their memory is given back: it lies in holes between texts that are kept
 _DELIMITERS = (",", "\t", ";", "|", " ")
 _UNUSUAL = {*"^~:#!&*%$@=`\x01\x02\x1e\x1f"}  # where none of those cuts the rows
-_DELIMITER_SAID = re.compile(r'("?)sep=([^"\r\n])\1(?:\r\n|\r|\n)')  # by the first line, as Excel reads and writes it
+_DELIMITER_STATED = re.compile(r'("?)sep=([^"\r\n])\1(?:\r\n|\r|\n)')  # by the first line, as Excel reads and writes it
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
 _UNFILLED = ["Approve", "Reject"]  # columns that Mechanical Turk names last, and for which its rows have no cells
 _RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected \d+ columns, got (\d+)")
@@ -181,10 +181,10 @@ class DelimitedTable(Table):
         self.path, self.encoding = content.path, content.encoding
         if settings.delimiter is not None and (not settings.delimiter.isascii() or settings.delimiter in '"\r\n\0'):
             raise SettingError("delimiter", "be one ASCII character, but no quote or line end", settings.delimiter)
-        before, sample, said = _begin(content.sample, settings.skip)
+        before, sample, stated = _begin(content.sample, settings.skip)
         self._quoted = settings.quotes is not False
         cut = partial(_rows, sample, quoted=self._quoted)
-        self.delimiter = settings.delimiter or said or _find_delimiter(cut, content.path.suffix.lower(), sample)
+        self.delimiter = settings.delimiter or stated or _find_delimiter(cut, content.path.suffix.lower(), sample)
         self._single_line = _LINE_END.search(sample) is None
         numbered = cut(self.delimiter)
         begins = [begin for (begin, _), (_, row) in pairwise([(0, []), *numbered]) if row]
@@ -322,16 +322,16 @@ def _begin(sample: str, skip: int | None) -> tuple[int, str, str]:
     """Lines before the first row, the sample behind them, and the delimiter that the first line says."""
     blank = _BLANK_LINES.match(sample)
     assert blank is not None
-    before, sample, said = len(_LINE_END.findall(blank.group())), sample[blank.end() :], ""
-    if line := _DELIMITER_SAID.match(sample):
-        before, sample, said = before + 1, sample[line.end() :], line[2]
+    before, sample, stated = len(_LINE_END.findall(blank.group())), sample[blank.end() :], ""
+    if line := _DELIMITER_STATED.match(sample):
+        before, sample, stated = before + 1, sample[line.end() :], line[2]
     if skip:
         lines = [*islice(_LINE_END.finditer(sample), skip)]
         before, sample = before + len(lines), sample[lines[-1].end() :] if lines else ""
         blank = _BLANK_LINES.match(sample)
         assert blank is not None
         before, sample = before + len(_LINE_END.findall(blank.group())), sample[blank.end() :]
-    return before, sample, said
+    return before, sample, stated
 
 
 def _is_plain(rows: list[list[str]]) -> bool:
@@ -345,29 +345,29 @@ def _is_plain(rows: list[list[str]]) -> bool:
     return not any(row != first and any(a == b for a, b in zip(row, first, strict=False)) for row in below)
 
 
-def _decimals(cells: list[str], said: str | None, delimiter: str) -> tuple[str, str]:
+def _decimals(cells: list[str], stated: str | None, delimiter: str) -> tuple[str, str]:
     """The sign before decimals in a column of numbers some of which are not read as they stand, and such a cell.
 
     The sign is "" where all can be read, or some are no numbers; the cell where it may be the other sign. Codes of
     several classes, as 1,3, would all ascend.
     """
     grouped, spelled = ([cell for cell in cells if re.match(_SPELLED[sign], cell)] for sign in ".,")
-    if said != "," and grouped and len(grouped) + sum(bool(NUMBER.match(cell)) for cell in cells) == len(cells):
+    if stated != "," and grouped and len(grouped) + sum(bool(NUMBER.match(cell)) for cell in cells) == len(cells):
         sure = any(cell.count(",") > 1 or "." in cell for cell in grouped)
         return ".", "" if sure else grouped[0]
-    if said == "." or not spelled or len(spelled) + sum(cell.lstrip("-").isdigit() for cell in cells) < len(cells):
+    if stated == "." or not spelled or len(spelled) + sum(cell.lstrip("-").isdigit() for cell in cells) < len(cells):
         return "", ""
     split = [match.groups() for cell in spelled if (match := _COMMA.match(cell))]
     halves = {b for _, b in split} <= {"5", "25", "75"} and not {"5", "25", "75"} & {*cells}
     down = halves or any(int(a) >= int(b) or b[0] == "0" for a, b in split)
     down = down and delimiter != "," and len(split) == len(spelled) and any(len(b) != 3 or a == "0" for a, b in split)
-    return "," if said or down or any("." in cell and "," in cell for cell in spelled) else "", ""
+    return "," if stated or down or any("." in cell and "," in cell for cell in spelled) else "", ""
 
 
-def _thousands(column: str, example: str, asked: bool) -> Finding:
+def _thousands(column: str, example: str, undecided: bool) -> Finding:
     """What to say of commas that were read as parting thousands; ``example``: a cell where they may be decimal ones."""
     sentence = "Commas that part the thousands of numbers were left out"
-    if not example or not asked:
+    if not example or not undecided:
         return Finding("thousands", "note", sentence, column=column)
     number = example.replace(",", "")
     remedies = Remedy("decimal", ".", when="so"), Remedy("decimal", ",", when=f"it is {example.replace(',', '.')}")

@@ -94,8 +94,8 @@ def explains(row: list[str], below: list[list[str]]) -> bool:
     filled = [cell for cell in row if cell.strip()]
     if len(filled) > 2 and not row[0].strip() and {*filled} <= RESPONSES:
         return True  # SurveyMonkey's second row
-    told = bool(filled) and 2 * sum(bool(_EXPLAINS.match(cell)) for cell in filled) >= len(filled)
-    return told and not any(explains(other, []) for other in below)
+    explained = bool(filled) and 2 * sum(bool(_EXPLAINS.match(cell)) for cell in filled) >= len(filled)
+    return explained and not any(explains(other, []) for other in below)
 
 
 def _filled(row: list[str]) -> int:
