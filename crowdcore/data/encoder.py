@@ -18,9 +18,9 @@ from crowdcore.data.dictionary import (
     begins_with_numbers,
     compact,
     distinct,
+    renumber,
     strings,
 )
-from crowdcore.data.lookups import renumber
 
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 

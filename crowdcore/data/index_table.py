@@ -12,8 +12,8 @@ import pandas as pd
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
 from crowdcore.data.by_name import ByTask, by_task, class_numbers, feature_rows
+from crowdcore.data.dictionary import counted, counted_sorted
 from crowdcore.data.kinds import TAGS, other_kind
-from crowdcore.data.lookups import counted, counted_sorted
 
 if TYPE_CHECKING:
     from crowdcore.data.dataset import Media, SimulatedTruth

@@ -12,7 +12,7 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.lookups import BLOCK
+from crowdcore.data.dictionary import BLOCK
 
 
 @dataclass(frozen=True, eq=False)

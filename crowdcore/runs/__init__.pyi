@@ -6,10 +6,6 @@ from .artefacts import (
     reference as reference,
     result as result,
 )
-from .backup import (
-    backup_workspace as backup_workspace,
-    restore_workspace as restore_workspace,
-)
 from .engine import (
     EngineState as EngineState,
     WorkerState as WorkerState,
@@ -70,5 +66,7 @@ from .store import (
 from .workspace import Workspace as Workspace
 from .workspace_check import (
     Finding as Finding,
+    backup_workspace as backup_workspace,
     check_workspace as check_workspace,
+    restore_workspace as restore_workspace,
 )

@@ -31,7 +31,7 @@ from crowdcore.runs import (
     set_note,
     store,
 )
-from crowdcore.runs.backup import backup_workspace
+from crowdcore.runs.workspace_check import backup_workspace
 from testkit.recorded_runs import record
 from tests.cli.conftest import crowdcore, run  # noqa: F401
 from tests.learning.helpers import featured_crowd

@@ -8,7 +8,7 @@ import numpy as np
 
 from crowdcore.aggregation.ratings.base import RatingAggregator, RatingResult
 from crowdcore.core.types import FloatArray
-from crowdcore.data.lookups import summed
+from crowdcore.data.dictionary import summed
 from crowdcore.data.ratings import RatingDataset
 
 

@@ -12,7 +12,7 @@ from crowdcore.aggregation.ratings.base import RatingAggregator, RatingResult
 from crowdcore.core.compiled import compiled, is_large, n_ranges, run_ranges
 from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.lookups import sum_of, summed
+from crowdcore.data.dictionary import sum_of, summed
 from crowdcore.data.ratings import RatingDataset
 
 _PASSES = 10  # over the annotations that the compiled loop saves

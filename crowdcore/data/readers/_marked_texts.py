@@ -15,8 +15,7 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError
 from crowdcore.core.memory import release_memory
 from crowdcore.core.types import IntArray
-from crowdcore.data.dictionary import Codes, compact, strings
-from crowdcore.data.lookups import BLOCK, gather
+from crowdcore.data.dictionary import BLOCK, Codes, compact, gather, strings
 from crowdcore.data.readers._answers import Answers, ground_truth, left_out, text_of, without_labels
 from crowdcore.data.readers._tokens import Marked, Span, Text, tag, token_ids
 from crowdcore.data.readers.base import Raw, RawTasks

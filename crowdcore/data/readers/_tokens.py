@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
-from crowdcore.data.dictionary import Codes, NumberColumn, compact, strings, unescape
+from crowdcore.data.dictionary import BLOCK, Codes, NumberColumn, compact, gather, strings, unescape
 from crowdcore.data.encoder import encode
-from crowdcore.data.lookups import BLOCK, gather
 from crowdcore.data.readers._answers import as_record, text_of
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, make_change, plural

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.memory import release_memory
 from crowdcore.core.types import BoolArray, IntArray
-from crowdcore.data.dictionary import Codes, compact, strings
-from crowdcore.data.lookups import gather
+from crowdcore.data.dictionary import Codes, compact, gather, strings
 from crowdcore.data.readers._marked_texts import MarkedTexts
 from crowdcore.data.readers._tokens import Span, token_ids
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source

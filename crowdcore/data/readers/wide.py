@@ -15,9 +15,8 @@ from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.memory import release_memory
 from crowdcore.core.types import IntArray
 from crowdcore.data.columns import ALIASES, RATING_ALIASES, MappingError, alias_findings, have_key, plain
-from crowdcore.data.dictionary import MINUS_ONE, Codes, compact, strings
+from crowdcore.data.dictionary import MINUS_ONE, Codes, compact, counted, strings
 from crowdcore.data.encoder import Encoder, encode
-from crowdcore.data.lookups import counted
 from crowdcore.data.readers._stacked import (
     NUMBER,
     Block,

@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.data.dataset import SPLIT_ENDINGS, SPLITS, CrowdDataset, Media, SimulatedTruth
-from crowdcore.data.dictionary import strings, unescape
-from crowdcore.data.lookups import counted_sorted
+from crowdcore.data.dictionary import counted_sorted, strings, unescape
 from crowdcore.data.media import ENDING, is_address
 from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.data.readers.base import Raw, RawTasks

@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import Remedy
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
-from crowdcore.data.dictionary import Codes, NumberColumn, strings
+from crowdcore.data.dictionary import Codes, NumberColumn, counted, strings
 from crowdcore.data.encoder import encode
-from crowdcore.data.lookups import counted
 from crowdcore.data.media import ADDRESSES, SUFFIXES, blank_texts, image_faults, image_names, is_address
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.readers.base import Raw

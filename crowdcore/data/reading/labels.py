@@ -16,9 +16,18 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
-from crowdcore.data.dictionary import MINUS_ONE, Codes, NumberColumn, as_text, clean, natural_order, strings
+from crowdcore.data.dictionary import (
+    MINUS_ONE,
+    Codes,
+    NumberColumn,
+    as_text,
+    clean,
+    gather,
+    natural_order,
+    renumber,
+    strings,
+)
 from crowdcore.data.encoder import encode
-from crowdcore.data.lookups import gather, renumber
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, Level, make_change, plural
 from crowdcore.data.settings import ReadSettings

@@ -16,8 +16,7 @@ from hypothesis import given, settings, strategies as st
 import crowdcore as cc
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import SimulatedTruth, examine, from_frame, read_dataset, write_folder, write_long
-from crowdcore.data.dictionary import strings
-from crowdcore.data.lookups import counted_sorted
+from crowdcore.data.dictionary import counted_sorted, strings
 from crowdcore.data.reading.numbering import Annotations, find_repeats, reduce_repeats
 from crowdcore.data.reading.spellings import find_multi_selects, fold
 from testkit.crowds import simulate_crowd
@@ -144,7 +143,7 @@ def test_blocks_of_tasks_find_the_same_repeats(monkeypatch):
 
 def test_counts_of_sorted_codes_are_those_of_bincount(monkeypatch):
     codes = np.sort(np.random.default_rng(2).integers(0, 50, 200)).astype(np.int32)
-    monkeypatch.setattr("crowdcore.data.lookups.BLOCK", 16)
+    monkeypatch.setattr("crowdcore.data.dictionary.BLOCK", 16)
     np.testing.assert_array_equal(counted_sorted(codes, 60), np.bincount(codes, minlength=60))
     assert counted_sorted(codes[:0], 3).tolist() == [0, 0, 0]
 

@@ -11,7 +11,7 @@ import pytest
 
 from crowdcore.core.errors import DataError, MissingExtraError
 from crowdcore.data import sources
-from crowdcore.data.sources.cifar10n import Cifar10N
+from crowdcore.data.sources.published import Cifar10N
 from tests.data.sources import archives
 from tests.data.sources.server import Server
 
