@@ -24,6 +24,7 @@ from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.data.report import plural
 from crowdcore.data.rows import MAX_PIXELS, Rows
+from crowdcore.data.times import are_filled
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -300,16 +301,12 @@ def blank_texts(dataset: Labelled) -> dict[str, str]:
     texts = _texts(dataset)
     if texts is None:
         return {}
-    return {str(task): "the text is empty" for task in dataset.task_ids[_blank(texts).to_numpy()]}
+    return {str(task): "the text is empty" for task in dataset.task_ids[~are_filled(texts)]}
 
 
 def _texts(dataset: Labelled) -> pd.Series[Any] | None:
     columns = dataset.media.columns if dataset.media else None
     return None if columns is None or "text" not in columns else columns["text"].reindex(range(dataset.n_tasks))
-
-
-def _blank(texts: pd.Series[Any]) -> pd.Series[bool]:
-    return texts.isna() | (texts.astype(str).str.strip() == "")
 
 
 def usable_texts(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:
@@ -323,7 +320,7 @@ def usable_texts(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:
         return dataset
     note = refuse_unless(accept, faulty, dataset.n_tasks, "text")
     assert dataset.media is not None and dataset.media.columns is not None
-    columns = dataset.media.columns.reindex(range(dataset.n_tasks)).assign(text=texts.mask(_blank(texts), None))
+    columns = dataset.media.columns.reindex(range(dataset.n_tasks)).assign(text=texts.where(are_filled(texts), None))
     return replace(dataset, media=replace(dataset.media, columns=columns), notes=(*dataset.notes, *note))
 
 

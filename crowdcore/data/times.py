@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import numpy as np
 import pandas as pd
 
-from crowdcore.core.types import FloatArray
+from crowdcore.core.types import BoolArray, FloatArray
 
 TIME, SECONDS = "timestamp", "seconds"
 """The columns of `CrowdDataset.extra` that say when a label was given, and how many seconds it took."""
@@ -62,7 +62,7 @@ def read_moments(values: pd.Series, *, sure: bool = False) -> FloatArray | None:
     the day. ``sure``: somebody says that these are times: then small numbers are some, too.
     """
     numbers = pd.api.types.is_numeric_dtype(values.dtype) or bool(pd.to_numeric(values, errors="coerce").notna().any())
-    filled = max(_filled(values), 1)
+    filled = max(int(are_filled(values).sum()), 1)
     readings = [moments(values)]
     if not numbers and np.isfinite(readings[0]).sum() < (1 - _UNREAD) * filled:
         text, unit = values.astype("str"), pd.Timedelta(seconds=1)
@@ -92,7 +92,7 @@ def moments(values: pd.Series) -> FloatArray:
     """
     number = _numbers(values)
     is_date = pd.api.types.is_datetime64_any_dtype(values.dtype)
-    if is_date or 2 * np.isfinite(number).sum() <= _filled(values):
+    if is_date or 2 * np.isfinite(number).sum() <= are_filled(values).sum():
         read = pd.to_datetime(values if is_date else values.astype("str"), utc=True, errors="coerce", format="ISO8601")
         first, last = (pd.Timestamp(end, unit="s", tz="UTC") for end in (-_CLOCK, _CLOCK))
         near = read.where(read.between(first, last))
@@ -131,9 +131,9 @@ def _numbers(values: pd.Series) -> FloatArray:
     return np.where(np.isfinite(number), number, np.nan)
 
 
-def _filled(values: pd.Series) -> int:
-    """Cells that are neither missing nor blank."""
-    return int((values.notna() & (values.astype("str").str.strip() != "")).sum())
+def are_filled(values: pd.Series) -> BoolArray:
+    """(n,) cells that are neither missing nor blank."""
+    return np.asarray(values.notna() & (values.astype("str").str.strip() != ""))
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

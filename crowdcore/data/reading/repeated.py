@@ -19,7 +19,7 @@ from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow
-from crowdcore.data.times import TIME, about_time, moments, read_moments, says_when_done, tells_time
+from crowdcore.data.times import TIME, about_time, are_filled, moments, read_moments, says_when_done, tells_time
 
 if TYPE_CHECKING:
     from crowdcore.data.reading.numbering import Annotations, Repeats
@@ -145,7 +145,7 @@ def with_time(raw: Raw, settings: ReadSettings) -> tuple[Raw, list[Finding]]:
     for name in time_columns(extra.column_names):
         values = extra[name].to_pandas()
         when = read_moments(values)
-        if when is None or np.isnan(when[_filled(values)]).any():
+        if when is None or np.isnan(when[are_filled(values)]).any():
             continue
         if _differs(when, raw.task.codes) and _differs(when, raw.worker.codes):
             sentence = "This column was taken as the time at which a label was given"
@@ -164,10 +164,6 @@ def _renamed(raw: Raw, name: str, when: FloatArray) -> Raw:
     names = {name: TIME} | ({TIME: _OTHER} if name != TIME else {})
     extra = extra.rename_columns([names.get(column, column) for column in extra.column_names])
     return replace(raw, extra=extra, roles={**raw.roles, "time": name})
-
-
-def _filled(values: pd.Series) -> np.ndarray:
-    return np.asarray(values.notna() & (values.astype("str").str.strip() != ""))
 
 
 def _differs(when: FloatArray, group: IntArray) -> bool:
