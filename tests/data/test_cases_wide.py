@@ -408,7 +408,7 @@ def test_merged_cells_reach_over_pieces(tmp_path, monkeypatch):
 
 def test_a_last_row_of_totals_is_asked_about():
     found = read_case("total-row")
-    assert [f.code for f in found.report.questions] == ["total-row"]
+    assert [(f.code, f.examples) for f in found.report.questions] == [("total-row", ("20", "21", "22"))]
     assert (summary(found), found.report.classes) == (CROWD, ANIMALS)
     assert read_case("total-row", totals=True).report.changes == ()
     kept = read_case("total-row", totals=False).report

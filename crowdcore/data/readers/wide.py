@@ -150,21 +150,21 @@ def _total_row(label: Codes, task_row: IntArray, n: int, task: Codes | None, set
     last = task_row == n - 1
     if settings.totals is False or n < 4 or not last.any():
         return None
-    words = {label.values[int(code)].as_py().strip() for code in np.unique(label.codes[last])}
+    words = sorted({label.values[int(code)].as_py().strip() for code in np.unique(label.codes[last])})
     others = label.values.take(pa.array(np.unique(label.codes[~last]))).to_pylist()
     name = "" if task is None or task.codes[n - 1] < 0 else task.values[int(task.codes[n - 1])].as_py()
     numbers = bool(others) and all(map(NUMBER.match, words)) and not any(map(NUMBER.match, others))
     if last.sum() < 2 and not numbers:
         return None
-    apart = not words & {word.strip() for word in others}
+    apart = {*words}.isdisjoint(word.strip() for word in others)
     if settings.totals is None and not (apart and (numbers or name.strip().strip(":").casefold() in _TOTALS)):
         return None
-    count, listed = int(last.sum()), ", ".join(map(repr, sorted(words)[:3]))
+    count, listed = int(last.sum()), ", ".join(map(repr, words[:3]))
     sentence = f"The last row, {name!r}, holds what no other row does ({listed}), and was left out as one of totals"
     remedies = (Remedy("totals", True, when="so"), Remedy("totals", False, when="it is a task"))
     level: Level = "question" if settings.totals is None else "note"
     choices = remedies if settings.totals is None else remedies[1:]
-    return Finding("total-row", level, sentence, 1, (n,), examples=tuple(words)[:3], left_out=count, remedies=choices)
+    return Finding("total-row", level, sentence, 1, (n,), examples=(*words[:3],), left_out=count, remedies=choices)
 
 
 def _footnotes(task_row: IntArray, n: int, task: Codes | None) -> list[Finding]:
