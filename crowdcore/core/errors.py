@@ -88,10 +88,10 @@ def in_python(remedy: Remedy) -> str:
     return f"pass {either(' and '.join(f'{name}={value}' for name, value in choice.items()) for choice in given)}"
 
 
-def either(items: Iterable[str], word: str = "or") -> str:
+def either(items: Iterable[str]) -> str:
     """``a, b or c``."""
     *first, last = items
-    return f"{', '.join(first)} {word} {last}" if first else last
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def phrase(remedies: Iterable[Remedy], action: Phrasing = in_python) -> str:

@@ -125,10 +125,10 @@ def visible(text: str) -> str:
     return _OBEYED.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
-def log_visibly(name: str | None = None, form: str = "%(asctime)s %(name)s %(message)s") -> None:
+def log_visibly(name: str | None = None) -> None:
     """Have a logger (None: all) write its lines, tracebacks too, to standard error as `visible` text."""
     handler, logger = logging.StreamHandler(), logging.getLogger(name)
-    handler.setFormatter(_Visible(form))
+    handler.setFormatter(_Visible("%(asctime)s %(name)s %(message)s"))
     if not logger.handlers:
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)

@@ -26,7 +26,7 @@ from crowdcore.data.writers import write_folder
 Progress = Callable[[str, int, int | None], None]
 """Called with the file's name, the bytes here so far and all of them (None = the server does not say)."""
 
-_CHUNK = 1 << 18
+_CHUNK, _UNPACKED = 1 << 18, 1 << 32  # bytes read at once, and that an archive may hold
 _AGENT = "Mozilla/5.0 (compatible; crowdcore)"  # some hosts refuse urllib's own name
 
 
@@ -228,13 +228,13 @@ Fetched from:
 """
 
 
-def unpack(archive: Path, place: Callable[[PurePosixPath], Path | None], limit: int = 1 << 32) -> set[Path]:
+def unpack(archive: Path, place: Callable[[PurePosixPath], Path | None]) -> set[Path]:
     """Write the regular files of a ``.tar.gz`` that ``place`` wants to where it says, and return them.
 
-    ``place`` takes a member's name. Links and devices are never written, nor more than ``limit`` bytes in all. A member
+    ``place`` takes a member's name. Links and devices are never written, nor more than four GiB in all. A member
     whose name leads outside of the archive's own folder is refused, wanted or not, before anything of it is written.
     """
-    written: set[Path] = set()
+    written, limit = set[Path](), _UNPACKED
     try:
         with tarfile.open(archive, "r:gz") as tar:
             for member in tar:

@@ -227,7 +227,7 @@ def test_links_and_devices_are_not_written(server: Server, cache: Path, write: C
 
 
 def test_an_archive_that_unpacks_to_too_much(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crowdcore.data.sources._download.unpack.__defaults__", (10_000,))
+    monkeypatch.setattr("crowdcore.data.sources._download._UNPACKED", 10_000)
     server.serve(LABELME, archives.tar_gz(archives.labelme()[0]))
     with pytest.raises(DataError, match="unpacks"):
         sources.fetch("labelme", url_base=server.url)
