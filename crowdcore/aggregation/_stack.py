@@ -45,18 +45,19 @@ def residuals(dataset: CrowdDataset, off: FloatArray, spread: FloatArray) -> csr
     return csr_array(((off / scale[dataset.worker]).astype(np.float32), dataset.worker, dataset.task_start), shape)
 
 
-def stacked(order: Order, border: float, known: IntArray) -> FloatArray:
+def stacked(order: Order, border: float, known: IntArray, belief: float = 1.0) -> FloatArray:
     """(n_tasks,) probability of the second class; NaN of tasks without a place.
 
     ``logit P(z_i = 1) = α + β (place_i - border) + w·left_i`` with ``α ~ N(0, A²)``, ``β ~ N(1, B²)`` and
-    ``w ~ N(0, T²/m)``. Each (A, B, T) of a grid counts by its evidence (Laplace's) times ``A⁻² T^-½``, so that a few
-    gold labels hardly move the order, and many let each judge count by what it is worth. Probabilities are means over
-    priors and over the posterior of the weights (MacKay's probit approximation).
+    ``w ~ N(0, T²/m)``. Each (A, B, T) of a grid counts by its evidence (Laplace's) times ``A^-belief T^-½``: few gold
+    labels hardly move the order, and many let each judge count by what it is worth. Probabilities are means over priors
+    and over the posterior of the weights (MacKay's probit approximation).
 
     Args:
         order: of all tasks.
         border: place at which both classes are equally likely without gold.
         known: (n_tasks,) true classes, -1 = unknown.
+        belief: in the border, before any gold.
     """
     m = len(order.weight)
     judged = np.flatnonzero(~np.isnan(order.place))
@@ -71,7 +72,7 @@ def stacked(order: Order, border: float, known: IntArray) -> FloatArray:
     for a, b, t in product(_BORDERS, _SLOPES, _JUDGES):
         precision = np.r_[1 / a**2, 1 / b**2, np.full(m, m / t**2)]
         evidence, w, bend = _laplace(some, y, centre, precision)
-        found.append((evidence - 2 * np.log(a) - 0.5 * np.log(t), w, bend))
+        found.append((evidence - belief * np.log(a) - 0.5 * np.log(t), w, bend))
     share = np.exp([evidence - max(one[0] for one in found) for evidence, *_ in found])
     share[share < _RARE] = 0
     share /= share.sum()
