@@ -25,7 +25,7 @@ _USUAL = {
     OWN: "author|answer_model|response_model|generator|answered_by|written_by|model",
 }
 _FEWEST = 30  # tasks of a judge from which an effect is told
-_TIE = re.compile(r"tie|draw|equal|both|c", re.IGNORECASE)
+_TIE = re.compile(r"tie\b.*|draw|equal|both.*|neither|a=b|c", re.IGNORECASE)
 _BY_GOLD = "Answers of one class by gold are compared: among them, longer ones may yet be better ones."
 _WITHOUT = (
     "Without gold, the effect of the position is true where positions were drawn at random; length and own answers "
@@ -186,8 +186,9 @@ def _is_of_kind(what: str, column: pd.Series) -> bool:
 
 
 def _ends(dataset: CrowdDataset) -> tuple[str, ...]:
-    """The classes but a tie."""
-    return tuple(name for name in dataset.classes if not (dataset.n_classes == 3 and _TIE.fullmatch(name)))
+    """The classes but ties."""
+    names = dataset.classes
+    return tuple(name for name in names if not (len(names) > 2 and _TIE.fullmatch(name))) or names
 
 
 def _values(dataset: CrowdDataset) -> FloatArray:

@@ -154,6 +154,7 @@ class Answers:
     label: list[str] = field(default_factory=list)
     seconds: list[str | None] = field(default_factory=list)
     timestamp: list[str | None] = field(default_factory=list)
+    swapped: list[bool | None] = field(default_factory=list)
     tasks: dict[str, dict[str, str]] = field(default_factory=dict)
     gold: dict[str, dict[str, int]] = field(default_factory=dict)
     seen: dict[str, None] = field(default_factory=dict)
@@ -191,6 +192,7 @@ class Answers:
         choices: Sequence[object],
         seconds: object = None,
         when: object = None,
+        swapped: bool | None = None,
     ) -> None:
         """One annotation: kept if it is one choice."""
         chosen = list(dict.fromkeys(name for choice in choices if (name := text_of(choice))))
@@ -205,6 +207,7 @@ class Answers:
         self.label.append(chosen[0])
         self.seconds.append(text_of(seconds))
         self.timestamp.append(iso_time(when))
+        self.swapped.append(swapped)
 
     def leave_out(self, code: str, row: int, worker: object = None) -> None:
         """One thing that is not taken in, and whose it was: see ``_REASONS``."""
@@ -231,10 +234,9 @@ class Answers:
         if not self.row:
             reasons = f": {'; '.join(f.sentence for f in left)}" if left else ""
             raise DataError(f"No annotation is a choice of one class{reasons}", file=self.source.path)
-        extra = {
-            "seconds": pa.array(self.seconds, pa.large_string()),
-            "timestamp": pa.array(self.timestamp, pa.large_string()),
-        }
+        columns = {"seconds": self.seconds, "timestamp": self.timestamp}
+        extra = {name: pa.array(values, pa.large_string()) for name, values in columns.items()}
+        extra["swapped"] = pa.array(self.swapped, pa.bool_())
         extra = {name: values for name, values in extra.items() if values.null_count < len(values)}
         noticed = (*table.findings, *table.repeated_headers(per_row=1)) if table else ()
         kept = set(self.worker)

@@ -66,6 +66,7 @@ class Verdict(NamedTuple):
         lost: why it is left out, where it says nothing.
         text: the item.
         when: when it was given.
+        swapped: whether the second of two answers was shown first.
     """
 
     row: int
@@ -77,6 +78,7 @@ class Verdict(NamedTuple):
     lost: str = "no-score"
     text: str | None = None
     when: object = None
+    swapped: bool | None = None
 
 
 class Run(NamedTuple):
@@ -141,7 +143,7 @@ def read_verdicts(
             answers.leave_out(verdict.lost, verdict.row, verdict.judge)
             continue
         answers.list_task(verdict.item, text=verdict.text)
-        answers.add(verdict.row, verdict.item, verdict.judge, label, when=verdict.when)
+        answers.add(verdict.row, verdict.item, verdict.judge, label, when=verdict.when, swapped=verdict.swapped)
         if gold := text_of(verdict.gold):
             answers.gold.setdefault(verdict.item, {}).setdefault(gold, verdict.row)
     words = {*answers.label, *(word for golds in answers.gold.values() for word in golds)}

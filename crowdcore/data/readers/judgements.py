@@ -237,7 +237,8 @@ class JudgeBench(_Tool):
                 turned = f"A{sides[2].translate(str.maketrans('<>', '><'))}B"
             gold = text_of(record.get("label"))
             gold = "A<B" if gold == "B>A" else gold
-            yield Verdict(number, judge, item, turned.replace("B=A", "A=B") if turned else None, "", gold)
+            decided = turned.replace("B=A", "A=B") if turned else None
+            yield Verdict(number, judge, item, decided, "", gold, swapped=bool(place))
 
 
 class AltTest(Reader):

@@ -35,6 +35,7 @@ _QUESTION = (
 _WINNER = {"winner", "preference", "preferred", "chosen", "choice", "better", "best"}
 _VERDICT = {*ALIASES["label"], *WEAK_ALIASES["label"], *_WINNER}
 _NUMBERS = {"0", "1", "1.0", "1.5", "2", "2.0", "3"}  # 1 and 2 are the sides, and no grades from 1 to 5
+_DRAWN = "is_switched_outputs"  # AlpacaEval's: whether the second output was shown first, as was drawn at random
 _MOST_TIES = 3
 _MOST_VERDICTS = 12
 _LONG = 40
@@ -130,7 +131,7 @@ def _is_verdict(table: Table, column: str, sides: tuple[str, str]) -> bool:
     rows = zip(*map(table.words, (*sides, column)), strict=True)
     given = [row for row in rows if row[2]]
     values = {verdict for _, _, verdict in given}
-    if len(values) > 1 and any(_mirrors(values)[v] != v for v in values):
+    if len(values) > 1 and any(mirror != v for v, mirror in _mirrors(values).items()):
         return len(values) <= _MOST_VERDICTS
     ties = [verdict for one, other, verdict in given if verdict not in (one, other)]
     return len(values) > 1 and len({*ties}) <= _MOST_TIES and 2 * len(ties) < len(given)
@@ -173,7 +174,29 @@ def _long(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
     roles = {**raw.roles, "task": " / ".join((*found.question, *found.sides))}
     quiet = [f for f in raw.findings if f.code != "alias-rival" and f.column != named["task"]]
     findings = (*quiet, _finding(swapped, found, _texts(raw.label), settings))
-    return replace(raw, task=task, label=_turned(raw.label, *how), tasks=about, roles=roles, findings=findings)
+    more = _with_order(extra, task, raw.worker, swapped)
+    label = _turned(raw.label, *how)
+    return replace(raw, task=task, label=label, tasks=about, roles=roles, findings=findings, extra=more or raw.extra)
+
+
+def _with_order(extra: Mapping[str, pa.Array], task: Codes, worker: Codes, swapped: BoolArray) -> pa.Table | None:
+    """The further columns and ``swapped``: whether the later answer was shown first; None where that tells nothing.
+
+    It tells something where each worker's order was drawn (`_DRAWN`), and else of tasks that one saw in both orders: an
+    answer that is always shown first is also always that of one model.
+    """
+    drawn = next((extra[name] for name in extra if plain(name) == _DRAWN), None)
+    if "swapped" in extra:
+        return None
+    if drawn is not None:
+        words = encode(drawn)
+        turned = np.array([*(text.lower() in ("true", "1", "1.0") for text in _texts(words)), False])[words.codes]
+        swapped, both = swapped ^ turned, words.codes >= 0
+    else:
+        each = np.unique(np.column_stack([task.codes, worker.codes]), axis=0, return_inverse=True)[1].ravel()
+        n, later = np.bincount(each), np.bincount(each, swapped)
+        both = ((later > 0) & (later < n))[each]
+    return pa.table({**extra, "swapped": pa.array(swapped, mask=~both)}) if both.any() else None
 
 
 def _wide(table: Table, settings: ReadSettings, found: _Layout) -> Raw:

@@ -50,6 +50,7 @@ def test_the_second_order_of_a_pair_is_turned_back(files: dict[str, Path]) -> No
     assert [*panel.worker_ids] == ["j1", "j2"] and panel.classes == ("A<B", "A>B")
     assert [panel.classes[c] for c in panel.label] == ["A>B", "A<B", "A<B", "A<B"]
     assert panel.classes[panel.gold[0]] == "A>B"
+    assert [*panel.extra["swapped"].astype(str)] == ["False", "True"] * 2
 
 
 def test_people_and_models_of_the_alternative_annotator_test(files: dict[str, Path]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from crowdcore import analysis
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data import (
     MappingError,
@@ -301,6 +302,45 @@ def test_sides_do_not_matter(words, seed):
     dataset = from_frame(shown)
     assert (dataset.n_tasks, dataset.n_workers, dataset.n_annotations) == (18, 3, 54)
     assert set(dataset.classes) == set(words)
+
+
+def partial(n: int, first: float, same: bool) -> pd.DataFrame:
+    """Verdicts on a baseline and a model, the better one, each asked in both orders; the judges like the first side."""
+    rng = np.random.default_rng(n)
+    rows = []
+    for q, judge in product(range(n), ("ann", "bob", "eve")):
+        for turned in (False, False) if same else (False, True):
+            better = rng.random() < np.clip(0.7 + (first if turned else -first), 0, 1)
+            sides = ("zeta", "base") if turned else ("base", "zeta")
+            rows.append((q, *sides, judge, "model_a" if better == turned else "model_b"))
+    return pd.DataFrame(rows, columns=["question_id", "model_a", "model_b", "judge", "winner"])
+
+
+def test_position_shows_where_the_same_answers_were_seen_in_both_orders():
+    found = analysis.panel_leanings(from_frame(partial(150, 0.2, same=False)))
+    assert found.columns == {"position": "swapped"} and (found.low > 0.2).all() and (found.orders == 150).all()
+    fair = analysis.panel_leanings(from_frame(partial(150, 0.0, same=False)))
+    assert (fair.low < 0).all() and (fair.high > 0).all()
+    extra = from_frame(partial(150, 0.2, same=True)).extra
+    assert extra is None or "swapped" not in extra  # the better one is always second
+
+
+@pytest.mark.parametrize("first", [0.0, 0.25])
+def test_a_drawn_order_is_the_position(first):
+    rng, n = np.random.default_rng(1), 600
+    sides = np.array(["alpha", "zeta"])[np.stack([late := rng.integers(0, 2, n), 1 - late], 1)]
+    several = [pd.DataFrame({"annotator": [judge] * n}) for judge in ("gpt", "claude")]
+    for frame in several:
+        switched = rng.random(n) < 0.5
+        chosen = np.where(rng.random(n) < 0.5 + np.where(switched, -first, first), 1, 2)  # the output that is preferred
+        frame["instruction"] = [f"q{k}" for k in range(n)]
+        frame[["generator_1", "generator_2"]] = sides
+        frame[["preference", "is_switched_outputs"]] = np.stack([chosen, switched], 1)
+    read = from_frame(pd.concat(several), format="preferences")
+    found = analysis.panel_leanings(read)
+    low, high = (0.4, 0.6) if first else (-0.12, 0.12)
+    assert read.n_tasks == n and found.columns == {"position": "swapped"}
+    assert ((found.effect > low) & (found.effect < high)).all()
 
 
 def test_names_of_winners_are_sides():
