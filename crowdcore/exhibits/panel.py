@@ -80,7 +80,7 @@ def headline(view: View) -> tuple[str, ...]:
     first = f"{judges} judges count as {about}: their errors correlate by {mean_correlation(found.correlation):.2f}."
     if found.sub_panel is None:
         first = _ALONE.format(judges, within.kish_low, within.kish_high)
-        first += _ABOUT.format(within.kish) if found.opinion > MANY else ""
+        first += _ABOUT.format(within.kish) if found.opinion > MANY and len(found.classes) == 2 else ""
     elif raw.kish_high > 0.9 * judges and not found.kin:
         first = f"{judges} judges count as {about}: no dependence of their errors was found."
     return (first, *_groups(found), *found.notes, last)

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import log_softmax
 
 from crowdcore import aggregation
 from crowdcore.analysis.panels.moments import EffectiveVotes, effective_votes, error_moments
@@ -17,6 +19,11 @@ from crowdcore.data.splitting import take_tasks
 MANY = 3.0
 """Nats from which one of the two models is surely better."""
 _MOST = 500_000  # annotations that are fitted, those of evenly spaced items
+_MOST_OF_MANY = 100_000  # of more than two classes
+_EASE, _CHANCE = hermegauss(5)  # how easy an item is, in standard deviations, and log probability of it
+_CHANCE = np.log(_CHANCE / _CHANCE.sum())
+_SPREADS = 0.0, 1.0, 2.0  # standard deviations of it, in logits
+_ROUNDS = 40
 
 _ONE = (
     "Without gold, one opinion by degrees explains the verdicts better than two classes with independent mistakes (by "
@@ -27,18 +34,27 @@ _TWO = (
     "{:,.0f} nats): no opinion was seen that makes all err together. Mistakes of a few judges, or of nearly all on the "
     "same items, would not show."
 )
+_HARD = (
+    "Without gold, items that are hard for all judges at once explain the verdicts better than independent mistakes "
+    "(by {:,.0f} nats): these are not {} independent votes."
+)
+_NOT_HARD = (
+    "Verdicts without gold do not show that judges err together. Mistakes of a few judges, or of nearly all on the "
+    "same items, would not show."
+)
 _NEITHER = (
     "Verdicts without gold are too few to tell one opinion by degrees from two classes with independent mistakes."
 )
 
 
 class Opinion(NamedTuple):
-    """One trait of the verdicts, fitted without gold.
+    """What the verdicts show without gold.
 
     Attributes:
-        gain: log-likelihood of one trait less that of two classes with independent mistakes, in nats.
+        gain: of two classes the log-likelihood of one trait less that of two classes with independent mistakes, in
+            nats; of more classes that of items which are hard for all less that of independent mistakes.
         items: (n,) numbers of the items that were fitted.
-        posterior: (n, 2) by the aggregator `trait`.
+        posterior: (n, C) by the aggregator `trait`, of more than two classes by Dawid & Skene's.
     """
 
     gain: float
@@ -47,24 +63,57 @@ class Opinion(NamedTuple):
 
 
 def one_opinion(dataset: CrowdDataset) -> Opinion | None:
-    """Compare one trait with Dawid & Skene's two classes; None where there are more classes or fewer.
+    """Compare one trait, or items that are hard for all, with Dawid & Skene's classes; None of one class.
 
-    Both have two numbers for each judge. Items that differ in how hard they are for all make one trait likelier, and
-    so do mistakes that several share; mistakes that all share look like the truth.
+    With two classes, both models have two numbers for each judge. With more, one more is fitted: by how much items
+    differ in how hard they are for all. Mistakes that several judges share make that likelier, too; mistakes that all
+    share look like the truth.
     """
-    if dataset.n_classes != 2:
+    n_classes = dataset.n_classes
+    if n_classes < 2:
         return None
-    items = np.arange(0, dataset.n_tasks, -(-dataset.n_annotations // _MOST))
+    items = np.arange(0, dataset.n_tasks, -(-dataset.n_annotations // (_MOST if n_classes == 2 else _MOST_OF_MANY)))
     items = items[dataset.annotated[items]]
     some = take_tasks(dataset, items)
-    trait = aggregation.get("trait").fit(some)
     smoothing = {"smoothing": 0.5, "prior_smoothing": 0.5, "max_iterations": 300, "tolerance": 1e-7}
     classes = aggregation.get("dawid-skene", **smoothing).fit(some)
     assert classes.confusion is not None and classes.prior is not None
-    given = np.log(np.nan_to_num(classes.confusion, nan=0.5)).transpose(0, 2, 1).reshape(-1, 2)
-    table = LabelTable.of(some.task_start, some.worker, some.label, some.n_workers, 2)
-    two = em_step(table, given, np.log(classes.prior), np.empty((some.n_tasks, 2))).log_likelihood
+    given, prior = np.log(np.nan_to_num(classes.confusion, nan=1 / n_classes)), np.log(classes.prior)
+    table = LabelTable.of(some.task_start, some.worker, some.label, some.n_workers, n_classes)
+    if n_classes > 2:
+        likelihoods = [_hard_for_all(table, given, prior, spread) for spread in _SPREADS]
+        return Opinion(max(likelihoods) - likelihoods[0], items, classes.posterior)
+    trait = aggregation.get("trait").fit(some)
+    given = given.transpose(0, 2, 1).reshape(-1, 2)
+    two = em_step(table, given, prior, np.empty((some.n_tasks, 2))).log_likelihood
     return Opinion(float(trait.log_likelihood[-1]) - two, items, trait.posterior)
+
+
+def _hard_for_all(table: LabelTable, given: FloatArray, prior: FloatArray, spread: float) -> float:
+    """Log-likelihood of Dawid & Skene's model where an item's ease ``θ ~ N(0, spread²)`` adds to all judges' logits.
+
+    ``P(y_i^r = c | z_i = k) ∝ π^r[k, c] exp(θ_i [c = k])``; by EM, π by iterative scaling.
+
+    Args:
+        table: the labels.
+        given: (R, C, C) log π to start from, row = true class.
+        prior: (C,) log probability of each class.
+        spread: 0: independent mistakes.
+    """
+    shape, value = given.shape, 0.0
+    easier = np.eye(shape[1])[:, :, None] * spread * _EASE
+    posterior = np.empty((table.n_tasks, shape[1] * len(_EASE)))
+    for _ in range(_ROUNDS):
+        rates = log_softmax(given[..., None] + easier, axis=2)
+        log_given = rates.transpose(0, 2, 1, 3).reshape(table.n_cells, -1)
+        sums = em_step(table, log_given, np.add.outer(prior, _CHANCE).ravel(), posterior)
+        value = sums.log_likelihood
+        counts = sums.counts.reshape(*shape, -1).transpose(0, 2, 1, 3)
+        expected = (counts.sum(2, keepdims=True) * np.exp(rates)).sum(3)
+        given = given + np.log((counts.sum(3) + 0.5) / (expected + 0.5))
+        prior = np.log(sums.classes.reshape(shape[1], -1).sum(1) + 0.5)
+        prior = prior - np.log(np.exp(prior).sum())
+    return value
 
 
 def votes_alone(
@@ -84,7 +133,7 @@ def votes_alone(
         opinion: what `one_opinion` found.
         n_resamples, seed: of the intervals at both ends.
     """
-    if opinion is not None and opinion.gain > MANY:
+    if opinion is not None and opinion.gain > MANY and truth.shape[1] == 2:
         items, truth, name = opinion.items, opinion.posterior, "trait"
     votes, share = table[items], np.tile(truth.mean(0), (len(truth), 1))
     every = [
@@ -103,10 +152,12 @@ def votes_alone(
     )
 
 
-def opinion_notes(gain: float, n_judges: int) -> tuple[str, ...]:
+def opinion_notes(gain: float, n_judges: int, n_classes: int) -> tuple[str, ...]:
     """What a gain in log-likelihood says of the judges, in words; nothing of NaN."""
     if np.isnan(gain):
         return ()
+    if n_classes > 2:
+        return (_HARD.format(gain, n_judges) if gain > MANY else _NOT_HARD,)
     if abs(gain) <= MANY:
         return (_NEITHER,)
     return ((_ONE if gain > 0 else _TWO).format(abs(gain), n_judges),)

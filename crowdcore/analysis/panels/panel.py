@@ -50,7 +50,7 @@ class Panel(Shown):
         votes: effective votes, raw and within classes; where the truth was inferred, the intervals are the ranges that
             verdicts alone leave open.
         opinion: log-likelihood of one trait of the verdicts less that of two classes with independent mistakes, in
-            nats; NaN with gold, and where there are not two classes.
+            nats; of more classes, of items that are hard for all less independent mistakes. NaN with gold.
         correlation, within: (m, m) correlation of errors, raw and within true classes; NaN with fewer than 30 items.
         capa: (m, m) κp of Goel et al. (2025): agreement beyond what the two accuracies explain.
         shared: (m, m) items that both judged.
@@ -112,7 +112,7 @@ class Panel(Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """Classes that may be no verdicts, and whether verdicts without gold show that judges depend on each other."""
-        return (*unknown_verdicts(self.classes), *opinion_notes(self.opinion, len(self.families)))
+        return (*unknown_verdicts(self.classes), *opinion_notes(self.opinion, len(self.families), len(self.classes)))
 
     @property
     def why(self) -> tuple[str, ...]:
@@ -160,22 +160,23 @@ class Panel(Shown):
         Raises:
             SettingError: no such judge.
         """
-        a = self._number(worker)
-        wrong = (self.table != self.truth[:, None]) & (self.table >= 0)
-        known = self.truth >= 0
-        if other is None:
-            n = (self.table >= 0).sum(1)
-            some = known & (self.table[:, a] == self.truth) & (wrong.sum(1) == n - 1) & (n > 1)
-        else:
-            b = self._number(other)
-            some = known & wrong[:, a] & wrong[:, b]
-        rows = np.flatnonzero(some)
+        a, b = self._number(worker), None if other is None else self._number(other)
+        rows = np.flatnonzero((self.truth >= 0) & (self.table[:, a] >= 0))
+        right = self.table[rows, a] == self.truth[rows]
+        rows = rows[right] if b is None else rows[~right]
+        if b is not None:
+            rows = rows[(self.table[rows, b] >= 0) & (self.table[rows, b] != self.truth[rows])]
+        given = self.table[rows] >= 0
+        wrong = (given & (self.table[rows] != self.truth[rows, None])).sum(1)
+        if b is None:
+            alone = (wrong == given.sum(1) - 1) & (wrong > 0)
+            rows, wrong = rows[alone], wrong[alone]
         names = np.array([*self.classes, ""], object)
         columns = {"task": self.task_ids[rows], "true": names[self.truth[rows]]}
-        called = {j: str(self.worker_ids[j]) for j in ([a] if other is None else [a, b])}
+        called = {j: str(self.worker_ids[j]) for j in ([a] if b is None else [a, b])}
         taken = {*columns, "wrong judges"}
-        given = {n + "'s label" * (n in taken): names[self.table[rows, j]] for j, n in called.items()}
-        return pd.DataFrame({**columns, **given, "wrong judges": wrong[rows].sum(1)}, index=rows)
+        labels = {n + "'s label" * (n in taken): names[self.table[rows, j]] for j, n in called.items()}
+        return pd.DataFrame({**columns, **labels, "wrong judges": wrong}, index=rows)
 
     def _number(self, judge: str | int) -> int:
         at = int(self.worker_ids.get_indexer(pd.Index([str(judge)]))[0])

@@ -27,16 +27,30 @@ def test_shared_mistakes_are_noticed_and_independent_ones_are_not() -> None:
 def test_each_side_has_its_sentence(gain: float, word: str) -> None:
     from crowdcore.analysis.panels.opinion import opinion_notes
 
-    assert word in opinion_notes(gain, 6)[0]
+    assert word in opinion_notes(gain, 6, 2)[0]
 
 
-def test_more_classes_have_no_such_sentence() -> None:
-    rng = np.random.default_rng(1)
-    truth = rng.integers(0, 3, 200)
-    verdicts = np.where(rng.random((200, 5)) < 0.7, truth[:, None], rng.integers(0, 3, (200, 5)))
-    found = cc.analysis.panel(judged(verdicts, truth), "majority-vote")
-    assert np.isnan(found.opinion) and found.notes == ()
-    assert found.votes[1].kish_low < cc.analysis.panel(judged(verdicts, truth)).votes[1].kish < found.votes[1].kish_high
+def of_three(n: int, m: int, seed: int, opinion: float) -> tuple[np.ndarray, np.ndarray]:
+    """Verdicts of three classes, a fifth of them missing; ``opinion``: by how much items are hard for all judges."""
+    rng = np.random.default_rng(seed)
+    truth, ease = rng.integers(0, 3, n), opinion * rng.normal(0, 1, n)
+    right = rng.random((n, m)) < 1 / (1 + np.exp(-rng.uniform(0.4, 1.6, m) - ease[:, None]))
+    wrong = (truth[:, None] + rng.choice([1, 2], (n, m), p=[0.8, 0.2])) % 3
+    return np.where(rng.random((n, m)) < 0.2, -1, np.where(right, truth[:, None], wrong)), truth
+
+
+def test_shared_mistakes_of_more_classes_are_noticed_and_independent_ones_are_not() -> None:
+    opinions = [[one_opinion(judged(of_three(350, 8, seed, by)[0], None)) for by in (1.5, 0)] for seed in range(12)]
+    shared, alone = np.array([[one.gain for one in both if one is not None] for both in opinions]).T
+    assert (shared > MANY).sum() >= 11 and (alone > MANY).sum() == 0
+
+
+@pytest.mark.parametrize(("opinion", "word"), [(1.5, "not 6 independent votes"), (0, "do not show")])
+def test_more_classes_have_a_sentence(opinion: float, word: str) -> None:
+    verdicts, truth = of_three(400, 6, 1, opinion)
+    found, checked = (cc.analysis.panel(judged(verdicts, truth), by) for by in ("majority-vote", "gold"))
+    assert word in found.notes[0] and not checked.notes
+    assert found.votes[1].kish_low < checked.votes[1].kish < found.votes[1].kish_high
 
 
 @pytest.mark.parametrize("seed", range(4))
