@@ -115,6 +115,12 @@ def panel(
     seen: View,
     score: Annotated[str, typer.Option(help="The class that passes: its share by few gold labels instead.")] = "",
     people: Annotated[bool, typer.Option("--people", help="Judges beside the people among them instead.")] = False,
+    person: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Who is a person, with --people, several times if need be; default: by a column, else by names."
+        ),
+    ] = None,
     leanings: Annotated[
         bool, typer.Option("--leanings", help="What moves judges instead: position, length, own answers; repeats.")
     ] = False,
@@ -123,9 +129,15 @@ def panel(
 
     With --score, --out writes the tasks to label next.
     """
+    from crowdcore.analysis.panels.people import who_are_people
     from crowdcore.exhibits import panel as made
 
     name = seen.dataset.name
+    if person:
+        of_people, extra = who_are_people(seen.dataset, person)[seen.dataset.worker], seen.dataset.extra
+        told = pd.DataFrame({"person or model": np.where(of_people, "person", "model")})
+        told = told if extra is None else pd.concat([told, extra.reset_index(drop=True)], axis=1)
+        seen, people = replace(seen, dataset=replace(seen.dataset, extra=told)), True
     if score or people or leanings:
         if leanings:
             several = [made.panel_leanings(seen), made.panel_flips(seen)]

@@ -42,6 +42,17 @@ def test_a_score_writes_what_to_label_next(file: str, tmp_path: Path, capsys: py
     assert len(pd.read_csv(tmp_path / "next.csv")) == 40
 
 
+def test_people_are_named_on_the_command_line(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    people = [f"judge-{k}" for k in range(4)]
+    with pytest.raises(SystemExit):
+        main(["panel", file, *(part for name in people for part in ("--person", name)), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert [row["worker"] for row in told["panel-people"]] in (["judge-4", "judge-5"], ["judge-5", "judge-4"])
+    with pytest.raises(SystemExit) as ended:
+        main(["panel", file, "--person", "nobody"])
+    assert ended.value.code == 2 and "nobody" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("votes", "code"), [("1", 0), ("5.9", 1)])
 def test_the_check_of_a_panel_fails_below_its_limit(file: str, votes: str, code: int) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -25,13 +25,22 @@ ORDERS = tuple(
         "wrong partial right",
         "fail pass",
         "failed passed",
-        "bad okay good",
-        "no maybe yes",
+        "bad poor fair okay ok good excellent",
+        "no unsure maybe yes",
         "n y",
         "false true",
-        "reject accept",
-        "unsafe safe",
-        "not_relevant relevant",
+        "reject rejected approve approved accept accepted",
+        "unsafe harmful safe harmless",
+        "not_relevant irrelevant partially_relevant relevant",
+        "negative neutral positive",
+        "disagree agree",
+        "invalid valid",
+        "unacceptable acceptable",
+        "low medium high",
+        "worse same better",
+        "loss lose draw win",
+        "first tie second",
+        "1st tie 2nd",
         "A tie B",
         "A C B",
         "model_a tie model_b",
@@ -147,10 +156,9 @@ def read_verdicts(
         if gold := text_of(verdict.gold):
             answers.gold.setdefault(verdict.item, {}).setdefault(gold, verdict.row)
     words = {*answers.label, *(word for golds in answers.gold.values() for word in golds)}
-    order = in_order(words)
-    more: dict[str, Any] = {"classes": order, "classes_from": "words of verdicts"} if order else {}
+    more, unknown = ordered(words, settings, asked=columns["label"] != "answer")
     alone = _alone({*answers.worker}, columns["worker"])
-    return answers.raw(form, findings=[*findings, *asked, *other, *alone], **more)
+    return answers.raw(form, findings=[*findings, *asked, *other, *alone, *unknown], **more)
 
 
 def is_asked(verdict: Verdict) -> bool:
@@ -165,6 +173,20 @@ def in_order(words: Collection[str]) -> tuple[str, ...]:
         if words and all(word.casefold() in place for word in words):
             return tuple(sorted(words, key=lambda word: (place[word.casefold()], word)))
     return ()
+
+
+def ordered(words: Collection[str], settings: ReadSettings, asked: bool = True) -> tuple[dict[str, Any], list[Finding]]:
+    """What `Raw` says of the classes where the words are known; else, if asked, which of two is the better one."""
+    if order := in_order(words):
+        return {"classes": order, "classes_from": "words of verdicts"}, []
+    if settings.classes or len(words) != 2 or not asked or any(_NUMBER.fullmatch(word) for word in words):
+        return {}, []
+    low, high = sorted(words)
+    sentence = (
+        f"Which of {low!r} and {high!r} is the better verdict is not known; {high!r} stands last, as by the alphabet"
+    )
+    remedy = Remedy("classes", [high, low], when=f"{low!r} is the better one")
+    return {}, [Finding("unknown-verdicts", "question", sentence, remedies=(remedy,))]
 
 
 def _one_question(given: list[Verdict], settings: ReadSettings) -> tuple[list[Verdict], list[Finding]]:

@@ -6,6 +6,7 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ from typing import Any, ClassVar
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.data.columns import ALIASES, plain
 from crowdcore.data.readers._answers import as_list, as_record, first_of, records, text_of
-from crowdcore.data.readers._panel import Verdict, is_asked, name_of, read_verdicts
+from crowdcore.data.readers._panel import Verdict, is_asked, name_of, ordered, read_verdicts
 from crowdcore.data.readers.base import Raw, Reader, Source, read_annotations
 from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
@@ -303,7 +304,11 @@ class VerdictTable(Reader):
         """Read it as a table of these columns."""
         roles = _roles(source) or {}
         named = {role: column for role, column in roles.items() if getattr(settings, role) is None}
-        return read_annotations(source.need_table(), settings.model_copy(update=named), self.name)
+        raw = read_annotations(source.need_table(), settings.model_copy(update=named), self.name)
+        said = [raw.label, *([raw.tasks.gold] if raw.tasks and raw.tasks.gold else [])]
+        words = {word for codes in said for word in codes.values.to_pylist() if word and word.strip()}
+        more, asked = ordered(words - {*(settings.missing or ())}, settings)
+        return replace(raw, findings=(*raw.findings, *asked), **more)
 
 
 def _roles(source: Source) -> dict[str, str] | None:

@@ -90,6 +90,24 @@ def test_a_label_beside_a_score_stays_the_label(tmp_path: Path) -> None:
     assert cc.read_dataset(tmp_path / "votes.csv").classes == ("x", "y")
 
 
+@pytest.mark.parametrize(
+    ("words", "order"), [("good bad", "bad good"), ("reject approve", "reject approve"), ("PASS FAIL", "FAIL PASS")]
+)
+def test_verdicts_of_a_plain_table_are_in_their_order(words: str, order: str, tmp_path: Path) -> None:
+    rows = [f"{judge},{k},{word}" for k in range(4) for judge, word in zip("ab", words.split(), strict=True)]
+    (tmp_path / "verdicts.csv").write_text("\n".join(["judge,item,verdict", *rows]))
+    assert " ".join(cc.read_dataset(tmp_path / "verdicts.csv").classes) == order
+
+
+def test_two_words_that_are_not_known_are_asked_about(tmp_path: Path) -> None:
+    rows = [f"{judge},{k},{word}" for k in range(4) for judge, word in (("a", "civil"), ("b", "toxic"))]
+    (tmp_path / "verdicts.csv").write_text("\n".join(["judge,item,verdict", *rows]))
+    asked = cc.data.examine(tmp_path / "verdicts.csv").report.questions
+    assert [finding.code for finding in asked] == ["unknown-verdicts"]
+    answered = cc.data.examine(tmp_path / "verdicts.csv", classes=asked[0].remedies[0].value)
+    assert not answered.report.questions and answered.dataset().classes == ("toxic", "civil")
+
+
 def test_questions_as_items_of_a_plain_table(tmp_path: Path) -> None:
     rows = [f"why {k}?,{who},{(k + j) % 2},{k % 2}" for k in range(4) for j, who in enumerate(("a", "b"))]
     (tmp_path / "grades.csv").write_text("\n".join(["question,grader,score,gold", *rows]))
