@@ -268,23 +268,23 @@ def next_labels(
         per: what a row is.
         true, given: only tasks of this class, that got this label, as in `tasks`.
     """
-    found = _found(view, budget, capacity, explore, workers, flagged, true, given)
+    plan = _plan(view, budget, capacity, explore, workers, flagged, true, given)
     if per == "worker":
-        each = found.per_worker()
+        each = plan.per_worker()
         each["worker"] = view.names_of(each.index.to_numpy())
         each = each.sort_values(["labels", "worker"], ascending=[False, True])
         return Exhibit("next-labels-per-worker", "Next labels of each worker", None, each)
     table = pd.DataFrame(
-        {"task": found.task_ids[found.task], "worker": view.names_of(found.worker), "gain_bits": found.gain},
-        index=found.task,
+        {"task": plan.task_ids[plan.task], "worker": view.names_of(plan.worker), "gain_bits": plan.gain},
+        index=plan.task,
     )
-    tasks = np.unique(found.task)
+    tasks = np.unique(plan.task)
     words = (
-        f"{plural(len(found.task), 'label')} for {plural(len(tasks), view.dataset.task_noun)}, of whose labels about "
-        f"{found.wrong[tasks].sum():,.0f} are wrong now; of all that may be labelled {np.nansum(found.wrong):,.0f} are."
+        f"{plural(len(plan.task), 'label')} for {plural(len(tasks), view.dataset.task_noun)}, of whose labels about "
+        f"{plan.wrong[tasks].sum():,.0f} are wrong now; of all that may be labelled {np.nansum(plan.wrong):,.0f} are."
     )
-    doubt = acting_together(view, found) if flagged else left_out(view, workers)
-    short = f"No more than {plural(len(found.task), 'label')} can be asked for." if len(found.task) < budget else ""
+    doubt = acting_together(view, plan) if flagged else left_out(view, workers)
+    short = f"No more than {plural(len(plan.task), 'label')} can be asked for." if len(plan.task) < budget else ""
     model = f"{MODEL} {WHOLE}" if view.dataset.kind.sequential else MODEL
     notes = tuple(note for note in (words, doubt, short, _known_in_words(view), model) if note)
     return Exhibit("next-labels", "Next labels", None, with_words(view.dataset, table), notes, click=view.to_task)
@@ -292,24 +292,24 @@ def next_labels(
 
 def left_out(view: View, workers: tuple[str, ...] = ()) -> str:
     """Which of the available workers are asked for nothing, and why; empty without any."""
-    found, available = workers_judged(view), np.isin(view.workers, workers or view.workers)
+    judged, available = workers_judged(view), np.isin(view.workers, workers or view.workers)
     why = {
-        "no knowledge": found.verdict == "remove",
-        "copying": found.together,
-        "worse than before": found.drifts,
+        "no knowledge": judged.verdict == "remove",
+        "copying": judged.together,
+        "worse than before": judged.drifts,
     }
     named, words = ~available, []
     for reason, these in why.items():
         if (new := these & ~named).any():
             words.append(f"{listed(sorted(view.names_of(np.flatnonzero(new))))} ({reason})")
         named = named | these
-    n = int((found.accused & available).sum())
+    n = int((judged.accused & available).sum())
     return f"{plural(n, 'available worker')} flagged on Home get no tasks: {'; '.join(words)}." if n else ""
 
 
-def acting_together(view: View, found: NextLabels) -> str:
+def acting_together(view: View, plan: NextLabels) -> str:
     """A warning if labels are to be asked of workers who act together; empty without any."""
-    chosen = np.unique(found.worker[workers_judged(view).together[found.worker]])
+    chosen = np.unique(plan.worker[workers_judged(view).together[plan.worker]])
     if not len(chosen):
         return ""
     names = listed(sorted(view.names_of(chosen)))
@@ -320,7 +320,7 @@ def acting_together(view: View, found: NextLabels) -> str:
 
 
 @cached
-def _found(
+def _plan(
     view: View,
     budget: int,
     capacity: int,

@@ -35,19 +35,19 @@ def two_rounds(view: View, by: str = "", at: str = "") -> Exhibit:
         by: date, a column of the annotations, or halves (a chance check); default: the column ``round``.
         at: where the second round begins, or its value of the column; of halves the seed.
     """
-    found = _found(view, by, at)
-    table = _percent(found.measures_frame())
-    sizes = zip(found.n_annotations.tolist(), found.n_tasks.tolist(), found.n_workers.tolist(), strict=True)
+    rounds = _rounds(view, by, at)
+    table = _percent(rounds.measures_frame())
+    sizes = zip(rounds.n_annotations.tolist(), rounds.n_tasks.tolist(), rounds.n_workers.tolist(), strict=True)
     rows = [f"{plural(n, 'label')} on {plural(t, 'task')} by {plural(w, 'worker')}" for n, t, w in sizes]
-    title = f"{found.names[0]} → {found.names[1]}".capitalize()
+    title = f"{rounds.names[0]} → {rounds.names[1]}".capitalize()
     notes = (
-        _BY_CHANCE if found.by_chance else _in_short(view, found),
-        f"First: {found.names[0]}, {rows[0]}. Second: {found.names[1]}, {rows[1]}.",
-        found.truth,
-        WITHIN if found.within else BETWEEN,
+        _BY_CHANCE if rounds.by_chance else _in_short(view, rounds),
+        f"First: {rounds.names[0]}, {rows[0]}. Second: {rounds.names[1]}, {rows[1]}.",
+        rounds.truth,
+        WITHIN if rounds.within else BETWEEN,
         CONTROL,
     )
-    return Exhibit("two-rounds", "Chance check" if found.by_chance else title, None, table, notes)
+    return Exhibit("two-rounds", "Chance check" if rounds.by_chance else title, None, table, notes)
 
 
 @cached
@@ -59,7 +59,7 @@ def round_mistakes(view: View, by: str = "", at: str = "") -> Exhibit:
         by: date, a column of the annotations, or halves (a chance check); default: the column ``round``.
         at: where the second round begins, or its value of the column; of halves the seed.
     """
-    table = _percent(_found(view, by, at).mistakes_frame())
+    table = _percent(_rounds(view, by, at).mistakes_frame())
     notes: tuple[str, ...] = (
         "“First”, “second”: share of the labels on tasks of the true class; “workers”: how many made the mistake.",
     )
@@ -77,18 +77,18 @@ def round_workers(view: View, by: str = "", at: str = "") -> Exhibit:
         by: date, a column of the annotations, or halves (a chance check); default: the column ``round``.
         at: where the second round begins, or its value of the column; of halves the seed.
     """
-    found = view.renamed(_found(view, by, at))
-    table = _percent(found.workers_frame())
+    rounds = view.renamed(_rounds(view, by, at))
+    table = _percent(rounds.workers_frame())
     notes = (
         "Share of right labels on the classes that a worker saw in both rounds; 95 % intervals of the difference.",
     )
     some = table["difference (points)"].notna().any()
-    figure = figures.round_workers(view.drawable(_found(view, by, at))) if some else None
+    figure = figures.round_workers(view.drawable(_rounds(view, by, at))) if some else None
     alt = "Each worker's share of right labels"
     return Exhibit("round-workers", "Who changed", figure, table, notes, alt, view.to_worker)
 
 
-def _found(view: View, by: str, at: str) -> Rounds:
+def _rounds(view: View, by: str, at: str) -> Rounds:
     if view.hidden and by not in {HALVES, DATE, ROUND}:
         raise SettingError("by", f"be {HALVES} or {DATE} while names are hidden, as columns may tell them", by)
     return view.of(analysis.rounds, by=by, at=at)
@@ -107,27 +107,27 @@ def _percent(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{name: 100 * table[name] for name in here}).rename(columns=names)
 
 
-def _in_short(view: View, found: Rounds) -> str:
+def _in_short(view: View, rounds: Rounds) -> str:
     """The answer in a sentence or three."""
-    if not found.alarm:
+    if not rounds.alarm:
         return "Nothing changed beyond noise."
     sentences = []
     words = ("Right labels", "Agreement")
     for word, q, first, second in zip(
-        words, found.q_measures, found.measures.first, found.measures.second, strict=True
+        words, rounds.q_measures, rounds.measures.first, rounds.measures.second, strict=True
     ):
         if q <= _LEVEL:
             sentences.append(f"{word}: {100 * first:.1f} % → {100 * second:.1f} %.")
-    noisier = np.flatnonzero(found.q_noise <= _LEVEL)
+    noisier = np.flatnonzero(rounds.q_noise <= _LEVEL)
     for more, what in ((False, "Fewer"), (True, "More")):
-        some = [f"“{view.classes[c]}”" for c in noisier if (found.noise.second[c] > found.noise.first[c]) == more]
+        some = [f"“{view.classes[c]}”" for c in noisier if (rounds.noise.second[c] > rounds.noise.first[c]) == more]
         sentences += [f"{what} wrong labels on {_listed(some)}."] if some else []
-    mistakes = found.mistakes_frame()
+    mistakes = rounds.mistakes_frame()
     phrases = {"came": "Mistakes that appeared", "went": "Mistakes that disappeared"}
     for word in ("came", "went", "more often", "less often"):
         some = [f"“{a}” called “{b}”" for a, b in mistakes[mistakes["change"] == word][["true", "given"]].to_numpy()]
         sentences += [f"{phrases.get(word, word.capitalize())}: {_listed(some)}."] if some else []
-    workers = view.renamed(found).workers_frame()
+    workers = view.renamed(rounds).workers_frame()
     for word in ("better", "worse"):
         some = workers["worker"][workers["change"] == word].tolist()
         sentences += [f"Workers who became {word}: {_listed(some)}."] if some else []

@@ -60,20 +60,20 @@ class SharedConfusion(NamedTuple):
 
 
 def reasons(
-    found: WorkerVerdicts, common: Mapping[int, SharedConfusion], lean: Mapping[int, str] = MappingProxyType({})
+    result: WorkerVerdicts, common: Mapping[int, SharedConfusion], lean: Mapping[int, str] = MappingProxyType({})
 ) -> list[str]:
     """(n_workers,) why each worker got the verdict, and what to do; workers go by ``worker_ids``.
 
     Args:
-        found: the verdicts.
+        result: the verdicts.
         common: worker -> the worker's part in a mistake of the guideline.
         lean: worker -> that the worker is strict or lenient.
     """
-    n = len(found.verdict)
-    hidden = np.full(n, np.nan) if found.drift is None else found.drift.hidden(DRIFTING * LEVEL)
-    words = [_reason(found, worker, hidden[worker]) for worker in range(n)]
+    n = len(result.verdict)
+    hidden = np.full(n, np.nan) if result.drift is None else result.drift.hidden(DRIFTING * LEVEL)
+    words = [_reason(result, worker, hidden[worker]) for worker in range(n)]
     for r, of in enumerate(words):
-        if found.verdict[r] != "remove":
+        if result.verdict[r] != "remove":
             words[r] = [*of, *([common[r].reason] if r in common else []), *([lean[r]] if r in lean else [])]
     return [" ".join(of) for of in words]
 
@@ -83,75 +83,75 @@ def leans_in_words(dataset: CrowdDataset) -> dict[int, str]:
     """Worker -> that the worker is strict or lenient in ordered classes, and by how much; it is nobody's fault."""
     if dataset.sentences is not None or not analysis.is_ordered(dataset):
         return {}
-    found, words = analysis.worker_lean(dataset), {}
-    for r in np.flatnonzero(found.leans):
-        how, sign = ("Strict", -1) if found.shift[r] < 0 else ("Lenient", 1)
-        ends = sorted(sign * np.array([found.low[r], found.high[r]]))
+    result, words = analysis.worker_lean(dataset), {}
+    for r in np.flatnonzero(result.leans):
+        how, sign = ("Strict", -1) if result.shift[r] < 0 else ("Lenient", 1)
+        ends = sorted(sign * np.array([result.low[r], result.high[r]]))
         words[int(r)] = (
-            f"{how} by {sign * found.shift[r]:.1f} grades beside the others on the same tasks ({ends[0]:.1f} to "
+            f"{how} by {sign * result.shift[r]:.1f} grades beside the others on the same tasks ({ends[0]:.1f} to "
             f"{ends[1]:.1f}); labels can be corrected for it."
         )
     return words
 
 
-def _reason(found: WorkerVerdicts, r: int, hidden: float) -> list[str]:
-    verdict, n = found.verdict[r], plural(int(found.n_annotations[r]), "label")
-    if found.n_annotations[r] == 0:
+def _reason(result: WorkerVerdicts, r: int, hidden: float) -> list[str]:
+    verdict, n = result.verdict[r], plural(int(result.n_annotations[r]), "label")
+    if result.n_annotations[r] == 0:
         return ["Gave no label."]
-    if not found.judged[r]:
+    if not result.judged[r]:
         return ["Cannot be judged: there is neither gold nor another label on these tasks."]
-    typical = f"the typical worker on {_percent(found.typical)}"
-    knows = f"{knowledge(found, r)} of the tasks, {typical}"
+    typical = f"the typical worker on {_percent(result.typical)}"
+    knows = f"{knowledge(result, r)} of the tasks, {typical}"
     words, to_do = [], []
     if verdict == "remove":
         words.append(f"Shows no knowledge in {n}: {knows}.")
-        if found.favourite_share[r] >= _SINGLE:
-            words.append(f"{_percent(found.favourite_share[r])} of them are “{found.classes[found.favourite[r]]}”.")
+        if result.favourite_share[r] >= _SINGLE:
+            words.append(f"{_percent(result.favourite_share[r])} of them are “{result.classes[result.favourite[r]]}”.")
         to_do.append("remove")
-    if found.copies.partner[r] >= 0:
-        pair = found.copies
+    if result.copies.partner[r] >= 0:
+        pair = result.copies
         words.append(
-            f"Gave the same label as {found.worker_ids[pair.partner[r]]} on {pair.agreed[r]:,} of {pair.both[r]:,} "
+            f"Gave the same label as {result.worker_ids[pair.partner[r]]} on {pair.agreed[r]:,} of {pair.both[r]:,} "
             f"tasks; the others' labels explain {pair.expected[r]:.0f}."
         )
         to_do.append("together")
-    words += [_group(found, group) for group in found.groups if r in group.members and len(group.members) > 2]
-    if found.drifts[r]:
-        words.append(f"{_fall(found, r, 'Got worse')}, which tasks and the other workers do not explain.")
+    words += [_group(result, group) for group in result.groups if r in group.members and len(group.members) > 2]
+    if result.drifts[r]:
+        words.append(f"{_fall(result, r, 'Got worse')}, which tasks and the other workers do not explain.")
         to_do.append("falls")
-    if found.train[r] and verdict != "remove":
-        words.append(f"{_confused(found, r)}.")
+    if result.train[r] and verdict != "remove":
+        words.append(f"{_confused(result, r)}.")
         to_do.append("train")
     if words:
-        return [*words, *_speed(found, r), *(_TO_DO[what] for what in to_do)]
+        return [*words, *_speed(result, r), *(_TO_DO[what] for what in to_do)]
     if verdict == "underpowered":
-        return [*_too_few(found, r, knows), *_speed(found, r)]
+        return [*_too_few(result, r, knows), *_speed(result, r)]
     if verdict == "trust":
         points = f" A fall of less than {100 * hidden:.0f} points could hide in them." if hidden == hidden else ""
-        return [f"Nothing found among {n}: {knows}.{points}", *_speed(found, r)]
+        return [f"Nothing found among {n}: {knows}.{points}", *_speed(result, r)]
     if verdict == "watch":
         of = f"of 100 {{}}, {{}} look like this by chance ({knows})."
-        if found.may_fall[r]:
-            assert found.drift is not None
-            fall = _fall(found, r, "May be getting worse")
-            words.append(f"{fall}; {of.format('workers who stay as good', _of_100(float(found.drift.p_value[r])))}")
-        if found.may_copy[r]:
-            pair = found.alike
+        if result.may_fall[r]:
+            assert result.drift is not None
+            fall = _fall(result, r, "May be getting worse")
+            words.append(f"{fall}; {of.format('workers who stay as good', _of_100(float(result.drift.p_value[r])))}")
+        if result.may_copy[r]:
+            pair = result.alike
             words.append(
-                f"Gave the same label as {found.worker_ids[pair.partner[r]]} on {pair.agreed[r]:,} of "
+                f"Gave the same label as {result.worker_ids[pair.partner[r]]} on {pair.agreed[r]:,} of "
                 f"{pair.both[r]:,} tasks, where the others' labels explain {pair.expected[r]:.0f}; "
                 f"{of.format('workers who work alone', _of_100(float(pair.adjusted[r])))}"
             )
-        if found.may_confuse[r]:
-            words.append(f"{_confused(found, r)}, if the few who say otherwise are right: gold would tell.")
-        return [*words, *_speed(found, r), _TO_DO["watch"]]
-    weak = "Weak, and perhaps guessing" if found.low[r] <= 0 else "Weak"
-    return [f"{weak}: {knows}.", *_speed(found, r), _TO_DO["weak"]]
+        if result.may_confuse[r]:
+            words.append(f"{_confused(result, r)}, if the few who say otherwise are right: gold would tell.")
+        return [*words, *_speed(result, r), _TO_DO["watch"]]
+    weak = "Weak, and perhaps guessing" if result.low[r] <= 0 else "Weak"
+    return [f"{weak}: {knows}.", *_speed(result, r), _TO_DO["weak"]]
 
 
-def _confused(found: WorkerVerdicts, r: int) -> str:
-    cells = found.confused
-    true, given = found.classes[cells.true[r]], found.classes[cells.given[r]]
+def _confused(result: WorkerVerdicts, r: int) -> str:
+    cells = result.confused
+    true, given = result.classes[cells.true[r]], result.classes[cells.given[r]]
     back = f", and the other way round on {cells.back[r]:.0f} of {cells.back_of[r]:.0f}" if cells.back[r] > 0 else ""
     return (
         f"Calls “{true}” “{given}” on about {cells.times[r]:.0f} of {cells.of[r]:.0f} tasks "
@@ -159,38 +159,38 @@ def _confused(found: WorkerVerdicts, r: int) -> str:
     )
 
 
-def _too_few(found: WorkerVerdicts, r: int, knows: str) -> list[str]:
-    if len(found.classes) == 1:
+def _too_few(result: WorkerVerdicts, r: int, knows: str) -> list[str]:
+    if len(result.classes) == 1:
         return ["With only one class, no label can be wrong."]
-    if found.only_peer[r] >= 0:
+    if result.only_peer[r] >= 0:
         return [
-            f"Only {found.worker_ids[found.only_peer[r]]} labelled the same tasks. Where the two differ, labels do not "
-            "tell who is wrong: gold would, or a third worker."
+            f"Only {result.worker_ids[result.only_peer[r]]} labelled the same tasks. Where the two differ, labels do "
+            "not tell who is wrong: gold would, or a third worker."
         ]
-    more = found.needed[r] - found.judged[r]
-    if found.high[r] - found.low[r] <= _NARROW:
-        return [f"Between weak and good, whose limit is {_percent(found.trust_above)}: {knows}."]
-    soon = more <= _SOON * found.n_annotations[r]
+    more = result.needed[r] - result.judged[r]
+    if result.high[r] - result.low[r] <= _NARROW:
+        return [f"Between weak and good, whose limit is {_percent(result.trust_above)}: {knows}."]
+    soon = more <= _SOON * result.n_annotations[r]
     enough = [f"About {plural(max(round(more), 1), 'more label')} would decide."] if soon else []
-    n = plural(int(found.n_annotations[r]), "label")
-    return [f"Too few to decide, {n}{f': {knows}' if np.isfinite(found.low[r]) else ''}.", *enough]
+    n = plural(int(result.n_annotations[r]), "label")
+    return [f"Too few to decide, {n}{f': {knows}' if np.isfinite(result.low[r]) else ''}.", *enough]
 
 
-def knowledge(found: WorkerVerdicts, r: int) -> str:
+def knowledge(result: WorkerVerdicts, r: int) -> str:
     """``knows the answer on 0 to 11 %``: the interval of the skill, which counts guesses as no knowledge."""
-    low, high = (max(100 * end, 0.0) for end in (found.low[r], found.high[r]))
+    low, high = (max(100 * end, 0.0) for end in (result.low[r], result.high[r]))
     return f"knows the answer on {low:.0f} to {high:.0f} %" if high >= 0.5 else "knows the answer on 0 %"
 
 
-def how_sure(found: WorkerVerdicts, r: int) -> str:
+def how_sure(result: WorkerVerdicts, r: int) -> str:
     """How sure the verdict on a worker is, in a few words."""
-    if found.verdict[r] != "remove" and found.copies.partner[r] >= 0:
-        return in_crowds(float(found.copies.adjusted[r]))
-    if found.verdict[r] != "remove" and found.drift is not None and (found.drifts[r] or found.may_fall[r]):
-        return in_crowds(float(found.drift.adjusted[r]))
-    if found.train[r] and found.verdict[r] == "train":
-        return f"at least {_percent(found.confused.low[r])} of such tasks"
-    return knowledge(found, r) if np.isfinite(found.low[r]) else "no evidence"
+    if result.verdict[r] != "remove" and result.copies.partner[r] >= 0:
+        return in_crowds(float(result.copies.adjusted[r]))
+    if result.verdict[r] != "remove" and result.drift is not None and (result.drifts[r] or result.may_fall[r]):
+        return in_crowds(float(result.drift.adjusted[r]))
+    if result.train[r] and result.verdict[r] == "train":
+        return f"at least {_percent(result.confused.low[r])} of such tasks"
+    return knowledge(result, r) if np.isfinite(result.low[r]) else "no evidence"
 
 
 def in_crowds(p: float) -> str:
@@ -203,23 +203,23 @@ def _of_100(p: float) -> str:
     return "fewer than 1" if p < 0.01 else f"{100 * p:.0f}"
 
 
-def _fall(found: WorkerVerdicts, r: int, words: str) -> str:
-    assert found.drift is not None
-    of = found.drift
-    right = "right" if by_gold(found) else "likely right by the others' labels"
+def _fall(result: WorkerVerdicts, r: int, words: str) -> str:
+    assert result.drift is not None
+    of = result.drift
+    right = "right" if by_gold(result) else "likely right by the others' labels"
     before, after = _percent(of.before[r]), _percent(of.after[r])
     if of.steady[r]:
         return f"{words} steadily: {before} {right} in the first half, {after} in the second"
     return f"{words} after the first {of.at[r]:,} labels: {before} {right}, then {after}"
 
 
-def by_gold(found: WorkerVerdicts) -> bool:
+def by_gold(result: WorkerVerdicts) -> bool:
     """Whether people judged the truth."""
-    return found.reference in {"gold", *REVIEWED}
+    return result.reference in {"gold", *REVIEWED}
 
 
-def _group(found: WorkerVerdicts, group: Group) -> str:
-    names = listed(sorted(map(str, found.worker_ids[group.members])))
+def _group(result: WorkerVerdicts, group: Group) -> str:
+    names = listed(sorted(map(str, result.worker_ids[group.members])))
     return f"One of {len(group.members)} workers who {' and '.join(group.found_by)}: {names}."
 
 
@@ -230,8 +230,8 @@ def listed(names: list[str], most: int = 8) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
-def _speed(found: WorkerVerdicts, r: int) -> list[str]:
-    speed = found.speed
+def _speed(result: WorkerVerdicts, r: int) -> list[str]:
+    speed = result.speed
     if speed is None or not speed.too_fast[r]:
         return []
     share = _percent(speed.fast[r])
@@ -242,29 +242,29 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def changes_without(found: WorkerVerdicts) -> AnyArray:
+def changes_without(result: WorkerVerdicts) -> AnyArray:
     """(n_workers,) what a majority vote is like without each worker."""
-    words, of = [], found.without
+    words, of = [], result.without
     for changed, lost, points in zip(of.changed, of.unlabelled, 100 * of.accuracy_change, strict=True):
-        gold = f" ({points:+z.2f} points right)" if points == points and by_gold(found) else ""
+        gold = f" ({points:+z.2f} points right)" if points == points and by_gold(result) else ""
         gone = f", {lost:,} task{' loses its' if lost == 1 else 's lose their'} only label" if lost else ""
         words.append(f"{changed:,} label{' changes' if changed == 1 else 's change'}{gone} without{gold}")
     return np.array(words, object)
 
 
-def message(found: WorkerVerdicts, r: int, common: SharedConfusion | None = None) -> str:
+def message(result: WorkerVerdicts, r: int, common: SharedConfusion | None = None) -> str:
     """What one could write to the worker; it accuses nobody. A confusion that many share is the guideline's fault."""
-    thanks = f"Thank you for your {plural(found.n_annotations[r], 'label')}."
-    verdict, cells = found.verdict[r], found.confused
-    if found.train[r] and verdict != "remove":
-        a, b = found.classes[cells.true[r]], found.classes[cells.given[r]]
+    thanks = f"Thank you for your {plural(result.n_annotations[r], 'label')}."
+    verdict, cells = result.verdict[r], result.confused
+    if result.train[r] and verdict != "remove":
+        a, b = result.classes[cells.true[r]], result.classes[cells.given[r]]
         back = f", and {cells.back[r]:.0f} of {cells.back_of[r]:.0f} the other way round" if cells.back[r] > 0 else ""
         return (
             f"{thanks} Please read again what the guideline says about “{a}” and “{b}”: about "
             f"{cells.times[r]:.0f} of {cells.of[r]:.0f} tasks that seem to be “{a}” you called “{b}”{back}. "
             "Do you see a reason that we have missed? Then tell us."
         )
-    if found.together[r]:
+    if result.together[r]:
         return (
             f"{thanks} Please answer every task alone: on some tasks two people gave the same answer unusually often."
         )
@@ -273,8 +273,8 @@ def message(found: WorkerVerdicts, r: int, common: SharedConfusion | None = None
             f"{thanks} Your labels differ from what we expected so often that we would like to understand why. Was the "
             "task clear, did the page work? Until we know, please pause."
         )
-    if found.drifts[r]:
-        less = "are less often right" if by_gold(found) else "agree less often with the others'"
+    if result.drifts[r]:
+        less = "are less often right" if by_gold(result) else "agree less often with the others'"
         return f"{thanks} Your later labels {less} than your first ones. Please take breaks."
     if verdict == "watch":
         return f"{thanks} We look at the next ones before we say how well they fit."
@@ -288,8 +288,8 @@ def message(found: WorkerVerdicts, r: int, common: SharedConfusion | None = None
         )
     if verdict == "trust":
         return f"{thanks} They agree well with what we know. Please go on."
-    if not found.judged[r]:
+    if not result.judged[r]:
         return f"{thanks} To tell you how well they fit, we need other opinions on your tasks."
-    if found.only_peer[r] >= 0:
+    if result.only_peer[r] >= 0:
         return f"{thanks} To tell you how well they fit, we need a third opinion on your tasks."
     return f"{thanks} A few more would help us to tell you how well they fit."

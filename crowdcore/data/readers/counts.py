@@ -71,37 +71,37 @@ class CountTable(Reader):
             return _read_marks(self.name, table, settings, columns)
         if column := _count_column(table, settings):
             return _read_rows(self.name, table, settings, column, about)
-        found = _find_columns(table, settings, sure=settings.format == self.name)
-        if found is None:
+        group = _find_columns(table, settings, sure=settings.format == self.name)
+        if group is None:
             remedies = (Remedy("classes", when="the columns of these names hold the counts"),)
             raise DataError("No columns hold counts", file=source.path, code="no-counts", remedies=remedies)
-        workers = Remedy("workers", list(found.columns), when="these columns are workers")
-        if found.kind == "ranks":
+        workers = Remedy("workers", list(group.columns), when="these columns are workers")
+        if group.kind == "ranks":
             what, advice = "Each row ranks the columns, and holds no label of a task", "Give the label of each worker."
             raise DataError(what, advice, file=source.path, code="ranks", remedies=(workers,))
-        if found.kind == "shares" and found.of is None:
-            what = f"The columns {', '.join(map(repr, found.columns[:5]))} hold shares of a number that is not known"
+        if group.kind == "shares" and group.of is None:
+            what = f"The columns {', '.join(map(repr, group.columns[:5]))} hold shares of a number that is not known"
             advice = "Add a column n with the number of labels of each task, or give the labels one by one."
             raise DataError(what, advice, file=source.path, code="shares", remedies=(workers,))
-        return self._read_matrix(table, settings, found, about, workers)
+        return self._read_matrix(table, settings, group, about, workers)
 
     def _read_matrix(
-        self, table: Table, settings: ReadSettings, found: _Counted, about: dict[str, Any], workers: Remedy
+        self, table: Table, settings: ReadSettings, group: _Counted, about: dict[str, Any], workers: Remedy
     ) -> Raw:
-        roles = {r: c for r, c in _roles(table, settings).items() if c not in found.columns}
-        other = tuple(dict.fromkeys([*roles.values(), *((found.of,) if found.of else ())]))
-        codes, kept = table.encode(other, found.columns)
-        cells = pa.table({name: [] for name in found.columns}) if kept is None else kept
-        numbers = _matrix(cells, found.columns)
+        roles = {r: c for r, c in _roles(table, settings).items() if c not in group.columns}
+        other = tuple(dict.fromkeys([*roles.values(), *((group.of,) if group.of else ())]))
+        codes, kept = table.encode(other, group.columns)
+        cells = pa.table({name: [] for name in group.columns}) if kept is None else kept
+        numbers = _matrix(cells, group.columns)
         n = table.n_read - len(table.headers_again)
-        if found.kind == "shares":
-            assert found.of is not None
-            whole = pd.to_numeric(codes[found.of].values.to_pandas(), errors="coerce").to_numpy(float)
-            numbers = np.round(numbers / found.scale * np.append(whole, np.nan)[codes[found.of].codes][:, None])
+        if group.kind == "shares":
+            assert group.of is not None
+            whole = pd.to_numeric(codes[group.of].values.to_pandas(), errors="coerce").to_numpy(float)
+            numbers = np.round(numbers / group.scale * np.append(whole, np.nan)[codes[group.of].codes][:, None])
         wrong = np.argwhere(~(numbers >= 0) | (numbers != np.round(numbers)) | (numbers > 2**31))
         if len(wrong):
             row, place = (int(i) for i in wrong[0])
-            name = found.columns[place]
+            name = group.columns[place]
             what = f"{str(cells[name][row].as_py())[:60]!r} is no count of labels"
             file_row = row + 1 if table.rows is None else int(table.rows[row])
             about = {"file": table.path, "row": file_row, "column": name, "header": table.header}
@@ -115,11 +115,11 @@ class CountTable(Reader):
             sentence = "The last row holds the sums of all others, and was left out as one of totals"
             remedies = (Remedy("totals", False, when="it is a task"),)
             findings += (Finding("total-row", "warning", sentence, 1, (n,), remedies=remedies),)
-        roles = {**roles, "label": f"the names of {len(found.columns)} columns"}
+        roles = {**roles, "label": f"the names of {len(group.columns)} columns"}
         task, label = np.nonzero(numbers)
         about |= {"roles": roles, "findings": findings, "remedies": (replace(workers, value=None),)}
         count = numbers[task, label].astype(np.int64)
-        return repeat_labels(self.name, tasks, found.classes, task, label, count, task + 1, **about)
+        return repeat_labels(self.name, tasks, group.classes, task, label, count, task + 1, **about)
 
 
 @dataclass(frozen=True)
@@ -294,12 +294,12 @@ def _find_columns(table: Table, settings: ReadSettings, sure: bool = False) -> _
         if len(columns) > 2 and any({*plain(columns[place]).split("_")} <= HOW_MANY for place in (0, -1)):
             continue
         named = all(COUNT & {*plain(name).split("_")} for name in columns) or len(classes & {*columns}) > 1
-        found = _judge(cells, columns, named or sure)
-        if found is not None and found.kind == "shares":
+        group = _judge(cells, columns, named or sure)
+        if group is not None and group.kind == "shares":
             signs = any("%" in str(v) for name in columns for v in table.head[name].slice(0, 20).to_pylist())
-            return _of_how_many(found, table, 100.0 if signs else found.scale)
-        if found is not None:
-            return found
+            return _of_how_many(group, table, 100.0 if signs else group.scale)
+        if group is not None:
+            return group
     return None
 
 
@@ -373,16 +373,16 @@ def ask_whether_tags(table: Table, columns: tuple[str, ...]) -> list[Finding]:
     return [Finding("classes-of-one-person", "question", sentence, n, remedies=remedies)]
 
 
-def _of_how_many(found: _Counted, table: Table, scale: float) -> _Counted:
+def _of_how_many(group: _Counted, table: Table, scale: float) -> _Counted:
     """With the column that says of how many labels the shares are, if one does."""
-    shares = _matrix(table.head, found.columns) / scale
+    shares = _matrix(table.head, group.columns) / scale
     for name in table.columns:
-        if name in found.columns or not HOW_MANY & {*plain(name).split("_")}:
+        if name in group.columns or not HOW_MANY & {*plain(name).split("_")}:
             continue
         numbers = _numbers(table.head[name])
         if not ((numbers >= 1) & (numbers == np.round(numbers))).all():
             continue
         counts = shares * numbers[:, None]
         if (np.abs(counts - np.round(counts)) <= 0.006 * numbers[:, None] + 1e-6).all():
-            return _Counted(found.columns, "shares", scale, name)
-    return _Counted(found.columns, "shares", scale)
+            return _Counted(group.columns, "shares", scale, name)
+    return _Counted(group.columns, "shares", scale)
