@@ -481,7 +481,7 @@ def read_roles(
     label = roles.get("label", "")
     listed_labels = label in table.nested and all(
         re.match(r"\[[^\[{\]]", name) for name in codes[label].values.to_pylist()
-    )  # several classes, which are told
+    )  # several classes, which a finding reports
     if listed_labels and pc.all(pc.match_substring_regex(codes[label].values, _ONLY)).as_py():
         codes[label] = distinct(pc.replace_substring_regex(codes[label].values, _ONLY, r"\1"), codes[label].codes)
     table.refuse_nested(c for role, c in roles.items() if role not in MEDIA and not (c == label and listed_labels))

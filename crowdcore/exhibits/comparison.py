@@ -55,7 +55,7 @@ _ERRORS: Mapping[Literal["mae", "rmse", "r2"], str] = {"mae": "MAE", "rmse": "RM
 def accuracies(results: Results) -> Exhibit:
     """Test accuracy in per cent, in the three columns never mixed: each result, then the ensemble of its replicas.
 
-    Results that saw features without labels stand below those that saw none, and are told by a column.
+    Results that saw features without labels stand below those that saw none, and a column marks them.
     """
     why = explain_missing_gold(list(results.values()))
     if why:

@@ -16,7 +16,7 @@ from crowdcore.exhibits.worker_words import in_crowds, listed
 if TYPE_CHECKING:
     from crowdcore.analysis import CoordinatedGroup, CoordinatedWorkers
 
-_MOST = 5  # groups told of in words
+_MOST = 5  # groups that have a sentence
 
 
 @cached

@@ -203,7 +203,7 @@ def matrices(
     Args:
         what: whose confusion it is.
         truth: (C, C).
-        learnt: name -> (S, C, C) one per seed; their mean is drawn, and the mean of their errors told.
+        learnt: name -> (S, C, C) one per seed; their mean is drawn, and the mean of their errors stated.
         classes: names.
         subtitle: which crowd.
     """

@@ -216,7 +216,7 @@ def rated_tasks(view: RatingView, sort: Sort = "surprise", worker: str = "", oth
 
     Args:
         sort: in which order; those of one worker, where ``surprise``, by that worker's rating.
-        worker: only those that this worker rated, and what it said.
+        worker: only those that this worker rated, with the worker's rating.
         other: only those that this worker rated, too.
 
     Raises:

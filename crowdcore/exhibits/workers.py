@@ -338,7 +338,7 @@ _CAVEAT = "Any tree can be cut into groups, and these come from the same labels:
 _NOTHING = "No mistake sets one of these groups apart."
 _NO_GOLD = "Without gold, group differences are not shown: the same labels would also decide what is a mistake."
 _DRAWS = 19  # crowds of equal workers, whose widest class is exceeded by chance once in 20
-_FEWEST = 20  # wrong labels, in the group and outside, below which nothing is told
+_FEWEST = 20  # wrong labels, in the group and outside, below which there is no sentence
 _CLEAR = 5.0  # standard errors, for its probability: groups formed by chance differ by up to four
 
 

@@ -77,7 +77,7 @@ def rating_truth(dataset: RatingDataset, reference: str | RatingTruth | None = N
     return RatingTruth(reference, rating, compared, note)
 
 
-_FEW_RATINGS = 10  # below which nobody is said not to follow the tasks
+_FEW_RATINGS = 10  # below which nobody counts as not following the tasks
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,7 +75,7 @@ def in_second(dataset: CrowdDataset, by: str = "", at: str = "") -> tuple[BoolAr
             the median of dates and numbers, the second of a column's two values.
 
     Raises:
-        SettingError: no such column or value, or none is said and there is no column ``round``.
+        SettingError: no such column or value, or none is given and there is no column ``round``.
         DataError: the column has no two values, or one round would be empty.
     """
     if by == HALVES:

@@ -16,7 +16,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
 
 _ROUNDS = 30
-_FEWEST = 10  # labels beside others' below which nobody is said to lean
+_FEWEST = 10  # labels beside others' below which nobody counts as leaning
 _LEAST = 0.25  # steps between classes below which a lean is not worth a word
 _LEVEL = 0.05
 

@@ -115,7 +115,7 @@ def no_workers(n_places: int, *remedies: Remedy) -> Finding:
     """What to say where labels have places instead of workers."""
     sentence = (
         f"No worker is named: the labels of a task are numbered, up to {plural(n_places, 'place')}. Agreement and "
-        "statistics of classes hold; whatever is said of single workers means nothing"
+        "statistics of classes hold; statements about single workers mean nothing"
     )
     return Finding("no-workers", "warning", sentence, n_places, remedies=remedies)
 

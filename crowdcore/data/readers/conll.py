@@ -78,7 +78,7 @@ def _blocks(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
 
 
 class _Read:
-    """What the lines said so far: tokens as numbers, tags as codes of those seen."""
+    """What the lines read so far hold: tokens as numbers, tags as codes of those seen."""
 
     def __init__(self, source: Source, settings: ReadSettings) -> None:
         self.source, self.settings = source, settings
