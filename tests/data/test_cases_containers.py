@@ -56,8 +56,7 @@ def zstd(raw: bytes) -> bytes:
 PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd}
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "json", "parquet"])
+@pytest.mark.parametrize(("suffix", "kind"), [*zip(PACKERS, ("csv", "jsonl", "json", "parquet"), strict=True)])
 def test_compressed_files(suffix: str, kind: str, tmp_path: Path, temporary: Path) -> None:
     (tmp_path / "plain.csv").write_bytes(CSV)
     frame = pd.read_csv(tmp_path / "plain.csv")

@@ -158,14 +158,6 @@ def test_a_wide_table_with_a_column_of_such_a_name_stays_wide() -> None:
     assert found.report.format == "wide"
 
 
-@pytest.mark.parametrize("case", ["several-questions-long", "two-column-task-long"])
-def test_every_choice_opens(case: str) -> None:
-    for finding in read_case(case).report.questions:
-        for remedy in finding.remedies:
-            dataset = read_dataset(path_of(case), **{remedy.settings[0]: remedy.value})
-            assert dataset.n_annotations
-
-
 FRAME = pd.concat(pd.read_csv(f).assign(worker=f.stem) for f in sorted((CASES / "file-per-annotator/folder").iterdir()))
 TASKS = [(task, list(zip(part.worker, part.label, strict=True))) for task, part in FRAME.groupby("task")]
 WORKERS = ("ann", "ben", "cem", "dee")

@@ -80,7 +80,7 @@ def test_it_trains_and_reports(installed: Path, environment: dict[str, str], hos
 
     told = json.loads(crowdcore("train", "demo", "-m", "dl-mv", "--epochs", "1", "--seeds", "1", "--json"))
     assert 0.2 < told["selected_accuracy"][0] <= 1  # ten classes
-    crowdcore("report", "demo", "--out", "report", "--no-svg")
+    crowdcore("report", "demo", "--part", "mistakes", "--out", "report", "--no-svg")
     assert "demo" in (hostile_folder / "report" / "report.html").read_text()
 
 
