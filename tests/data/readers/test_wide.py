@@ -110,11 +110,6 @@ def test_another_value_for_missing(tmp_path):
     assert ds.n_annotations == 5
 
 
-def test_floats_from_a_spreadsheet(tmp_path):
-    ds = read(tmp_path, "task,w1,w2\nt1,1.0,\nt2,,0.0\nt3,2.0,1.0\n")
-    assert ds.classes == ("0", "1", "2")
-
-
 def test_a_typed_parquet_matrix(tmp_path):
     frame = pd.DataFrame({"w1": [0, np.nan, 2], "w2": [np.nan, 1, 1]}, index=pd.Index(["x", "y", "z"], name="task"))
     frame.to_parquet(tmp_path / "labels.parquet")

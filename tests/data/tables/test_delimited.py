@@ -371,16 +371,6 @@ def test_a_truncated_parquet_file(tmp_path, kept):
         read_dataset(path)
 
 
-def test_parquet_with_a_damaged_page(tmp_path):
-    path = tmp_path / "labels.parquet"
-    pd.DataFrame({"task": np.arange(9999), "worker": 1, "label": np.arange(9999) % 3}).to_parquet(path)
-    raw = bytearray(path.read_bytes())
-    raw[4:2000] = bytes(1996)
-    path.write_bytes(raw)
-    with pytest.raises(DataError, match="Parquet"):
-        read_dataset(path)
-
-
 def test_parquet_with_text_that_is_not_utf_8(tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
