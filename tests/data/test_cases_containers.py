@@ -36,11 +36,6 @@ def test_cases(case: str) -> None:
     assert found.report.classes == (("0", "1", "2") if case == "matrix-npy" else ANIMALS)
 
 
-def test_gold_of_a_table_of_truths() -> None:
-    dataset = read_case("answer-and-truth").dataset()
-    assert (dataset.gold >= 0).all()
-
-
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which files are unpacked."""

@@ -262,14 +262,6 @@ def test_annotations_gold_and_media(write):
     }
 
 
-def test_several_choices_are_left_out_on_acceptance(write):
-    entries = [*EXPORT, {"id": 11, "data": {"text": "x"}, "annotations": [choice("pos", "neg", completed_by=1)]}]
-    finding = next(f for f in examine(write(entries)).report.changes if f.code == "several-choices")
-    assert (finding.rows, finding.left_out) == ((5,), 1)
-    assert read_dataset(write(entries), accept=True).n_annotations == 3
-    assert read_dataset(write(entries), accept=True, multi_select="keep").classes == ("neg", "neg|pos", "pos")
-
-
 def test_contradicting_ground_truths_are_no_gold(write):
     truths = [choice(label, completed_by=who, ground_truth=True) for who, label in ((1, "pos"), (2, "neg"))]
     entries = [{"id": 1, "data": {}, "annotations": [*truths, choice("pos", completed_by=3)]}]

@@ -81,11 +81,6 @@ def test_a_ragged_row_is_named(write, text, row, cells):
     assert caught.value.row == row
 
 
-def test_a_quote_that_is_never_closed(write):
-    with pytest.raises(DataError, match=r"labels.csv"):
-        read_dataset(write('task,worker,label\nt1,w1,a\nt2,"w1,b\nt3,w1,a\n'))
-
-
 def test_a_huge_field_is_refused_with_its_place(write, monkeypatch):
     monkeypatch.setattr(delimited, "BLOCK", 1 << 16)
     path = write("task,worker,label,text\n" + "t1,w1,a,x\n" * 10 + "t2,w1,b," + "x" * 200_000 + "\n")
