@@ -47,8 +47,10 @@ def test_classes_are_those_of_linear_discriminant_analysis():
     np.testing.assert_allclose(log_p, expected, rtol=1e-6)
 
 
-def test_scores_out_of_fold_are_by_classes_that_have_not_seen_the_task():
+@pytest.mark.parametrize("n_columns", [0, 60])  # with more columns than tasks a fold is taken out of an inverse
+def test_scores_out_of_fold_are_by_classes_that_have_not_seen_the_task(n_columns):
     x, gold = clusters(41)
+    x = np.concatenate([x, np.random.default_rng(0).standard_normal((41, n_columns))], 1)
     rows, q = torch.from_numpy(x), torch.from_numpy(np.eye(3)[gold])
     blocks = Blocks(rows, n_blocks=6)
     found = blocks.out_of_fold(q, 0.1, 3, torch.Generator().manual_seed(5))
