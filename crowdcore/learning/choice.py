@@ -31,7 +31,6 @@ _RESAMPLES = 500
 _FEW = 0.8  # times the highest agreement with the labels: less is that of clusters that are no classes
 _FEWER = 0.9  # the same, below which nothing is believed beforehand
 _CLEAR = 2.0  # standard errors of a paired difference that exclude a candidate
-_SURE, _FEWEST = 3.0, 100  # the same, and tasks with gold, that end its trials early
 _STEPS = 500  # towards the likeliest weights
 _MANY = 0.1  # of the training tasks: candidates that name more of them differently are not alike
 _LIGHT = 0.05  # weight below which a candidate is not worth its training
@@ -209,14 +208,6 @@ def stacked(log_likelihood: FloatArray, equal: float = 0.0) -> FloatArray:
         part = weight[:, None] * likelihood
         weight = ((part / part.sum(0)).sum(1) + equal / len(weight)) / (likelihood.shape[1] + equal)
     return weight
-
-
-def clearly_worse(scores: Sequence[Scores]) -> list[bool]:
-    """Whether gold of 100 tasks or more shows by three standard errors that a candidate is worse than another one."""
-    right = np.stack([s.right for s in scores]).astype(np.float64)
-    behind = right[right.mean(1).argmax()] - right if right.size else right
-    margin = _SURE * behind.std(1) / np.sqrt(right.shape[1]) if right.shape[1] >= _FEWEST else np.inf
-    return (behind.sum(1) / max(right.shape[1], 1) > margin).tolist()  # type: ignore[no-any-return]
 
 
 def _reasons(right: FloatArray, likelihood: FloatArray, agreement: FloatArray) -> list[str]:

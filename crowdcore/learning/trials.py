@@ -21,7 +21,6 @@ from crowdcore.learning.choice import (
     Choice,
     Scores,
     choose,
-    clearly_worse,
     cluster_prior,
     label_agreement,
     label_likelihood,
@@ -37,7 +36,8 @@ from crowdcore.learning.validation import by_gold
 FOLDS, REPLICAS = 4, 1
 """Folds of the tasks, and seeds of each trial."""
 _MOST = 10_000  # training tasks that trials learn from
-_ENOUGH, _ENOUGH_GOLD = 500, 100  # training tasks, and those with gold if any, that trials have to predict
+_ENOUGH = 150  # training tasks that trials have to predict
+_JUDGED = ("max-mig",)  # candidates where gold judges: by labels alone they gain nothing
 _SURE = 3.0  # standard errors of the gain in accuracy that lets gold rename classes
 _LEAST = 1e-3  # probability of a true class: one task with gold shall not decide alone
 _TRAIN, _VALID = range(2)
@@ -72,7 +72,6 @@ class Trials:
     share: float
     seeds: tuple[int, ...] = (0, 1)
     notes: list[str] = field(default_factory=list)
-    left: list[dict[str, Any]] = field(default_factory=list)
     naming: dict[str, str] = field(default_factory=dict)
     shared: float = 0.0
     seconds: float = 0.0
@@ -85,8 +84,8 @@ class Trials:
         judging = by_gold(problem.validated_on) and len(known) >= 2 * FOLDS
         self.judged: IntArray = known if judging else known[:0]
         self.fold: IntArray = np.full(problem.dataset.n_tasks, -1, np.int64)
-        for tasks in (self.train, self.judged):
-            self.fold[tasks] = rng.permutation(len(tasks)) % FOLDS
+        for tasks, folds in ((self.train, FOLDS), (self.judged, max(2, FOLDS // 2))):  # half the folds judge all gold
+            self.fold[tasks] = rng.permutation(len(tasks)) % folds
         self.pace = Pace()
 
     def choice(self, candidates: Sequence[str]) -> Choice | None:
@@ -108,7 +107,8 @@ class Trials:
                 except CrowdError as error:
                     failed = failed or error
                     del tried[candidate]
-                    self._note(f"{candidate} is no candidate here: {error}")
+                    self.notes.append(f"{candidate} is no candidate here: {error}")
+                    self.listen(NoteEvent(self.notes[-1]))
                     continue
                 if self.should_stop():
                     return None
@@ -116,10 +116,8 @@ class Trials:
                 self.seconds += result.seconds
             if not tried and failed is not None:
                 raise failed
-            if FOLDS / 2 <= fold + 1 < FOLDS and len(tried) > 1:
-                self._drop_worse(tried, self._scores(tried, fold + 1), fold + 1)
-                if len(tried) == 1 or self._is_enough(fold + 1):
-                    break
+            if fold + 1 >= FOLDS / 2 and (len(tried) == 1 or (self.fold[self.train] <= fold).sum() >= _ENOUGH):
+                break
         scores = self._scores(tried, fold + 1)
         self.notes += filter(None, map(self.naming.get, tried))
         choice = choose(scores)
@@ -130,28 +128,6 @@ class Trials:
                 f"(η), and labels reward what foretells these: {lead.candidate} weighs {lead.prior:.2f} beforehand."
             )
         return choice
-
-    def _is_enough(self, folds: int) -> bool:
-        """Whether the first folds have enough tasks to determine the weights."""
-        train, judged = (int((self.fold[tasks] < folds).sum()) for tasks in (self.train, self.judged))
-        return train >= _ENOUGH and (judged >= _ENOUGH_GOLD or not len(self.judged))
-
-    def _drop_worse(self, tried: dict[str, FloatArray], scores: Sequence[Scores], folds: int) -> None:
-        """Stop evaluating candidates that gold shows to be worse."""
-        best = max(score.right.mean() for score in scores) if len(self.judged) else 0.0
-        for candidate, score, worse in zip(list(tried), scores, clearly_worse(scores), strict=True):
-            if worse:
-                del tried[candidate]
-                accuracy = float(score.right.mean())
-                self.left.append({"candidate": candidate, "accuracy": accuracy, "weight": 0.0, "chosen_in": 0.0})
-                self._note(
-                    f"{candidate} was left out after {folds} of {FOLDS} folds: it is right for {100 * accuracy:.1f} % "
-                    f"of {len(score.right):,} validation tasks, the best candidate for {100 * best:.1f} %."
-                )
-
-    def _note(self, note: str) -> None:
-        self.notes.append(note)
-        self.listen(NoteEvent(note))
 
     def _trial(self, candidate: str, fold: int, done: float, part: float) -> TrainingResult:
         name, own = spelling.read(candidate)
@@ -274,18 +250,18 @@ def train_chosen(
     """
     shared = {k: v for k, v in given.items() if k in TrainSettings.model_fields}
     own: Any = method.Settings(**{k: v for k, v in given.items() if k not in shared})
-    candidates = [_line(name, own) for name in method.candidates]
-    trained = 0.75 * REPLICAS * FOLDS * len(candidates)
+    trained = 0.75 * REPLICAS * FOLDS * len(method.candidates)
     first = (*seeds, max(seeds) + 1)[:REPLICAS]
     share = 0.0 if own.chosen else trained / (trained + len(seeds))
     trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, share, first)
+    candidates = [_line(name, own) for name in method.candidates if len(trials.judged) or name not in _JUDGED]
     choice: Choice | None = None
     notes: tuple[str, ...] = ()
     parts = spelling.read_mean(own.chosen or candidates[0])
     if not own.chosen and problem.n_train < 2 * problem.n_classes:
         notes = (f"There are too few training tasks for trials: {candidates[0]} was trained.",)
     elif not own.chosen:
-        listen(NoteEvent(f"{FOLDS} trials of {' and '.join(candidates)} each come first. {_COST}"))
+        listen(NoteEvent(f"Up to {FOLDS} trials of {' and '.join(candidates)} each come first. {_COST}"))
         choice = trials.choice(candidates)
         if choice is None:
             notes = (f"Stopped before all trials were done: {candidates[0]} was trained for a moment.",)
@@ -306,7 +282,7 @@ def train_chosen(
         result,
         method=method.name,
         settings={**own.model_dump(), "chosen": spelling.spell_mean(trained_parts)},
-        tried=(*choice.table, *trials.left) if choice else (),
+        tried=tuple(choice.table) if choice else (),
         seconds=result.seconds + trials.seconds,
         notes=(*notes, *trials.notes, *result.notes),
     )

@@ -13,7 +13,6 @@ from crowdcore.learning import load_result, methods, train, trials
 from crowdcore.learning.choice import (
     Scores,
     choose,
-    clearly_worse,
     cluster_prior,
     label_agreement,
     label_likelihood,
@@ -53,12 +52,6 @@ def test_gold_decides_first_and_then_the_likelihood_where_they_are_clear():
     blind = choose(scores([0.9, 0.5], [-2, -1], n_gold=0))
     assert blind.chosen == 1 and blind.table[0]["accuracy"] is None
     assert "accuracy" not in blind.evidence and blind.doubt is None
-
-
-def test_what_gold_of_enough_tasks_shows_to_be_worse_needs_no_more_trials():
-    assert clearly_worse(scores([0.9, 0.5], [-2, -1])) == [False, True]
-    assert clearly_worse(scores([0.9, 0.5], [-2, -1], n_gold=99)) == [False, False]
-    assert clearly_worse(scores([0.9, 0.5], [-2, -1], n_gold=0)) == [False, False]
 
 
 def test_what_is_as_good_within_noise_is_averaged():
@@ -310,32 +303,27 @@ def test_a_candidate_that_fails_is_left_out_and_said(simple, monkeypatch):
     assert any(note.startswith("dl-em is no candidate") for note in result.notes)
 
 
-def test_trials_end_where_one_candidate_is_left(simple, monkeypatch):
-    monkeypatch.setattr(trials, "clearly_worse", lambda scores: [False, True][: len(scores)])
-    events: list = []
-    result = train(featured_crowd(), "auto", **RUN, select_on="gold", on_event=events.append)
-    assert sum(isinstance(event, EpochEvent) for event in events) == 2 * (2 * 2 + 1), "two folds, and the chosen one"
-    assert result.candidates[["candidate", "weight"]].to_numpy().tolist() == [["dl-em", 1], ["dl-mv", 0]]
-    assert any(note.startswith("dl-mv was left out") and "2 of 4" in note for note in result.notes)
-
-
-@pytest.mark.parametrize(
-    ("select_on", "enough", "enough_gold", "folds"),
-    [("gold", 500, 100, 4), ("gold", 18, 6, 2), ("gold", 18, 7, 3), ("none", 18, 100, 2)],
-)
-def test_trials_end_where_enough_tasks_are_predicted(simple, monkeypatch, select_on, enough, enough_gold, folds):
-    """36 training tasks, and 12 validation tasks with gold."""
+@pytest.mark.parametrize(("select_on", "enough", "folds"), [("gold", 37, 4), ("gold", 18, 2), ("none", 19, 3)])
+def test_trials_end_where_enough_tasks_are_predicted(simple, monkeypatch, select_on, enough, folds):
+    """36 training tasks, and 12 validation tasks with gold, which the first two folds judge."""
     monkeypatch.setattr(trials, "_ENOUGH", enough)
-    monkeypatch.setattr(trials, "_ENOUGH_GOLD", enough_gold)
     told: list = []
-    train(featured_crowd(), "auto", **RUN, select_on=select_on, on_event=told.append)
+    result = train(featured_crowd(), "auto", **RUN, select_on=select_on, on_event=told.append)
     notes = [event.message for event in told if isinstance(event, NoteEvent)]
     assert sum(note.startswith("Trial of") for note in notes) == 2 * folds
+    assert any("accuracy on 12 validation tasks" in note for note in result.notes) == (select_on == "gold")
+
+
+@pytest.mark.parametrize(("select_on", "tried"), [("gold", ["dl-em", "max-mig"]), ("none", ["dl-em"])])
+def test_max_mig_is_a_candidate_where_gold_judges(monkeypatch, select_on, tried):
+    monkeypatch.setattr(methods.get("auto"), "candidates", ("dl-em", "max-mig"))
+    result = train(featured_crowd(), "auto", **RUN, select_on=select_on)
+    assert sorted(line.split()[0] for line in result.candidates["candidate"]) == tried
 
 
 def test_trials_see_no_gold_where_it_does_not_validate():
     crowd = featured_crowd()
-    for select_on, n_gold in (("gold", 9), ("none", 0)):
+    for select_on, n_gold in (("gold", 6), ("none", 0)):
         problem = make_problem(crowd, TrainSettings(select_on=select_on))
         part = trials.Trials(problem, train, {}, print, lambda: False, None, 1.0)._without(0)
         assert (part.gold >= 0).sum() == n_gold

@@ -254,7 +254,7 @@ class Blocks:
         shuffled = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
         self.block = (shuffled % self.n_blocks).to(x.device)
         self.second = torch.stack([self._sum(x, rows) for rows in _members(self.block, self.n_blocks)])
-        self._known: dict[tuple[int, ...], tuple[list[Tensor] | None, Tensor]] = {}
+        self._known: dict[tuple[int, ...], Tensor] = {}
 
     def fit(self, q: Tensor, shrinkage: float) -> Classes:
         """Classes of all tasks, from soft labels (n, C)."""
@@ -264,10 +264,11 @@ class Blocks:
     def out_of_fold(self, q: Tensor, shrinkage: float, n_folds: int, shuffle: torch.Generator) -> Tensor:
         """(n, C) scores of every task by classes fitted without its fold; folds are random unions of blocks."""
         n_folds = min(n_folds, self.n_blocks)
+        of_block = torch.randperm(self.n_blocks, generator=shuffle) % n_folds
+        folds = _members(of_block.to(self.block.device)[self.block], n_folds)
         if shrinkage >= _STABLE and 2 * (len(q) / n_folds + q.shape[1]) < self.x.shape[1]:
-            fold = torch.randperm(self.n_blocks, generator=shuffle) % n_folds
-            return self._out_of_small_fold(q, shrinkage, fold.to(self.block.device)[self.block], n_folds)
-        folds, second = self._folds(torch.randperm(self.n_blocks, generator=shuffle) % n_folds, n_folds)
+            return self._out_of_small_fold(q, shrinkage, folds)
+        second = self._outside(of_block, n_folds)
         sums = torch.stack([self._sum(q, rows) for rows in folds])
         masses = torch.stack([q[rows].sum(0) for rows in folds])
         everything = masses.sum(0)
@@ -285,17 +286,16 @@ class Blocks:
         variance, axes = torch.linalg.eigh(self.second.sum(0))
         return self.x.double() @ axes, variance
 
-    def _out_of_small_fold(self, q: Tensor, shrinkage: float, fold: Tensor, n_folds: int) -> Tensor:
+    def _out_of_small_fold(self, q: Tensor, shrinkage: float, folds: list[Tensor]) -> Tensor:
         """`out_of_fold` where folds have fewer tasks than there are coordinates, by Woodbury's identity.
 
         A fold and the class means are taken out of an inverse that is diagonal: O(m² D) for m tasks, not O(D³).
         """
         x, variance = self._turned
-        rows = nn.utils.rnn.pad_sequence(_members(fold, n_folds), batch_first=True, padding_value=len(q))
+        rows = nn.utils.rnn.pad_sequence(folds, batch_first=True, padding_value=len(q))
         held, soft = (torch.cat([part, part.new_zeros(1, part.shape[1])])[rows] for part in (x, q))
         sums, of_fold = soft.mT @ held, soft.sum(1)
-        everything = of_fold.sum(0)
-        masses = (everything - of_fold + _RARE).unsqueeze(-1)  # (F, C, 1)
+        masses = (of_fold.sum(0) - of_fold + _RARE).unsqueeze(-1)  # (F, C, 1)
         mean, total = (sums.sum(0) - sums) / masses, masses.sum(-2, keepdim=True)
         out = torch.cat([held, mean * masses.sqrt()], 1)
         trace = variance.sum() - out.square().sum((1, 2)).view(-1, 1, 1)
@@ -307,23 +307,18 @@ class Blocks:
         rest = torch.eye(out.shape[1]).to(out) - turned @ out.mT
         weights = (mean * inverse).mT
         weights = weights + turned.mT @ torch.cholesky_solve(out @ weights, torch.linalg.cholesky(rest))
-        classes = _of_used(Classes(weights, (mean.mT * weights).sum(-2) / 2), everything)
+        classes = _of_used(Classes(weights, (mean.mT * weights).sum(-2) / 2), of_fold.sum(0))
         scores = q.new_empty(len(q) + 1, q.shape[1])
         scores[rows] = held @ classes.weights - classes.offsets.unsqueeze(1)
         return scores[:-1]
 
-    def _folds(self, fold_of_block: Tensor, n_folds: int) -> tuple[list[Tensor], Tensor]:
-        """Tasks of each fold, and (n_folds, D, D) second moments outside it: all fits with these folds share them."""
-        key = tuple(fold_of_block.tolist())
-        members, second = self._known.get(key, (None, None))
-        if members is None or second is None:
-            fold_of_block = fold_of_block.to(self.x.device)
-            members = _members(fold_of_block[self.block], n_folds)
-            if second is None:
-                outside = (fold_of_block != torch.arange(n_folds, device=self.x.device).unsqueeze(1)).to(self.second)
-                second = torch.einsum("fb,bde->fde", outside, self.second)
-            self._known[key] = (members if len(self.x) <= _AT_ONCE else None, second)  # of many they are large
-        return members, second
+    def _outside(self, of_block: Tensor, n_folds: int) -> Tensor:
+        """(n_folds, D, D) second moments outside each fold of blocks: all fits with these folds share them."""
+        key = tuple(of_block.tolist())
+        if key not in self._known:
+            outside = (of_block != torch.arange(n_folds).unsqueeze(1)).to(self.second)
+            self._known[key] = torch.einsum("fb,bde->fde", outside, self.second)
+        return self._known[key]
 
     def _sum(self, left: Tensor, rows: Tensor) -> Tensor:
         """``Σ_i left_i x_iᵀ`` over some tasks: (n, K), (m,) -> (K, D)."""

@@ -17,7 +17,7 @@ from crowdcore.learning.training.problem import Problem
 
 
 class Auto(CrowdMethod):
-    """Stands for what trials choose among gaussian-em, dl-em and conal: one of them, or a mean of some.
+    """Stands for what trials choose among gaussian-em, dl-em, conal and with gold max-mig: one, or a mean of some.
 
     Every candidate is fitted without a fold of the tasks and predicts that fold. Those that validation gold, or the
     likelihood of the crowd's labels, clearly excludes are left aside; the others weigh what makes labels and gold of
@@ -29,7 +29,7 @@ class Auto(CrowdMethod):
     paper: ClassVar[str] = "crowdcore"
     recovers: ClassVar[tuple[str, ...]] = ("common_confusion", "worker_confusion", "q", "omega")
     Settings: ClassVar[type[Settings]] = AutoSettings
-    candidates: ClassVar[tuple[str, ...]] = ("gaussian-em", "dl-em", "conal")
+    candidates: ClassVar[tuple[str, ...]] = ("gaussian-em", "dl-em", "conal", "max-mig")
 
     def __new__(cls, problem: Problem, settings: Any, network: Network) -> CrowdMethod:  # type: ignore[misc]
         """A module of the chosen method, or of the one that weighs most."""

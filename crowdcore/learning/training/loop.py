@@ -25,7 +25,7 @@ from crowdcore.learning.training.problem import Problem, RatingProblem
 from crowdcore.learning.training.steps import Optimiser, Replicas, Steps, find_recorder
 
 _DIVERGED = 1e6  # a larger mean loss means divergence
-_WORTH_RECORDING = 100  # steps
+_WORTH_RECORDING = 30  # steps
 _CHUNK = 4096  # tasks
 _CHECKPOINT_SECONDS = 20.0  # after which the end of an epoch writes a checkpoint, however few epochs there were
 
