@@ -114,7 +114,7 @@ class Trials:
                     return None
                 tried[candidate][held_out] = result.mean_posterior(dataset.n_tasks)[held_out]
                 self.seconds += result.seconds
-            if not tried and failed is not None:
+            if failed is not None and set(tried) <= set(_JUDGED):
                 raise failed
             if fold + 1 >= FOLDS / 2 and (len(tried) == 1 or (self.fold[self.train] <= fold).sum() >= _ENOUGH):
                 break
