@@ -36,12 +36,12 @@ from crowdcore.learning.validation import by_gold
 FOLDS, REPLICAS = 4, 1
 """Folds of the tasks, and seeds of each trial."""
 _MOST = 10_000  # training tasks that trials learn from
-_ENOUGH = 150  # training tasks that trials have to predict
+_ENOUGH, _ENOUGH_JUDGED = 500, 150  # training tasks that trials have to predict, the latter where gold judges
 _JUDGED = ("max-mig",)  # candidates where gold judges: by labels alone they gain nothing
 _SURE = 3.0  # standard errors of the gain in accuracy that lets gold rename classes
 _LEAST = 1e-3  # probability of a true class: one task with gold shall not decide alone
 _TRAIN, _VALID = range(2)
-_COST = "On few tasks all takes up to 25 times as long as dl-em."
+_COST = "On few tasks all takes up to 35 times as long as dl-em."
 _ONCE = "The trials chose once for all seeds: how far these differ does not say how sure the choice is."
 
 Fit = Callable[..., TrainingResult]
@@ -94,7 +94,7 @@ class Trials:
         Raises:
             CrowdError: no candidate could be trained; the reason is the first one's.
         """
-        dataset, failed = self.problem.dataset, None
+        dataset, failed, enough = self.problem.dataset, None, _ENOUGH_JUDGED if len(self.judged) else _ENOUGH
         tried = {name: np.full((dataset.n_tasks, dataset.n_classes), np.nan) for name in candidates}
         for fold in range(FOLDS):
             held_out, n = np.flatnonzero(self.fold == fold), len(tried)
@@ -116,7 +116,7 @@ class Trials:
                 self.seconds += result.seconds
             if failed is not None and set(tried) <= set(_JUDGED):
                 raise failed
-            if fold + 1 >= FOLDS / 2 and (len(tried) == 1 or (self.fold[self.train] <= fold).sum() >= _ENOUGH):
+            if fold + 1 >= FOLDS / 2 and (len(tried) == 1 or (self.fold[self.train] <= fold).sum() >= enough):
                 break
         scores = self._scores(tried, fold + 1)
         self.notes += filter(None, map(self.naming.get, tried))

@@ -303,10 +303,14 @@ def test_a_candidate_that_fails_is_left_out_and_said(simple, monkeypatch):
     assert any(note.startswith("dl-em is no candidate") for note in result.notes)
 
 
-@pytest.mark.parametrize(("select_on", "enough", "folds"), [("gold", 37, 4), ("gold", 18, 2), ("none", 19, 3)])
-def test_trials_end_where_enough_tasks_are_predicted(simple, monkeypatch, select_on, enough, folds):
+@pytest.mark.parametrize(
+    ("select_on", "enough", "judged", "folds"),
+    [("gold", 1, 37, 4), ("gold", 37, 18, 2), ("none", 19, 1, 3), ("none", 500, 18, 4)],
+)
+def test_trials_end_where_enough_tasks_are_predicted(simple, monkeypatch, select_on, enough, judged, folds):
     """36 training tasks, and 12 validation tasks with gold, which the first two folds judge."""
     monkeypatch.setattr(trials, "_ENOUGH", enough)
+    monkeypatch.setattr(trials, "_ENOUGH_JUDGED", judged)
     told: list = []
     result = train(featured_crowd(), "auto", **RUN, select_on=select_on, on_event=told.append)
     notes = [event.message for event in told if isinstance(event, NoteEvent)]
