@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
-from unicodedata import normalize
 
-import pandas as pd
 import streamlit as st
 
 from crowdcore.core import confined
@@ -22,7 +20,7 @@ from dashboard.services import uploads
 
 if TYPE_CHECKING:
     from crowdcore.data import Import, ImportReport
-    from crowdcore.data.report import Role, Variants
+    from crowdcore.data.report import Role
 
 _SHORT = 40  # letters of a name in an example
 
@@ -121,77 +119,27 @@ def chosen_file() -> str | None:
     return uploads.receive_again(digest) if digest else None
 
 
-_ABOUT: dict[Role, tuple[str, str, str]] = {
-    "label": ("merge_classes", "class", "classes"),
-    "worker": ("merge_workers", "worker", "workers"),
-}
-_ROWS = 8  # that are seen before the table scrolls
+_MERGED: dict[Role, tuple[str, str]] = {"label": ("merge_classes", "classes"), "worker": ("merge_workers", "workers")}
 
 
 def merging(report: ImportReport, mapping: dict[str, Any], path: str) -> None:
-    """Draw what was found of each kind; a button changes ``mapping``, how the file at ``path`` is read."""
-    for role in _ABOUT:
-        if found := [variants for variants in report.variants if variants.role == role]:
-            _spellings(role, found, mapping, path)
-    _combinations(report, mapping, path)
+    """Merge some of the names that are spelled in several ways (a finding offers to merge all), or none again."""
+    for role, (setting, many) in _MERGED.items():
+        apart = {
+            v.name: tuple(sorted({*v.becomes} - {v.name})) for v in report.variants if v.role == role and not v.merged
+        }
+        if setting in mapping:
+            label, key = f"Keep {many} apart again", f"apart-{role}-{path}"
+            st.button(label, key=key, icon=":material/undo:", on_click=mapping.pop, args=(setting,))
+        elif len(apart) > 1:
+            key = f"chosen-{role}-{path}"
 
+            def chosen(setting: str, key: str, apart: dict[str, tuple[str, ...]]) -> None:
+                mapping[setting] = {name: apart[name] for name in st.session_state[key]}
 
-def _spellings(role: Role, found: list[Variants], mapping: dict[str, Any], path: str) -> None:
-    setting, one, many = _ABOUT[role]
-    apart = [variants for variants in found if not variants.merged]
-    asked = setting in mapping
-    with st.container(border=True):
-        st.subheader(f"{count(len(found), one, many)} spelled in several ways")
-        table = _table(found)
-        st.dataframe(table, hide_index=True, height=35 + 33 * min(len(table), _ROWS), key=f"variants-{role}-{path}")
-        if asked:
-            _button(f"Keep {many} apart again", "undo", f"apart-{role}-{path}", lambda: mapping.pop(setting, None))
-        elif apart:
-            names = [variants.name for variants in apart]
-            chosen = names
-            if len(names) > 1:
-                chosen = st.multiselect(f"Merge into these {many}", names, names, key=f"chosen-{role}-{path}")
-            others = {v.name: tuple(sorted({n for n in v.becomes if n != v.name})) for v in apart if v.name in chosen}
-            _button(
-                f"Merge {count(sum(map(len, others.values())), 'variant')}",
-                "merge",
-                f"merge-{role}-{path}",
-                lambda: mapping.update({setting: others}),
-                disabled=not others,
-            )
-        else:
-            st.caption("They differ only in surrounding spaces or in the encoding of accents, which are ignored.")
-
-
-def _combinations(report: ImportReport, mapping: dict[str, Any], path: str) -> None:
-    finding = next((f for f in report.findings if f.code == "multi-select"), None)
-    of_tool = any(f.code == "several-choices" for f in report.findings)  # asked elsewhere
-    dropped = mapping.get("multi_select") == "drop" and not of_tool
-    if finding is None and not dropped:
-        return
-    with st.container(border=True):
-        st.subheader("Labels with several classes")
-        if finding is not None:
-            st.write(as_text(finding.sentence + "."))
-            label = f"Leave {count(finding.count, 'label')} out"
-            _button(label, "content_cut", f"drop-{path}", lambda: mapping.update(multi_select="drop"))
-        else:
-            st.write("They are left out, as listed above.")
-            _button("Keep them as classes", "undo", f"keep-{path}", lambda: mapping.pop("multi_select", None))
-
-
-def _button(label: str, icon: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:
-    st.button(label, icon=f":material/{icon}:", key=key, on_click=act, disabled=disabled)
-
-
-def _table(found: list[Variants]) -> pd.DataFrame:
-    """Each spelling, quoted so that blanks and loose accents are seen, its number of rows, what it is read as."""
-    rows = [
-        (ascii(spelling) if spelling != normalize("NFC", spelling) else repr(spelling), rows, becomes)
-        for variants in found
-        for spelling, rows, becomes in zip(variants.spellings, variants.counts, variants.becomes, strict=True)
-    ]
-    return pd.DataFrame(rows, columns=["written as", "labels", "read as"])
+            said = {name: f"{name} ← {', '.join(others)}" for name, others in apart.items()}
+            look: dict[str, Any] = {"format_func": said.__getitem__, "placeholder": "Choose which", "key": key}
+            st.multiselect(f"Merge only some {many}", list(apart), on_change=chosen, args=(setting, key, apart), **look)
 
 
 def ask_split(path: str, mapping: dict[str, Any], told: ImportReport) -> None:

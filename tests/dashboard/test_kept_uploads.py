@@ -60,7 +60,7 @@ def test_a_file_that_was_not_opened_yet_is_listed_and_read_again() -> None:
     assert uploads.receive_again(upload.file) == timed
     page_of_timed = open_page("overview", dataset="demo", view="Open a file", file=upload.file)
     assert "judged by 'timestamp'" in words(page_of_timed)
-    assert "Merge 1 variant" in [button.label for button in page.button]
+    assert "Merge them" in [button.label for button in page.button]
 
 
 @pytest.mark.parametrize("digest", ["", "..", "0" * 20, "../../etc"])

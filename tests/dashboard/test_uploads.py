@@ -176,6 +176,19 @@ def test_a_choice_that_a_tool_leaves_no_room_for_is_undone(opened: Callable[[str
     assert not page.exception
 
 
+def test_some_of_several_spellings_are_merged_and_kept_apart_again(opened: Callable[[str, bytes], AppTest]) -> None:
+    rows = (
+        f"{n},{who},{label}" for n in range(4) for who, label in zip("abcd", ("cat", "Cat", "dog", "DOG"), strict=True)
+    )
+    test = opened("pets.csv", "\n".join(["task,worker,label", *rows]).encode())
+    assert "Merge them" in [button.label for button in test.button]
+    several = next(box for box in test.multiselect if box.label == "Merge only some classes")
+    several.select(next(name for name in several.options if name.lower().startswith("dog"))).run()
+    assert [m.value for m in test.metric if m.label == "Classes"] == ["3"]
+    next(button for button in test.button if button.label == "Keep classes apart again").click().run()
+    assert [m.value for m in test.metric if m.label == "Classes"] == ["4"]
+
+
 def test_no_selector_vanishes_while_columns_are_chosen(opened: Callable[[str, bytes], AppTest]) -> None:
     """Three columns of whole numbers under names that say nothing, the task chosen first."""
     rows = "".join(f"{n},{w},{(n + w) % 3}\n" for n in range(20) for w in range(4))
