@@ -148,8 +148,8 @@ def _settings(model: type[Simulation], settings: Mapping[str, Any], key: str) ->
             chosen |= method_form(model, settings, key, without=others)
             chosen |= {field.name: _list(field, settings, key) for field in lists if field.name == "targets"}
     if "omega_spread" in fields:
-        for reading in READINGS:
-            st.caption(reading)
+        with st.popover("How to read strength and spread", type="tertiary"):
+            told(READINGS)
     return chosen
 
 
@@ -343,7 +343,7 @@ def _button(dataset: str, found: RecoveryPlan) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(f"Plant {count(n, 'crowd')}", type="primary", icon=":material/potted_plant:", disabled=n > MANY):
             with refusals(), st.spinner(f"Planting {count(n, 'crowd')} …"):
-                state.put(planted=sandbox.plant(dataset, found), shown=None, worker=None)
+                state.put(planted=sandbox.plant(dataset, found))
                 st.rerun()
         words = f"At most {MANY} crowds at once." if n > MANY else found.words if n > 1 else ""
         st.caption(as_text(f"{words}{'. Shown above: the first.' if 1 < n <= MANY else ''}") or " ", width="stretch")

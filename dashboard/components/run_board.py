@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -20,13 +21,14 @@ from dashboard.components.table import table
 from dashboard.components.text import as_text, count, duration
 from dashboard.components.train_form import prefill
 from dashboard.services import compare, runs as recorded, train
-from dashboard.services.runs import all_runs, live_runs, runs_of, spelled
+from dashboard.services.runs import all_runs, live_runs, spelled
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
 
 EVERY, SELDOM = 1.0, 4.0  # seconds between looks: at live runs, and for runs that others start
 KEPT = timedelta(minutes=10)  # that a finished run's row stays: who waited for it sees, and hears, that it ended
+NOWHERE: Mapping[str, str] = MappingProxyType({})
 ICONS = {
     "queued": ":material/schedule:",
     "running": ":material/progress_activity:",
@@ -36,22 +38,23 @@ ICONS = {
 }
 
 
-def follow_runs(shown: Sequence[Run], drawn: Sequence[Run]) -> None:
+def follow_runs(shown: Sequence[Run], drawn: Sequence[Run], on: Mapping[str, str] = NOWHERE) -> None:
     """Engine and rows, anew every second while something goes on; the whole page when a run of any dataset changes.
 
     Args:
         shown: those that have a row until a while after they have finished.
         drawn: all runs as the page knows them.
+        on: id -> which of several crowds it is on.
     """
     dataset, names = state.get("dataset"), [run.id for run in shown]
 
     def rows() -> None:
-        by_id = {run.id: run for run in runs_of(dataset)}
+        by_id = {run.id: run for run in all_runs()}
         _engine(dataset)
         refused_before()
         for run in (by_id[name] for name in names if name in by_id):
             if run.state != "finished" or (run.ended and datetime.now(UTC) - run.ended < KEPT):
-                row(run)
+                row(run, on.get(run.id, ""))
 
     stages = set(map(_stage, drawn))
     watch(stages, lambda: set(map(_stage, all_runs())), SELDOM if all(run.has_ended for run in drawn) else EVERY, rows)

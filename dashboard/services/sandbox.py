@@ -27,7 +27,6 @@ from dashboard.services.runs import learnt, readable, result, runs_of
 
 if TYPE_CHECKING:
     from crowdcore.exhibits import Exhibit
-    from crowdcore.exhibits.planted import Kind
     from crowdcore.runs import Run
 
 MOST = 5_000_000  # labels, or numbers of an array
@@ -196,11 +195,3 @@ def errors(names: Sequence[str]) -> Exhibit | None:
     results = {key: result(run.id) for key, run in found.items()}
     methods = {called: run.spec.method for (_, called), run in found.items()}
     return exhibits.planted.recovery_errors({name: dataset(name) for name in names}, results, methods)
-
-
-def matrices(name: str, kind: Kind, worker: str) -> Exhibit | None:
-    """The planted matrix of a crowd beside what every method learnt; None where no method learns it."""
-    opened = dataset(name)
-    at = [str(w) for w in opened.worker_ids].index(worker) if kind != "common" else 0
-    found = {called: result(run.id) for (_, called), run in newest([name]).items()}
-    return exhibits.planted.planted_and_learnt(opened, found, kind, at)

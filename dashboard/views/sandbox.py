@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from crowdcore import exhibits
 from crowdcore.learning.learners import suggested_methods, untrainable
 from crowdcore.learning.recovery.plan import usual_settings, usual_simulator
 from dashboard import state
 from dashboard.components.exhibit import show, told
 from dashboard.components.frame import heading, page
-from dashboard.components.guard import attempt, fragment, live, watch
+from dashboard.components.guard import attempt, fragment
 from dashboard.components.link import link
-from dashboard.components.pickers import picker, several
+from dashboard.components.pickers import several
 from dashboard.components.planting import planting
-from dashboard.components.run_board import row
+from dashboard.components.run_board import follow_runs
 from dashboard.components.run_chosen import cancel_all
 from dashboard.components.table import download, table
 from dashboard.components.text import as_text, count
 from dashboard.components.train_form import train_on
 from dashboard.services import opening, sandbox
-from dashboard.services.runs import training_fault
-
-if TYPE_CHECKING:
-    from crowdcore.runs import Run
-
+from dashboard.services.runs import all_runs, training_fault
 
 SUGGESTED = ("conal start=best-of", "crowd-layer start=best-of", "trace")
 
@@ -83,7 +77,6 @@ def _crowds() -> list[str]:
     return chosen
 
 
-EVERY = 1.0  # seconds between looks at live runs
 PAGES = ("compare", "confusions", "omega", "train")
 
 
@@ -93,46 +86,21 @@ def results() -> None:
     names = [name for name in state.get_many("planted") if name in known]
     if not names or training_fault() or len({usual_simulator(opening.labelled(name)) for name in names}) > 1:
         return
-    runs = sandbox.runs_on(names)
-    if runs:
-        st.header("Who recovered what")
-        _follow(names, runs)
-        _recovered()
-
-
-def _stages(runs: list[tuple[str, Run]]) -> list[tuple[str, str]]:
-    return [(run.id, run.state) for _, run in runs]
-
-
-def _follow(names: list[str], drawn: list[tuple[str, Run]]) -> None:
-    """Live runs, anew every second; the whole page when one ends."""
-    if all(run.has_ended for _, run in drawn):
-        for _, run in drawn:
-            if run.state != "finished":
-                row(run)
+    runs, words = sandbox.runs_on(names), sandbox.crowd_words(names)
+    if not runs:
         return
-
-    def rows() -> None:
-        found = sandbox.runs_on(names)
-        words = sandbox.crowd_words(names) if len(names) > 1 else dict.fromkeys(names, "")
-        done = sum(run.has_ended for _, run in found)
-        with live("ended"):
-            waiting = sum(run.state == "queued" for _, run in found)
-            queued = f", {count(waiting, 'waits', 'wait')} for a worker" if waiting else ""
-            st.progress(done / len(found), f"{done} of {count(len(found), 'run')} ended{queued}")
-        for name, run in found:
-            if run.state in ("running", "failed", "cancelled"):
-                row(run, words[name])
-
-    watch(_stages(drawn), lambda: _stages(sandbox.runs_on(names)), EVERY, rows)
-    waiting = [run.id for _, run in drawn if not run.has_ended]
-    label, stop = "Cancel all", ":material/stop_circle:"
-    st.button(label, icon=stop, type="tertiary", on_click=attempt, args=(cancel_all, waiting))
+    st.header("Who recovered what")
+    on = {run.id: words[name] for name, run in runs if len(names) > 1}
+    follow_runs([run for _, run in runs if run.state != "finished"], all_runs(), on)
+    if waiting := [run.id for _, run in runs if not run.has_ended]:
+        stop = ":material/stop_circle:"
+        st.button("Cancel all", icon=stop, type="tertiary", on_click=attempt, args=(cancel_all, waiting))
+    _recovered()
 
 
 @fragment
 def _recovered() -> None:
-    """The table, its figure, and matrices beside the truth."""
+    """The table and its figure, and where each run is seen beside the truth."""
     known = sandbox.planted_before()
     names = [name for name in state.get_many("planted") if name in known]
     with st.spinner("Comparing with the truth …"):
@@ -146,29 +114,8 @@ def _recovered() -> None:
     if opening.kind(names[0]) == "ratings":
         _onwards(names[0], ("compare", "ratings", "train"))
     else:
-        _matrices(names)
-
-
-def _matrices(names: list[str]) -> None:
-    """The planted matrix of a crowd beside the learnt ones."""
-    words = sandbox.crowd_words(names)
-    st.header("Planted beside learnt")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = picker("Crowd", "shown", words, width=320) if len(names) > 1 else names[0]
-        crowd = opening.dataset(name)
-        kinds = exhibits.planted.matrix_kinds(crowd)
-        if not kinds:
-            st.caption("This simulator has no confusion matrices.")
-            return
-        kind = picker("Matrix", "matrix", kinds, width=220)
-        workers = [str(w) for w in crowd.worker_ids[crowd.labels_per_worker > 0]]
-        worker = picker("Worker", "worker", workers, width=140) if kind != "common" else ""
-    shown = sandbox.matrices(name, kind, worker)
-    if shown is None:
-        st.info("No finished method learns this matrix.", icon=":material/block:")
-    else:
-        show(shown, "matrices", file=shown.name)
-    _onwards(name)
+        st.caption("Compare, Recovery, shows what a run learnt beside what was planted.")
+        _onwards(names[0])
 
 
 def _onwards(name: str, pages: tuple[str, ...] = PAGES) -> None:
@@ -192,4 +139,4 @@ def draw() -> None:
     results()
 
 
-page("sandbox", draw, ratings=draw)
+page("sandbox", draw)

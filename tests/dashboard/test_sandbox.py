@@ -159,15 +159,13 @@ def test_crowds_that_stand_together_are_called_by_what_sets_them_apart() -> None
 def test_the_planted_matrix_stands_beside_the_learnt_ones(workspace: Path) -> None:
     [name], results = recorded(workspace)
     crowd = cc.read_dataset(workspace / "datasets" / name)
-    shown = sandbox.matrices(name, "common", "")
+    learners = {method: result for (_, method), result in results.items()}
+    shown = exhibits.planted.planted_and_learnt(crowd, learners, "common", 0)
     assert shown.table["planted"].tolist() == pytest.approx(crowd.truth.common_confusion.ravel().tolist())
     learnt = results[name, "conal"].common_confusion
     assert shown.table["conal"].tolist() == pytest.approx(learnt.mean(0).ravel().tolist())
     assert "crowd-layer" not in shown.table
-    test = page(crowd=LINE, planted=name, matrix="effective", worker="w3")
-    assert field(test, "Matrix").value == "effective"
-    assert field(test, "Worker").value == "w3"
-    shown = sandbox.matrices(name, "effective", "w3")
+    shown = exhibits.planted.planted_and_learnt(crowd, learners, "effective", 2)
     assert shown.table["planted"].tolist() == pytest.approx(true_effective(crowd)[2].ravel().tolist())
     of_seeds = worker_counts(results[name, "crowd-layer"], crowd)
     own = np.mean([confusion_of_counts(counts)[2] for counts in of_seeds], 0)
