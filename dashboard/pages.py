@@ -83,7 +83,6 @@ MENU = (
             Mode("Noise source ω", "omega"),
             Mode("Differences", "compare", "Differences"),
             Mode("Errors", "compare", "Errors", "ratings"),
-            Mode("Curves", "compare", "Curves", "all"),
             Mode("Calibration", "compare", "Calibration"),
             Mode("Selection", "compare", "Selection"),
             Mode("Sweeps", "compare", "Sweeps", "all"),
@@ -113,6 +112,7 @@ FOUND: Mapping[str, str] = {"home": "", "data": "", "mistakes": "shared-mistakes
     "noise-source": "omega",
     "next-labels": "next",
     "two-rounds": "rounds",
+    "runs": "train",
 }
 """What somebody may take for an address -> where it is."""
 
@@ -124,14 +124,13 @@ def place_of(page: str, view: str = "") -> Place:
     return next((place for place in here if any(mode[1:3] == (page, view) for mode in place.modes)), here[0])
 
 
-_MODES = {mode.page: mode for place in reversed(MENU) for mode in reversed(place.modes)}
-TITLES: Mapping[str, str] = {page: mode.label for page, mode in _MODES.items()} | {
+MODES = tuple(mode for place in MENU for mode in place.modes)
+TITLES: Mapping[str, str] = {mode.page: mode.label for mode in reversed(MODES)} | {
     "overview": "Home",
     "mistakes": "Mistakes",
     "annotators": "Workers",
     "ratings": "Ratings",
     "tasks": "Items",
     "compare": "Compare",
-    "runs": "Runs",
 }
-ICONS: Mapping[str, str] = {page: place_of(page).icon for page in _MODES}
+ICONS: Mapping[str, str] = {page: place_of(page).icon for page in TITLES}

@@ -26,10 +26,7 @@ SHARED = ("dataset", "reference", "names")
 CARRIED = ("runs",)  # of every page that has them: what is ticked on one is what others show
 PAGES: Mapping[str, tuple[str, ...]] = {
     "overview": ("view", "file", "remove", "trust", "confused", "sure", *_limits("w"), *_limits("t")),
-    "sandbox": (
-        *("crowd", "vary", "tasks", "repeats", "planted", "methods", "settings"),
-        *("shown", "matrix", "worker", "whose", "by"),
-    ),
+    "sandbox": ("crowd", "vary", "tasks", "repeats", "planted", "methods", "settings", "whose", "by"),
     "mistakes": ("true", "given", "layer", "beside", "marks", "behind", "runs"),
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without", "together", *_limits("")),
     "panel": ("worker", "other", "passes"),
@@ -44,8 +41,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         *("datasets", "method", "states", "tags", "find", "trials"),
     ),
     "compare": (
-        *("runs", "view", "at", "metric", "smooth", "axes", "split"),
-        *("first", "second", "axis", "crowds", "searches", "worker"),
+        *("runs", "view", "at", "split", "first", "second"),
+        *("axis", "crowds", "searches", "worker"),
     ),
     "confusions": (
         *("runs", "beside", "seed", "epoch", "part", "view", "sort", "group", "diagonal", "scale"),
@@ -199,9 +196,9 @@ def put(**values: str | list[str] | None) -> None:
 
 
 def rename(called: Callable[[], Mapping[str, str]]) -> None:
-    """Put other names for workers into this page's address; those of the sandbox are its own."""
+    """Put other names for workers into this page's address."""
     drawer = _memory()[page()]
-    for key in _WORKERS & drawer.keys() if page() != "sandbox" else ():
+    for key in _WORKERS & drawer.keys():
         other = called()
         drawer[key] = _SEPARATOR.join(other.get(name, name) for name in drawer[key].split(_SEPARATOR))
 

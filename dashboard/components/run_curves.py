@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -33,11 +32,11 @@ def curves(shown: list[Run]) -> None:
 
 
 def _curves(shown: list[Run]) -> None:
-    metrics = curve_metrics(name for run in shown for name in run.curve_metrics)
-    if not metrics:
+    offered = curve_metrics(name for run in shown for name in run.curve_metrics)
+    if not offered:
         st.caption("The curves start after the first epoch.")
         return
-    how = curve_choice(metrics)
+    metrics, smooth, axes = _choice(offered)
     dataset, ids = state.get("dataset"), [run.id for run in shown]
     live = any(run.state == "running" for run in shown)
 
@@ -45,7 +44,7 @@ def _curves(shown: list[Run]) -> None:
         def drawn() -> Exhibit:
             now = {run.id: run for run in runs_of(dataset)}
             known = [now[name] for name in ids if name in now]
-            return _exhibit(known, metric, how.smooth, how.axes)
+            return _exhibit(known, metric, smooth, axes)
 
         first = drawn()
 
@@ -56,14 +55,17 @@ def _curves(shown: list[Run]) -> None:
 
         figure(
             again if live else first.figure,
-            "curves" if metric == how.metrics[0] else f"curves-{metric}",
+            "curves" if metric == metrics[0] else f"curves-{metric}",
             name=f"{dataset}-{first.name}",
             alt=first.alt,
             data=lambda: first.table,
             every=EVERY,
         )
 
-    each_in_a_cell(how.metrics, draw)
+    grid = st.grid(min(len(metrics), 2), min_column_width=480, gap="small")
+    for metric in metrics:
+        with grid.cell():
+            draw(metric)
 
 
 def _exhibit(shown: Sequence[Run], metric: str, smooth: int, axes: Sequence[str]) -> Exhibit:
@@ -88,26 +90,8 @@ AXES = {"log_epochs": "Log epochs", "log_values": "Log values", "all_values": "W
 """Argument of `crowdcore.figures.learning_curves` -> words."""
 
 
-@dataclass(frozen=True)
-class CurveChoice:
-    """Metrics by name, epochs that a smooth line takes the mean of, and the wanted ones of `AXES`."""
-
-    metrics: tuple[str, ...]
-    smooth: int
-    axes: tuple[str, ...]
-
-    @property
-    def flags(self) -> tuple[bool, ...]:
-        """Whether each of `AXES` is wanted."""
-        return tuple(axis in self.axes for axis in AXES)
-
-
-def curve_choice(offered: Mapping[str, str]) -> CurveChoice:
-    """Draw the widgets.
-
-    Args:
-        offered: metric -> words; the first is drawn while nobody has chosen.
-    """
+def _choice(offered: Mapping[str, str]) -> tuple[list[str], int, list[str]]:
+    """The widgets: which metrics, by default the first; epochs that a smooth line takes the mean of; which `AXES`."""
     metrics = [name for name in state.get_many("metric") if name in offered] or list(offered)[:1]
     axes = [axis for axis in state.get_many("axes") if axis in AXES]
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -122,15 +106,4 @@ def curve_choice(offered: Mapping[str, str]) -> CurveChoice:
             help="Logarithmic axes. “Whole range” includes the first epochs, even if they compress the rest.",
             **state.bind("axes", axes),
         )
-    return CurveChoice(tuple(metrics), int(smooth), tuple(axes))
-
-
-def each_in_a_cell(metrics: tuple[str, ...], draw: Callable[[str], None]) -> None:
-    """One curve takes all the width; several stand side by side where there is room."""
-    if len(metrics) == 1:
-        draw(metrics[0])
-        return
-    grid = st.grid(2, min_column_width=480, gap="small")
-    for metric in metrics:
-        with grid.cell():
-            draw(metric)
+    return metrics, int(smooth), axes

@@ -15,7 +15,6 @@ from dashboard.components.frame import heading, hidden_names, page
 from dashboard.components.guard import fragment
 from dashboard.components.pickers import picker, several
 from dashboard.components.run_choice import pick_runs, run_labels
-from dashboard.components.run_curves import curve_choice, each_in_a_cell
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
 from dashboard.services import compare, opening
@@ -84,18 +83,6 @@ def selection(runs: Runs) -> None:
         tabled(shown, f"{shown.name}-rows", "run", heading=shown.figure is None)
 
 
-def curves(runs: Runs) -> None:
-    """Metrics by epoch."""
-    dataset = state.get("dataset")
-    how = curve_choice(exhibits.comparison.curve_metrics(compare.compared(dataset, runs)))
-
-    def draw(metric: str) -> None:
-        found = compare.shown(exhibits.comparison.curves, dataset, runs, metric, how.smooth, *how.flags)
-        _drawn(found, "curves" if metric == how.metrics[0] else f"curves-{metric}")
-
-    each_in_a_cell(how.metrics, draw)
-
-
 def calibration(runs: Runs) -> None:
     """Reliability of the test posterior, with the scores that go with it."""
     dataset = state.get("dataset")
@@ -117,7 +104,6 @@ def disagreement(runs: Runs) -> None:
         st.info("Choose a second run to see where the two differ.", icon=":material/compare_arrows:")
         return
     shown = compare.shown(exhibits.differences.prediction_differences, dataset, runs, opened, split)
-    told(shown.notes)
 
     def tasks(first: str, second: str) -> pd.DataFrame:
         pair = compare.shown(exhibits.differences.differing_predictions, dataset, runs, opened, first, second, split)
@@ -126,6 +112,7 @@ def disagreement(runs: Runs) -> None:
     assert shown.figure is not None
     pair = exhibits.aggregation.most_different(found)
     differing(found, shown.figure, pair, tasks, f"{dataset}-{split}", "runs")
+    told(shown.notes)
 
 
 def sweeps(runs: Runs) -> None:
@@ -265,7 +252,6 @@ TABS = {
     "Accuracy": accuracy,
     "Significance": significance,
     "Selection": selection,
-    "Curves": curves,
     "Calibration": calibration,
     "Differences": disagreement,
     "Sweeps": sweeps,
@@ -273,7 +259,6 @@ TABS = {
 }
 RATING_TABS = {
     "Errors": errors,
-    "Curves": curves,
     "Sweeps": sweeps,
     "Biases": biases,
 }
@@ -297,4 +282,4 @@ def draw() -> None:
     known[shown if runs else "Sweeps"](runs)
 
 
-page("compare", draw, ratings=draw)
+page("compare", draw)

@@ -38,7 +38,6 @@ PAGES = {
     "tasks": "/tasks?dataset={}&show=misled",
     "runs": "/train?dataset={}&{all}",
     "compare": "/compare?dataset={}&{all}",
-    "curves": "/compare?dataset={}&{all}&view=Curves",
     "confusions": "/confusions?dataset={}&{conal}",
     "omega": "/omega?dataset={}&{conal}",
     "report": "/report?dataset={}&{all}",

@@ -20,7 +20,7 @@ from tests.browser.conftest import HOSTILE, harmless, hostile_crowd
 from tests.learning.made_up import made_up
 
 METHODS = ("conal", "crowd-layer", "dl-mv")
-TABS = ("Accuracy", "Significance", "Selection", "Curves", "Calibration", "Differences", "Sweeps")
+TABS = ("Accuracy", "Significance", "Selection", "Calibration", "Differences", "Sweeps")
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from crowdcore.runs.store import create, set_state
 from dashboard.services import compare, datasets, report
 from dashboard.services.runs import result as result_of
 from testkit.recorded_runs import record
-from tests.dashboard.app_page import table, words
+from tests.dashboard.app_page import open_page, table, words
 from tests.dashboard.compared_runs import METHODS, Recorded, page
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
@@ -71,7 +71,7 @@ def test_runs_on_other_data_cannot_be_chosen(recorded: Recorded) -> None:
     assert len(test.multiselect[0].options) == len(recorded.ids) - others
 
 
-@pytest.mark.parametrize("view", ["Significance", "Selection", "Curves", "Calibration", "Differences", "Sweeps"])
+@pytest.mark.parametrize("view", ["Significance", "Selection", "Calibration", "Differences", "Sweeps"])
 def test_every_tab_draws_and_its_address_opens_it(recorded: Recorded, view: str) -> None:
     test = page(runs=recorded.of("conal", "crowd-layer"), view=view)
     assert test.query_params["view"] == view
@@ -92,14 +92,15 @@ def test_names_that_somebody_gave_runs_stand_in_every_table_and_figure(recorded:
 
 def test_several_curves_stand_side_by_side(recorded: Recorded) -> None:
     runs = recorded.of("conal", "crowd-layer")
-    test = page(runs=runs, view="Curves", metric=["loss", "valid_accuracy"], smooth="3", axes=["log_values"])
-    assert test.multiselect(key="compare-metric").value == ["loss", "valid_accuracy"]
+    shown = {"metric": ["loss", "valid_accuracy"], "smooth": "3", "axes": ["log_values"]}
+    test = open_page("train", dataset="crowd", runs=runs, **shown)
+    assert test.multiselect(key="train-metric").value == ["loss", "valid_accuracy"]
     drawn = [json.loads(chart.proto.spec)["layout"] for chart in test.get("plotly_chart")]
     titles = [layout["meta"][0] for layout in drawn if "meta" in layout]
     assert titles == ["Loss", "Accuracy, validation"]
     assert [layout["yaxis"]["type"] for layout in drawn if "meta" in layout] == ["log", "log"]
     assert all("mean of 3 epochs" in layout["meta"][1] for layout in drawn if "meta" in layout)
-    test.multiselect(key="compare-metric").set_value(["test_accuracy"]).run()
+    test.multiselect(key="train-metric").set_value(["test_accuracy"]).run()
     assert "test_accuracy" in test.query_params["metric"]
 
 
