@@ -18,7 +18,7 @@ from dashboard.access import AccessError, may_enter, sign_in_settings
 from dashboard.components.guard import refusals, spare
 from dashboard.components.link import link
 from dashboard.components.text import as_text, count
-from dashboard.pages import MENU, TITLES, Mode, place_of
+from dashboard.pages import MENU, MODES, TITLES, Mode, place_of
 from dashboard.services import datasets, opening
 from dashboard.services.runs import forget
 
@@ -50,7 +50,7 @@ def page(
         name: the page's key in `state.PAGES`.
         draw: draws the page of the dataset that the sidebar settled.
         without: draws the page while there is no dataset at all.
-        ratings: draws the page of a dataset whose labels are numbers; without it, the page says what applies instead.
+        ratings: draws the page of a dataset whose labels are numbers, if it differs.
     """
     spare()
     if "page" not in st.session_state:  # a page just loaded shows what there is now, not what another one read before
@@ -69,8 +69,11 @@ def page(
             with menu:
                 _menu()
         if found:
-            about_numbers = opening.kind(state.get("dataset")) == "ratings"
-            (ratings or _of_classes if about_numbers else draw)()
+            kinds = _kinds()
+            if not any(mode.of in kinds | {"simulated", "models"} for mode in MODES if mode.page == name):
+                _unfit()
+            else:
+                (ratings or draw if "ratings" in kinds else draw)()
             for name, what in state.unknown_names().items():
                 said = f"{dataset_title(state.get('dataset'))} has no {what} {name!r}"
                 above.warning(as_text(f"{said}, so that part of the address is left out."))
@@ -130,15 +133,15 @@ def _mode(mode: Mode, on: bool) -> None:
         link(mode.page, mode.label, icon=None, **kept | {"view": mode.view})
 
 
-def _of_classes() -> None:
-    """Where the labels are numbers and the page is about classes."""
-    dataset = state.get("dataset")
-    opened = opening.rated(dataset)
+def _unfit() -> None:
+    """Where the page is about labels of another kind."""
+    opened = opening.labelled(state.get("dataset"))
+    now = "classes" if isinstance(opened, CrowdDataset) else f"numbers from {opened.low:g} to {opened.high:g}"
     st.title(TITLES[state.page()])
     st.info(
-        f"The labels of {as_text(dataset_title(dataset))} are numbers from {opened.low:g} to {opened.high:g}, and "
-        "this page is about classes. The menu has what applies to numbers.",
-        icon=":material/star_half:",
+        f"The labels of {as_text(dataset_title(state.get('dataset')))} are {now}, and this page is about labels of "
+        "another kind. The menu has what applies; another dataset can be chosen above it.",
+        icon=":material/category:",
     )
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import streamlit as st
 
 from crowdcore import runs
-from crowdcore.core.errors import CrowdError
 from crowdcore.core.files import workspace
 from crowdcore.data.dictionary import csv_bytes
 from crowdcore.learning import learners
@@ -90,18 +89,14 @@ def _links(chosen: Sequence[Run]) -> None:
     for run in chosen:
         ids = places.setdefault(app_dataset(run), [])
         ids += [found for found in [run.spec.parent or run.id] if found not in ids]
-    elsewhere, on = places.pop("", []), len(places) > 1
+    elsewhere = places.pop("", [])
     for name, ids in list(places.items())[:PLACES]:
         if name != state.get("dataset") or any(run.spec.parent for run in chosen):
-            label = f"Open on {name}" if on else "Open"
+            label = "Open" if name == state.get("dataset") else f"Open on {name}"
             link("train", as_text(label), icon="open_in_full", dataset=name, runs=ids, help="Progress, curves, log")
-    for name, ids in list(comparable(chosen).items())[:PLACES]:
-        label, about = f"Compare {len(ids)}", "Accuracies, tests, curves"
-        shown = as_text(f"{label} on {name}" if on else label)
-        link("compare", shown, icon="leaderboard", dataset=name, runs=ids, help=about)
-    for page in ("confusions", "omega") if len(chosen) == 1 and chosen[0].has_result and not on else ():
-        if opening.kind(state.get("dataset")) == "classes":
-            link(page, runs=[run.id for run in chosen])
+        if len(ids) > 1:
+            shown = as_text(f"Compare {len(ids)}" + (f" on {name}" if len(places) > 1 else ""))
+            link("compare", shown, icon="leaderboard", dataset=name, runs=ids, help="Accuracies, tests, curves")
     if elsewhere:
         about = "Trained from the command line on files that the app has not opened: "
         st.caption(as_text(f"{about}{count(len(elsewhere), 'run')}."))
@@ -113,20 +108,6 @@ def app_dataset(run: Run) -> str:
     if not path.is_absolute():
         return run.spec.dataset
     return path.name if path.parent == workspace() / "datasets" else ""
-
-
-def comparable(chosen: Sequence[Run]) -> dict[str, list[str]]:
-    """Dataset -> those of the runs that can be compared on it; datasets with fewer than two are left out."""
-    found: dict[str, list[str]] = {}
-    for run in chosen:
-        name = app_dataset(run)
-        try:
-            fits = bool(name) and not run.spec.parent and run.spec.search is None and readable(run, name)
-        except CrowdError:  # its dataset cannot be opened any more
-            continue
-        if fits:
-            found.setdefault(name, []).append(run.id)
-    return {name: runs for name, runs in found.items() if len(runs) > 1}
 
 
 def cancel_all(run_ids: Sequence[str]) -> None:

@@ -25,14 +25,6 @@ def names() -> list[str]:
     return list(dict.fromkeys([*st.session_state.get("uploads", []), *uploaded, *cc.list_datasets()]))
 
 
-def rating_datasets() -> list[str]:
-    """Those of `names` whose labels are numbers."""
-    from crowdcore.data import describe_datasets
-
-    known = (info.name for info in describe_datasets() if info.kind == "ratings")
-    return [*(upload.dataset for upload in list_uploads() if upload.dataset and upload.rated), *known]
-
-
 def default_dataset() -> str:
     """The dataset named on the command line after ``--``, else the demo, else the first."""
     known = names()

@@ -17,7 +17,7 @@ from dashboard.components.frame import heading, hidden_names, page
 from dashboard.components.guard import fragment, refused_before
 from dashboard.components.link import badge, link
 from dashboard.components.pickers import switch
-from dashboard.components.rules_form import rules_form
+from dashboard.components.rules_form import FIELDS, rules_form
 from dashboard.components.table import download, numbers
 from dashboard.components.text import as_text
 from dashboard.services.runs import spelled
@@ -70,7 +70,7 @@ def told(found: Check, outcome: Outcome) -> None:
     """A rule's verdict in a sentence, with links to the workers whom it names."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"rule-{outcome.rule}"):
         badge(outcome.verdict)
-        st.markdown(f"**{as_text(outcome.rule)}**: {as_text(outcome.sentence)}", width="stretch")
+        st.markdown(f"**{as_text(FIELDS[outcome.rule].title)}**: {as_text(outcome.sentence)}", width="stretch")
     named = found.workers_of(outcome)
     if named and outcome.verdict != "pass":
         with st.container(horizontal=True, gap="xsmall", key=f"named-{outcome.rule}"):

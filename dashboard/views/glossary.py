@@ -16,4 +16,4 @@ def draw() -> None:
     show(glossary(), "glossary", file="glossary", noun="column", rows=24)
 
 
-page("glossary", draw, without=draw, ratings=draw)
+page("glossary", draw, without=draw)

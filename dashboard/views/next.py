@@ -21,7 +21,7 @@ def draw() -> None:
         state.put(task=None)
         st.switch_page("views/tasks.py", query_params=state.address("tasks", task=task))
     view = looked_at()
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         budget = number("Budget (labels)", "budget", review.BUDGET, 1, "Total number of labels to ask for.")
         chosen = [name for name in state.get_many("available") if name in view.workers]
         shared = -(-3 * budget // max(1, len(chosen or view.workers)))  # thrice an equal share
@@ -30,9 +30,10 @@ def draw() -> None:
         )
         workers = several("Available workers", "available", view.listed, "All")
         about = "Workers whom Home flags as guessing, copying or acting with others, or worse than before."
-        true = optional("True class", "true", view.classes, "Any class")
-        given = optional("Given label", "given", view.classes, "Any label")
-        flagged = switch("Ask flagged workers, too", "flagged", help=about)
+        with st.popover("Filter", icon=":material/filter_alt:"):
+            true = optional("True class", "true", view.classes, "Any class")
+            given = optional("Given label", "given", view.classes, "Any label")
+            flagged = switch("Ask flagged workers, too", "flagged", help=about)
     asked = budget, capacity, 0.0, tuple(workers), flagged
     found = review.next_labels(view, *asked, true=true, given=given)
     st.markdown(found.notes[0])

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from crowdcore.data.uploads import dataset_title
 from crowdcore.exhibits import Exhibit, ratings
 from crowdcore.exhibits.ratings import RatingView
 from dashboard import state
@@ -16,7 +15,6 @@ from dashboard.components.guard import fragment, live
 from dashboard.components.link import link
 from dashboard.components.rated_tasks import in_numbers
 from dashboard.components.text import as_text
-from dashboard.services import datasets
 
 VIEWS: dict[str, tuple[Callable[[RatingView], Exhibit], str]] = {
     "shared": (ratings.shared_bias, "Click a dot to see the tasks behind it."),
@@ -65,16 +63,4 @@ def clicked(view: RatingView, key: str) -> tuple[str, dict[str, str]] | None:
     return f"Tasks of {view.truth.name} from {least} to {most}", where
 
 
-def of_classes() -> None:
-    """Where the labels are classes: the datasets whose labels are numbers."""
-    st.title("Ratings")
-    st.info(
-        f"The labels of {as_text(state.get('dataset'))} are classes, and this page is about numbers. Choose a dataset "
-        "of ratings, or open a file of your own.",
-        icon=":material/star_half:",
-    )
-    for name in datasets.rating_datasets():
-        link("ratings", as_text(dataset_title(name)), dataset=name, reference=None)
-
-
-page("ratings", of_classes, ratings=draw)
+page("ratings", draw)

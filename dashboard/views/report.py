@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crowdcore.data.uploads import dataset_title
 from crowdcore.runs.report import drawing_fault, to_html
 from dashboard import state
 from dashboard.components.frame import heading, hidden_names, page
@@ -18,13 +19,12 @@ EVERY = 0.5  # seconds between looks at what is being made
 
 def draw() -> None:
     """The page."""
-    heading()
-    st.caption(
-        "One HTML page that needs no network, with figures to zoom and point at, to print, or to save as PDF from the "
-        "browser's print dialog; or a folder with that page, a CSV of "
-        "every table and an SVG of every figure. Both say with which settings, seeds and versions everything was made."
-    )
     dataset, reference = state.get("dataset"), state.get("reference")
+    heading(as_text(dataset_title(dataset)))
+    st.caption(
+        "One HTML page to read offline, print or save as PDF; or a folder with that page, a CSV of every table and an "
+        "SVG of every figure. Both name settings, seeds and versions."
+    )
     runs = tuple(run.id for run in pick_runs())
     offered = report.parts(dataset, bool(runs))
     asked = [part for part in state.get_many("parts") if part in offered]
@@ -84,4 +84,4 @@ def contents(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], refere
     listed.markdown("\n".join(lines))
 
 
-page("report", draw, ratings=draw)
+page("report", draw)

@@ -53,4 +53,4 @@ def draw() -> None:
         link("train", f"{count(len(runs), 'run')} behind these numbers", datasets=there, runs=list(runs))
 
 
-page("reproduction", draw, draw, ratings=draw)
+page("reproduction", draw, draw)

@@ -174,11 +174,11 @@ def _filtered(listed: list[Run]) -> list[Run]:
 
 def _told(found: list[Run]) -> None:
     """How many, what the star means, and all of them as a file."""
-    st.caption(f"{count(len(found), 'run')} on {count(len({run.spec.dataset for run in found}), 'dataset')}")
+    said = f"{count(len(found), 'run')} on {count(len({run.spec.dataset for run in found}), 'dataset')}"
+    st.caption(said, width="content")
     made, about = partial(runs.run_table, found), f"Download {count(len(found), 'run')}"
-    with st.container(horizontal=True, width="content", gap="xsmall"):
-        download("CSV", lambda: csv_bytes(made()), "runs.csv", key="csv-runs", help=about, type="tertiary")
-        other_formats(made, "runs", "runs")
+    download("CSV", lambda: csv_bytes(made()), "runs.csv", key="csv-runs", help=about, type="tertiary")
+    other_formats(made, "runs", "runs")
 
 
 def _chosen(found: list[Run]) -> list[Run]:
@@ -404,4 +404,4 @@ def nothing_to_learn(why: str) -> None:
             link("aggregate")
 
 
-page("train", draw, ratings=draw)
+page("train", draw)

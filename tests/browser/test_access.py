@@ -25,7 +25,6 @@ PAGES = {
     "aggregate": "/aggregate?methods=majority-vote&",
     "tasks": "/tasks?",
     "train": "/train?",
-    "runs": "/runs?",
     "compare": "/compare?",
     "confusions": "/confusions?",
     "omega": "/omega?",

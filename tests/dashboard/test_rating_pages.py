@@ -14,7 +14,7 @@ from crowdcore.learning import RatingsResult, learners, train_ratings
 from crowdcore.runs.report import to_html
 from crowdcore.runs.searching import searchable
 from dashboard.components.table import formats
-from dashboard.services import datasets, report, train
+from dashboard.services import report, train
 from testkit.recorded_runs import record
 from tests.dashboard.app_page import button, open_page, table, words
 from tests.rated_crowd import rated_crowd, rated_folder
@@ -73,7 +73,7 @@ def test_runs_and_compare_tell_errors_instead_of_accuracies(learnt: dict[str, Ra
     assert not board.error
     reached = learnt[layer].score("rmse")
     assert f"test RMSE: {reached.mean():.4f} ± {reached.std(ddof=1):.4f} (selected epoch)" in words(board)
-    listed = table(open_page("runs", dataset="rated"), "rmse")
+    listed = table(open_page("train", dataset="rated"), "rmse")
     assert sorted(listed["rmse"]) == sorted(result.score("rmse").mean() for result in learnt.values())
     assert "test_selected" not in listed
     test = open_page("compare", dataset="rated", runs=[mean, layer])
@@ -106,7 +106,7 @@ def test_a_report_holds_errors_and_biases_and_hides_names(learnt: dict[str, Rati
 def test_the_menu_has_only_what_applies_and_other_pages_say_so() -> None:
     test = open_page("annotators", dataset="rated")
     assert not test.error
-    assert "about classes" in words(test)
+    assert "another kind" in words(test)
     menu = {"Home", "Mistakes", "Workers", "Items", "Labels", "Runs", "Compare", "More"}
     found = [link.proto for link in test.get("page_link") if link.proto.label in menu]
     assert {link.label for link in found} == menu
@@ -156,7 +156,6 @@ def test_names_are_hidden(found_ratings):
     assert "w0" not in words(test) + tables
 
 
-def test_a_crowd_of_classes_is_told_which_datasets_are_ratings(found_ratings):
+def test_a_crowd_of_classes_is_told_what_the_page_is_about(found_ratings):
     test = open_page("ratings", dataset="demo")
     assert "demo are classes" in words(test)
-    assert datasets.rating_datasets() == ["rated"]

@@ -12,7 +12,7 @@ from crowdcore.data import load_dataset
 from crowdcore.runs import RunSpec, Workspace, store
 from crowdcore.runs.record import client_of
 from dashboard.components.run_choice import run_label
-from dashboard.components.run_chosen import app_dataset, comparable
+from dashboard.components.run_chosen import app_dataset
 from tests.dashboard.app_page import button, open_page, words
 
 pytestmark = pytest.mark.usefixtures("trainable_crowd")
@@ -32,7 +32,7 @@ def finished(dataset: str = "crowd", valid: float = 0.5, std: float | None = 0.0
 
 
 def page(**address: str | list[str]) -> AppTest:
-    test = open_page("runs", **{"dataset": "crowd", **address})
+    test = open_page("train", **{"dataset": "crowd", **address})
     assert not [error.value for error in test.error]
     return test
 
@@ -56,7 +56,7 @@ def test_filters_are_in_the_address() -> None:
     tagged, other = finished(), finished("bare", method="dl-mv")
     runs.change_tags([tagged], ["paper"])
     runs.set_note(other, "A note")
-    for address in ({"tags": ["paper"]}, {"methods": ["conal"]}, {"datasets": ["crowd"]}):
+    for address in ({"tags": ["paper"]}, {"method": ["conal"]}, {"datasets": ["crowd"]}):
         assert page(**address).dataframe[0].value["name"].tolist() == [tagged[:8]]
     assert page(find="NOTE", datasets=["bare"]).dataframe[0].value["name"].tolist() == [other[:8]]
     nothing = page(find="nothing like it", datasets=["crowd", "bare"])
@@ -108,8 +108,9 @@ def test_cancelling_the_chosen_ones_asks_each_that_has_not_ended(monkeypatch: py
 def test_links_lead_to_the_datasets_of_the_runs() -> None:
     pair, other = [finished(), finished(method="trace")], finished("bare", method="dl-mv")
     chosen = [run for run in runs.list_runs() if run.id in {*pair, other}]
-    assert comparable(chosen) == {"crowd": pair[::-1]}
     assert [app_dataset(run) for run in chosen] == ["bare", "crowd", "crowd"]
+    links = {link.proto.label: link.proto.query_string for link in page(runs=[*pair, other]).get("page_link")}
+    assert all(f"runs={run}" in links["Compare 2 on crowd"] for run in pair) and "Open on bare" in links
     elsewhere = store.create(RunSpec(dataset="/somewhere/votes.csv", method="trace"))
     test = page(runs=[elsewhere.id])
     assert "opened: 1 run" in words(test)
