@@ -201,8 +201,7 @@ def differing(
         _behind(found, first, second, tasks_of, name)
     if found.differ[first, second]:
         tasks = tasks_of(names[first], names[second])
-        captions = [f"{x} or {y}" for x, y in zip(tasks["first"], tasks["second"], strict=True)]
-        cards(state.get("dataset"), list(tasks.index), captions, "differ")
+        cards(tasks, lambda row: f"{row['first']} or {row['second']}", "differ")
         if reviewable:
             link("review", "Review and mark these tasks", by="task", reference=names[first], against=names[second])
 

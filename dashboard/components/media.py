@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from crowdcore.data.media import has_media, item_of
+from dashboard import state
 from dashboard.components.link import link
 from dashboard.components.text import as_text
 from dashboard.services import opening
 
 if TYPE_CHECKING:
+    import pandas as pd
     from PIL.Image import Image
 
 SMALL, LARGE = 150, 440
@@ -42,20 +44,28 @@ def _address(image: Image) -> str:
     return f"data:image/jpeg;base64,{b64encode(written.getvalue()).decode()}"
 
 
-def cards(dataset: str, tasks: Sequence[int], captions: Sequence[str], key: str, **where: str | None) -> None:
-    """Tasks, each with its item, a caption and a link to its page; ``where`` is added to the link's view."""
+def cards(tasks: pd.DataFrame, caption: Callable[[Mapping[Any, Any]], str], key: str, **where: str | None) -> None:
+    """Tasks, each with its item, a caption and a link to its page.
+
+    Args:
+        tasks: a row for each, whose index is its number.
+        caption: makes it of a row.
+        key: unique on the page.
+        where: what is added to the link's view.
+    """
+    dataset = state.get("dataset")
     opened = opening.labelled(dataset)
     shows = has_media(opened)
     per_page = PER_PAGE if shows else 3 * PER_PAGE
     pages = -(-len(tasks) // per_page)
     first = (st.pagination(pages, key=f"{key}-page", max_visible_pages=5) - 1) * per_page if pages > 1 else 0
-    shown = slice(first, first + per_page)
+    shown = tasks.iloc[first : first + per_page]
     grid = st.grid("auto", min_column_width=SMALL if shows else 130, gap="xsmall" if shows else None, border=shows)
-    for task, caption in zip(tasks[shown], captions[shown], strict=True):
-        name = str(opened.task_ids[task])
+    for task, row in zip(shown.index, shown.to_dict("records"), strict=True):
+        name, said = str(opened.task_ids[task]), as_text(caption(row))
         with grid.cell():
             if shows:
-                media(dataset, task, SMALL)
-            link("tasks", as_text(name), icon=None, help=as_text(caption), task=name, **where)
+                media(dataset, int(task), SMALL)
+            link("tasks", as_text(name), icon=None, help=said, task=name, **where)
             if shows:
-                st.caption(as_text(caption))
+                st.caption(said)

@@ -26,9 +26,9 @@ def picker(label: str, key: str, names: Names[K], usual: K | None = None, **look
     return chosen
 
 
-def optional(label: str, key: str, names: Names[K], anything: str, **look: Any) -> K | None:
-    """One of ``names``, or None while nothing is chosen, which ``anything`` stands for."""
-    chosen = state.one_of(key, list(names))
+def optional(label: str, key: str, names: Names[K], anything: str, usual: K | None = None, **look: Any) -> K | None:
+    """One of ``names``, else ``usual``, or None while nothing is chosen, which ``anything`` stands for."""
+    chosen = state.one_of(key, list(names)) or usual
     st.selectbox(label, **_said(names), index=None, placeholder=anything, **look, **state.bind(key, chosen))
     return chosen  # type: ignore[return-value]
 

@@ -352,9 +352,11 @@ def contradicted(choice: Choice) -> None:
     if not len(found.table):
         st.info("Every task has a label that this run agrees with.", icon=":material/check_circle:")
         return
-    rows = zip(found.table["class by the run"], found.table["probability"], found.table["most given"], strict=True)
-    captions = [f"{name} ({percent(p, 0)}), labelled {given}" for name, p, given in rows]
-    cards(state.get("dataset"), found.table.index.tolist(), captions, "contradicted")
+
+    def caption(row: Mapping[Any, Any]) -> str:
+        return f"{row['class by the run']} ({percent(row['probability'], 0)}), labelled {row['most given']}"
+
+    cards(found.table, caption, "contradicted")
     link("review", "Review and mark the tasks of another class by this run", by="task", against=f"run:{choice.run}")
     table(found.table, "contradicted", name=choice.file(found), noun="task", rows=14)
 

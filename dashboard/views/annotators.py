@@ -56,8 +56,7 @@ def consequences(view: View, without: tuple[str, ...]) -> None:
     tasks = changed.table
     if len(tasks):
         st.caption(f"{count(len(tasks), 'task')} whose majority vote changes:")
-        captions = [f"{a} → {b or 'none'}" for a, b in zip(tasks["before"], tasks["after"], strict=True)]
-        cards(state.get("dataset"), tasks.index.tolist(), captions, "what-if")
+        cards(tasks, lambda row: f"{row['before']} → {row['after'] or 'none'}", "what-if")
         show(changed, "changed", file=f"{state.get('dataset')}-what-if", noun="task")
 
 
@@ -281,8 +280,6 @@ VIEWS = {"Ranking": ranking, "One worker": worker, "Together": together, "Distan
 @fragment
 def draw() -> None:
     """The page."""
-    if state.get("view") in ("Pairs", "Coordinated"):  # of an older address
-        state.put(view="Together")
     heading()
     VIEWS.get(state.get("view"), ranking)()
 

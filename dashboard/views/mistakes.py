@@ -51,9 +51,7 @@ def behind(view: View, true: str, given: str) -> None:
         show(exhibits.mistakes.mistake_workers(view, true, given), "who", file=file, noun="worker")
         return
     what = exhibits.mistakes.mistake_tasks(view, true, given)
-    times = zip(what.table["times"], what.table["labels"], strict=True)
-    captions = [f"{n} of {labels} labels" for n, labels in times]
-    cards(state.get("dataset"), what.table.index.tolist(), captions, "cell", true=true, given=given)
+    cards(what.table, lambda row: f"{row['times']} of {row['labels']} labels", "cell", true=true, given=given)
     show(what, "what", file=file, noun="task")
 
 

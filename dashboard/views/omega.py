@@ -64,9 +64,7 @@ def ranking(choice: Choice) -> None:
 
 def _pictured(tasks: pd.DataFrame, reference: str, key: str) -> None:
     """What tasks show, with ω̄ and the class by the reference."""
-    shown = zip(tasks["mean ω"], tasks[reference], strict=True)
-    captions = [f"ω̄ {omega_bar:.3f} · {label}" for omega_bar, label in shown]
-    cards(state.get("dataset"), tasks.index.tolist(), captions, key)
+    cards(tasks, lambda row: f"ω̄ {row['mean ω']:.3f} · {row[reference]}", key)
 
 
 def notes(choice: Choice) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from crowdcore.exhibits import View, two_rounds
@@ -9,6 +11,7 @@ from dashboard import state
 from dashboard.components.exhibit import clicks, follow, looked_at, show, told
 from dashboard.components.frame import heading, hidden_names, page
 from dashboard.components.guard import fragment
+from dashboard.components.pickers import optional
 from dashboard.components.table import table
 from dashboard.components.text import as_text
 from dashboard.services import datasets
@@ -48,30 +51,21 @@ def rounds() -> tuple[View | None, str, str]:
     """The view that holds both rounds, how they are told apart, and where; None until that is chosen."""
     view = looked_at()
     kinds = [*columns(view), OTHER, HALVES]
-    by = state.one_of("by", kinds) or ("round" if "round" in kinds else None)
-    values = _values(view, by)
-    at: str | None = state.one_of("at", values) if values else state.get("at")
+    words = {kind: "chance check: random halves" if kind == HALVES else kind for kind in kinds}
+    about = "Split this dataset by date or by a column, or compare it with another dataset."
+    usual, second, at = "round" if "round" in kinds else None, None, None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        help_ = "Split this dataset by date or by a column, or compare it with another dataset."
-        st.selectbox(
-            "The second round is given by",
-            kinds,
-            index=None,
-            placeholder="A column, a time …",
-            format_func=lambda kind: "chance check: random halves" if kind == HALVES else kind,
-            width=260,
-            help=help_,
-            **state.bind("by", by, among=kinds),
-        )
+        look: dict[str, Any] = {"width": 260, "help": about}
+        by = optional("The second round is given by", "by", words, "A column, a time …", usual, **look)
+        values = _values(view, by)
         if by == OTHER:
             names = [name for name in datasets.names() if name != state.get("dataset")]
-            second = state.one_of("second", names)
-            st.selectbox("Second round", names, placeholder="A dataset", width=260, **state.bind("second", second))
+            second = optional("Second round", "second", names, "A dataset", width=260)
         elif values:
-            st.selectbox(f"Value of {by}", values, placeholder="A value", width=260, **state.bind("at", at))
+            at = optional(f"Value of {by}", "at", values, "A value", width=260)
         elif by:
-            words = "Seed" if by == HALVES else "Second round from, or its value"
-            st.text_input(words, placeholder="chosen for you", width=260, **state.bind("at", at))
+            title, at = "Seed" if by == HALVES else "Second round from, or its value", state.get("at")
+            st.text_input(title, placeholder="chosen for you", width=260, **state.bind("at", at))
     if by != OTHER:
         return (None, "", "") if by is None or at is None else (view, by, at)
     if second is None:

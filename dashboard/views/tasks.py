@@ -45,10 +45,8 @@ def listing() -> None:
             return
         st.caption(f"{count(len(found), view.dataset.task_noun)}, {as_text(exhibits.tasks.SORTS[order].lower())}.")
     if has_media(view.dataset):
-        captions = [
-            f"{most} · {percent(share, 0)}" for most, share in zip(found["most_given"], found["share"], strict=True)
-        ]
-        cards(dataset, found.index.tolist(), captions, "gallery", **{key: state.get(key) for key in FILTERS})
+        chosen = {key: state.get(key) for key in FILTERS}
+        cards(found, lambda row: f"{row['most_given']} · {percent(row['share'], 0)}", "gallery", **chosen)
     given_to = {"true": true, "given": given, "workers": state.get("worker")}
     link(
         "review", "Review and mark these tasks", by="task", show="disputed" if which == "disputed" else None, **given_to

@@ -14,6 +14,7 @@ from crowdcore.data.writers import write_folder
 from crowdcore.learning.results.result import TrainingResult
 from testkit.crowds import simulate_crowd
 from testkit.recorded_runs import invented, record
+from tests.rated_crowd import rated_folder
 
 ABLE = {"conal": ["common_confusion", "worker_confusion", "omega"], "trace": ["worker_confusion"], "dl-mv": []}
 
@@ -63,6 +64,7 @@ def record_runs(home: Path) -> SimpleNamespace:
     (home / "found").mkdir()
     write_folder(replace(crowd, truth=truth), home / "found" / "crowd")
     write_folder(simulate_crowd(60), home / "found" / "fresh")
+    rated_folder(home / "found" / "rated")
     crowd = read_dataset(home / "found" / "crowd")
     results = {method: invented(crowd, method) for method in ABLE}
     results["conal"] = with_epochs(results["conal"])

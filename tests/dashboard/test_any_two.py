@@ -12,13 +12,25 @@ from streamlit.testing.v1 import AppTest
 from dashboard import state
 from tests.dashboard.app_page import open_page
 
-KINDS = ("selectbox", "multiselect", "toggle", "select_slider", "slider", "number_input")
+KINDS = ("selectbox", "multiselect", "toggle", "checkbox", "select_slider", "slider", "number_input", "text_input")
+KINDS += ("button_group",)
+FORMS = {
+    "overview": ("trust", "wcolumn"),
+    "check": ("Max shared mistakes", "Labels per task", "strict"),
+    "sandbox": ("Common strength (share of wrong labels)", "Vary", "Crowds of each kind"),
+    "train": ("Trace", "Seeds", "metric", "axes", "states"),
+}
+"""Pages with many fields -> those that are turned: by their key in the address, or by their label."""
+OTHERS = {"workers": "tasks", "tasks": "workers"}
+"""A value of a segmented control -> another."""
+BESIDE = {"overview": ("reference", "names"), "report": ("reference", "names"), "check": ("names",)}
+"""Pages on which the controls beside the page are turned, too."""
 SAID = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error", "success", "code")
 FOLLOW = {
     ("runs", "first"),
     ("runs", "second"),
     ("runs", "beside"),
-    ("sort", "column"),
+    *((key, "column") for key in ("sort", "worker", "other")),  # of the table, which can be limited
     ("budget", "capacity"),
     ("available", "capacity"),
     ("epoch", "half"),
@@ -30,8 +42,12 @@ FOLLOW = {
 def controls(test: AppTest) -> dict[str, Any]:
     """Those of the page that its address names, by their key there, but for limits, which need a column first."""
     page = test.session_state["page"]
-    found = {w.key.removeprefix(f"{page}-").split("-")[0]: w for kind in KINDS for w in test.main.get(kind) if w.key}
-    mine = {key: w for key, w in found.items() if key in state.PAGES[page] and w.key.startswith(page)}
+    drawn = [w for kind in KINDS for place in (test.main, test.sidebar) for w in place.get(kind) if w.key]
+    found = {w.key.removeprefix(f"{page}-").split("-")[0]: w for w in drawn if w.key.startswith(f"{page}-")}
+    mine = {key: w for key, w in found.items() if key in (*state.PAGES[page], *BESIDE.get(page, ()))}
+    if page in FORMS:
+        of_form = {w.label: w for w in drawn} | mine
+        mine = {name: of_form[name] for name in (*FORMS[page], *BESIDE.get(page, ())) if name in of_form}
     return {key: w for key, w in mine.items() if not w.disabled and not key.endswith(("least", "most"))}
 
 
@@ -47,10 +63,18 @@ def shown(test: AppTest) -> dict[str, Any]:
 
 def turn(widget: Any) -> None:
     """Choose something else."""
-    if widget.type == "toggle":
+    if widget.type in ("toggle", "checkbox"):
         widget.set_value(not widget.value)
+    elif widget.type == "number_input" and isinstance(widget.value, float) and widget.value < 1:  # a share
+        widget.set_value(0.5 if widget.value != 0.5 else 0.4)
     elif widget.type in ("slider", "number_input"):
-        widget.set_value(widget.value + 1)
+        widget.set_value((widget.value or 0) + 1)
+    elif widget.type == "text_input":  # seeds
+        widget.set_value("3" if widget.value != "3" else "4")
+    elif widget.type == "button_group" and widget.proto.click_mode == widget.proto.SINGLE_SELECT:
+        widget.set_value(OTHERS[widget.value])
+    elif widget.type == "button_group":  # axes, of which none is chosen at first, and the parts of a report
+        widget.set_value(widget.value[1:] if len(widget.value) > 1 else [] if widget.value else ["log_values"])
     elif widget.type == "select_slider":  # of epochs
         widget.set_value("last" if widget.value == "0" else "0")
     elif widget.type == "multiselect":
@@ -81,15 +105,21 @@ def beside_each_other(keys: list[str]) -> Iterator[str]:
         ("review", {}),
         ("next", {}),
         ("rounds", {"by": "halves"}),
-        ("compare", {"view": "Curves"}),
         ("compare", {"view": "Differences"}),
         ("compare", {"view": "Recovery"}),
         ("aggregate", {"methods": ["majority-vote", "dawid-skene"]}),
+        ("overview", {}),
+        ("tasks", {"dataset": "rated"}),
+        ("overview", {"dataset": "rated"}),
+        ("train", {}),
+        ("report", {}),
+        ("check", {}),
+        ("sandbox", {"crowd": "synthetic n_tasks=120 n_valid=20 n_test=20 n_workers=5 n_classes=3"}),
     ],
-    ids=lambda value: value if isinstance(value, str) else "".join(value.get("view", "")),
+    ids=lambda value: value if isinstance(value, str) else value.get("view", value.get("dataset", "")),
 )
 def test_any_two_controls(page: str, address: dict[str, Any], found: SimpleNamespace) -> None:
-    test, other = (open_page(page, dataset="crowd", **address) for _ in range(2))
+    test, other = (open_page(page, **{"dataset": "crowd", **address}) for _ in range(2))
     keys, before = list(controls(test)), ""
     for key in beside_each_other(keys):
         earlier = shown(test)["controls"]
