@@ -89,7 +89,7 @@ def crowd_form(dataset: str) -> Wanted:
     """Draw the form; returns the simulator's line, what varies, the tasks' line and how many crowds."""
     usual = usual_simulator(opening.labelled(dataset))
     line, name, settings = _crowd_of_address(dataset, usual)
-    if st.session_state.get("sandbox-drawn") != line:  # an address led here: new fields with its values
+    if st.session_state.get("sandbox-drawn") != (line, *_beside()):  # an address led here: new fields with its values
         st.session_state["sandbox-filled"] = st.session_state.get("sandbox-filled", 0) + 1
     key = f"crowd-{st.session_state['sandbox-filled']}"
     model = simulate.get(name)
@@ -99,9 +99,14 @@ def crowd_form(dataset: str) -> Wanted:
     vary = _vary(form_fields(model), chosen, key)
     repeats = _repeats(key)
     now = sandbox.spell_crowd(name, chosen)
-    st.session_state["sandbox-drawn"] = now
     _remember(now, vary, tasks, repeats, usual)
+    st.session_state["sandbox-drawn"] = (now, *_beside())
     return now, vary, tasks, repeats
+
+
+def _beside() -> tuple[str, ...]:
+    """What the address says of the crowds beside their simulator."""
+    return tuple(map(state.get, ("vary", "tasks", "repeats")))
 
 
 def _crowd_of_address(dataset: str, usual: str) -> tuple[str, str, dict[str, Any]]:

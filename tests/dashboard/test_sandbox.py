@@ -66,18 +66,6 @@ def test_it_shows_what_would_be_planted() -> None:
     assert "strength .7" in words(test) and "ω spread 4" in words(test)
 
 
-def test_a_change_of_a_field_is_in_the_address_and_in_the_preview() -> None:
-    test = page(crowd=LINE)
-    next(f for f in test.number_input if str(f.key).endswith("-common_strength")).set_value(0.9).run()
-    assert not test.exception
-    assert read_crowd(said(test, "crowd")) == (
-        "synthetic",
-        {**SMALL, "common_strength": 0.9},
-    )
-    expected = analysis.planted(simulate.synthetic(**SMALL, common_strength=0.9))
-    assert next(m.value for m in test.metric) == f"{100 * expected.right:.1f} %"
-
-
 def test_planted_crowds_are_datasets_and_training_starts_ordinary_runs(workspace: Path) -> None:
     test = page(crowd=LINE, vary="common_strength=[0.2,0.8]")
     button(test, "Plant 2 crowds").click().run()
