@@ -177,8 +177,8 @@ def _told(found: list[Run]) -> None:
     said = f"{count(len(found), 'run')} on {count(len({run.spec.dataset for run in found}), 'dataset')}"
     st.caption(said, width="content")
     made, about = partial(runs.run_table, found), f"Download {count(len(found), 'run')}"
-    download("CSV", lambda: csv_bytes(made()), "runs.csv", key="csv-runs", help=about, type="tertiary")
-    other_formats(made, "runs", "runs")
+    download("CSV", lambda: csv_bytes(made()), "runs.csv", key="csv-listed", help=about, type="tertiary")
+    other_formats(made, "runs", "listed")
 
 
 def _chosen(found: list[Run]) -> list[Run]:
