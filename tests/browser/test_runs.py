@@ -29,7 +29,7 @@ def recorded(workspace: Path) -> dict[str, Run]:
 
 
 def test_rows_are_chosen_by_keyboard_named_compared_and_deleted(page: Page, three: list[str], workspace: Path) -> None:
-    visit(page, f"/runs?dataset=demo&tags={three[0]}")
+    visit(page, f"/train?dataset=demo&tags={three[0]}")
     expect(main(page).get_by_text("3 runs on 1 dataset")).to_be_visible()
     main(page).get_by_test_id("data-grid-canvas").first.focus()
     for key in ("ArrowDown", "ArrowUp", "Shift+Space"):
@@ -41,7 +41,7 @@ def test_rows_are_chosen_by_keyboard_named_compared_and_deleted(page: Page, thre
     expect(main(page).get_by_role("heading", name="Votes")).to_be_visible()
     assert recorded(workspace)[three[2]].name == "Votes"
 
-    visit(page, f"/runs?dataset=demo&tags={three[0]}&runs={three[0]}&runs={three[1]}")
+    visit(page, f"/train?dataset=demo&tags={three[0]}&runs={three[0]}&runs={three[1]}")
     expect(main(page).get_by_role("link", name="Compare 2")).to_have_attribute(
         "href", re.compile(f"compare.*runs={three[0]}&runs={three[1]}|compare.*runs={three[1]}&runs={three[0]}")
     )
