@@ -155,7 +155,7 @@ def embed(
         str,
         typer.Option(
             help="tfidf or sentences (of texts), efficientnet (of images, pretrained), pixels (for a network from "
-            "scratch), given; auto: tfidf or efficientnet."
+            "scratch), logmel (of sounds), given; auto: tfidf, efficientnet or logmel."
         ),
     ] = "auto",
     given: Annotated[
@@ -174,9 +174,9 @@ def embed(
     read: opt.Read = None,
     accept: opt.Accept = False,
 ) -> None:
-    """Write a dataset with what a classifier learns from: features of its texts or images, or their pixels.
+    """Write a dataset with what a classifier learns from: features of its texts, images or sounds, or pixels.
 
-    Texts that are empty, and images that cannot be used, are named; --accept leaves their tasks out. With tfidf the
+    Texts that are empty, and files that cannot be used, are named; --accept leaves their tasks out. With tfidf the
     folder also holds text_features.npz, which makes the same features from new texts.
     """
     from crowdcore.learning import embedding

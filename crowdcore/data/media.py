@@ -7,8 +7,9 @@ import json
 import re
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # that Pillow reads by itself
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 ENDING = f"(?i)(?:{'|'.join(map(re.escape, SUFFIXES))})$"
-"""What the name of an image file matches."""
+"""What the name of an image file matches; of a sound file that can be read: `SOUNDS`."""
+SOUNDS = r"(?i)\.wave?$"
 SIDE = 64
 """Pixels of a side at most, unless another number is asked for."""
 _SIDES = (8, 1024)
@@ -48,12 +50,12 @@ ADDRESSES = (
 )
 
 
-def image_names(dataset: Labelled) -> pd.Series | None:
-    """(n_tasks,) path or address of each task's image, missing where it has none; None: the dataset names no images."""
+def image_names(dataset: Labelled, kind: str = "image") -> pd.Series | None:
+    """(n_tasks,) path or address of each task's image (audio; its text), missing where it has none; None: none has."""
     columns = dataset.media.columns if dataset.media else None
-    if columns is None or "image" not in columns:
+    if columns is None or kind not in columns:
         return None
-    return columns["image"].reindex(range(dataset.n_tasks))
+    return columns[kind].reindex(range(dataset.n_tasks))
 
 
 def is_address(name: str) -> bool:
@@ -94,7 +96,7 @@ def read_images(
         raise SettingError("side", f"be between {_SIDES[0]} and {_SIDES[1]}", side)
     folder = Path(cache) if cache is not None else cache_folder().parent / "images"
     base = (dataset.media.folder if dataset.media else None) or Path()
-    files = [_file(base.resolve(), name, folder, allow_urls) for name in names]
+    files = [file_of(base.resolve(), name, folder, allow_urls) for name in names]
     side = side or _usual_side([path for path, _ in files if path], most)
     file = folder / f"{_key(files, side)}.npy"
     if not file.is_file() or not file.with_suffix(".json").is_file():
@@ -153,21 +155,21 @@ def image_faults(dataset: Labelled, seconds: float = 10.0) -> tuple[dict[str, st
     if names is None:
         return {}, 0
     base = ((dataset.media.folder if dataset.media else None) or Path()).resolve()
-    files = [_file(base, name, Path(), allow_urls=False) for name in names]
+    files = [file_of(base, name) for name in names]
     reasons = {path: "" for path, _ in files if path}
     there, end, opened = list(reasons), time.monotonic() + seconds, 0
     while opened < len(there) and time.monotonic() < end:
         some = there[opened : opened + _AT_ONCE // 8]
-        reasons.update(zip(some, _decode(some, _SIDES[0])[1], strict=True))
+        reasons.update(zip(some, confined(decode_files, some, _SIDES[0])[1], strict=True))
         opened += len(some)
     each = (fault or reasons[path] for path, fault in files)
     return {str(task): fault for task, fault in zip(dataset.task_ids, each, strict=True) if fault}, len(there) - opened
 
 
-def _file(base: Path, name: object, cache: Path, allow_urls: bool) -> tuple[str, str]:
-    """The file of an image, and why there is none."""
+def file_of(base: Path, name: object, cache: Path = Path(), allow_urls: bool = False) -> tuple[str, str]:
+    """The file of an image or a sound, and why there is none."""
     if not isinstance(name, str) or not name.strip():
-        return "", "no image is named"
+        return "", "none is named"
     if is_address(name):
         if allow_urls and name.lower().startswith(("http://", "https://")):
             return _fetched(name, cache / "fetched")
@@ -213,22 +215,23 @@ def _decode_all(files: list[tuple[str, str]], side: int, target: Path) -> None:
         pixels = np.lib.format.open_memmap(draft, "w+", np.uint8, (len(files), side, side, 3))
         for first in range(0, len(there), _AT_ONCE):
             some = there[first : first + _AT_ONCE]
-            pixels[some], faults = _decode([files[i][0] for i in some], side)
+            pixels[some], faults = confined(decode_files, [files[i][0] for i in some], side)
             for i, reason in zip(some, faults, strict=True):
                 reasons[i] = reason
         pixels.flush()
         target.with_suffix(".json").write_text(json.dumps(reasons), encoding="utf-8")
 
 
-def _decode(files: list[str], side: int) -> tuple[AnyArray, list[str]]:
-    """Pixels, and faults, of some files; one that takes a child process down is found by itself."""
+def confined(work: Callable[..., tuple[AnyArray, list[str]]], files: list[str], *more: Any) -> Any:
+    """Rows (n, …), and faults, that ``work`` makes of some files; one that takes a child process down is found."""
     try:
-        return run_confined(decode_files, files, side)
+        return run_confined(work, files, *more)
     except ConfinedError as error:
         if len(files) == 1:
-            return np.zeros((1, side, side, 3), np.uint8), [f"{Path(files[0]).name}: {error}"]
-    alone = [_decode([file], side) for file in files]
-    return np.concatenate([pixels for pixels, _ in alone]), [reason for _, faults in alone for reason in faults]
+            rows, _ = work([], *more)
+            return np.zeros((1, *rows.shape[1:]), rows.dtype), [f"{Path(files[0]).name}: {error}"]
+    alone = [confined(work, [file], *more) for file in files]
+    return np.concatenate([rows for rows, _ in alone]), [reason for _, faults in alone for reason in faults]
 
 
 def _usual_side(files: list[str], most: int) -> int:
@@ -304,9 +307,7 @@ def blank_texts(dataset: Labelled) -> dict[str, str]:
     return {str(task): "the text is empty" for task in dataset.task_ids[~are_filled(texts)]}
 
 
-def _texts(dataset: Labelled) -> pd.Series[Any] | None:
-    columns = dataset.media.columns if dataset.media else None
-    return None if columns is None or "text" not in columns else columns["text"].reindex(range(dataset.n_tasks))
+_texts = partial(image_names, kind="text")
 
 
 def usable_texts(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:

@@ -1,4 +1,4 @@
-"""Features for the tasks of a dataset: from its texts, its images, or embeddings of one's own."""
+"""Features for the tasks of a dataset: from its texts, images or sounds, or embeddings of one's own."""
 
 from __future__ import annotations
 
@@ -60,11 +60,12 @@ KINDS = {
     "sentences": "Sentence embeddings of the texts",
     "efficientnet": "EfficientNet-Lite0 features of the images, pretrained on ImageNet",
     "pixels": "Pixels of the images, for a network from scratch",
+    "logmel": "Log-mel statistics of the sounds",
     "given": "Your own embeddings",
 }
 """Name -> what it is."""
 _RAW = "The network learns from raw pixels; few are learnt better from the features that “crowdcore embed” makes."
-_SAMPLE = {"tfidf": 200, "sentences": 20, "efficientnet": 20, "pixels": 20}  # tasks that tell how long all take
+_SAMPLE = {"tfidf": 200} | dict.fromkeys(("sentences", "efficientnet", "pixels", "logmel"), 20)  # tasks tell the time
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,15 +84,14 @@ class Embedded:
 
 
 def kinds_of(dataset: CrowdDataset) -> list[str]:
-    """Kinds that a dataset's texts or images allow, the usual one first: a pretrained network only where it is here."""
-    columns = dataset.media.columns if dataset.media else None
-    kinds = ["tfidf"] if columns is not None and "text" in columns else []
+    """Kinds that a dataset's media allow, the usual one first: a pretrained network only where it is here."""
+    kinds = ["tfidf"] if image_names(dataset, "text") is not None else []
     kinds += ["sentences"] if kinds and sentence_models() else []
     stored = dataset.media.images if dataset.media else None
     named = image_names(dataset) is not None
     if stored is not None or named:
         kinds += [*(["efficientnet"] if has_efficientnet() else []), *(["pixels"] if named else [])]
-    return kinds
+    return kinds if image_names(dataset, "audio") is None else [*kinds, "logmel"]
 
 
 def usual_kind(dataset: CrowdDataset) -> str:
@@ -107,8 +107,8 @@ def usual_kind(dataset: CrowdDataset) -> str:
         named = need_extra("Learning from images by a pretrained network", *PACKAGES)
         raise MissingExtraError(f"{named}; a network on raw pixels, far worse on few images, is backbone=cnn.")
     raise DataError(
-        f"{dataset.name} has neither texts nor images to make features from",
-        "Add a column `text` or `image`, or give embeddings of your own (--given).",
+        f"{dataset.name} has neither texts nor images or sounds to make features from",
+        "Add a column `text`, `image` or `audio`, or give embeddings of your own (--given).",
     )
 
 
@@ -127,13 +127,13 @@ def embed(
     """Give a dataset what a classifier can look at.
 
     Args:
-        dataset: tasks with texts or images.
+        dataset: tasks with texts, images or sounds.
         kind: one of `KINDS`; "auto" is the first of `kinds_of`, or "given".
         given: for "given": a .npy file with a row per task, in their order, or a further column of the annotations.
         model: for "sentences": name or folder of a model of sentence-transformers that is here; default: the first
             in Hugging Face's cache.
         side: of images that are read; see `read_images`.
-        accept: leave out tasks whose text is empty, or whose image cannot be used.
+        accept: leave out tasks whose text is empty, or whose image or sound cannot be used.
         allow_urls: fetch images that are addresses.
         device: for networks.
         cache: folder for pixels; default next to the downloaded datasets.
@@ -167,6 +167,8 @@ def embed(
 
             return Embedded((made := text_features(dataset))[0], kind, made[1])
         return Embedded(_with_features(dataset, _sentences(given_texts(dataset).tolist(), model, device)), kind)
+    if kind == "logmel":
+        return Embedded(_with_sounds(dataset, accept), kind)
     stored = dataset.media.images if dataset.media else None
     if kind == "pixels" or stored is None:
         most = SIDE if kind == "pixels" else SIDES[1]
@@ -182,16 +184,16 @@ def embed(
 def with_inputs(
     dataset: CrowdDataset, accept: bool = False, backbone: str = "mlp", device: str = "auto"
 ) -> CrowdDataset:
-    """Add features of image files or texts to a dataset without pixels and features, by the usual kind of `embed`.
+    """Add features of images, texts or sounds to a dataset without pixels and features, by the usual kind of `embed`.
 
     Args:
-        dataset: tasks with image files or texts.
-        accept: leave out tasks whose image or text cannot be used; ``notes`` of the dataset list them.
+        dataset: tasks with image files, texts or sounds.
+        accept: leave out tasks whose image, text or sound cannot be used; ``notes`` of the dataset list them.
         backbone: one that wants images, or one of your own, gets the pixels of image files instead.
         device: where features are made.
 
     Raises:
-        DataError: images or texts cannot be used and ``accept`` is False; or there are no annotations.
+        DataError: images, texts or sounds cannot be used and ``accept`` is False; or there are no annotations.
         MissingExtraError: there are images, and no pretrained network.
     """
     kind = _missing_inputs(dataset)
@@ -213,8 +215,8 @@ def check_inputs(dataset: CrowdDataset, accept: bool = False, backbone: str = "m
     """Raise what `with_inputs` raises, without making features."""
     if kind := _missing_inputs(dataset):
         refuse_unlabelled(dataset)
-        if kind == "text":
-            usable_texts(dataset, accept)
+        if kind != "image":
+            usable_texts(dataset, accept) if kind == "text" else _with_sounds(dataset, accept)
             return
         pixels = _wants_pixels(backbone)
         if not pixels:
@@ -227,16 +229,11 @@ def _wants_pixels(backbone: str) -> bool:
     return ":" in backbone or backbones.wants_images(backbone)
 
 
-def _missing_inputs(dataset: CrowdDataset) -> Literal["", "image", "text"]:
+def _missing_inputs(dataset: CrowdDataset) -> Literal["", "image", "text", "audio"]:
     """What inputs must be made from; "" if there are inputs already."""
-    media = dataset.media
-    if media is None or media.columns is None or media.images is not None:
-        return ""
-    if dataset.features is not None or dataset.of_words:
-        return ""
-    if image_names(dataset) is not None:
-        return "image"
-    return "text" if "text" in media.columns else ""
+    bare = dataset.features is None and not dataset.of_words and (dataset.media is None or dataset.media.images is None)
+    kinds: tuple[Literal["image", "text", "audio"], ...] = ("image", "text", "audio")
+    return next((kind for kind in kinds if bare and image_names(dataset, kind) is not None), "")
 
 
 def prepare(
@@ -311,6 +308,26 @@ def _present(dataset: CrowdDataset) -> CrowdDataset:
 def _with_features(dataset: CrowdDataset, features: FloatArray) -> CrowdDataset:
     refuse_not_finite(features, dataset.task_ids)
     return replace(dataset, features=Rows.from_array(features))
+
+
+def _with_sounds(dataset: CrowdDataset, accept: bool) -> CrowdDataset:
+    """Log-mel features of the tasks' WAV files; tasks without a usable one are left out if that is accepted."""
+    from crowdcore.data.media import confined, file_of, refuse_unless
+    from crowdcore.learning.networks.sounds import sound_rows
+
+    names = image_names(dataset, "audio")
+    if names is None or dataset.media is None:
+        raise DataError(f"{dataset.name} has no sounds", "Add a column `audio` with paths of WAV files to the table.")
+    base = (dataset.media.folder or Path()).resolve()
+    files = [file_of(base, name) for name in names]
+    faults, there = np.array([fault for _, fault in files], object), [path for path, _ in files if path]
+    parts = [confined(sound_rows, there[k : k + _AT_ONCE]) for k in range(0, len(there), _AT_ONCE)]
+    faults[faults == ""] = [fault for _, told in parts for fault in told]
+    good = faults == ""
+    note = refuse_unless(accept, dict(zip(dataset.task_ids[~good], faults[~good], strict=True)), len(good), "sound")
+    rows = np.concatenate([some for some, _ in parts])[good[[bool(path) for path, _ in files]]]
+    made = _with_features(take_tasks(dataset, np.flatnonzero(good)), rows)
+    return replace(made, notes=(*made.notes, *note))
 
 
 def _sentences(texts: Sequence[str], model: str, device: str) -> FloatArray:

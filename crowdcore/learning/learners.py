@@ -19,6 +19,7 @@ from crowdcore.core.registry import Registry
 from crowdcore.core.settings import FormField, Settings, changed_settings, check_settings, form_fields
 from crowdcore.data.media import image_names
 from crowdcore.data.ratings import Labelled
+from crowdcore.data.report import plural
 from crowdcore.learning import backbones as networks, method_settings as of, methods, settings as shared
 from crowdcore.learning.settings import TrainSettings, drop_retired
 
@@ -264,17 +265,14 @@ def plantable(dataset: Labelled) -> bool:
 
 
 def embeddable(dataset: Labelled) -> str:
-    """The texts or images, in words, of labelled tasks without features; "" if there are none."""
+    """The texts, images or sounds, in words, of labelled tasks without features; "" if there are none."""
     bare = not dataset.kind.numeric and dataset.features is None and dataset.n_annotations > 0
     if not bare or dataset.media is None or dataset.media.images is not None:
         return ""
-    columns = dataset.media.columns
-    named = image_names(dataset)
-    column = columns["text"] if columns is not None and "text" in columns else named
-    if column is None or not column.notna().any():
-        return ""
-    n, noun = int(column.notna().sum()), "image" if column is named else "text"
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+    for kind in ("text", "image", "audio"):
+        if (column := image_names(dataset, kind)) is not None and (n := int(column.notna().sum())):
+            return plural(n, "sound" if kind == "audio" else kind)
+    return ""
 
 
 def untrainable(dataset: Labelled) -> str:

@@ -1,4 +1,4 @@
-"""Features for datasets that have texts or images: what can be made, how long it takes, and making it."""
+"""Features for datasets that have texts, images or sounds: what can be made, how long it takes, and making it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ KIND_TITLES = {
     "sentences": "Sentence embeddings, pretrained",
     "efficientnet": "EfficientNet-Lite0, pretrained on ImageNet",
     "pixels": "Pixels, for a network from scratch",
+    "logmel": "Log-mel energies of the sounds",
 }
 """Kinds of features that the app makes, and in words."""
 

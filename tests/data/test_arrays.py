@@ -195,7 +195,7 @@ def test_bad_images_are_named_and_left_out_only_with_consent(tmp_path):
     inside.mkdir()
     bad = write_bad_pictures(inside)
     crowd = pictured(inside, ["whole.png", *bad, None])
-    first, last = "'t0*1': zero.png is empty", "'t0*10': no image is named"
+    first, last = "'t0*1': zero.png is empty", "'t0*10': none is named"
     with pytest.raises(images.UnusableError, match=rf"10.*11 tasks.*{first}.*{last}") as refused:
         images.read_images(crowd, 16, cache=tmp_path / "cache")
     faults = refused.value.faults

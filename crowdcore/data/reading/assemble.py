@@ -15,7 +15,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.data.dataset import SPLIT_ENDINGS, SPLITS, CrowdDataset, Media, SimulatedTruth
 from crowdcore.data.dictionary import counted_sorted, strings, unescape
-from crowdcore.data.media import ENDING, is_address
+from crowdcore.data.media import ENDING, SOUNDS, is_address
 from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.reading.doubts import crowd_findings, look_again, no_shared_tasks, tally, void_classes
@@ -197,8 +197,8 @@ def _string_index(values: Arrow) -> pd.Index[str]:
 def _media_columns(about: RawTasks | None, tasks: TaskList, folder: Path | None) -> pd.DataFrame | None:
     """Text, image and audio of each task, the first that is given; missing where there is none.
 
-    Where no image is given and all tasks are called like image files, those files are the images, if one of the first
-    thousand lies in the folder or on a server.
+    Where no image (sound) is given and all tasks are called like image (sound) files, those files are the images, if
+    one of the first thousand lies in the folder or on a server.
     """
     columns = {}
     for kind, codes in (about.media if about else {}).items():
@@ -207,10 +207,11 @@ def _media_columns(about: RawTasks | None, tasks: TaskList, folder: Path | None)
         numbers, known, _ = per_task(tasks, codes.codes, filled[codes.codes])
         if known.any():
             columns[kind] = values.take(pa.array(numbers, mask=~known)).to_pandas()
-    if "image" not in columns and pc.all(pc.match_substring_regex(tasks.ids, ENDING)).as_py():
-        some = map(str, tasks.ids[:_LOOKED_FOR].to_pylist())
-        if any(is_address(name) or (folder is not None and _is_file(folder / name)) for name in some):
-            columns["image"] = tasks.ids.to_pandas()
+    for kind, ending in (("image", ENDING), ("audio", SOUNDS)):
+        if kind not in columns and pc.all(pc.match_substring_regex(tasks.ids, ending)).as_py():
+            some = map(str, tasks.ids[:_LOOKED_FOR].to_pylist())
+            if any(is_address(name) or (folder is not None and _is_file(folder / name)) for name in some):
+                columns[kind] = tasks.ids.to_pandas()
     return pd.DataFrame(columns) if columns else None
 
 

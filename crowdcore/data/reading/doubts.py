@@ -90,9 +90,7 @@ def tally(worker: IntArray, label: AnyArray, n_workers: int, n_classes: int) -> 
     cell.sort()  # in place, where `unique` would take twice the memory
     new = np.append(True, cell[1:] != cell[:-1])[: len(cell)]
     return Tally(
-        counted(worker, n_workers),
-        counted(label, n_classes),
-        np.bincount(cell[new] // n_classes, minlength=n_workers),
+        counted(worker, n_workers), counted(label, n_classes), np.bincount(cell[new] // n_classes, minlength=n_workers)
     )
 
 

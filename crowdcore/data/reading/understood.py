@@ -77,11 +77,7 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
     about, findings = raw.tasks, [*raw.findings, *noticed]
 
     def cleaned(
-        codes: Codes,
-        role: str,
-        missing: tuple[str, ...] = (),
-        whole: Whole = "keep",
-        about: RawTasks | None = None,
+        codes: Codes, role: str, missing: tuple[str, ...] = (), whole: Whole = "keep", about: RawTasks | None = None
     ) -> Codes:
         column, noticed = clean_names(codes, role, raw, missing, whole, about)
         findings.extend(noticed)

@@ -39,10 +39,24 @@ class Cnn(Backbone):
         return logits
 
 
+class _Averaged(Backbone):
+    """Convolutions, the average over the image, and one linear layer."""
+
+    images: ClassVar[bool] = True
+    fills_device: ClassVar[bool] = True
+    features: nn.Sequential
+    output: nn.Linear
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, channels, H, W) -> (B, n_outputs)."""
+        logits: Tensor = self.output(self.features(x).mean((-2, -1)))
+        return logits
+
+
 _WIDTHS = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512)
 
 
-class Vgg16(Backbone):
+class Vgg16(_Averaged):
     """Thirteen 3×3 convolutions with batch norm, four poolings, global average, one linear layer.
 
     As CoNAL and Max-MIG use it for CIFAR-10 (32×32), with the fifth pooling and the three large layers of the
@@ -51,8 +65,6 @@ class Vgg16(Backbone):
 
     name: ClassVar[str] = "vgg16"
     title: ClassVar[str] = "VGG-16 for 32×32 and 28×28"
-    images: ClassVar[bool] = True
-    fills_device: ClassVar[bool] = True
 
     def __init__(self, input_shape: tuple[int, ...], n_outputs: int, settings: Any) -> None:
         super().__init__(input_shape, n_outputs, settings)
@@ -66,11 +78,6 @@ class Vgg16(Backbone):
             channels = width
         self.features = nn.Sequential(*layers)
         self.output = nn.Linear(channels, n_outputs)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, channels, H, W) -> (B, n_outputs)."""
-        logits: Tensor = self.output(self.features(x).mean((-2, -1)))
-        return logits
 
 
 class _Block(nn.Module):
@@ -96,21 +103,15 @@ class _Block(nn.Module):
         return torch.relu(self.path(x) + self.shortcut(x))
 
 
-class Residual(Backbone):
+class Residual(_Averaged):
     """ResNet (He et al. 2016) with a 3×3 stem and no first pooling, as is usual for 32×32 and 28×28."""
 
-    images: ClassVar[bool] = True
-    fills_device: ClassVar[bool] = True
     depths: ClassVar[tuple[int, int, int, int]]
 
     def __init__(self, input_shape: tuple[int, ...], n_outputs: int, settings: Any) -> None:
         super().__init__(input_shape, n_outputs, settings)
         channels = image_channels(self.name, input_shape, 8)
-        layers: list[nn.Module] = [
-            nn.Conv2d(channels, 64, 3, padding=1, bias=False),
-            nn.BatchNorm2d(64),
-            nn.ReLU(),
-        ]
+        layers: list[nn.Module] = [nn.Conv2d(channels, 64, 3, padding=1, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
         width = 64
         for stage, depth in enumerate(self.depths):
             for k in range(depth):
@@ -119,11 +120,6 @@ class Residual(Backbone):
                 width = out
         self.features = nn.Sequential(*layers)
         self.output = nn.Linear(width, n_outputs)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, channels, H, W) -> (B, n_outputs)."""
-        logits: Tensor = self.output(self.features(x).mean((-2, -1)))
-        return logits
 
 
 class Resnet18(Residual):

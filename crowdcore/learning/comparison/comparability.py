@@ -79,11 +79,7 @@ def _list_groups(groups: Mapping[str, Sequence[str]]) -> str:
 
 
 Seen = Literal["no", "validation", "all"]
-SEEN: Mapping[Seen, str] = {
-    "no": "none",
-    "validation": "validation features",
-    "all": "the test features themselves",
-}
+SEEN: Mapping[Seen, str] = {"no": "none", "validation": "validation features", "all": "the test features themselves"}
 """Value of the setting ``unlabelled`` -> which features without labels a method saw, in words."""
 
 

@@ -15,14 +15,7 @@ from crowdcore.analysis.recovery.seeds import Band, band
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.learning.comparison.comparability import (
-    TEST,
-    Kept,
-    common_seeds,
-    ensemble,
-    features_seen,
-    names_by,
-)
+from crowdcore.learning.comparison.comparability import TEST, Kept, common_seeds, ensemble, features_seen, names_by
 from crowdcore.learning.comparison.variation import name_runs
 from crowdcore.learning.curve_metrics import ACCURACY, RMSE, SPAN_F1, SelectionScore
 from crowdcore.learning.results.predictions import span_scores, worker_counts

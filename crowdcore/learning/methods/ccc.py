@@ -43,7 +43,7 @@ class Ccc(CrowdMethod):
     recovers: ClassVar[tuple[str, ...]] = ("worker_confusion", "correction", "group")
     Settings: ClassVar[type[Settings]] = CccSettings
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "authors": {"start": "identity", "noise_lr": 1.0, "meta_layers": "last", "batch_size": 128},
+        "authors": {"start": "identity", "noise_lr": 1.0, "meta_layers": "last", "batch_size": 128}
     }
 
     correction_rate: Tensor

@@ -136,13 +136,7 @@ class Conal(CommonNoise):
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "mixture": {"lr": 5e-3, "noise_lr": 10.0, "schedule": "cosine"},
         "paper": {"lr": 5e-3, "noise_lr": 1.0, "normalise": "both", "start": "identity"},
-        "authors": {
-            "lr": 1e-2,
-            "noise_lr": 1.0,
-            "normalise": "both",
-            "start": "identity",
-            "batch_size": 1024,
-        },
+        "authors": {"lr": 1e-2, "noise_lr": 1.0, "normalise": "both", "start": "identity", "batch_size": 1024},
     }
 
     def __init__(self, problem: Problem, settings: ConalSettings, network: Network) -> None:

@@ -64,10 +64,7 @@ class MaxMig(CrowdMethod):
         same = torch.logsumexp(log_h + log_g, -1)
         n = len(log_g)
         every = (log_h.exp().sum(0) * log_g.exp().sum(0)).sum()
-        return {
-            "same_task": -1 - same.mean(),
-            "other_tasks": (every - same.exp().sum()) / max(n * (n - 1), 1),
-        }
+        return {"same_task": -1 - same.mean(), "other_tasks": (every - same.exp().sum()) / max(n * (n - 1), 1)}
 
     def recovered(self) -> Recovered:
         """Confusions by which the aggregator weighs labels."""

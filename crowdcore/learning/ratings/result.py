@@ -147,9 +147,7 @@ RATING_ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 
 def compare_ratings(
-    results: Mapping[str, RatingsResult],
-    at: At = "selected",
-    against: str = "DL-MEAN",
+    results: Mapping[str, RatingsResult], at: At = "selected", against: str = "DL-MEAN"
 ) -> pd.DataFrame:
     """Test errors of several results on the same seeds, and their difference from one of them.
 

@@ -131,13 +131,7 @@ def study_recovery(
         settings, start = {**plan.training, **candidate.settings}, time.perf_counter()
         try:
             result = train(
-                crowd,
-                candidate.method,
-                seeds=plan.seeds,
-                device=device,
-                on_event=listen,
-                should_stop=stop,
-                **settings,
+                crowd, candidate.method, seeds=plan.seeds, device=device, on_event=listen, should_stop=stop, **settings
             )
         except DivergedError as error:
             notes.append(f"{words}: {error}")

@@ -288,9 +288,7 @@ class TrainingResult(Result):
         return RecoveredAt(*(matrices.get(part) for part in _KEPT))
 
     def moved(
-        self,
-        part: Literal["worker_confusion", "common_confusion"],
-        at: Literal["selected", "last"] | int = "selected",
+        self, part: Literal["worker_confusion", "common_confusion"], at: Literal["selected", "last"] | int = "selected"
     ) -> FloatArray | None:
         """How far confusions moved from their start: mean over rows of half the sum of absolute differences, 0 to 1.
 

@@ -116,15 +116,7 @@ def match_names(probabilities: FloatArray, gold: IntArray) -> IntArray:
 
 
 def match_names_without_task(probabilities: FloatArray, gold: IntArray) -> FloatArray:
-    """Probabilities of each task with classes named by the gold of all other tasks.
-
-    Args:
-        probabilities: (n, C) of latent classes.
-        gold: (n,) true class.
-
-    Returns:
-        (n, C).
-    """
+    """(n, C) probabilities of latent classes, named by the true classes (n,) of all other tasks."""
     known = np.where(np.eye(len(gold), dtype=bool), -1, gold)
     return np.stack(
         [p[match_names(probabilities[None], rest)[0]] for p, rest in zip(probabilities, known, strict=True)]

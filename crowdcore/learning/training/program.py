@@ -48,11 +48,7 @@ class Program:
     """
 
     def __init__(
-        self,
-        function: Callable[[], Tensor],
-        inputs: tuple[Tensor, ...],
-        state: Sequence[Tensor],
-        memory: list[Tensor],
+        self, function: Callable[[], Tensor], inputs: tuple[Tensor, ...], state: Sequence[Tensor], memory: list[Tensor]
     ) -> None:
         self.inputs = inputs
         before = [t.detach().clone() for t in state]

@@ -75,13 +75,7 @@ class Replicas:
         """Switch training mode (dropout, batch statistics) on or off."""
         self._dispatch.train(mode)
 
-    def call(
-        self,
-        name: str,
-        *arguments: Any,
-        in_dims: Any = None,
-        state: dict[str, Tensor] | None = None,
-    ) -> Any:
+    def call(self, name: str, *arguments: Any, in_dims: Any = None, state: dict[str, Tensor] | None = None) -> Any:
         """Call the method's ``name`` for every replica.
 
         Args:
