@@ -6,6 +6,7 @@ import functools
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,9 @@ from crowdcore.core.errors import CrowdError, DataError, SettingError, did_you_m
 from crowdcore.data.catalogue import open_labels
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.kinds import need_classes
+from crowdcore.data.rows import Rows
 from crowdcore.data.writers import write_folder
+from crowdcore.learning.embedding import embed, has_efficientnet
 from crowdcore.learning.recovery.plan import RecoveryPlan, plant
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.reproduce import ccc, conal, crowd_layer, trace
@@ -26,6 +29,7 @@ ENTRIES: Mapping[str, Entry] = {
     entry.id: entry for paper in (conal, crowd_layer, trace, ccc) for entry in paper.ENTRIES
 }
 """Id -> entry."""
+_COMPONENTS = 128
 _EVERY = 2.0  # seconds between looks at the record
 _STATE = ("finished", "running", "queued", "cancelled", "failed")  # which of several runs of the same is shown
 
@@ -128,6 +132,8 @@ def _look(
 ) -> Found:
     if part.absent:
         return Found(part, f"not run: {part.absent}")
+    if part.features and not has_efficientnet():
+        return Found(part, "not run: it needs pip install 'crowdcore[images]'")
     name, run = _name(part), None
     if not isinstance(part.data, str) and not (workspace.folder / "datasets" / name).exists():
         return Found(part, "not run yet")
@@ -159,7 +165,20 @@ def _plant(part: Part, workspace: Workspace) -> None:
     folder = workspace.folder / "datasets" / _name(part)
     if isinstance(part.data, RecoveryPlan) and not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        write_folder(plant(part.data, part.data.points()[0]), folder)
+        crowd = need_classes(plant(part.data, part.data.points()[0]))
+        write_folder(_seen(crowd, part) if part.features else crowd, folder)
+
+
+def _seen(crowd: CrowdDataset, part: Part) -> CrowdDataset:
+    """The crowd with principal components of pretrained features, computed once for all crowds on the same images."""
+    assert isinstance(part.data, RecoveryPlan)
+    features = embed(replace(crowd, name=part.data.dataset), part.features).dataset.features
+    assert features is not None
+    x = np.asarray(features[np.arange(crowd.n_tasks)], np.float64)
+    x -= x.mean(0)
+    _, directions = np.linalg.eigh(x.T @ x)
+    rows = Rows.from_array((x @ directions[:, : -_COMPONENTS - 1 : -1]).astype(np.float32))
+    return replace(crowd, features=rows, media=None)
 
 
 def _spec(part: Part, dataset: CrowdDataset, device: str = "auto") -> RunSpec:

@@ -93,16 +93,9 @@ def _statistics(scale: Scale) -> list[Part]:
         "workers with 20 labels or fewer, %": lambda s: 100 * np.mean(s.annotations_per_worker <= 20),
     }
     measures = [Measure(name, partial(_of_summary, of)) for name, of in summary.items()]
-    return [
-        Part(
-            "crowd",
-            name,
-            dict(zip(measures, (*numbers, "many"), strict=True)),
-            name.lower().replace("-", ""),
-            differs="all 50,000 tasks; the paper lists 45,000 for training." if name == "CIFAR-10N" else "",
-        )
-        for name, numbers in _TABLE_3.items()
-    ]
+    whole = {"CIFAR-10N": "all 50,000 tasks; the paper lists 45,000 for training."}
+    printed = {name: dict(zip(measures, (*numbers, "many"), strict=True)) for name, numbers in _TABLE_3.items()}
+    return [Part("crowd", n, p, n.lower().replace("-", ""), differs=whole.get(n, "")) for n, p in printed.items()]
 
 
 def _alike(result: None, dataset: Any) -> float:
@@ -112,13 +105,8 @@ def _alike(result: None, dataset: Any) -> float:
 
 def _figure_3(scale: Scale) -> list[Part]:
     stated = {Measure("median distance of two workers", _alike): "many blue patches"}
-    return [
-        Part("all pairs", name, stated, name.lower().replace("-", ""), differs=differs)
-        for name, differs in (
-            ("LabelMe", ""),
-            ("CIFAR-10N", "the worker ids of the public files carry no information on the labels."),
-        )
-    ]
+    differs = {"LabelMe": "", "CIFAR-10N": "the worker ids of the public files carry no information on the labels."}
+    return [Part("all pairs", n, stated, n.lower().replace("-", ""), differs=d) for n, d in differs.items()]
 
 
 def _planted(row: str, paper: dict[Measure, str], on: str, settings: dict[str, Any], scale: Scale, **own: Any) -> Part:

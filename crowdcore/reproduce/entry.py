@@ -57,6 +57,7 @@ class Part:
         at: position along the axis of a figure.
         differs: the protocol's differences, in words.
         absent: why it is not run at this scale.
+        features: kind of pretrained features that take the images' place on a planted crowd; "" = none do.
     """
 
     row: str
@@ -69,6 +70,7 @@ class Part:
     at: float | None = None
     differs: str = ""
     absent: str = ""
+    features: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,12 @@ import pytest
 
 from crowdcore import reproduce, runs
 from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.data.catalogue import open_labels
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.rows import Rows
 from crowdcore.data.simulate import TaskChoice
 from crowdcore.learning import methods, split_settings
+from crowdcore.learning.embedding import Embedded
 from crowdcore.learning.recovery.plan import RecoveryPlan, plant
 from crowdcore.reproduce.entry import LAST, SELECTED, Entry, Found, Part, leads
 from crowdcore.runs import Workspace
@@ -150,6 +154,31 @@ def test_a_crowd_is_planted_once_under_a_name_of_its_own(workspace: Workspace): 
     made = {run.spec.dataset for run in runs.list_runs()}
     assert {folder.name for folder in (workspace.folder / "datasets").iterdir()} == made
     assert all(name.startswith("made-synthetic-") for name in made)
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_pretrained_features_take_the_place_of_images(workspace: Workspace, monkeypatch: pytest.MonkeyPatch):  # noqa: F811
+    part = reproduce.get("conal-fig4").parts("small")[0]
+    assert part.seeds > 1 and part.features and isinstance(part.data, RecoveryPlan)
+    few = part.data.model_copy(update={"tasks": TaskChoice(n_train=150, n_test=50)})
+    entry = entry_of(part := replace(part, data=few))
+    x = np.random.default_rng(0).normal(size=(200, 140)) * np.linspace(1, 9, 140)
+    made: list[str] = []
+
+    def embed(crowd: CrowdDataset, kind: str) -> Embedded:
+        made.append(f"{crowd.name} {kind}")
+        return Embedded(replace(crowd, features=Rows.from_array(x.astype(np.float32))), kind)
+
+    monkeypatch.setattr("crowdcore.reproduce.carry_out.embed", embed)
+    [run] = reproduce.start(entry, "small")
+    assert made == ["cifar10_images efficientnet"]
+    crowd = open_labels(next(r.spec.dataset for r in runs.list_runs() if r.id == run), home=workspace.folder)
+    seen = np.asarray(crowd.features[np.arange(200)])
+    assert seen.shape == (200, 128) and (crowd.media is None or crowd.media.images is None)
+    spread = np.linalg.eigvalsh(np.cov(x.T, ddof=0))[::-1][:128]
+    np.testing.assert_allclose(seen.var(0), spread, rtol=1e-3)
+    monkeypatch.setattr("crowdcore.reproduce.carry_out.has_efficientnet", lambda: False)
+    assert "pip install 'crowdcore[images]'" in reproduce.look(entry, "small")[0].why
 
 
 def test_dogs_and_cats_are_the_users_where_there_are_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
