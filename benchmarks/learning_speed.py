@@ -1,101 +1,107 @@
-"""CoNAL's training on LabelMe, one CPU thread: against the authors' data flow, and against its matrix products alone.
+"""CoNAL's training on LabelMe, one CPU thread: beside the authors' code, and beside its matrix products alone.
 
-The stand-in for the authors' code is their data flow on the CPU: dense (N, R) and (N, R, C) targets through a
-`DataLoader`, all workers' outputs for every task, one seed at a time, a fresh Adam every epoch.
+    CROWDCORE_DATA=<folder> python -m benchmarks.learning_speed <checkout of zdchu/CoNAL> [rounds]
+
+Whole runs of one seed and 60 epochs take turns in one process, set-up included: the authors' `main.py` reads their
+arrays, trains and evaluates the valid and the test split after every epoch; ours opens LabelMe, trains, evaluates all
+three splits and concludes. Both see the same 512 features. Printed are medians of processor time, and of time on the
+clock; the first round does not count. Nothing of their code is changed but that `.cuda()` stays on the CPU, `einsum`
+takes its operands as PyTorch has it now, and the batch size.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import re
 import statistics
 import sys
+import tempfile
 import time
+import types
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
-from torch.utils.data import DataLoader, Dataset
 
 from crowdcore.data import load_dataset
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.learning import methods
+from crowdcore.learning import methods, train
 from crowdcore.learning.api import split_settings
 from crowdcore.learning.training.data import Data, Feed
 from crowdcore.learning.training.loop import Replica, make_replicas, start_epoch
 from crowdcore.learning.training.problem import make_problem
 from crowdcore.learning.training.steps import Optimiser, Replicas, Steps
 
-HIDDEN, EMBEDDING, ROUNDS = 128, 20, 9
+HIDDEN, EMBEDDING, ROUNDS, EPOCHS = 128, 20, 9, 60
 
 
-class DenseTargets(Dataset[tuple[Tensor, ...]]):
-    """Tasks with a (R,) row of labels, -1 = missing, and its one-hot form."""
+def authors(checkout: Path, crowd: CrowdDataset) -> Callable[..., None]:
+    """Their program on LabelMe's arrays: called with a batch size, and whether it evaluates."""
+    folder = Path(tempfile.mkdtemp())
+    for k, name in enumerate(("train", "valid", "test")):
+        place = folder / "ldmi/data/labelme" / name
+        place.mkdir(parents=True)
+        tasks = np.flatnonzero(crowd.split == k)
+        np.save(place / f"data_{name}_vgg16.npy", np.asarray(crowd.features[tasks]))
+        np.save(place / f"labels_{name}.npy", crowd.gold[tasks].astype(np.int64))
+        if name == "train":
+            answers = np.full((crowd.n_tasks, crowd.n_workers), -1)
+            answers[crowd.task, crowd.worker] = crowd.label
+            np.save(place / "answers.npy", answers[tasks])
+    (folder / "code").mkdir()
+    os.chdir(folder / "code")
+    einsum = torch.einsum
+    torch.einsum = lambda rule, *given: einsum(rule, *(given[0] if isinstance(given[0], tuple) else given))
+    torch.Tensor.cuda = torch.nn.Module.cuda = lambda self, *_: self  # type: ignore[assignment, method-assign]
+    sys.modules["IPython"] = types.ModuleType("IPython")
+    sys.path.insert(0, str(checkout))
+    program = (checkout / "main.py").read_text(encoding="utf-8")
 
-    def __init__(self, crowd: CrowdDataset) -> None:
-        train = np.flatnonzero(crowd.split == 0)
-        position = np.full(crowd.n_tasks, -1)
-        position[train] = np.arange(len(train))
-        self.features = torch.from_numpy(np.asarray(crowd.features[train]))
-        self.labels = torch.full((len(train), crowd.n_workers), -1)
-        self.labels[position[crowd.task], crowd.worker.astype(int)] = torch.from_numpy(crowd.label.astype(int))
-        self.one_hot = torch.zeros(len(train), crowd.n_workers, crowd.n_classes)
-        i, r = (self.labels >= 0).nonzero(as_tuple=True)
-        self.one_hot[i, r, self.labels[i, r]] = 1
-        self.gold = torch.from_numpy(crowd.gold[train].astype(int))
+    def run(batch_size: int, evaluate: bool = True) -> None:
+        code: dict[str, Any] = {"__name__": "main"}
+        exec(re.sub(r"batch_size=1024", f"batch_size={batch_size}", program), code)
+        if not evaluate:
+            code["test"] = lambda **_: (0, 0, 0)
+        with contextlib.redirect_stdout(io.StringIO()):
+            code["main"](types.SimpleNamespace(num_epochs=EPOCHS), model=True)
 
-    def __len__(self) -> int:
-        return len(self.features)
-
-    def __getitem__(self, i: int) -> tuple[Tensor, ...]:
-        return torch.tensor(i), self.features[i], self.labels[i], self.one_hot[i], self.gold[i]
-
-
-class AuthorsNetwork(nn.Module):
-    """The authors' network and noise layers for all R workers at once."""
-
-    def __init__(self, n_features: int, n_workers: int, n_classes: int) -> None:
-        super().__init__()
-        self.hidden, self.output = nn.Linear(n_features, HIDDEN), nn.Linear(HIDDEN, n_classes)
-        self.dropout = nn.Dropout(0.5)
-        self.own = nn.Parameter(2 * torch.eye(n_classes).repeat(n_workers, 1, 1))
-        self.common = nn.Parameter(2 * torch.eye(n_classes))
-        self.inner, self.outer = nn.Linear(n_features, HIDDEN), nn.Linear(HIDDEN, EMBEDDING)
-        self.worker = nn.Linear(n_workers, EMBEDDING)
-        self.register_buffer("workers", torch.eye(n_workers))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        p = torch.softmax(self.output(self.dropout(functional.relu(self.hidden(x)))), 1)
-        v = functional.normalize(self.outer(self.inner(x)))
-        u = functional.normalize(self.worker(self.workers))
-        rate = torch.sigmoid(torch.einsum("ij,kj->ik", v, u))[:, :, None]
-        shared = torch.einsum("ij,jk->ik", p, self.common)[:, None, :]
-        own = torch.einsum("ik,jkl->ijl", p, self.own)
-        return p, (rate * shared + (1 - rate) * own).transpose(1, 2)
+    return run
 
 
-def authors_epoch(crowd: CrowdDataset, batch_size: int) -> Callable[[], None]:
-    """One epoch of the stand-in."""
-    torch.manual_seed(0)
-    loader = DataLoader(DenseTargets(crowd), batch_size=batch_size, shuffle=True)
-    model = AuthorsNetwork(crowd.features.shape[1], crowd.n_workers, crowd.n_classes)
+def whole_runs(checkout: Path, crowd: CrowdDataset, rounds: int) -> None:
+    """Seconds of whole runs by turns, and what ours are of theirs."""
+    theirs = authors(checkout, crowd)
 
-    def epoch() -> None:
-        optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
-        correct = 0
-        for _, x, labels, one_hot, gold in loader:
-            one_hot[one_hot == -1] = 0
-            p, out = model(x)
-            correct += int((p.argmax(1) == gold).sum())
-            mask = labels != -1
-            loss = functional.cross_entropy(out.transpose(1, 2)[mask], labels[mask])
-            loss = loss - 1e-5 * torch.norm((model.own - model.common).flatten(1), dim=1).sum()
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
+    def ours(batch_size: int, **settings: Any) -> None:
+        options: dict[str, Any] = {"epochs": EPOCHS, "batch_size": batch_size, "device": "cpu", **settings}
+        train(load_dataset("labelme"), "conal", seeds=1, on_event=lambda event: None, **options)
 
-    return epoch
+    for size in (1024, 64):
+        tasks: dict[str, Callable[[], None]] = {
+            "authors": lambda size=size: theirs(size),  # type: ignore[misc]
+            "authors, without evaluation": lambda size=size: theirs(size, False),  # type: ignore[misc]
+            "ours, authors' variant": lambda size=size: ours(size, variant="authors"),  # type: ignore[misc]
+            "ours": lambda size=size: ours(size),  # type: ignore[misc]
+        }
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in tasks}
+        for _ in range(rounds + 1):
+            for name, task in tasks.items():
+                began = time.process_time(), time.perf_counter()
+                task()
+                taken[name].append((time.process_time() - began[0], time.perf_counter() - began[1]))
+        print(f"One seed, {EPOCHS} epochs of LabelMe, batches of {size}: s of processor, s on the clock")
+        median = {
+            name: [statistics.median(column) for column in zip(*rows[1:], strict=True)] for name, rows in taken.items()
+        }
+        for name, (processor, clock) in median.items():
+            print(f"  {name:28s} {processor:6.2f} {clock:7.2f}", flush=True)
+        for other in ("authors", "authors, without evaluation"):
+            verdict(f"{other} / ours, same variant", median[other][0] / median["ours, authors' variant"][0], 2, True)
 
 
 def our_epoch(
@@ -163,30 +169,12 @@ def verdict(claim: str, value: float, bound: float, at_least: bool) -> None:
 
 def main() -> None:
     torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
     crowd = load_dataset("labelme")
-    for batch_size in (1024, 64):
-        tasks = {
-            "authors": authors_epoch(crowd, batch_size),
-            "ours, authors' variant": our_epoch(crowd, batch_size, 1, variant="authors"),
-            "ours, mixture": our_epoch(crowd, batch_size, 1, variant="mixture"),
-            "ours": our_epoch(crowd, batch_size, 1, variant="paper"),
-            "ours ×5": our_epoch(crowd, batch_size, 5, variant="paper"),
-            "ours ×10": our_epoch(crowd, batch_size, 10, variant="paper"),
-            "products": products(crowd, batch_size),
-        }
-        ms = milliseconds(tasks)
-        ms["ours ×5"] /= 5
-        ms["ours ×10"] /= 10
-        print(f"CoNAL on LabelMe, batches of {batch_size}, one thread, ms per epoch and seed (median of {ROUNDS}):")
-        for name, value in ms.items():
-            print(f"  {name:24s} {value:7.2f}  {crowd.n_annotations / value:8.0f} thousand annotations/s")
-        stack = min(ms["ours"], ms["ours ×5"], ms["ours ×10"])
-        verdict("authors' data flow / ours, per seed", ms["authors"] / stack, 2.5, True)
-        verdict(
-            "authors' data flow / ours, same variant, one seed", ms["authors"] / ms["ours, authors' variant"], 2.5, True
-        )
-        if batch_size == 1024:
-            verdict("step / its matrix products", ms["ours"] / ms["products"], 3, False)
+    ms = milliseconds({"ours": our_epoch(crowd, 1024, 1, variant="paper"), "products": products(crowd, 1024)})
+    verdict("step / its matrix products, batches of 1024", ms["ours"] / ms["products"], 3, False)
+    if len(sys.argv) > 1:
+        whole_runs(Path(sys.argv[1]).resolve(), crowd, int((*sys.argv[2:], "3")[0]))
     coupled(crowd)
     sys.stdout.flush()
 
