@@ -180,10 +180,9 @@ _SYNTHETIC = (
     "validation split's gold, as labels cannot name them where most are wrong."
 )
 SMALL_TASKS = TaskChoice(n_train=8000, n_test=2000)
-SMALL_TRAINING = {"epochs": 15, "lr": 5e-3, "batch_size": 256, "schedule": "cosine"}
 SMALL_DIFFERS = (
     "10,000 images (8,000 train), seen as 128 principal components of EfficientNet-Lite0's features, which were learnt "
-    "on ImageNet's labels; a layer of 128 ReLU units, 15 epochs; "
+    "on ImageNet's labels; a layer of 128 ReLU units; "
 )
 _CIFAR_10 = (
     "images from JPEG (about 30 dB); a tenth of the training images validates instead of 10,000 of them; symmetric "
@@ -258,13 +257,13 @@ def _simulated(
         plan = RecoveryPlan(simulation="synthetic", settings=dict(crowd))
         return Part(row, column, paper, plan, method, {**known.training, **own}, seeds, at, _SYNTHETIC)
     small = scale == "small"
-    training = SMALL_TRAINING if small else {
+    training = {"epochs": 15, "lr": 5e-3, "batch_size": 256, "schedule": "cosine"} if small else {
         "backbone": "vgg16", "epochs": 100, "lr": 5e-3, "batch_size": 128, "precision": "bfloat16",
     }  # fmt: skip
     pairs = {"targets": _ALIKE} if crowd["pattern"] == "symmetric" else {}
     tasks = SMALL_TASKS if small else TaskChoice()
     plan = RecoveryPlan(simulation="conal", settings={**crowd, **pairs}, dataset="cifar10_images", tasks=tasks)
-    features, part = ("efficientnet", SMALL_DIFFERS) if small else ("", "")
+    features, part = ("efficientnet", f"{SMALL_DIFFERS}15 epochs; ") if small else ("", "")
     return Part(row, column, paper, plan, method, training, seeds, at, f"{part}{_CIFAR_10}", features=features)
 
 

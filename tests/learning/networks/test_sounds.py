@@ -32,9 +32,9 @@ def test_a_tone_is_loudest_in_the_band_around_it(rate, hertz):
 
 def test_formats_of_one_sound_agree_and_faults_are_told(tmp_path):
     wave = tone(800, noise=0.05)
-    forms = {"float": wave.astype(np.float32), "short": (wave * 32767).astype(np.int16)}
-    forms |= {"bytes": (wave * 127 + 128).astype(np.uint8), "stereo": np.stack([wave, wave], 1).astype(np.float32)}
-    forms |= {"empty": wave[:0].astype(np.float32), "nan": np.full(100, np.nan, np.float32)}
+    single = wave.astype(np.float32)
+    forms = {"float": single, "short": (wave * 32767).astype(np.int16), "bytes": (wave * 127 + 128).astype(np.uint8)}
+    forms |= {"stereo": np.stack([single] * 2, 1), "empty": single[:0], "nan": np.full(100, np.nan, np.float32)}
     for name, values in forms.items():
         wavfile.write(tmp_path / f"{name}.wav", 8000, values)
     (tmp_path / "text.wav").write_text("no sound")
