@@ -26,7 +26,8 @@ def log_mel(samples: FloatArray, rate: int) -> FloatArray:
     """
     width, hop = max(2, round(_WINDOW * rate)), max(1, round(_HOP * rate))
     n = max(width, 1 << int(np.ceil(np.log2(rate / _FINEST))))
-    edges = 700 * (10 ** (np.linspace(*2595 * np.log10(1 + np.array([_LOW, _HIGH]) / 700), _BANDS + 2) / 2595) - 1)
+    mel = 2595 * np.log10(1 + np.array([_LOW, _HIGH]) / 700)
+    edges = 700 * (10 ** (np.linspace(mel[0], mel[1], _BANDS + 2) / 2595) - 1)
     low, middle, high = edges[:-2, None], edges[1:-1, None], edges[2:, None]
     frequency = np.fft.rfftfreq(n, 1 / rate)
     bands = np.minimum((frequency - low) / (middle - low), (high - frequency) / (high - middle)).clip(0).T
