@@ -212,8 +212,7 @@ def _recovered(on: str, scale: Scale) -> list[Part]:
     paper = {_error(name): "" for name in ("common error", "own error", "effective error")}
     point = {"common_strength": 0.7, "proportion": 0.5}
     seeds = 5 if (scale, on) == ("small", "cifar10") else 1
-    crowds = [{"pattern": pattern, **point} for pattern in _PATTERNS]
-    return [_simulated(scale, on, "CoNAL", crowd["pattern"], paper, crowd, seeds) for crowd in crowds]
+    return [_simulated(scale, on, "CoNAL", p, paper, {"pattern": p, **point}, seeds) for p in _PATTERNS]
 
 
 _POINTS = {"common_strength": (0.4, 0.5, 0.6, 0.7, 0.8), "proportion": (0.0, 0.3, 0.4, 0.5, 0.6, 0.7)}
