@@ -22,7 +22,7 @@ from crowdcore.aggregation import AggregationResult
 from crowdcore.aggregation._stack import stacked
 from crowdcore.aggregation.trait import _BY_VOTES, _TOLD, Trait, _cut
 from crowdcore.analysis.gold_scores import calibration
-from crowdcore.analysis.panels.opinion import MANY, one_opinion
+from crowdcore.analysis.panels.opinion import MANY, SURE, one_opinion
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.splitting import take_tasks
 
@@ -115,9 +115,9 @@ def some_gold(crowd: CrowdDataset, seed: int) -> None:
 
 
 def crowd_of(verdicts: np.ndarray) -> CrowdDataset:
-    """A dataset of verdicts (n, m) of 0 and 1, -1 = none."""
+    """A dataset of verdicts (n, m) of 0, 1, …, 4, -1 = none."""
     item, judge = np.nonzero(verdicts >= 0)
-    said = np.array(["no", "yes"])[verdicts[item, judge]]
+    said = np.array(["no", "yes", "c", "d", "e"])[verdicts[item, judge]]
     return cc.from_frame(pd.DataFrame({"task": item, "worker": judge, "label": said}))
 
 
@@ -138,6 +138,27 @@ def independent(rng: np.random.Generator) -> CrowdDataset:
     return crowd_of(verdicts)
 
 
+def hard_of_three(rng: np.random.Generator) -> CrowdDataset:
+    """6 judges of 350 items of three classes, which are hard for all or easy, and often taken for the same class."""
+    truth, ease = rng.integers(0, 3, 350), rng.normal(0, 1, 350)[:, None]
+    right = rng.random((350, 6)) < expit(rng.uniform(0.6, 1.8, 6) + rng.uniform(0.8, 2, 6) * ease)
+    foil = np.where(
+        rng.random((350, 6)) < 0.6, (truth + rng.integers(1, 3, 350))[:, None] % 3, rng.integers(0, 3, (350, 6))
+    )
+    return crowd_of(np.where(right, truth[:, None], foil))
+
+
+def independent_of_more(rng: np.random.Generator) -> CrowdDataset:
+    """3 to 12 judges of 100 to 1,000 items of three to five classes, each with own confusions; half have gaps."""
+    n, m, c = int(rng.choice([100, 350, 1000])), int(rng.integers(3, 13)), int(rng.integers(3, 6))
+    truth = rng.choice(c, n, p=rng.dirichlet(np.full(c, 3.0)))
+    own = rng.uniform(0.35, 0.95, m)[:, None, None]
+    rates = own * np.eye(c) + (1 - own) * rng.dirichlet(np.ones(c), (m, c))
+    verdicts = (rng.random((n, m, 1)) > rates[:, truth].transpose(1, 0, 2).cumsum(2)[..., :-1]).sum(2)
+    verdicts[rng.random((n, m)) < rng.choice([0, 0.4])] = -1
+    return crowd_of(verdicts)
+
+
 def guard(crowd: CrowdDataset, seed: int) -> None:
     """How often a panel is said to be dependent."""
 
@@ -145,10 +166,12 @@ def guard(crowd: CrowdDataset, seed: int) -> None:
         some = take_tasks(crowd, np.sort(rng.choice(crowd.n_tasks, 350, replace=False)))
         return some.where(np.isin(some.worker, rng.choice(crowd.n_workers, 6, replace=False)))
 
-    for make, n in ((dependent, 20), (part, 20), (independent, 280)):
+    panels = (dependent, 20), (part, 20), (independent, 280), (hard_of_three, 20), (independent_of_more, 280)
+    for make, n in panels:
         opinions = [one_opinion(make(np.random.default_rng(seed + k))) for k in range(n)]
         gains = np.array([one.gain for one in opinions if one is not None])
-        print(f"| {make.__name__} | {n} | {(gains > MANY).sum()} | {(gains < -MANY).sum()} |", flush=True)
+        most = SURE if make in (hard_of_three, independent_of_more) else MANY
+        print(f"| {make.__name__} | {n} | {(gains > most).sum()} | {(gains < -MANY).sum()} |", flush=True)
 
 
 def votes(crowd: CrowdDataset, seed: int) -> None:

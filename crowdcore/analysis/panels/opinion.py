@@ -18,6 +18,8 @@ from crowdcore.data.splitting import take_tasks
 
 MANY = 3.0
 """Nats from which one of the two models is surely better."""
+SURE = 5.0
+"""Nats from which items are surely hard for all: chance gives a nested model as much once in 1,000 times."""
 _MOST = 500_000  # annotations that are fitted, those of evenly spaced items
 _MOST_OF_MANY = 100_000  # of more than two classes
 _EASE, _CHANCE = hermegauss(5)  # how easy an item is, in standard deviations, and log probability of it
@@ -157,7 +159,7 @@ def opinion_notes(gain: float, n_judges: int, n_classes: int) -> tuple[str, ...]
     if np.isnan(gain):
         return ()
     if n_classes > 2:
-        return (_HARD.format(gain, n_judges) if gain > MANY else _NOT_HARD,)
+        return (_HARD.format(gain, n_judges) if gain > SURE else _NOT_HARD,)
     if abs(gain) <= MANY:
         return (_NEITHER,)
     return ((_ONE if gain > 0 else _TWO).format(abs(gain), n_judges),)

@@ -213,6 +213,10 @@ def _instance(row: int, entry: Mapping[str, Any]) -> Run:
     right = scored.get("is_correct")
     outcome = right if isinstance(right, bool) else scored.get("score")
     answer, target = (_only(part) for part in (said.get("raw"), asked.get("reference")))
+    options = [_only(option) for option in as_list(asked.get("choices"))]
+    letters = [*_LETTERS[: len(options)]]
+    if answer in letters and answer not in options and options.count(target) == 1:  # HELM names options by letters
+        target = letters[options.index(target)]
     item = text_of(entry.get("sample_id")) or f"row {row}"
     part, model = (text_of(entry.get(name)) or "" for name in ("evaluation_name", "model_id"))
     return Run(row, part, item, model, answer, target, outcome, "no-score", text_of(asked.get("raw")))

@@ -316,8 +316,9 @@ def test_position_shows_where_the_same_answers_were_seen_in_both_orders():
     assert found.columns == {"position": "swapped"} and (found.low > 0.2).all() and (found.orders == 150).all()
     fair = analysis.panel_leanings(from_frame(partial(150, 0.0, same=False)))
     assert (fair.low < 0).all() and (fair.high > 0).all()
-    extra = from_frame(partial(150, 0.2, same=True)).extra
-    assert extra is None or "swapped" not in extra  # the better one is always second
+    assert "swapped" not in pd.DataFrame(
+        from_frame(partial(150, 0.2, same=True)).extra
+    )  # the better one is always second
 
 
 @pytest.mark.parametrize("first", [0.0, 0.25])
@@ -331,11 +332,9 @@ def test_a_drawn_order_is_the_position(first):
         frame["instruction"] = [f"q{k}" for k in range(n)]
         frame[["generator_1", "generator_2"]] = sides
         frame[["preference", "is_switched_outputs"]] = np.stack([chosen, switched], 1)
-    read = from_frame(pd.concat(several), format="preferences")
-    found = analysis.panel_leanings(read)
-    low, high = (0.4, 0.6) if first else (-0.12, 0.12)
+    found = analysis.panel_leanings(read := from_frame(pd.concat(several), format="preferences"))
     assert read.n_tasks == n and found.columns == {"position": "swapped"}
-    assert ((found.effect > low) & (found.effect < high)).all()
+    assert (abs(found.effect - 2 * first) < 0.12).all()
 
 
 def test_names_of_winners_are_sides():
