@@ -31,6 +31,12 @@ PAGES = {
     "sandbox": "/sandbox?",
     "report": "/report?",
 }
+OTHERS = (
+    *(f"/annotators?view={view}&" for view in ("One+worker", "Together")),
+    *(f"/compare?view={view}&" for view in ("Significance", "Differences", "Calibration", "Selection", "Sweeps")),
+    *("/tasks?task=digit-0001&", "/review?", "/next?", "/glossary?", "/?view=Open+a+file&"),
+)
+"""Pages that are made of the same parts: how soon their first figure comes is all that is looked at."""
 # Not inside drawings, the colours of whose text are tested in tests/figures, nor tables, which are Streamlit's own.
 RUN = """rules => axe.run(
     {exclude: ['.plot-container', 'canvas']},
@@ -99,14 +105,25 @@ def missed(page: Page, *controls: str) -> set[str]:
     return missing
 
 
+def soon(page: Page) -> None:
+    """Few words and controls stand before the first figure."""
+    words, controls = page.evaluate(ABOVE) or (0, 0)
+    assert words <= WORDS, f"{words} words before the first figure of {page.url}"
+    assert controls <= CONTROLS_ABOVE, f"{controls} controls before the first figure of {page.url}"
+
+
+@pytest.mark.parametrize("address", OTHERS)
+def test_the_first_figure_of_every_other_page_comes_soon(page: Page, two: str, address: str) -> None:
+    visit(page, f"{address}{two}")
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+    soon(page)
+
+
 @pytest.mark.parametrize("view", PAGES)
 def test_a_page_is_for_everybody(page: Page, two: str, view: str) -> None:
     visit(page, f"{PAGES[view]}{two}")
     expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
-    if above := page.evaluate(ABOVE):
-        words, controls = above
-        assert words <= WORDS, f"{words} words before the first figure"
-        assert controls <= CONTROLS_ABOVE, f"{controls} controls before the first figure"
+    soon(page)
     page.evaluate(AXE)
     for width, schemes in LOOKS.items():
         if width == 900 and view not in FIGURES:
