@@ -118,6 +118,12 @@ def _figure_7(scale: Scale) -> list[Part]:
     ]
 
 
+_AFTER = (
+    "12 epochs with the settings of our crowds on MNIST, taken after others had given trace regularisation 65.7 % of "
+    "the test tasks, so the choice is not blind; "
+)
+
+
 def _table_1(scale: Scale) -> list[Part]:
     small = scale == "small"
     tasks = SMALL_TASKS if small else TaskChoice()
@@ -125,7 +131,7 @@ def _table_1(scale: Scale) -> list[Part]:
         "backbone": "vgg16", "epochs": 60, "lr": 1e-3, "batch_size": 128, "precision": "bfloat16", "select_on": "none",
     }  # fmt: skip
     differs = (
-        f"{f'{SMALL_DIFFERS}12 epochs, ' if small else 'VGG-16, 60 epochs, '}as the paper's network is "
+        f"{f'{SMALL_DIFFERS}{_AFTER}' if small else 'VGG-16, 60 epochs, '}as the paper's network is "
         "in a supplement; images from JPEG; the annotators are rebuilt from Fig. 2 and their mean accuracy; the last "
         "epoch counts."
     )

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from crowdcore.core.errors import DataError
-from crowdcore.data import Sentences, examine, lookups
+from crowdcore.data import Sentences, dictionary, examine
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 from crowdcore.data.dictionary import _UNSEEN, NumberColumn, clean, compact, natural_order, strings
 from crowdcore.data.encoder import Encoder, encode
@@ -245,20 +245,20 @@ def test_numbers_in_short_chunks_are_numbers_too():
 
 @pytest.mark.parametrize("block", [1, 7, 1 << 18])
 def test_sums_are_those_of_bincount_to_the_last_bit_however_long_the_blocks(monkeypatch, block):
-    monkeypatch.setattr(lookups, "_SUMMED", block)
+    monkeypatch.setattr(dictionary, "_SUMMED", block)
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 9, 500).astype(np.int32)
     values = rng.standard_normal(500) * 10.0 ** rng.integers(-9, 9, 500)
-    assert np.array_equal(lookups.summed(codes, values, 12), np.bincount(codes, values, 12))
-    assert lookups.summed(codes[:0], values[:0], 3).tolist() == [0, 0, 0]
-    assert np.array_equal(lookups.summed(codes, lambda at: values[at], 12), np.bincount(codes, values, 12))
+    assert np.array_equal(dictionary.summed(codes, values, 12), np.bincount(codes, values, 12))
+    assert dictionary.summed(codes[:0], values[:0], 3).tolist() == [0, 0, 0]
+    assert np.array_equal(dictionary.summed(codes, lambda at: values[at], 12), np.bincount(codes, values, 12))
 
 
 @pytest.mark.parametrize("n", [0, 1, 127, 129, 1000, 4099, 70_001])
 def test_a_sum_of_pieces_is_that_of_numpy_to_the_last_bit(monkeypatch, n):
-    monkeypatch.setattr(lookups, "_SUMMED", 128)
+    monkeypatch.setattr(dictionary, "_SUMMED", 128)
     values = np.random.default_rng(0).standard_normal(n) * 10.0 ** np.random.default_rng(1).integers(-9, 9, n)
-    assert lookups.sum_of(lambda at: values[at], 0, n) == values.sum()
+    assert dictionary.sum_of(lambda at: values[at], 0, n) == values.sum()
 
 
 LOOKUPS_WORDS = st.lists(st.lists(st.text(max_size=6), min_size=1, max_size=5), min_size=1, max_size=5)

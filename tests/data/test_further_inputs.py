@@ -171,6 +171,7 @@ JUDGED = [(t, w, "v1", label, f"because of {k}") for k, (t, w, label) in enumera
         ([(t, WORKERS.index(w), n) for t, w, n in NUMBERED], ("i", "j", "y")),
         (SECONDS, ("ticket_id", "agent", "category", "confidence", "seconds_spent")),
         (JUDGED, ("example_id", "model", "prompt_version", "verdict", "rationale")),
+        (ROWS, ("item", "model", "verdict")),
         ([(w, t, label) for t, w, label in ROWS], ("who", "what", "said")),
     ],
 )

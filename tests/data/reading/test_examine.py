@@ -320,7 +320,7 @@ def test_every_bad_image_is_named_and_its_labels_are_kept(tmp_path, read):
 def test_good_images_are_no_finding_and_reading_opens_none(tmp_path, monkeypatch):
     path = votes(tmp_path, image=write_pictures(tmp_path, [0, 1, 2]))
     assert not [f for f in examine(path).report.findings if "image" in f.code]
-    monkeypatch.setattr("crowdcore.data.media._decode", None)
+    monkeypatch.setattr("crowdcore.data.media.confined", None)
     assert read_dataset(path).n_tasks == 3
 
 
