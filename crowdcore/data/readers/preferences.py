@@ -36,6 +36,11 @@ _WINNER = {"winner", "preference", "preferred", "chosen", "choice", "better", "b
 _VERDICT = {*ALIASES["label"], *WEAK_ALIASES["label"], *_WINNER}
 _NUMBERS = {"0", "1", "1.0", "1.5", "2", "2.0", "3"}  # 1 and 2 are the sides, and no grades from 1 to 5
 _DRAWN = "is_switched_outputs"  # AlpacaEval's: whether the second output was shown first, as was drawn at random
+_NEAREST = Finding(
+    "nearest-side",
+    "note",
+    "Preferences are numbers from 1 to 2: the label is the nearer side, 1.5 a tie; the column 'share' has the number",
+)
 _MOST_TIES = 3
 _MOST_VERDICTS = 12
 _LONG = 40
@@ -89,11 +94,12 @@ def _find(table: Table, settings: ReadSettings) -> _Layout | None:
             continue
         by_name = {plain(c): c for c in rest if c not in verdicts}
         question = [by_name[name] for name in (*_QUESTION, *ALIASES["task"]) if name in by_name][:1]
+        both = [*zip(*map(table.words, (*sides, *([] if worker is None else [worker]))), strict=True)]
         if not question and worker is not None:  # what tells the verdicts of a worker on the same two answers apart
-            both = [*zip(*map(table.words, (worker, *sides)), strict=True)]
             apart = {c: len({*zip(both, table.words(c), strict=True)}) for c in by_name.values()}
             question = [c for c, n in apart.items() if n == len(both) > len({*both})][:1]
-        question = [c for c in question if len(set(cells_of(table, c))) < len(table.head) or worker is None]
+        once = 2 * len({*both}) > len(both)  # hardly a worker sees the same two answers again
+        question = [c for c in question if len(set(cells_of(table, c))) < len(table.head) or worker is None or not once]
         turn = [by_name["turn"]] if "turn" in by_name else []
         return _Layout(sides, (*question, *turn), tuple(verdicts), worker)
     return None
@@ -131,10 +137,25 @@ def _is_verdict(table: Table, column: str, sides: tuple[str, str]) -> bool:
     rows = zip(*map(table.words, (*sides, column)), strict=True)
     given = [row for row in rows if row[2]]
     values = {verdict for _, _, verdict in given}
+    if plain(column) in _WINNER and _are_shares(values):
+        return True
     if len(values) > 1 and any(mirror != v for v, mirror in _mirrors(values).items()):
         return len(values) <= _MOST_VERDICTS
     ties = [verdict for one, other, verdict in given if verdict not in (one, other)]
     return len(values) > 1 and len({*ties}) <= _MOST_TIES and 2 * len(ties) < len(given)
+
+
+def _are_shares(values: Iterable[str]) -> bool:
+    """Whether verdicts are many numbers from 1, the first side, to 2, the second."""
+    names = [*values]
+    return len(names) > _MOST_TIES and all(re.fullmatch(r"1(\.\d+)?|2(\.0*)?", name) for name in names)
+
+
+def _nearest(label: Codes) -> Codes:
+    """Numbers from 1 to 2 as the nearer side, and the middle as a tie."""
+    sides = ["1", "1.5", "2"]
+    side = [1 + int(np.sign(float(text) - 1.5)) for text in _texts(label)]
+    return compact(strings(sides), np.array([*side, -1], np.int32)[label.codes])
 
 
 def _mirrors(values: Iterable[str]) -> dict[str, str]:
@@ -164,6 +185,9 @@ def _long(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
     named = {"task": found.question[0] if found.question else found.sides[0], "worker": found.worker}
     raw = read_annotations(table, settings.model_copy(update={**named, "label": found.verdicts[0]}), "preferences")
     extra = {} if raw.extra is None else {c: raw.extra[c] for c in raw.extra.column_names}
+    if shares := _are_shares(_texts(raw.label)):
+        extra["share"] = raw.label.values.take(pa.array(raw.label.codes, mask=raw.label.missing))
+        raw = replace(raw, label=_nearest(raw.label), extra=pa.table(extra))
     columns = {found.verdicts[0]: raw.label, named["task"]: raw.task}
     columns |= {c: encode(extra[c]) for c in (*found.sides, *found.question) if c in extra}
     task, swapped = _tasks([columns[c] for c in found.question], *(columns[c] for c in found.sides))
@@ -173,7 +197,7 @@ def _long(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
         about = replace(about, task=task, gold=about.gold and _turned(about.gold, *how))
     roles = {**raw.roles, "task": " / ".join((*found.question, *found.sides))}
     quiet = [f for f in raw.findings if f.code != "alias-rival" and f.column != named["task"]]
-    findings = (*quiet, _finding(swapped, found, _texts(raw.label), settings))
+    findings = (*quiet, _finding(swapped, found, _texts(raw.label), settings), *([_NEAREST] if shares else []))
     more = _with_order(extra, task, raw.worker, swapped)
     label = _turned(raw.label, *how)
     return replace(raw, task=task, label=label, tasks=about, roles=roles, findings=findings, extra=more or raw.extra)

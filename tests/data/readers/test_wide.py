@@ -337,6 +337,22 @@ def test_a_drawn_order_is_the_position(first):
     assert (abs(found.effect - 2 * first) < 0.12).all()
 
 
+@pytest.mark.parametrize("given", [[1.0, 2.0], [1.0, 1.3, 1.5, 1.7, 1.9, 2.0]])
+@pytest.mark.parametrize("judges", [["gpt"], ["gpt", "claude"]])
+def test_each_instruction_is_a_task_and_numbers_between_sides_are_the_nearer_one(given, judges):
+    """AlpacaEval compares the same two models on every instruction, and its weighted judges say 1.3."""
+    rows = [(f"q{k}", "zeta", "alpha", judge, given[k % len(given)]) for judge in judges for k in range(24)]
+    found = from_frame(
+        pd.DataFrame(rows, columns=["instruction", "generator_1", "generator_2", "annotator", "preference"])
+    )
+    assert (found.n_tasks, found.n_workers, found.n_annotations) == (24, len(judges), 24 * len(judges))
+    turned = {v: "2" if v < 1.5 else "1" if v > 1.5 else "1.5" for v in given}
+    assert [found.classes[c] for c in found.label[found.worker == 0][: len(given)]] == [*map(turned.get, given)]
+    if len(given) > 2:
+        shares = pd.DataFrame(found.extra)["share"].astype(float)
+        assert [found.classes[c] for c in found.label] == [*map(turned.get, shares)]
+
+
 def test_names_of_winners_are_sides():
     frame = verdicts(("model_a", "model_b", "tie"), np.arange(54) % 3 == 0)
     named = frame.copy()
