@@ -37,7 +37,7 @@ _INFERRED = (
 )
 _ALONE = "Leaning aside, {} judges count as {:.1f} to {:.1f} votes: verdicts without gold do not decide it."
 _ABOUT = " About {:.1f} if their opinion shows the truth as that of 24 language models did on comments."
-_FEW = 6  # judges named in a sentence
+_FEW = 6  # judges named in a sentence, and below a matrix beside its rows
 _LOSS = 0.02  # of accuracy that is surely not lost where judges are said to go
 
 
@@ -128,7 +128,7 @@ def _listed(names: list[str]) -> str:
 def panel_errors(view: View) -> Exhibit:
     """Whose errors go together? A matrix of correlations, by family; a click shows the items of two judges."""
     from crowdcore.figures.heatmap import heatmap
-    from crowdcore.figures.theme import DIVERGING
+    from crowdcore.figures.theme import DIVERGING, room_below
 
     name, title = "panel-errors", "Whose errors go together"
     found = _panel(view)
@@ -152,6 +152,8 @@ def panel_errors(view: View) -> Exhibit:
         title=title,
         subtitle=escaped(f"judges by family · reference: {view.reference}"),
     )
+    if len(order) > _FEW:  # the rows say the names
+        figure.update_layout(height=figure.layout.height - room_below(names, 40)).update_xaxes(showticklabels=False)
     same, other = found.family_correlation()
     words = [f"within families {same:.2f}"] * (same == same) + [f"between families {other:.2f}"] * (other == other)
     notes = (*headline(view), *([f"Mean correlation of errors {', '.join(words)}."] if words else []))
@@ -187,8 +189,7 @@ def panel_alone(view: View) -> Exhibit:
     figure = theme.figure(bars, title=title, subtitle=escaped(f"items · reference: {view.reference}"))
     figure.update_layout(height=int(np.clip(26 * len(order), 160, 700)) + 150)
     figure.update_yaxes(**theme.named(names), range=[len(order) - 0.5, -0.5])
-    if not found.alone.any():
-        figure.update_xaxes(range=[0, 1])
+    figure.update_xaxes(range=None if found.alone.any() else [0, 1])
     table = found.frame()[["worker", "family", "alone", "alone_expected"]].iloc[order]
     many = f"At least ¾ of the judges are wrong on {100 * found.many_wrong:.2f} % of the items; independent errors"
     notes = (f"{many} would give {100 * found.many_expected:.2f} %.",)
