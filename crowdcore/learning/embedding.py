@@ -65,7 +65,7 @@ KINDS = {
 }
 """Name -> what it is."""
 _RAW = "The network learns from raw pixels; few are learnt better from the features that “crowdcore embed” makes."
-_SAMPLE = {"tfidf": 200} | dict.fromkeys(("sentences", "efficientnet", "pixels", "logmel"), 20)  # tasks tell the time
+_SAMPLE = {"tfidf": 200, "sentences": 20, "efficientnet": 20, "pixels": 20, "logmel": 20}  # tasks that tell the time
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,8 +215,11 @@ def check_inputs(dataset: CrowdDataset, accept: bool = False, backbone: str = "m
     """Raise what `with_inputs` raises, without making features."""
     if kind := _missing_inputs(dataset):
         refuse_unlabelled(dataset)
-        if kind != "image":
-            usable_texts(dataset, accept) if kind == "text" else _with_sounds(dataset, accept)
+        if kind == "text":
+            usable_texts(dataset, accept)
+            return
+        if kind == "audio":
+            _with_sounds(dataset, accept, only_check=True)
             return
         pixels = _wants_pixels(backbone)
         if not pixels:
@@ -310,8 +313,8 @@ def _with_features(dataset: CrowdDataset, features: FloatArray) -> CrowdDataset:
     return replace(dataset, features=Rows.from_array(features))
 
 
-def _with_sounds(dataset: CrowdDataset, accept: bool) -> CrowdDataset:
-    """Log-mel features of the tasks' WAV files; tasks without a usable one are left out if that is accepted."""
+def _with_sounds(dataset: CrowdDataset, accept: bool, only_check: bool = False) -> CrowdDataset:
+    """Log-mel features of the tasks' WAV files, 0 if only checked; unusable ones are left out if that is accepted."""
     from crowdcore.data.media import confined, file_of, refuse_unless
     from crowdcore.learning.networks.sounds import sound_rows
 
@@ -321,7 +324,7 @@ def _with_sounds(dataset: CrowdDataset, accept: bool) -> CrowdDataset:
     base = (dataset.media.folder or Path()).resolve()
     files = [file_of(base, name) for name in names]
     faults, there = np.array([fault for _, fault in files], object), [path for path, _ in files if path]
-    parts = [confined(sound_rows, there[k : k + _AT_ONCE]) for k in range(0, len(there), _AT_ONCE)]
+    parts = [confined(sound_rows, there[k : k + _AT_ONCE], only_check) for k in range(0, len(there), _AT_ONCE)]
     faults[faults == ""] = [fault for _, told in parts for fault in told]
     good = faults == ""
     note = refuse_unless(accept, dict(zip(dataset.task_ids[~good], faults[~good], strict=True)), len(good), "sound")

@@ -124,6 +124,10 @@ _MERGED: dict[Role, tuple[str, str]] = {"label": ("merge_classes", "classes"), "
 
 def merging(report: ImportReport, mapping: dict[str, Any], path: str) -> None:
     """Merge some of the names that are spelled in several ways (a finding offers to merge all), or none again."""
+
+    def chosen(setting: str, key: str, apart: dict[str, tuple[str, ...]]) -> None:
+        mapping[setting] = {name: apart[name] for name in st.session_state[key]}
+
     for role, (setting, many) in _MERGED.items():
         apart = {
             v.name: tuple(sorted({*v.becomes} - {v.name})) for v in report.variants if v.role == role and not v.merged
@@ -133,10 +137,6 @@ def merging(report: ImportReport, mapping: dict[str, Any], path: str) -> None:
             st.button(label, key=key, icon=":material/undo:", on_click=mapping.pop, args=(setting,))
         elif len(apart) > 1:
             key = f"chosen-{role}-{path}"
-
-            def chosen(setting: str, key: str, apart: dict[str, tuple[str, ...]]) -> None:
-                mapping[setting] = {name: apart[name] for name in st.session_state[key]}
-
             said = {name: f"{name} ← {', '.join(others)}" for name, others in apart.items()}
             look: dict[str, Any] = {"format_func": said.__getitem__, "placeholder": "Choose which", "key": key}
             st.multiselect(f"Merge only some {many}", list(apart), on_change=chosen, args=(setting, key, apart), **look)

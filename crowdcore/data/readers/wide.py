@@ -67,8 +67,11 @@ class WideTable(Reader):
         if named and settings.turn is None and not (alone and _names_once(source.table, found.roles)):
             return 0.0
         roles, workers = found.roles, found.workers
-        one = len(workers) == 1 and ("task" not in roles or plain(workers[0]) in RATING_ALIASES)
-        if not workers or one or (len(workers) == 1 and not _names_once(source.table, roles)):
+        if not workers:
+            return 0.0
+        if len(workers) == 1 and (
+            "task" not in roles or plain(workers[0]) in RATING_ALIASES or not _names_once(source.table, roles)
+        ):
             return 0.0
         head = source.table.head
         filled = [[word for word in source.table.words(c) if word not in ("", *MINUS_ONE)] for c in workers]

@@ -39,7 +39,10 @@ def test_formats_of_one_sound_agree_and_faults_are_told(tmp_path):
         wavfile.write(tmp_path / f"{name}.wav", 8000, values)
     (tmp_path / "text.wav").write_text("no sound")
     (tmp_path / "short-click.wav").write_bytes((tmp_path / "short.wav").read_bytes()[:60])
-    rows, faults = sound_rows([str(tmp_path / f"{name}.wav") for name in (*forms, "text", "short-click")])
+    files = [str(tmp_path / f"{name}.wav") for name in (*forms, "text", "short-click")]
+    rows, faults = sound_rows(files)
+    checked, same = sound_rows(files, only_faults=True)
+    assert same == faults and not checked.any()
     assert rows.shape == (8, 192) and np.isfinite(rows).all()
     assert [bool(fault) for fault in faults[:7]] == [False] * 4 + [True] * 3
     np.testing.assert_allclose(rows[1], rows[0], atol=0.02)
