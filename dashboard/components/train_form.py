@@ -126,7 +126,7 @@ def refusal_of(dataset: str, draft: Draft) -> str:
 
 
 FRONT = {
-    "auto": ("Auto", "Begin here: trials choose among Gaussian-EM, AggNet and CoNAL, or a mean of some."),
+    "auto": ("Auto", "Begin here: trials choose among Gaussian-EM, AggNet, CoNAL and, with gold, Max-MIG, or a mean."),
     "conal": ("CoNAL", "Which mistakes workers share, and which labels come from these."),
     "trace": ("Trace", "What each worker confuses, in a matrix of probabilities."),
     "crowd-layer": ("Crowd layer", "A layer for each worker: what most papers compare with."),

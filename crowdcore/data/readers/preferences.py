@@ -41,6 +41,7 @@ _NEAREST = Finding(
     "note",
     "Preferences are numbers from 1 to 2: the label is the nearer side, 1.5 a tie; the column 'share' has the number",
 )
+_SHARE = re.compile(r"1(\.\d+)?|2(\.0*)?")
 _MOST_TIES = 3
 _MOST_VERDICTS = 12
 _LONG = 40
@@ -146,16 +147,18 @@ def _is_verdict(table: Table, column: str, sides: tuple[str, str]) -> bool:
 
 
 def _are_shares(values: Iterable[str]) -> bool:
-    """Whether verdicts are many numbers from 1, the first side, to 2, the second."""
-    names = [*values]
-    return len(names) > _MOST_TIES and all(re.fullmatch(r"1(\.\d+)?|2(\.0*)?", name) for name in names)
+    """Whether verdicts are many numbers from 1, the first side, to 2, the second, and few are words, as of no label."""
+    names = {*values} - {""}
+    numbers = [*filter(_SHARE.fullmatch, names)]
+    return len(numbers) > _MOST_TIES and len(names) - len(numbers) <= _MOST_TIES
 
 
 def _nearest(label: Codes) -> Codes:
-    """Numbers from 1 to 2 as the nearer side, and the middle as a tie."""
-    sides = ["1", "1.5", "2"]
-    side = [1 + int(np.sign(float(text) - 1.5)) for text in _texts(label)]
-    return compact(strings(sides), np.array([*side, -1], np.int32)[label.codes])
+    """Numbers from 1 to 2 as the nearer side, and the middle as a tie; words as they are."""
+    sides = ("1", "1.5", "2")
+    near = [sides[1 + int(np.sign(float(t) - 1.5))] if _SHARE.fullmatch(t) else t for t in _texts(label)]
+    place = {text: k for k, text in enumerate(dict.fromkeys(near))}
+    return compact(strings([*place]), np.array([*map(place.__getitem__, near), -1], np.int32)[label.codes])
 
 
 def _mirrors(values: Iterable[str]) -> dict[str, str]:

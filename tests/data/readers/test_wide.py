@@ -353,6 +353,20 @@ def test_each_instruction_is_a_task_and_numbers_between_sides_are_the_nearer_one
         assert [found.classes[c] for c in found.label] == [*map(turned.get, shares)]
 
 
+def test_preferences_that_failed_are_no_labels(tmp_path):
+    """AlpacaEval writes null where no preference could be read."""
+    given = ["1.0", "1.3", "", "1.9", "NA", "2.0"]
+    rows = [
+        (f"q{k}", *("az" if k % 2 else "za"), judge, given[k % 6]) for judge in ("gpt", "claude") for k in range(24)
+    ]
+    frame = pd.DataFrame(rows, columns=["instruction", "generator_1", "generator_2", "annotator", "preference"])
+    frame.to_csv(tmp_path / "failed.csv", index=False)
+    found = examine(tmp_path / "failed.csv", missing=["NA"]).dataset(accept=True)
+    assert (found.n_tasks, found.n_annotations, {*found.classes}) == (24, 32, {"1", "2"})
+    turned = {1.0: "2", 1.3: "1", 1.9: "2", 2.0: "2"}  # 1.0 is of swapped sides alone
+    assert [found.classes[c] for c in found.label] == [*map(turned.get, found.extra["share"].to_numpy().astype(float))]
+
+
 def test_names_of_winners_are_sides():
     frame = verdicts(("model_a", "model_b", "tie"), np.arange(54) % 3 == 0)
     named = frame.copy()
