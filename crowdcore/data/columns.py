@@ -243,7 +243,7 @@ def crossed(table: Table, known: Mapping[str, str]) -> list[dict[str, str]]:
     found = []
     for pair in sorted(pairs, key=lambda pair: rows.distinct(pair[0]) * rows.distinct(pair[1])):
         task, worker = sorted(pair, key=rows.distinct, reverse=True)
-        if task == known.get("worker") or worker == known.get("task") or {*plain(task).split("_")} & _PEOPLE:
+        if task == known.get("worker") or worker == known.get("task") or {*plain(task).split("_")} & PEOPLE:
             task, worker = worker, task
         if {*plain(worker).split("_")} & _PLACES:
             continue
@@ -289,7 +289,7 @@ WEAK_ALIASES: dict[str, tuple[str, ...]] = {  # that count where no other is the
         *RATING_ALIASES,
     ),
 }
-_PEOPLE = {*ALIASES["worker"], *WEAK_ALIASES["worker"], "who", "by", "name"} - {"subject"}
+PEOPLE = {*ALIASES["worker"], *WEAK_ALIASES["worker"], "who", "by", "name"} - {"subject"}
 _PLACES = {"number", "no", "nr", "num", "index", "idx", "position", "rank", "order", "round", "session", "batch"}
 _ID = re.compile("_(uuid|guid|hash|code|number|no|nr|email|initials)$")  # what names things as an id does
 _ONLY = r'^\["([^"\\]*)"\]$'  # a list of one label

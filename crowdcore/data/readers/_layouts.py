@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
-from crowdcore.data.columns import ALIASES, RATING_ALIASES, plain
+from crowdcore.data.columns import ALIASES, PEOPLE, RATING_ALIASES, plain
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.json_table import name_in
 
@@ -40,6 +40,13 @@ class Layout:
     task: str | None = None
     sure: bool = True
     questions: tuple[str, ...] = ()
+
+    @property
+    def may_turn(self) -> bool:
+        """Whether no name tells that the records are tasks, and what they hold apart are workers."""
+        words = {*plain(self.worker or "").split("_")}
+        unnamed = self.worker is not None and not is_named(self.worker, "worker") and not words & PEOPLE
+        return self.kind in ("map", "places") or (self.kind == "records" and unnamed)
 
 
 def is_named(name: str, role: str) -> bool:
@@ -91,7 +98,9 @@ def find_layout(records: Sequence[Record], settings: ReadSettings) -> Layout | N
     nested = {n: v for n, v in fields.items() if v and all(isinstance(x, list | Mapping) for x in v)}
     listed = {name: [entries(value) for value in values] for name, values in nested.items()}
     inside = {n: v for n, v in listed.items() if any(v) and all(isinstance(e, Mapping) for part in v for e in part)}
-    found = [layout for name, parts in inside.items() if (layout := _of_records(name, parts, len(records), settings))]
+    by_person = any(is_named(n, "worker") and not any(map(_is_nested, v)) for n, v in fields.items())
+    each = ((name, parts, len(records), by_person, settings) for name, parts in inside.items())
+    found = [layout for parts in each if (layout := _of_records(*parts))]
     if found:
         return min(found, key=lambda layout: layout.kind != "records")
     maps = {n: v for n, v in nested.items() if n not in listed or not any(listed[n])}
@@ -119,8 +128,13 @@ def _few(values: Iterable[Any]) -> bool:
     return 1 < _distinct(given) <= max(_FEW, len(given) // 10)
 
 
-def _of_records(name: str, parts: list[list[Record]], n_records: int, settings: ReadSettings) -> Layout | None:
-    """The keys of the records in a field that are worker and label (and task, if there is one record)."""
+def _of_records(
+    name: str, parts: list[list[Record]], n_records: int, by_person: bool, settings: ReadSettings
+) -> Layout | None:
+    """The keys of the records in a field that are worker and label, and task if there is one record.
+
+    ``by_person``: the records around name a worker, so that what their entries tell apart are tasks.
+    """
     every = list(chain(*parts))
     keys = [k for k in dict.fromkeys(chain(*every)) if any(e.get(k) is not None for e in every)]
     several = max(map(len, parts)) > 1
@@ -129,17 +143,17 @@ def _of_records(name: str, parts: list[list[Record]], n_records: int, settings: 
     def key(setting: object) -> str | None:
         return next((k for k in keys if setting in (k, f"{name}.{k}")), None) if setting else None
 
-    task = key(settings.task) or (next((k for k in keys if is_named(k, "task")), None) if n_records == 1 else None)
+    tasks = [k for k in keys if is_named(k, "task") and not PEOPLE & {*plain(k).split("_")}]
+    again = [k for k in keys if once[k] and _distinct(e.get(k) for e in every) < len(every)]
+    task = key(settings.task) or (next(iter(tasks), None) if n_records == 1 else None)
     worker = key(settings.worker) or next((k for k in keys if is_named(k, "worker") and k != task), None)
     if worker is None and several and n_records > 1:
-        task = key(settings.task) or next((k for k in keys if is_named(k, "task")), None)
+        task = key(settings.task) or next(iter([*tasks, *(again if by_person else ())]), None)
         own = next((k for k in keys if is_named(k, "label") and k != task), None)
-        again = task is not None and _distinct(e.get(task) for e in every) < len(every)
-        if again and own is not None and once[str(task)]:
+        if task in again and own is not None:
             return Layout("records", name, None, own, task)
     if worker is None and several:
-        likely = [k for k in keys if once[k] and k != task and _distinct(e.get(k) for e in every) < len(every)]
-        likely = [k for k in likely if not is_named(k, "label")]
+        likely = [k for k in again if k != task and not is_named(k, "label")]
         worker = min(likely, key=lambda k: _distinct(e.get(k) for e in every), default=None)
     rest = [k for k in keys if k not in (worker, task)]
     label = key(settings.question) or key(settings.label) or next((k for k in rest if is_named(k, "label")), None)

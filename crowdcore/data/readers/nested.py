@@ -28,6 +28,7 @@ from crowdcore.data.tables.base import HEAD_ROWS, Arrow
 from crowdcore.data.tables.json_table import KEY, decoded, text_of_json
 
 _SHOWN, _DASH = 8, "-"
+_IDS = {"id", "_id", "uuid"}
 _SPLITS = {"train", "valid", "validation", "dev", "test"}
 BATCH = 1 << 14  # records that become rows at once
 ROW = "record"
@@ -72,7 +73,7 @@ class Nested(Reader):
         if ROW not in roles.values():
             table.name_columns(name for name in table.columns if name != ROW)
         raw = read_annotations(table, settings.model_copy(update=roles), self.name)
-        findings = (*raw.findings, *_about(table, layout, settings))
+        findings = (*raw.findings, *_about(table, raw, layout, settings))
         return replace(raw, n_rows=raw.n_rows + table.n_empty, findings=findings, tasks=_without_dash(raw))
 
     def _counts(self, source: Source, layout: Layout, settings: ReadSettings) -> Raw:
@@ -147,7 +148,16 @@ def _records(source: Source) -> Iterator[dict[str, Any]]:
         if len(lists) == 1 and any(isinstance(v, list | dict) for v in lists[0][0].values()):
             return (record for record in lists[0] if isinstance(record, dict))
     written = table.written_nested if table is not None else {}
-    return (decoded(record, written) for record in records(source)) if written else records(source)
+    if written:
+        return (decoded(record, written) for record in records(source))
+    return map(_with_things, records(source)) if isinstance(table, JsonTable) else records(source)
+
+
+def _with_things(record: dict[str, Any]) -> dict[str, Any]:
+    """A record and what it says of the things that it names, ``{"item": {"id": 3}}`` also as ``{"item.id": 3}``."""
+    things = {name: value for name, value in record.items() if isinstance(value, dict) and _IDS & value.keys()}
+    inside = ((f"{name}.{key}", part) for name, value in things.items() for key, part in value.items())
+    return record | {name: part for name, part in inside if not isinstance(part, dict | list)}
 
 
 def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
@@ -256,9 +266,8 @@ class _Rows(Table):
         if not self._keys:
             self._keys = {self._worker: "worker", self._label: "label"}
         self.name_columns([ROW, *self._fields, *self._keys])
-        self.n_empty = self.n_records = 0
+        self.n_empty = 0
         self._numbers: list[IntArray] = []
-        self._inside: set[str] = set()
 
     def _name(self, role: str) -> str:
         field, layout = self._layout.field, self._layout
@@ -276,7 +285,7 @@ class _Rows(Table):
             named = next((n for n in self._fields if is_named(n, "worker")), None)
             worker = named or _task_field(self.first_records, settings.model_copy(update={"task": None})) or ROW
             return {"task": task, "worker": settings.worker or worker, "label": self._label}
-        if layout.kind == "map" and settings.turn:
+        if layout.may_turn and settings.turn:
             return {"task": self._worker, "worker": task, "label": self._label}
         return {"task": task, "worker": self._worker, "label": self._label}
 
@@ -289,8 +298,6 @@ class _Rows(Table):
         found, first = _records(self._source), 0
         while batch := list(islice(found, BATCH)):
             each = [self._labelled(_entries(r, self._layout, self.path, n)) for n, r in enumerate(batch, first + 1)]
-            if self._layout.kind == "map":
-                self._inside.update(entry["worker"] for part in each for entry in part)
             parent = np.repeat(np.arange(len(batch)), [len(part) for part in each])
             self._numbers.append(parent + first + 1)
             rows, cells = [entry for part in each for entry in part], {}
@@ -303,7 +310,6 @@ class _Rows(Table):
                     cells[name] = strings(text_of_json(r.get(name)) for r in batch).take(pa.array(parent))
             yield pa.table(cells)
             first += len(batch)
-        self.n_records = first
 
     def _are_flat(self) -> bool:
         """Whether the entries stand in lists of Arrow, which are flattened without making Python objects."""
@@ -342,7 +348,6 @@ class _Rows(Table):
             cells |= {ROW: strings(map(str, parent + first + 1))} if ROW in columns else {}
             yield pa.table({name: cells[name] for name in columns})
             first += len(chunk)
-        self.n_records = first
 
     def _labelled(self, given: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """The entries with a label."""
@@ -350,11 +355,6 @@ class _Rows(Table):
         filled = [entry for entry in given if entry.get(key) is not None]
         self.n_empty += len(given) - len(filled)
         return filled
-
-    @property
-    def n_inside(self) -> int:
-        """How many different names the maps have."""
-        return len(self._inside)
 
     @property
     def rows(self) -> IntArray | None:
@@ -391,21 +391,23 @@ def _uneven(layout: Layout, n: int, n_workers: int, path: Path | None, row: int 
     return DataError(what, "Both lists must be as long.", file=path, row=row, code="lengths")
 
 
-def _about(table: _Rows, layout: Layout, settings: ReadSettings) -> list[Finding]:
+def _about(table: _Rows, raw: Raw, layout: Layout, settings: ReadSettings) -> list[Finding]:
     """What was noticed: labels without workers, empty entries, more workers than tasks, counts that may be labels."""
     found: list[Finding] = []
     if table.n_empty:
         sentence = f"{plural(table.n_empty, 'place')} in lists hold no label"
         found.append(Finding("empty-cells", "note", sentence, table.n_empty, left_out=table.n_empty))
-    if layout.kind == "places":
-        sizes = [len(_entries(record, layout)) for record in table.first_records]
+    sizes = {len(_entries(record, layout)) for record in table.first_records} if layout.kind == "places" else {0}
+    if layout.kind == "places" and not settings.turn:
         found.append(no_workers(max(sizes, default=0), Remedy("worker", when="a field names them")))
     if layout.kind == "map" and not layout.sure:
         sentence = f"{layout.field!r} was read as a label of each worker; it may count labels instead"
         remedies = (Remedy("format", "counts", when="it counts"), Remedy("format", "nested", when="it names workers"))
         found.append(Finding("counts-or-workers", "question", sentence, column=layout.field, remedies=remedies))
-    if layout.kind == "map" and settings.turn is None and table.n_inside > table.n_records:
-        sentence = f"{table.n_inside:,} workers labelled {table.n_records:,} tasks; it may be the other way round"
+    n_workers, n_tasks = len(raw.worker.values), len(raw.task.values)
+    open_to_both = layout.may_turn and len(sizes) == 1 and settings.turn is None and settings.worker is None
+    if open_to_both and n_workers > n_tasks:
+        sentence = f"{n_workers:,} workers labelled {n_tasks:,} tasks; it may be the other way round"
         remedies = (
             Remedy("turn", True, when="the outer names are workers"),
             Remedy("turn", False, when="they are tasks"),
