@@ -167,7 +167,8 @@ def _count_column(table: Table, settings: ReadSettings) -> str | None:
         return None
     taken = set(roles.values())
     named = [c for c in table.columns if {*plain(c).split("_")} <= HOW_MANY and c not in taken]
-    if len(named) != 1:
+    group = _find_columns(table, settings) if len(named) == 1 else None
+    if len(named) != 1 or (group is not None and not settings.label):  # the number is the sum of others
         return None
     numbers = _matrix(table.head, (named[0],))[:, 0]
     pairs = table.head.select([table.columns.index(roles[r]) for r in ("task", "label")]).to_pandas()
