@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import Remedy
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
-from crowdcore.data.dictionary import Codes, NumberColumn, counted, strings
+from crowdcore.data.dictionary import Codes, NumberColumn, counted, fold_name, strings
 from crowdcore.data.encoder import encode
 from crowdcore.data.media import ADDRESSES, SUFFIXES, blank_texts, image_faults, image_names, is_address
 from crowdcore.data.ratings import Labelled
@@ -39,6 +40,7 @@ _NO_FILES = Finding(
 _NONE_THERE = "Put the files where the column says, seen from the folder of the table; in the app upload a ZIP of both."
 _LABELS, _TASKS, _FEW = 40, 10, 10  # below which agreement says nothing; classes that are few
 _SOME = 100_000  # annotations
+_ENOUGH_GOLD = 5  # tasks
 _ROW = "a row number was read as the task"
 _AGREED = 0.2  # κ of the other classes below which a code is not judged
 _LOOKED_AT, _WORDS = 1000, 3  # names; blanks in a name that is a sentence
@@ -136,11 +138,12 @@ def no_shared_tasks(given: Annotations, per_task: IntArray, raw: Raw) -> list[Fi
     return [Finding("no-shared-tasks", level, what, len(per_task), remedies=remedies)]
 
 
-def look_again(given: Annotations, gold: IntArray, classes: tuple[str, ...], tasks: Arrow, raw: Raw) -> list[Finding]:
+def look_again(given: Annotations, gold: IntArray, labels: Classes, tasks: Arrow, raw: Raw) -> list[Finding]:
     """What counts say of the whole: a row of sums, nobody who errs, no disagreement or more of it than by chance.
 
     The first hundred thousand annotations, sorted by task, are looked at.
     """
+    classes = labels.names
     task, label, n_classes = given.task[:_SOME], given.label[:_SOME], len(classes)
     known = gold[task] >= 0
     right, findings = gold[task] == label, []
@@ -148,6 +151,7 @@ def look_again(given: Annotations, gold: IntArray, classes: tuple[str, ...], tas
         sentence = f"All {known.sum():,} labels of tasks with gold are right: gold and label may be one column"
         remedies = tuple(Remedy(role, when="another column") for role in ("gold", "label"))
         findings.append(Finding("all-right", "warning", sentence, int(known.sum()), remedies=remedies))
+    findings += _other_gold(given, gold, labels, raw) if known.any() else _unread_gold(given, labels.names, raw)
     cell, n_same = np.unique(task.astype(np.int64) * n_classes + label, return_counts=True)
     alone = np.bincount(cell % n_classes)[cell % n_classes] == 1  # classes of a single task
     n_own, n_all = np.bincount(cell // n_classes, alone), np.bincount(cell // n_classes)
@@ -180,6 +184,64 @@ def look_again(given: Annotations, gold: IntArray, classes: tuple[str, ...], tas
         remedies = tuple(Remedy(role, when="another column") for role in ("task", "label"))
         findings.append(Finding("less-than-chance", "warning", sentence, n, remedies=remedies))
     return findings
+
+
+def _other_gold(given: Annotations, gold: IntArray, classes: Classes, raw: Raw) -> list[Finding]:
+    """The question what gold means whose classes nobody gives, such as 1 and 0 beside yes and no.
+
+    Proposed is the spelling that is the same but for case and marks, else the label that most tasks of that gold have.
+    """
+    names, n_classes = classes.names, len(classes.names)
+    given_to, tasks = counted(given.label, n_classes), np.unique(gold[gold >= 0], return_counts=True)
+    lost, n_lost = [int(c) for c in tasks[0] if not given_to[c]], tasks[1][given_to[tasks[0]] == 0].sum()
+    if classes.source != "labels found" or 2 * n_lost <= tasks[1].sum() or n_lost < _ENOUGH_GOLD:
+        return []
+    free = [c for c in range(n_classes) if given_to[c] and c not in tasks[0]]
+    truth = gold[given.task]
+    share = np.array([np.bincount(given.label[truth == c], minlength=n_classes)[free] for c in lost], float)
+    share /= np.maximum(share.sum(1, keepdims=True), 1)
+    bare = {c: re.sub(r"[\W_]+", "", fold_name(names[c])) for c in (*lost, *free)}
+    share += [[bare[c] == bare[other] != "" for other in free] for c in lost]
+    best = share.argmax(1) if free else np.zeros(len(lost), int)
+    sure = len({*best}) == len(lost) and (share.max(1, initial=0) > 0.5).all()
+    same = {names[free[j]]: [names[c]] for c, j in zip(lost, best, strict=True)} if sure else {}
+    sentence = (
+        f"The gold of most tasks ({_listed([names[c] for c in lost])}) is a class that nobody gives; the labels are "
+        f"{_listed([names[c] for c in np.flatnonzero(given_to)])}"
+    )
+    merge = (Remedy("merge_classes", same, when="they are the same"),) if same else ()
+    others = Remedy("gold", when="it is another column"), Remedy("classes", [*names], when="all are classes")
+    column, remedies = raw.roles.get("gold"), (*merge, *others)
+    return [Finding("gold-apart", "question", sentence, int(n_lost), column=column, remedies=remedies)]
+
+
+def _unread_gold(given: Annotations, classes: tuple[str, ...], raw: Raw) -> list[Finding]:
+    """Columns that hold one of the classes for each task: the gold may be there under another name."""
+    columns = []
+    for name, codes in _further_codes(raw, given, 10 * _LOOKED_AT):
+        held = np.unique(np.column_stack([given.task[: len(codes)], codes.codes])[codes.codes >= 0], axis=0)[:, 0]
+        if len(codes.values) > 1 and len(held) >= _TASKS and len(held) == len(np.unique(held)):
+            columns += [name] if {*codes.values.to_pylist()} <= {*classes} else []
+    if not columns or len(np.unique(given.task)) == len(given.task):
+        return []
+    which = "Column" if len(columns) == 1 else "Each of the columns"
+    sentence = f"{which} {_listed(columns)} holds a class for each task: it may be the gold, or made from the labels"
+    remedies = tuple(Remedy("gold", name, when="it holds the true classes") for name in columns[:_LISTED])
+    return [Finding("unread-gold", "note", sentence, len(columns), remedies=remedies)]
+
+
+def _further_codes(raw: Raw, given: Annotations, n: int) -> Iterator[tuple[str, Codes]]:
+    """Columns without a role, as codes of the first annotations."""
+    extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
+    rows = pa.array(np.arange(len(given.task[:n])) if given.rows is None else given.rows[:n])
+    for name in extra.column_names:
+        kind = extra[name].type
+        if not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+            yield name, encode(extra[name].take(rows))
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:_LISTED])) + (" …" if len(names) > _LISTED else "")
 
 
 def void_classes(given: Annotations, gold: IntArray, classes: Classes, n_tasks: int, n_workers: int) -> list[str]:
@@ -219,18 +281,13 @@ def void_classes(given: Annotations, gold: IntArray, classes: Classes, n_tasks: 
 
 def _other_labels(raw: Raw, given: Annotations) -> tuple[Remedy, ...]:
     """The further columns of few values that differ within tasks, one of which may be the label."""
-    extra: Arrow = pa.table({}) if raw.extra is None else raw.extra
-    task = given.task[:_LOOKED_AT]
-    rows = pa.array(np.arange(len(task)) if given.rows is None else given.rows[:_LOOKED_AT])
-    found = []
-    for name in extra.column_names:
-        if not pa.types.is_nested(extra[name].type):
-            codes = encode(extra[name].take(rows))
-            n = len(codes.values)
-            cells = np.unique(task.astype(np.int64) * (n + 1) + codes.codes + 1)
-            if 2 <= n <= 2 * _FEW and len(cells) > 1.2 * len(np.unique(task)):
-                found.append(Remedy("label", name, when="that is the label"))
-    return tuple(found) or (Remedy("label", when="another column"),)
+    task, columns = given.task[:_LOOKED_AT], []
+    for name, codes in _further_codes(raw, given, _LOOKED_AT):
+        n = len(codes.values)
+        cells = np.unique(task.astype(np.int64) * (n + 1) + codes.codes + 1)
+        if 2 <= n <= 2 * _FEW and len(cells) > 1.2 * len(np.unique(task)):
+            columns.append(Remedy("label", name, when="that is the label"))
+    return tuple(columns) or (Remedy("label", when="another column"),)
 
 
 def _about_workers(code: str, level: Level, chosen: BoolArray, workers: list[str], what: str) -> list[Finding]:
