@@ -100,8 +100,9 @@ def _reason(result: WorkerVerdicts, r: int, hidden: float) -> list[str]:
         return ["Gave no label."]
     if not result.judged[r]:
         return ["Cannot be judged: there is neither gold nor another label on these tasks."]
-    typical = f"the typical worker on {_percent(result.typical)}"
-    knows = f"{knowledge(result, r)} of the tasks, {typical}"
+    knows = knowledge(result, r)
+    if result.only_peer[r] < 0:
+        knows += f" of the tasks, the typical worker on {_percent(result.typical)}"
     words, to_do = [], []
     if verdict == "remove":
         words.append(f"Shows no knowledge in {n}: {knows}.")
@@ -145,8 +146,10 @@ def _reason(result: WorkerVerdicts, r: int, hidden: float) -> list[str]:
         if result.may_confuse[r]:
             words.append(f"{_confused(result, r)}, if the few who say otherwise are right: gold would tell.")
         return [*words, *_speed(result, r), _TO_DO["watch"]]
-    weak = "Weak, and perhaps guessing" if result.low[r] <= 0 else "Weak"
-    return [f"{weak}: {knows}.", *_speed(result, r), _TO_DO["weak"]]
+    weak = f"{'Weak, and perhaps guessing' if result.low[r] <= 0 else 'Weak'}: {knows}."
+    if result.high[r] < 0:
+        weak = "Right less often than guesses are: may have mixed up the classes."
+    return [weak, *_speed(result, r), _TO_DO["weak"]]
 
 
 def _confused(result: WorkerVerdicts, r: int) -> str:
@@ -179,6 +182,8 @@ def _too_few(result: WorkerVerdicts, r: int, knows: str) -> list[str]:
 def knowledge(result: WorkerVerdicts, r: int) -> str:
     """``knows the answer on 0 to 11 %``: the interval of the skill, which counts guesses as no knowledge."""
     low, high = (max(100 * end, 0.0) for end in (result.low[r], result.high[r]))
+    if result.only_peer[r] >= 0:
+        return f"knows the answer on {low**2 / 100:.0f} % or more if the two err independently"
     return f"knows the answer on {low:.0f} to {high:.0f} %" if high >= 0.5 else "knows the answer on 0 %"
 
 

@@ -100,6 +100,14 @@ def test_gold_of_one_class_or_of_few_tasks_is_not_asked_about(tmp_path: Path) ->
     assert not examine(votes(tmp_path, {"yes": "1", "no": "0"}, lines=4)).report.questions
 
 
+def test_gold_of_other_tasks_is_asked_about(tmp_path: Path) -> None:
+    path, other = tmp_path / "votes.csv", np.random.default_rng(0).permutation(120)
+    for gold, asked in (((np.arange(120) % 3), []), (other % 3, ["gold-by-chance"])):
+        rows = [f"t{t},w{w},{(t + (t % 5 == w)) % 3},{gold[t]}" for t in range(120) for w in range(4)]
+        path.write_text("\n".join(["task,worker,label,gold", *rows]))
+        assert [question.code for question in examine(path).report.questions] == asked
+
+
 def test_gold_under_another_name_is_mentioned(tmp_path: Path) -> None:
     records = [{"id": d, "said": {p: label(p, d) for p in PEOPLE}, "human": label("u0", d), "x": "yes"} for d in DOCS]
     found = read(tmp_path, records)

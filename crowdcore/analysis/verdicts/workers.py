@@ -189,7 +189,9 @@ class WorkerEvidence(Shown):
         alike = possible_copies(self.pairs, n, _ALIKE)
         alike = replace(alike, partner=np.where(alone, -1, alike.partner))
         flagged = (group_of(self.groups, n) >= 0) | drifts
-        good, weak = (remove_below > 0) & (low > trust_above), (remove_below > 0) & (high < trust_above)
+        sure = np.where(alone, low * np.abs(low), low)  # of two, each knows at least the product of what both know
+        good = (remove_below > 0) & (sure > np.where(alone, trust, trust_above))
+        weak = (remove_below > 0) & (high < trust_above)
         verdict = np.select(
             [
                 removed,
@@ -313,7 +315,8 @@ def worker_verdicts(
       or, without gold, a confusion by the word of few others (`Peers.opponents`). Praise may be wrong;
     - **trust**: the interval of κ lies above ``trust · κ*``;
     - **underpowered**: it contains ``trust · κ*``, so labels cannot decide; or there is no gold, and only one other
-      worker could contradict: where two differ, either may be wrong. They are trusted both or neither.
+      worker could contradict: where two differ, either may be wrong. Who errs independently knows at least the
+      product of what both know: they are trusted, both or neither, if the square of the lower limit is above ``trust``.
 
     Args:
         reference: gold judges by gold; anything else by the other workers' labels, weighed by confusions that are

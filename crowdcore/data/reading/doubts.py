@@ -41,6 +41,7 @@ _NONE_THERE = "Put the files where the column says, seen from the folder of the 
 _LABELS, _TASKS, _FEW = 40, 10, 10  # below which agreement says nothing; classes that are few
 _SOME = 100_000  # annotations
 _ENOUGH_GOLD = 5  # tasks
+_ALIKE = 0.3  # Krippendorff's α from which workers agree with one another
 _ROW = "a row number was read as the task"
 _AGREED = 0.2  # κ of the other classes below which a code is not judged
 _LOOKED_AT, _WORDS = 1000, 3  # names; blanks in a name that is a sentence
@@ -173,6 +174,7 @@ def look_again(given: Annotations, gold: IntArray, labels: Classes, tasks: Arrow
     observed = 1 - (n_same * (n_same - 1) / (n_labels - 1)).sum() / n
     alpha = 1 - observed / (1 - (of_class * (of_class - 1)).sum() / (n * (n - 1)))
     pairs = (n_same * (n_labels - 1)).sum() / 2
+    findings += _gold_by_chance(gold[task][known], label[known], len(np.unique(task[known])), float(alpha), raw)
     if observed == 0 and used > max(_FEW, tasks // 2):
         sentence = "Each task has one label, which hardly another task has: what is judged was read as the judgement"
         findings.append(Finding("judged-text", "question", sentence, tasks, remedies=_other_labels(raw, given)))
@@ -242,6 +244,26 @@ def _further_codes(raw: Raw, given: Annotations, n: int) -> Iterator[tuple[str, 
 
 def _listed(names: list[str]) -> str:
     return ", ".join(map(repr, names[:_LISTED])) + (" …" if len(names) > _LISTED else "")
+
+
+def _gold_by_chance(gold: IntArray, label: IntArray, n_tasks: int, alpha: float, raw: Raw) -> list[Finding]:
+    """The question whether gold is of these tasks, where labels fit one another but not gold.
+
+    Cohen's κ with gold is within one standard error of a tenth of Krippendorff's α. In real crowds it is larger than α.
+    """
+    if n_tasks < _LABELS or alpha < _ALIKE:
+        return []
+    n_classes, n = 1 + max(gold.max(), label.max()), len(label)
+    chance = float(np.bincount(gold, minlength=n_classes) @ np.bincount(label, minlength=n_classes)) / n**2
+    kappa = ((gold == label).mean() - chance) / max(1 - chance, 1e-9)
+    if kappa >= alpha / 10 + 1 / np.sqrt(n_tasks):
+        return []
+    sentence = (
+        f"Labels agree with one another (Krippendorff's α is {alpha:.2f}), but not with the gold (Cohen's κ is "
+        f"{kappa:.2f}): it may be of other tasks, another column, or have its classes swapped"
+    )
+    remedies = (Remedy("gold", when="it is another column"),)
+    return [Finding("gold-by-chance", "question", sentence, n_tasks, (), raw.roles.get("gold"), remedies=remedies)]
 
 
 def void_classes(given: Annotations, gold: IntArray, classes: Classes, n_tasks: int, n_workers: int) -> list[str]:

@@ -287,11 +287,27 @@ def two(agree: float, *, n: int = 60, n_classes: int = 2, names: tuple[str, str]
 @pytest.mark.parametrize("agree", [0.0, 0.6])
 def test_nobody_is_accused(reference: str, n_classes: int, agree: float) -> None:
     found = analysis.worker_verdicts(two(agree, n=200, n_classes=n_classes), reference)
-    assert set(found.verdict) <= {"underpowered", "trust"}
-    assert len(set(found.verdict)) == 1
-    assert agree > 0 or found.verdict[0] == "underpowered"
+    assert set(found.verdict) == {"underpowered"}  # anna knows all, ben less: the labels do not tell
     assert not found.train.any()
     assert not found.accused.any()
+
+
+@pytest.mark.parametrize("agree", [0.75, 0.95])
+def test_two_are_trusted_who_both_know_half_whatever_the_other_does(agree: float) -> None:
+    found = analysis.worker_verdicts(two(agree, n=400, n_classes=4), "auto")
+    assert 0.5 < found.low.min() ** 2 < (agree - 1 / 4) * 4 / 3  # what ben knows
+    assert set(found.verdict) == {"trust"}
+
+
+@pytest.mark.parametrize("gold", [True, False])
+def test_who_gives_the_other_class_is_no_guesser(gold: bool) -> None:
+    rng, true = np.random.default_rng(3), np.arange(200) % 2
+    task, worker = np.divmod(np.arange(1600), 8)
+    label = np.where(rng.random(1600) < 0.9, true[task], 1 - true[task])
+    label = np.where(worker == 0, 1 - label, label)
+    of = view(make_crowd(task, worker, label, 200, 8, 2, true), "gold" if gold else "auto")
+    result, table = of.of(analysis.worker_verdicts), verdicts.worker_verdicts(of).table.set_index("worker")
+    assert result.high[0] < 0 and result.verdict[0] == "check" and "guessing" not in table["reason"]["w0"]
 
 
 @pytest.mark.parametrize("reference", REFERENCES)
