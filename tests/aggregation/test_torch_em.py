@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -71,14 +68,3 @@ def test_gpu_equals_the_cpu(name, crowd, known):
     cpu, gpu = (cc.aggregation.get(name, device=device).fit(crowd, known=known) for device in ("cpu", "cuda"))
     np.testing.assert_allclose(gpu.posterior, cpu.posterior, atol=1e-6)
     np.testing.assert_allclose(gpu.log_likelihood, cpu.log_likelihood, rtol=1e-9)
-
-
-def test_torch_is_not_imported_unless_asked_for():
-    code = (
-        "import sys, numpy as np, pandas as pd, crowdcore as cc;"
-        "ids = pd.Index(['a', 'b']); one = np.array([0, 1]);"
-        "cc.aggregation.get('dawid-skene').fit(cc.CrowdDataset('x', ('p', 'q'), ids, ids, one, one, one));"
-        "print(*(m in sys.modules for m in ('torch', 'dask', 'numba')))"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == ["False"] * 3

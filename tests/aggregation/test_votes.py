@@ -107,9 +107,8 @@ def test_equals_the_definition(n_known):
     np.testing.assert_allclose(result.posterior[n_known:], (votes / votes.sum(1, keepdims=True))[n_known:], rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["labelme", "leaves"])
+@pytest.mark.parametrize(("name", "ties"), [("labelme", "share"), ("leaves", "lowest")])
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("ties", ["share", "lowest"])
 def test_equals_crowd_kit_on_tasks_without_a_tie(data_folder, name, ties):
     kit = pytest.importorskip("crowdkit.aggregation", reason="crowd-kit is not installed")
     dataset = cc.load_dataset(name)

@@ -46,24 +46,16 @@ PUBLIC = [
 ]
 
 
-def test_there_are_such_functions() -> None:
+def test_what_is_no_dataset_is_refused_by_type() -> None:
     assert {"shared_mistakes", "what_if", "omega_ranking", "rating_workers", "compare_rounds", "check"} <= {*PUBLIC}
-
-
-@pytest.mark.parametrize("name", PUBLIC)
-@pytest.mark.parametrize(
-    "wrong", [3, None, [["t1", "ann", "cat"]], np.zeros(3), object()], ids=lambda w: type(w).__name__
-)
-def test_what_is_no_dataset_is_refused_by_type(name: str, wrong: Any) -> None:
-    function = getattr(analysis, name)
-    parameters = [*inspect.signature(function).parameters.values()][1:]
-    others = {p.name: 0 for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD}
-    with pytest.raises(cc.SettingError) as refused:
-        function(wrong, **others)
-    assert (refused.value.argument, refused.value.got) == (
-        next(iter(inspect.signature(function).parameters)),
-        type(wrong).__name__,
-    )
+    for name in PUBLIC:
+        function = getattr(analysis, name)
+        first, *parameters = inspect.signature(function).parameters.values()
+        others = {p.name: 0 for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD}
+        for wrong in (3, None, [["t1", "ann", "cat"]], np.zeros(3), object()):
+            with pytest.raises(cc.SettingError) as refused:
+                function(wrong, **others)
+            assert (refused.value.argument, refused.value.got) == (first.name, type(wrong).__name__), name
 
 
 NEEDS: dict[str, dict[str, Any]] = {
@@ -123,12 +115,12 @@ def test_a_frame_of_another_library_opens_alike(kind: str, votes: cc.CrowdDatase
     pd.testing.assert_frame_equal(*rows)
 
 
-@pytest.mark.parametrize("name", [n for n in aggregation.names() if not aggregation.aggregators[n].sequential])
-def test_every_aggregator_fits_a_frame(name: str, votes: cc.CrowdDataset) -> None:
-    found = aggregation.get(name).fit(VOTES)
-    np.testing.assert_allclose(found.posterior, aggregation.get(name).fit(votes).posterior)
-    with pytest.raises(cc.SettingError, match="dataset"):
-        aggregation.get(name).fit(7)  # type: ignore[arg-type]
+def test_every_aggregator_fits_a_frame(votes: cc.CrowdDataset) -> None:
+    for name in (n for n in aggregation.names() if not aggregation.aggregators[n].sequential):
+        found = aggregation.get(name).fit(VOTES)
+        np.testing.assert_allclose(found.posterior, aggregation.get(name).fit(votes).posterior, err_msg=name)
+        with pytest.raises(cc.SettingError, match="dataset"):
+            aggregation.get(name).fit(7)  # type: ignore[arg-type]
 
 
 FIGURES = [
@@ -137,9 +129,9 @@ FIGURES = [
 ]
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_of_one_analysis_takes_its_dataset(name: str) -> None:
-    assert getattr(figures, name)(VOTES).data is not None
+def test_a_figure_of_one_analysis_takes_its_dataset() -> None:
+    for name in FIGURES:
+        assert getattr(figures, name)(VOTES).data is not None
 
 
 def references(votes: cc.CrowdDataset) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.runs.engine import cluster_security
 from crowdcore.runs.worker_process import run_scheduler
 from crowdcore.runs.workspace import Workspace
-from testkit.on_engine import LONG, spec, until, workspace_at
+from testkit.on_engine import LONG, make_dataset, spec, until, workspace_at
 
 pytestmark = [
     pytest.mark.slow,
@@ -88,9 +88,13 @@ def speaks_without_key(address: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:8786", "127.0.0.1:8786", "ws://host:1"])
-def test_a_scheduler_without_tls_is_refused_before_anything_is_recorded(tmp_path, monkeypatch, address):
-    with workspace_at(tmp_path, CROWDCORE_SCHEDULER=address) as workspace:
+def test_a_scheduler_without_tls_is_refused_before_anything_is_recorded(tmp_path, monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    workspace = Workspace.open(tmp_path)
+    make_dataset(tmp_path)
+    for address in ("tcp://127.0.0.1:8786", "127.0.0.1:8786", "ws://host:1"):
+        monkeypatch.setenv("CROWDCORE_SCHEDULER", address)
+        monkeypatch.delenv("CROWDCORE_ANYONE_MAY_RUN_CODE", raising=False)
         with pytest.raises(SettingError, match="scheduler"):
             runs.submit(spec(1), workspace=workspace)
         assert runs.list_runs(workspace=workspace) == []
