@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from crowdcore.aggregation import ratings as methods
 from crowdcore.cli import _command as opt, files, train
@@ -16,8 +18,18 @@ from crowdcore.data import RatingDataset
 from crowdcore.exhibits import ratings
 from crowdcore.exhibits.ratings import RatingView, rating_view
 
+
+class _Ratings(TyperGroup):
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """``crowdcore ratings scores.csv`` summarises the file."""
+        opens = args[0] not in _COMMANDS and Path(args[0]).exists()
+        return super().resolve_command(ctx, ["info", *args] if opens else args)
+
+
 app = typer.Typer(
-    help="Labels that are numbers: how biased is each worker, and what is the truth?", no_args_is_help=True
+    help="Labels that are numbers: how biased is each worker, and what is the truth?",
+    cls=_Ratings,
+    no_args_is_help=True,
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -152,21 +152,27 @@ def aggregators(view: RatingView) -> Exhibit:
 
 
 def _not_following(view: RatingView) -> tuple[str, ...]:
-    """Who rates whatever the task, with the level and the spread of those ratings."""
-    found, of = view.of(analysis.rating_workers), view.dataset
-    some = np.flatnonzero(found.ignores)
-    if not len(some):
-        return ()
+    """Who rates whatever the task, with the level and the spread of those ratings, and who the other way round."""
+    result, of = view.of(analysis.rating_workers), view.dataset
     rated = pd.Series(of.rating).groupby(of.worker).agg(["mean", "std"])
-    typical = float(np.nanmedian(found.scale))
+    ignores, reverses = ([*np.flatnonzero(some)] for some in (result.ignores, result.reverses))
+    words = []
+    if ignores:
+        listed = _those(ignores, view, lambda r: f"{rated['mean'][r]:.3g} ± {rated['std'][r]:.2g} whatever the task, ")
+        words.append(f"{listed} {'does' if len(ignores) == 1 else 'do'} not follow the tasks")
+    if reverses:
+        verb = "rates" if len(reverses) == 1 else "rate"
+        words.append(f"{_those(reverses, view)} {verb} high what others rate low: the scale may be turned")
+    return (f"{'; '.join(words)}. The typical scale is {np.nanmedian(result.scale):.2f}.",) if words else ()
+
+
+def _those(workers: list[int], view: RatingView, about: Callable[[int], str] = lambda _: "") -> str:
+    """Some workers by name, with what there is to say about each, and the scale."""
+    scale = view.of(analysis.rating_workers).scale
     each = [
-        f"{view.workers[r]} ({rated['mean'][r]:.3g} ± {rated['std'][r]:.2g} whatever the task, "
-        f"scale {found.scale[r]:z.2f})"
-        for r in sorted(some, key=lambda r: view.workers[r])
+        f"{view.workers[r]} ({about(r)}scale {scale[r]:z.2f})" for r in sorted(workers, key=view.workers.__getitem__)
     ]
-    listed = ", ".join(each[:_LISTED]) + (f" and {len(each) - _LISTED} more" if len(each) > _LISTED else "")
-    verb = "does" if len(each) == 1 else "do"
-    return (f"{listed} {verb} not follow the tasks; the typical scale is {typical:.2f}.",)
+    return ", ".join(each[:_LISTED]) + (f" and {len(each) - _LISTED} more" if len(each) > _LISTED else "")
 
 
 def _note(view: RatingView) -> tuple[str, ...]:

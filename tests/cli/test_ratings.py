@@ -140,3 +140,14 @@ def test_a_crowd_without_sentences_is_refused_alone_and_first(refused, monkeypat
     (tmp_path / "votes.csv").write_text("task,worker,label\n1,ann,a\n2,ben,b\n")
     monkeypatch.setattr(_command, "choose_reference", lambda *_: pytest.fail("a reference is computed"))
     assert "no sentences" in str(refused(*command, tmp_path / "votes.csv"))
+
+
+def test_a_file_of_numbers_is_summarised_once_its_range_is_known(refused, crowdcore, tmp_path) -> None:
+    path = tmp_path / "scores.csv"
+    rows = [f"t{i},w{j},{(37 * i + 5 * j) % 98 + 0.5}" for i in range(60) for j in range(3)]
+    path.write_text("\n".join(["task,worker,score", *rows]))
+    (as_ratings, _) = refused("info", path).remedies
+    assert as_ratings.value == "ratings"
+    (remedy,) = refused("ratings", path).remedies
+    assert (remedy.setting, remedy.value) == (("low", "high"), [0, 100])
+    assert crowdcore("ratings", path, "--read", "low=0", "--read", "high=100")["dataset"] == "scores"

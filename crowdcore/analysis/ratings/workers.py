@@ -95,7 +95,8 @@ class RatingWorkers(Shown):
         mae: mean absolute error.
         rmse: root mean squared error.
         low, high: ends of the intervals of bias, scale, correlation, mae and rmse, by name.
-        p_follows: p-value of a scale of a third of the typical one or more, after Holm over the workers.
+        p_follows, p_reverses: p-value of a scale of a third of the typical one or more, and of one of 0 or more, after
+            Holm over the workers.
     """
 
     worker_ids: tuple[str, ...]
@@ -111,15 +112,21 @@ class RatingWorkers(Shown):
     low: dict[str, FloatArray]
     high: dict[str, FloatArray]
     p_follows: FloatArray
+    p_reverses: FloatArray
 
     @property
     def ignores(self) -> BoolArray:
         """(n_workers,) whose ratings do not follow the task: hardly any slope, whatever the others' is."""
-        return np.asarray(self.p_follows <= 1 - self.level)
+        return np.asarray(self.p_follows <= 1 - self.level) & ~self.reverses
+
+    @property
+    def reverses(self) -> BoolArray:
+        """(n_workers,) who rate high what others rate low."""
+        return np.asarray((self.p_reverses <= 1 - self.level) & (self.p_follows <= 1 - self.level))
 
     def frame(self) -> pd.DataFrame:
         """One row per worker."""
-        follows = np.where(self.ignores, "no", "")
+        follows = np.select([self.ignores, self.reverses], ["no", "reversed"], "")
         table: dict[str, object] = {"worker": list(self.worker_ids), "ratings": self.n, "follows": follows}
         for name in ("bias", "spread", "scale", "correlation", "mae", "rmse"):
             table[name] = getattr(self, name)
@@ -183,10 +190,10 @@ def rating_workers(
     judged = (n >= _FEW_RATINGS) & np.isfinite(scale)
     third = float(np.median(scale[judged])) / 3 if judged.any() else 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = special.stdtr(enough, (scale - third) * t_scale / half["scale"])
-    follows = holm(np.where(judged & (third > 0), p, np.nan))
+        less = [special.stdtr(enough, (scale - border) * t_scale / half["scale"]) for border in (third, 0.0)]
+    p = (holm(np.where(judged & (third > 0), tail, np.nan)) for tail in less)
     ids, rmse = tuple(map(str, dataset.worker_ids)), np.sqrt(mse)
-    return RatingWorkers(ids, truth.name, level, n, bias, spread, scale, correlation, mae, rmse, low, high, follows)
+    return RatingWorkers(ids, truth.name, level, n, bias, spread, scale, correlation, mae, rmse, low, high, *p)
 
 
 @dataclass(frozen=True, eq=False)

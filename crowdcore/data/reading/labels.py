@@ -312,6 +312,9 @@ class Ratings:
 Labels: TypeAlias = Classes | Ratings
 
 
+_RANGES = (0, 1), (-1, 1), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100)  # that ratings often have
+
+
 def find_range(raw: Raw, settings: ReadSettings) -> Ratings:
     """The range that was given, that of the levels, or that of the folder."""
     levels = settings.levels
@@ -326,11 +329,15 @@ def find_range(raw: Raw, settings: ReadSettings) -> Ratings:
         listed = ", ".join(raw.classes[:5]) + (" …" if len(raw.classes) > 5 else "")
         remedies = (Remedy.read_as("classes"), Remedy(("low", "high"), when="they are numbers"))
         raise DataError(f"The labels are classes ({listed}), not ratings", file=raw.path, remedies=remedies)
-    remedies = (
-        Remedy(("low", "high")),
-        Remedy("levels", when="they are words such as bad and good, in the order from low to high"),
-    )
-    raise DataError("The range of the ratings is not known", file=raw.path, code="no-range", remedies=remedies)
+    numbers = parse_numbers(raw.label.values)
+    what, numbers = "The range of the ratings is not known", numbers[np.isfinite(numbers)]
+    if len({*numbers}) < 2:
+        words = Remedy("levels", when="they are words such as bad and good, in the order from low to high")
+        raise DataError(what, file=raw.path, code="no-range", remedies=(Remedy(("low", "high")), words))
+    least, most = numbers.min(), numbers.max()
+    likely = next(([low, high] for low, high in _RANGES if low <= least and most <= high), None)
+    remedy = Remedy(("low", "high"), likely, when="that is the range" if likely else "")
+    raise DataError(f"{what}: they go from {least:g} to {most:g}", file=raw.path, code="no-range", remedies=(remedy,))
 
 
 def clean_ratings(column: Codes, raw: Raw, escaped: bool) -> Codes:

@@ -77,6 +77,14 @@ def test_two_who_ignore_the_task_are_not_alike_but_do_not_follow_it(workers: int
     assert false <= 2
 
 
+def test_who_turns_the_scale_follows_the_tasks() -> None:
+    for seed in range(5):
+        made = crowd(seed, 8, 6, np.full(8, 0.6), slope=np.where(np.arange(8) == 0, -1.0, 1.0), flat=1)
+        result = analysis.rating_workers(made, analysis.rating_truth(made, "median"))
+        assert result.reverses.tolist() == [True] + [False] * 7
+        assert result.ignores.tolist() == [False] * 7 + [True]
+
+
 @pytest.mark.parametrize("reference", ["gold", "mean"])
 @pytest.mark.parametrize("ends", [(-100.0, 100.0), (2.9, 7.1)])
 def test_workers_of_like_scales_are_not_alike(reference: str, ends: tuple[float, float]) -> None:
