@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from crowdcore.aggregation._against_votes import collapsed
-from crowdcore.aggregation._statistics import disagreement, too_few_labels
-from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.aggregation.base import AggregationResult, Aggregator, collapsed
 from crowdcore.core.counts import clamp, vote_counts
 from crowdcore.core.em import LabelTable, MemoryEngine, Sums, TorchEngine, find_device
 from crowdcore.core.memory import need_room
@@ -19,6 +17,8 @@ from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 _BLOCK = 1 << 16  # tasks whose votes become shares at once
+_AS_GOOD = 1e-3  # nats per annotation by which a restart may be behind the best
+_DIFFERENT = 0.05  # share of the tasks on which it may differ
 
 FLOOR = 1e-10
 """Counts and shares that would be zero without smoothing are raised to this, so that logarithms stay finite."""
@@ -282,3 +282,35 @@ def class_shares(sums: Sums, smoothing: float) -> tuple[FloatArray, float]:
     prior = np.maximum(sums.classes + smoothing, FLOOR * sums.classes.sum())
     prior /= prior.sum()
     return prior, smoothing * float(np.log(prior).sum()) if smoothing else 0.0
+
+
+def disagreement(ends: Sequence[tuple[float, IntArray]]) -> tuple[str, ...]:
+    """Warn if restarts that are as good as the best infer other labels; of objectives per annotation and labels."""
+    if not ends:
+        return ()
+    best, labels = max(ends, key=lambda end: end[0])
+    different = max(float((labels != other).mean()) for value, other in ends if value >= best - _AS_GOOD)
+    if different <= _DIFFERENT:
+        return ()
+    return (
+        f"Restarts disagree: a run with as good an objective labels {100 * different:.0f} % of the tasks differently. "
+        "Give some true labels, or use auto.",
+    )
+
+
+def too_few_labels(dataset: CrowdDataset, needed: float, cells: int = 1) -> tuple[str, ...]:
+    """Warn if half the annotating workers have fewer than ``needed`` labels per ``cells`` cells.
+
+    Args:
+        needed: labels that one estimated quantity should rest on.
+        cells: number of such quantities per worker (C when each class has its own).
+    """
+    given = dataset.labels_per_worker[dataset.labels_per_worker > 0] / cells
+    median = float(np.median(given))
+    if median >= needed:
+        return ()
+    per = " per class" if cells > 1 else ""
+    return (
+        f"Few labels per worker: the median is {median:.3g}{per}. Below {needed:g}, a worker's estimate mostly "
+        "reflects the prior.",
+    )

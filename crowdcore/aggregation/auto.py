@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
-from crowdcore.aggregation._against_votes import lost_classes
-from crowdcore.aggregation._statistics import held_out, pooled_confusion, predicted
-from crowdcore.aggregation.base import AggregationResult, Aggregator, get
-from crowdcore.core.counts import clamp, soft_confusion_counts
+from crowdcore.aggregation.base import AggregationResult, Aggregator, get, lost_classes
+from crowdcore.aggregation.dawid_skene import pooled_confusion
+from crowdcore.core.counts import cell_counts, clamp, soft_confusion_counts
 from crowdcore.core.memory import need_room
 from crowdcore.core.settings import setting
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.splitting import take_tasks
 
@@ -97,6 +97,34 @@ class Auto(Aggregator):
         if left:
             why += " " + _left_out(left)
         return kept, (why,)
+
+
+def held_out(dataset: CrowdDataset, share: float) -> BoolArray:
+    """(n_annotations,) annotations to hide: by a hash of task (or sentence) and worker, never a task's only one."""
+    whole = dataset.sentences
+    ids, of = (dataset.task_ids, dataset.task) if whole is None else (whole.ids, whole.of_task[dataset.task])
+    task, worker = (pd.util.hash_array(np.asarray(names, object)) for names in (ids, dataset.worker_ids))
+    mixed = task[of] * np.uint64(0x9E3779B97F4A7C15) ^ worker[dataset.worker]
+    mixed = (mixed ^ (mixed >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
+    chance = (mixed >> np.uint64(11)) * 2.0**-53
+    return np.asarray((chance < share) & (dataset.labels_per_task[dataset.task] > 1))
+
+
+def predicted(dataset: CrowdDataset, hidden: BoolArray, posterior: FloatArray, strength: float) -> FloatArray:
+    """(n_hidden,) ``Σ_c q_i(c) π^r[c, y_i^r]`` of the hidden annotations, π from q and the others (`pooled_confusion`).
+
+    Every posterior is judged by the same model of the workers, so that only its labels make the difference.
+
+    ``posterior`` (n_tasks, C) is fitted to the others; NaN rows become the class shares. ``strength``: κ, labels.
+    """
+    n_classes, seen = dataset.n_classes, dataset.where(~hidden)
+    shares = np.nanmean(posterior, axis=0)
+    q = np.where(np.isnan(posterior), shares, posterior)
+    cell = seen.worker * n_classes + seen.label
+    counts = cell_counts(seen.task_start, cell, q, dataset.n_workers * n_classes)
+    confusion = pooled_confusion(counts.reshape(dataset.n_workers, n_classes, n_classes), strength)
+    likelihood = confusion[dataset.worker[hidden], dataset.label[hidden]]
+    return np.asarray((q[dataset.task[hidden]] * likelihood).sum(1))
 
 
 def _candidates(dataset: CrowdDataset) -> dict[str, dict[str, Any]]:

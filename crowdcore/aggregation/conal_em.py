@@ -29,8 +29,8 @@ from crowdcore.aggregation._em import (
     class_shares,
     label_table,
     start_posterior,
+    too_few_labels,
 )
-from crowdcore.aggregation._statistics import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.em import LabelTable, Sums
 from crowdcore.core.errors import DataError

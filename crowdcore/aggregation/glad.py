@@ -7,8 +7,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from crowdcore.aggregation._em import EMAggregator
-from crowdcore.aggregation._statistics import too_few_labels
+from crowdcore.aggregation._em import EMAggregator, too_few_labels
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.compiled import compiled, is_large, n_ranges, run_ranges
 from crowdcore.core.errors import DataError

@@ -12,8 +12,7 @@ import pyarrow as pa
 import scipy.sparse
 from scipy.special import gammaln, psi
 
-from crowdcore.aggregation._em import ENOUGH, NO_EVIDENCE, EMAggregator, start_posterior
-from crowdcore.aggregation._statistics import too_few_labels
+from crowdcore.aggregation._em import ENOUGH, NO_EVIDENCE, EMAggregator, start_posterior, too_few_labels
 from crowdcore.aggregation.base import LARGE, AggregationResult
 from crowdcore.core.chains import Chains, ChainSums
 from crowdcore.core.counts import cell_counts, cells

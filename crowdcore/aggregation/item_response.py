@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from crowdcore.aggregation._against_votes import agreement, votes_side
-from crowdcore.aggregation._em import EMAggregator, start_posterior
-from crowdcore.aggregation._statistics import too_few_labels
-from crowdcore.aggregation.base import AggregationResult
+from crowdcore.aggregation._em import EMAggregator, start_posterior, too_few_labels
+from crowdcore.aggregation.base import AggregationResult, agreement, votes_side
 from crowdcore.core.counts import clamp, soft_confusion_counts
 from crowdcore.core.errors import DataError
 from crowdcore.core.latent_classes import LatentClasses, LatentPriors

@@ -6,9 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from crowdcore.aggregation._against_votes import exchanged
-from crowdcore.aggregation._statistics import weighted_votes
-from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.aggregation.base import AggregationResult, Aggregator, exchanged
+from crowdcore.aggregation.majority_vote import weighted_votes
 from crowdcore.core.counts import clamp, vote_counts, vote_shares
 from crowdcore.core.errors import DataError
 from crowdcore.core.settings import setting

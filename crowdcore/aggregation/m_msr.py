@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from crowdcore.aggregation._against_votes import exchanged
-from crowdcore.aggregation._statistics import weighted_votes
-from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.aggregation.base import AggregationResult, Aggregator, exchanged
+from crowdcore.aggregation.majority_vote import weighted_votes
 from crowdcore.core.counts import clamp, softmax_rows
 from crowdcore.core.errors import DataError
 from crowdcore.core.settings import setting

@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from scipy.special import betaln, digamma, gammaln
 
-from crowdcore.aggregation._em import SumsEM
-from crowdcore.aggregation._statistics import too_few_labels
+from crowdcore.aggregation._em import SumsEM, too_few_labels
 from crowdcore.core.em import Sums
 from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray

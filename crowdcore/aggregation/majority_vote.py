@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from crowdcore.aggregation._statistics import accuracy_against, weighted_votes
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.counts import Ties, clamp, most_probable, vote_counts, vote_shares, winners
 from crowdcore.core.settings import setting
@@ -213,3 +212,16 @@ class ZeroBasedSkill(Aggregator):
             converged=converged,
             stopped=f"no weight moved after {iteration} updates" if converged else f"cap of {iteration} updates",
         )
+
+
+def weighted_votes(dataset: CrowdDataset, weight: FloatArray) -> FloatArray:
+    """(n_tasks, C) float64, summed ``weight`` (n_annotations,) of the annotations that gave each label."""
+    cell = dataset.task.astype(np.int64) * dataset.n_classes + dataset.label
+    votes = np.bincount(cell, weights=weight, minlength=dataset.n_tasks * dataset.n_classes)
+    return np.asarray(votes.reshape(dataset.n_tasks, dataset.n_classes), np.float64)
+
+
+def accuracy_against(dataset: CrowdDataset, won: FloatArray) -> FloatArray:
+    """(n_workers,) mean of ``won[task, label]`` over a worker's annotations, 0 for a worker without any."""
+    right = np.bincount(dataset.worker, weights=won[dataset.task, dataset.label], minlength=dataset.n_workers)
+    return np.asarray(right / np.maximum(dataset.labels_per_worker, 1))

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from crowdcore.aggregation._decomposition import first_groups
-from crowdcore.aggregation._em import ConfusionEM, class_shares
-from crowdcore.aggregation._statistics import held_out, too_few_labels
+from crowdcore.aggregation._em import ConfusionEM, class_shares, too_few_labels
+from crowdcore.aggregation.auto import held_out
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.em import Sums
 from crowdcore.core.errors import SettingError

@@ -9,9 +9,9 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.aggregation import _confidence
-from crowdcore.aggregation._against_votes import agreement, collapsed, lost_classes, votes_side
-from crowdcore.aggregation._statistics import disagreement, held_out, predicted
-from crowdcore.aggregation.auto import _stacked
+from crowdcore.aggregation._em import disagreement
+from crowdcore.aggregation.auto import _stacked, held_out, predicted
+from crowdcore.aggregation.base import agreement, collapsed, lost_classes, votes_side
 from crowdcore.analysis.gold_scores import calibration
 from crowdcore.analysis.reference import note_on_confidence
 from crowdcore.analysis.statistics import wilson_interval

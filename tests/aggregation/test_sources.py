@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import crowdcore as cc
-from crowdcore.aggregation._statistics import held_out
+from crowdcore.aggregation.auto import held_out
 from crowdcore.core.errors import SettingError
 from crowdcore.data.dataset import CrowdDataset
 from testkit.crowds import simulate_crowd

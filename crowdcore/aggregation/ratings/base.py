@@ -16,8 +16,8 @@ from crowdcore.core.settings import Settings
 from crowdcore.core.shown import Shown
 from crowdcore.core.types import FloatArray
 from crowdcore.data.doors import DatasetLike, as_dataset
-from crowdcore.data.kinds import need_ratings
 from crowdcore.data.ratings import RatingDataset
+from crowdcore.data.settings import need_ratings
 
 
 @dataclass(frozen=True, eq=False)
