@@ -14,8 +14,7 @@ from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.data.rows import Rows
 
 if TYPE_CHECKING:
-    from crowdcore.data.dataset import CrowdDataset
-    from crowdcore.data.index_table import IndexTable
+    from crowdcore.data.dataset import CrowdDataset, IndexTable
 
 ByTask: TypeAlias = "pd.Series[Any] | pd.DataFrame | Mapping[Any, Any] | ArrayLike"
 """Values by the ids of tasks, or an array with one for each task in the dataset's order."""

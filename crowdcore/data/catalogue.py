@@ -13,13 +13,12 @@ from crowdcore.core.errors import CrowdError, SettingError, did_you_mean
 from crowdcore.core.files import cache_folder
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.encoder import encode
-from crowdcore.data.kinds import need_classes
 from crowdcore.data.ratings import Labelled, RatingDataset
-from crowdcore.data.readers._tokens import are_tag_sequences
-from crowdcore.data.readers.folder import find_table, is_dataset_folder, read_class_list
+from crowdcore.data.readers.base import open_table
+from crowdcore.data.readers.folder import are_tag_sequences, find_table, is_dataset_folder, read_class_list
 from crowdcore.data.reading import read_dataset, read_ratings
-from crowdcore.data.settings import ReadSettings
-from crowdcore.data.tables import identify, open_table
+from crowdcore.data.settings import ReadSettings, need_classes
+from crowdcore.data.tables import identify
 from crowdcore.data.uploads import find_upload, upload_folder
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -174,12 +173,12 @@ def load_ratings(name: str, *, accept: bool = False, **mapping: Any) -> RatingDa
 
 
 def find_dataset(name: str, home: Path | None = None) -> Path:
-    """The file or folder of a dataset: an upload by its address, a named dataset, an upload by its title, or a path.
+    """The file or folder of a dataset: a named dataset, an upload by its address, an upload by its title, or a path.
 
     ``home`` is the workspace of the uploads; default: the one of `workspace`.
     """
     folders = dataset_folders()
-    found = upload_folder(name, home) or folders.get(name)
+    found = folders.get(name) or upload_folder(name, home)
     path = Path(name)
     if found is None and is_path(name) and (path.exists() or path.is_absolute()):
         found = path

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAli
 from warnings import warn
 
 from crowdcore.core.errors import SettingError
-from crowdcore.data.index_table import IndexTable
-from crowdcore.data.kinds import need_classes, need_ratings
+from crowdcore.data.dataset import IndexTable
+from crowdcore.data.settings import need_classes, need_ratings
 
 if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled

@@ -12,10 +12,9 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.dataset import CrowdDataset, Media, SimulatedTruth, lengths_and_bytes
-from crowdcore.data.index_table import IndexTable
-from crowdcore.data.kinds import CLASSES, LEVELS, RATINGS, LabelKind, other_kind
+from crowdcore.data.dataset import CrowdDataset, IndexTable, Media, SimulatedTruth, lengths_and_bytes
 from crowdcore.data.rows import Rows
+from crowdcore.data.settings import CLASSES, LEVELS, RATINGS, LabelKind, other_kind
 
 
 @dataclass(frozen=True, eq=False)

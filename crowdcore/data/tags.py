@@ -9,9 +9,8 @@ import numpy as np
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, IntArray
-from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.dataset import CrowdDataset, IndexTable
 from crowdcore.data.dictionary import gather
-from crowdcore.data.index_table import IndexTable
 
 OUTSIDE, BEGIN, INSIDE = 0, 1, 2
 

@@ -20,8 +20,8 @@ from crowdcore.core.shown import progress
 from crowdcore.core.types import AnyArray
 from crowdcore.data.by_name import ByTask
 from crowdcore.data.doors import DatasetLike, as_dataset
-from crowdcore.data.kinds import need_classes
 from crowdcore.data.ratings import Labelled, RatingDataset
+from crowdcore.data.settings import need_classes
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.embedding import with_inputs

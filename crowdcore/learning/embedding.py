@@ -22,9 +22,9 @@ from crowdcore.core.files import cache_folder
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data.catalogue import open_labels
 from crowdcore.data.dataset import CrowdDataset, Media, refuse_unlabelled
-from crowdcore.data.kinds import need_classes
 from crowdcore.data.media import SIDE, given_texts, image_names, read_images, usable_texts
 from crowdcore.data.rows import Rows, open_array
+from crowdcore.data.settings import need_classes
 from crowdcore.data.splitting import take_tasks
 from crowdcore.data.writers import write_folder
 from crowdcore.learning import backbones

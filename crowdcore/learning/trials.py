@@ -13,8 +13,7 @@ from crowdcore.core import spelling
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.index_table import NO_SPLIT
+from crowdcore.data.dataset import NO_SPLIT, CrowdDataset
 from crowdcore.learning import methods
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.choice import (

@@ -14,8 +14,8 @@ from crowdcore import runs
 from crowdcore.core.errors import CrowdError, DataError, SettingError, did_you_mean
 from crowdcore.data.catalogue import open_labels
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.kinds import need_classes
 from crowdcore.data.rows import Rows
+from crowdcore.data.settings import need_classes
 from crowdcore.data.writers import write_folder
 from crowdcore.learning.embedding import embed, has_efficientnet
 from crowdcore.learning.recovery.plan import RecoveryPlan, plant

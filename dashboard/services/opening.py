@@ -11,7 +11,7 @@ from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError, did_you_mean
 from crowdcore.core.files import workspace
 from crowdcore.core.memory import need_room
-from crowdcore.data.kinds import need_classes, need_ratings
+from crowdcore.data.settings import need_classes, need_ratings
 from crowdcore.data.uploads import note_of, upload_folder
 from crowdcore.exhibits.view import cached
 from crowdcore.learning.learners import Kind, kind_of

@@ -12,7 +12,7 @@ import pytest
 
 from crowdcore.data import read_dataset, read_ratings
 from crowdcore.data.dataset import Media
-from crowdcore.data.kinds import KindError
+from crowdcore.data.settings import KindError
 from crowdcore.data.writers import write_folder
 from crowdcore.exhibits import view
 from crowdcore.exhibits.workers import worker_quality

@@ -16,8 +16,8 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.files import write_json
 from crowdcore.data import catalogue, describe_datasets, examine, rows as arrays, unpack, write_folder
 from crowdcore.data.catalogue import open_labels, with_pictures
-from crowdcore.data.kinds import RATINGS, KindError
 from crowdcore.data.rows import array_shape, open_array, read_npz
+from crowdcore.data.settings import RATINGS, KindError
 from crowdcore.data.tables import parquet
 from crowdcore.data.unpack import unpack_zip
 from crowdcore.data.uploads import (

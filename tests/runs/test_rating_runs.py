@@ -11,7 +11,7 @@ import pytest
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import read_ratings
 from crowdcore.data.catalogue import open_labels
-from crowdcore.data.kinds import need_classes
+from crowdcore.data.settings import need_classes
 from crowdcore.learning import RatingsResult, train_ratings
 from crowdcore.runs import (
     Run,

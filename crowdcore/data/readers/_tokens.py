@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
-from crowdcore.data.dictionary import BLOCK, Codes, NumberColumn, compact, gather, strings, unescape
+from crowdcore.data.dictionary import BLOCK, Codes, compact, gather, unescape
 from crowdcore.data.encoder import encode
 from crowdcore.data.readers._answers import as_record, text_of
 from crowdcore.data.readers.base import Raw, RawTasks
@@ -28,17 +28,6 @@ from crowdcore.data.tables.base import Arrow
 
 SECOND_TEST = "testb"
 """Split of a second test set, as CoNLL-2003 has one: not loaded."""
-
-
-def are_tag_sequences(label: Codes, classes: tuple[str, ...] | None) -> bool:
-    """Whether at least half of the labels are several classes with blanks between them."""
-    if classes is None or not len(label) or isinstance(label, NumberColumn):
-        return False
-    words = _split(label)
-    known = np.append(np.asarray(pc.is_in(words.codes.values, value_set=strings(classes))), False)
-    foreign = np.add.reduceat(~known[words.codes.codes], words.start[:-1]) if len(words) else np.empty(0, int)
-    several = np.append((foreign == 0) & (np.diff(words.start) > 1), False)
-    return bool(several[label.codes].mean() >= 0.5)
 
 
 def token_ids(names: Arrow, sentence: IntArray, start: IntArray) -> Arrow:

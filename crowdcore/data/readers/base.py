@@ -23,10 +23,21 @@ from crowdcore.data.encoder import encode
 from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import MEDIA, ReadSettings
-from crowdcore.data.tables import Content, JsonTable, Table, identify, looks_like_conll, open_table
+from crowdcore.data.tables import Content, DelimitedTable, JsonTable, ParquetTable, Table, identify, looks_like_conll
 from crowdcore.data.tables.base import Arrow
 
 MOST_FILES = 100_000  # of a folder
+
+
+def open_table(content: Content, settings: ReadSettings) -> Table:
+    """Open a file that `identify` found to hold a table."""
+    if content.kind == "container":
+        raise DataError("This is packed once more", "Unpack it first.", file=content.path)
+    if content.kind == "parquet":
+        return ParquetTable(content.path)
+    if content.kind == "text":
+        return DelimitedTable(content, settings)
+    return JsonTable(content)
 
 
 @dataclass(frozen=True, eq=False)

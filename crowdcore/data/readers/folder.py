@@ -11,19 +11,20 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.columns import need_roles, read_roles
 from crowdcore.data.dataset import TRUTH_ARRAYS, SimulatedTruth
-from crowdcore.data.dictionary import Codes, strings, unescape
-from crowdcore.data.readers._tokens import are_tag_sequences, by_tokens, token_ids
-from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
+from crowdcore.data.dictionary import Codes, NumberColumn, strings, unescape
+from crowdcore.data.readers._tokens import by_tokens, token_ids
+from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, open_table, read_annotations
 from crowdcore.data.report import Finding
 from crowdcore.data.rows import open_array, read_npz
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import MEDIA, ReadSettings
-from crowdcore.data.tables import Table, identify, open_table
+from crowdcore.data.tables import Table, identify
 from crowdcore.data.tables.base import Arrow
 
 SUFFIXES = ("parquet", "csv", "tsv", "jsonl")
@@ -69,6 +70,17 @@ def _rating_range(folder: Path) -> tuple[tuple[float, float] | None, tuple[str, 
     first, *words = (folder / "classes.txt").read_text(encoding="utf-8").split("\n")
     found = re.search(r"(-?[0-9.]*[0-9])\s*(?:\.\.|…)\s*(-?[0-9][0-9.]*)", first)
     return (float(found[1]), float(found[2])) if found else None, tuple(word.strip() for word in words if word.strip())
+
+
+def are_tag_sequences(label: Codes, classes: tuple[str, ...] | None) -> bool:
+    """Whether at least half of the labels are several classes with blanks between them."""
+    if classes is None or not len(label) or isinstance(label, NumberColumn):
+        return False
+    words = pc.ascii_split_whitespace(pc.ascii_trim_whitespace(label.values))
+    start, known = np.asarray(words.offsets), np.asarray(pc.is_in(words.flatten(), value_set=strings(classes)))
+    foreign = np.add.reduceat(~known, start[:-1]) if len(words) else np.empty(0, int)
+    several = np.append((foreign == 0) & (np.diff(start) > 1), False)
+    return bool(several[label.codes].mean() >= 0.5)
 
 
 class DatasetFolder(Reader):

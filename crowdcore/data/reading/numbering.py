@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
-from crowdcore.data.dataset import SPLITS
+from crowdcore.data.dataset import NO_SPLIT, SPLITS
 from crowdcore.data.dictionary import BLOCK, Codes, clean, counted, first_rows, gather, natural_order, renumber, strings
 from crowdcore.data.encoder import encode
-from crowdcore.data.index_table import NO_SPLIT
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.reading.labels import Wrong, row_numbers
 from crowdcore.data.report import Finding, make_change, make_finding, plural

@@ -13,8 +13,7 @@ from pydantic import Field
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.settings import Settings, setting
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
-from crowdcore.data.dataset import SPLITS, CrowdDataset, SimulatedTruth
-from crowdcore.data.index_table import NO_SPLIT
+from crowdcore.data.dataset import NO_SPLIT, SPLITS, CrowdDataset, SimulatedTruth
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.rows import Rows
 from crowdcore.data.splitting import take_tasks

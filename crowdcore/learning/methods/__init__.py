@@ -12,7 +12,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.registry import Registry, import_name
 
 if TYPE_CHECKING:
-    from crowdcore.data.kinds import LabelKind
+    from crowdcore.data.settings import LabelKind
     from crowdcore.learning.base import CrowdMethod
 
 __all__ = ["RATINGS", "REGISTRY", "get", "named", "names"]

@@ -14,8 +14,8 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.data import CrowdDataset, simulate
 from crowdcore.data.catalogue import open_labels
-from crowdcore.data.kinds import need_classes
 from crowdcore.data.ratings import Labelled
+from crowdcore.data.settings import need_classes
 from crowdcore.data.simulate import TaskChoice
 
 
