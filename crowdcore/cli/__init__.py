@@ -22,6 +22,7 @@ from typer.core import TyperGroup
 import crowdcore
 import crowdcore.core.garbage
 from crowdcore.core.errors import CrowdError, need_posix
+from crowdcore.core.files import patient
 
 __all__ = ["app", "main"]
 
@@ -118,8 +119,6 @@ _commands = cache(typer.main.get_command)
 def execute(arguments: list[str] | None = None) -> None:
     """Run the command of some arguments, default: those of the process; raises what refuses or ends it."""
     need_posix("crowdcore")
-    from crowdcore.runs.record import patient
-
     with patient(60):
         _commands(app)(arguments)
 

@@ -21,18 +21,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import pandas as pd
 import typer
 
-from crowdcore.cli._output import STANDARD, Printed, print_json, print_note, print_table, save_exhibit, save_table
+from crowdcore.cli._output import STANDARD, Printed, print_json, print_note, print_readable, save_exhibit, save_table
 from crowdcore.core.errors import DataError, SettingError, did_you_mean, either, missing_extra
 from crowdcore.core.settings import text_settings
 from crowdcore.core.spelling import read_options
 from crowdcore.data import CrowdDataset, RatingDataset, catalogue, read_ratings
-from crowdcore.data.kinds import need_classes, need_ratings
 from crowdcore.data.ratings import Labelled
-from crowdcore.data.settings import ReadSettings
+from crowdcore.data.settings import ReadSettings, need_classes, need_ratings
 from crowdcore.data.tags import need_tags
 from crowdcore.data.writers.tables import ENDINGS
 from crowdcore.exhibits import Exhibit, view
-from crowdcore.exhibits.fits import canonical
 from crowdcore.exhibits.view import named
 from crowdcore.learning.settings import SEEDS
 
@@ -204,6 +202,7 @@ def choose_reference(name: str, dataset: CrowdDataset) -> tuple[Reference, str]:
     from crowdcore import aggregation
     from crowdcore.analysis import default_reference
     from crowdcore.analysis.reference import REVIEWED
+    from crowdcore.exhibits.fits import canonical
 
     if not name and not dataset.has_gold:
         name = default_reference(dataset)
@@ -349,7 +348,7 @@ class Shown:
             print_json(self.facts)
             return
         for table in self.printed:
-            print_table(*table)
+            print_readable(*table)
 
 
 class Drawn(Shown):

@@ -44,11 +44,8 @@ def in_command(remedy: Remedy) -> str:
 
     option, spelled = _OPTIONS[remedy.of], spell_text if remedy.of == "read" else spell_value
     pairs = [[shlex.quote(f"{name}={spelled(value)}") for name, value in way.items()] for way in remedy.choices]
-    return f"pass {either(' and '.join(option + pair for pair in way) for way in pairs or [_open(remedy)])}"
-
-
-def _open(remedy: Remedy) -> list[str]:
-    return [f"{name}=…" for name in remedy.settings]
+    pairs = pairs or [[f"{name}=…" for name in remedy.settings]]
+    return f"pass {either(' and '.join(option + pair for pair in way) for way in pairs)}"
 
 
 def jsonable(value: Any) -> Any:
@@ -89,6 +86,13 @@ class Printed(NamedTuple):
     wrapped: Collection[str] = ()
 
 
+def print_readable(frame: pd.DataFrame, *args: Any, **how: Any) -> None:
+    """`print_table` of an exhibit's table, its columns and verdicts in plain words."""
+    from crowdcore.exhibits.glossary import readable
+
+    print_table(readable(frame), *args, **how)
+
+
 def print_table(
     frame: pd.DataFrame,
     title: str = "",
@@ -104,9 +108,7 @@ def print_table(
         console.print(f"{visible(title) or 'Rows'}: none", markup=False)
         print_notes(notes)
         return
-    from crowdcore.exhibits.glossary import readable
-
-    shown, left_out = readable(frame.head(limit)), list[str]()
+    shown, left_out = frame.head(limit), list[str]()
     table, needed = _table(shown, title, wrapped)
     while console.is_terminal and needed > console.width:
         droppable = [column for column in shown.columns[1:] if column not in wrapped]

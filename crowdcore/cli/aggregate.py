@@ -44,7 +44,7 @@ def counted(ds: CrowdDataset, result: AggregationResult) -> dict[str, object]:
 
 def span_facts(ds: CrowdDataset, labels: IntArray, of: str = "") -> dict[str, float]:
     """Precision, recall and F1 of the spans by gold, where there are spans and gold."""
-    if scheme_of(ds) is None or not (ds.gold[labels >= 0] >= 0).any():
+    if ds.sentences is None or scheme_of(ds) is None or not (ds.gold[labels >= 0] >= 0).any():
         return {}
     found = tagging_scores(ds, labels)
     return {f"{of}span_precision": found.precision, f"{of}span_recall": found.recall, f"{of}span_f1": found.f1}

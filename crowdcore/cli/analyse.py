@@ -18,7 +18,7 @@ from crowdcore import analysis, exhibits
 from crowdcore.analysis.verdicts import CONFUSED, REMOVE, SURE, TRUST
 from crowdcore.cli import _command as opt
 from crowdcore.cli._command import Drawn, Runs, Shown, as_drawn, call, choose_reference, openers_of, options_of
-from crowdcore.cli._output import Printed, print_json, print_note, print_table, save_exhibit, say
+from crowdcore.cli._output import Printed, print_json, print_note, print_readable, print_table, save_exhibit, say
 from crowdcore.core.errors import DataError, SettingError, did_you_mean
 from crowdcore.data.report import examples_of, in_words
 from crowdcore.exhibits import View, between, view
@@ -315,7 +315,7 @@ def check(
     else:
         columns = ["rule", "verdict", "sentence", "workers"]
         title = f"{found.dataset}: {len(failed)} of {len(found.outcomes)} rules failed (reference: {found.reference})"
-        print_table(found.frame()[columns], title, wrapped=("sentence", "workers"))
+        print_readable(found.frame()[columns], title, wrapped=("sentence", "workers"))
     sys.exit(1 if failed else 0)
 
 

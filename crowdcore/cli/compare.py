@@ -13,7 +13,7 @@ import typer
 
 from crowdcore import aggregation, analysis, exhibits
 from crowdcore.cli import _command as opt
-from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table, say
+from crowdcore.cli._output import print_json, print_notes, print_readable, save_figure, save_table, say
 from crowdcore.cli.aggregate import accuracy, span_facts
 from crowdcore.cli.train import accuracy_table, over_seeds, span_rows, train_one
 from crowdcore.core.errors import CrowdError, DataError
@@ -295,7 +295,7 @@ def _print(tables: dict[str, Compared]) -> None:
     for one in tables.values():
         notes = tuple(note for note in one.notes if note not in printed)
         printed |= set(notes)
-        print_table(one.shown, one.title, notes) if len(one.shown) else print_notes(notes)
+        print_readable(one.shown, one.title, notes) if len(one.shown) else print_notes(notes)
 
 
 def _notes_by_method(rows: list[dict[str, Any]]) -> tuple[str, ...]:

@@ -10,13 +10,13 @@ import pandas as pd
 import typer
 
 from crowdcore.cli import _command as opt
-from crowdcore.cli._output import in_command, print_json, print_note, print_table, save_table, say
+from crowdcore.cli._output import in_command, print_json, print_note, print_readable, print_table, save_table, say
 from crowdcore.core.errors import DataError, Remedy, SettingError
 from crowdcore.data import CrowdDataset, load_dataset, sources
 from crowdcore.data.catalogue import dataset_folders
-from crowdcore.data.kinds import need_classes, need_ratings
 from crowdcore.data.media import SIDE
 from crowdcore.data.ratings import Labelled
+from crowdcore.data.settings import need_classes, need_ratings
 from crowdcore.data.uploads import uploaded_datasets
 from crowdcore.data.writers.imports import TOOLS, planned, write_import
 
@@ -244,7 +244,7 @@ def marks(
     if json:
         print_json({"dataset": ds.name, "fingerprint": ds.fingerprint, "marks": found.table, "notes": found.notes})
         return
-    print_table(found.table, f"{ds.name}: marks", found.notes, wrapped=("text", "comment"))
+    print_readable(found.table, f"{ds.name}: marks", found.notes, wrapped=("text", "comment"))
 
 
 def _keep(dataset: CrowdDataset, taken: TakenMarks, accept: bool) -> None:

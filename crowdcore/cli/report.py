@@ -13,8 +13,8 @@ from crowdcore.cli._command import choose_reference, full_id, open_labels
 from crowdcore.cli._output import print_json, print_note, print_notes, print_table, say
 from crowdcore.core.shown import progress
 from crowdcore.data import CrowdDataset
-from crowdcore.data.kinds import need_classes
 from crowdcore.data.report import plural
+from crowdcore.data.settings import need_classes
 
 _LISTS = ("list", "LIST")
 

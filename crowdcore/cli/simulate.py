@@ -10,7 +10,7 @@ import typer
 
 from crowdcore import analysis
 from crowdcore.cli import _command as opt
-from crowdcore.cli._output import print_json, print_notes, print_table, save_exhibit, save_table
+from crowdcore.cli._output import print_json, print_notes, print_readable, print_table, save_exhibit, save_table
 from crowdcore.cli.train import PresetName
 from crowdcore.core.errors import CrowdError, SettingError, either
 from crowdcore.core.shown import progress
@@ -184,7 +184,7 @@ def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool
         print_json(facts)
         return
     for exhibit in shown:
-        print_table(exhibit.table, exhibit.title, exhibit.notes)
+        print_readable(exhibit.table, exhibit.title, exhibit.notes)
     written = f"Written to {out}, with what generated it in truth.npz."
     print_notes((sentence, *([written] if out else [])))
 
@@ -255,4 +255,4 @@ def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | Non
     points = plural(len(plan.points()), "point")
     title = f"Who recovered what: {words}, {points}"
     print_table(study.crowds.drop(columns="crowd") if plan.crowds == 1 else study.crowds, "What was planted")
-    print_table(shown.table[columns], title, (*study.notes, *shown.notes), limit=200)
+    print_readable(shown.table[columns], title, (*study.notes, *shown.notes), limit=200)

@@ -19,8 +19,8 @@ from crowdcore.core.shown import progress
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data import CrowdDataset, RatingDataset, list_datasets
 from crowdcore.data.dataset import SPLITS
-from crowdcore.data.kinds import need_classes
 from crowdcore.data.ratings import Labelled
+from crowdcore.data.settings import need_classes
 from crowdcore.learning import methods, presets
 from crowdcore.learning.settings import SEEDS
 

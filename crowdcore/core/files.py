@@ -1,4 +1,4 @@
-"""Files that readers only ever see whole; where the workspace is, and the cache of what was fetched."""
+"""Files that readers only ever see whole, and how long to wait for others; workspace, and the cache of downloads."""
 
 from __future__ import annotations
 
@@ -25,6 +25,21 @@ def cache_folder() -> Path:
     except ModuleNotFoundError:  # a machine that only trains need not have it
         return Path.home() / ".cache" / "crowdcore" / "datasets"
     return Path(platformdirs.user_cache_dir("crowdcore")) / "datasets"
+
+
+patience = 0.0
+"""Seconds for which a file that is locked or out of reach is tried again."""
+
+
+@contextlib.contextmanager
+def patient(seconds: float) -> Iterator[None]:
+    """Have files that are locked or out of reach be tried again for some seconds, as commands do; pages do not wait."""
+    global patience
+    before, patience = patience, seconds
+    try:
+        yield
+    finally:
+        patience = before
 
 
 @contextlib.contextmanager

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote, unquote, urlparse
 
+from crowdcore.core import files
 from crowdcore.core.errors import need_extra
-from crowdcore.core.files import replacing
 from crowdcore.runs.faults import LostRecordError, RecordError, explain, retry
 from crowdcore.runs.locks import locked
 from crowdcore.runs.workspace import WAIT, Workspace
@@ -27,28 +27,16 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 _T = TypeVar("_T")
-_patience = 0.0  # seconds
 _ROOT = re.compile(r"(.*/artifacts)(/\d+)?")  # an experiment's place, ours or as MLflow itself makes it
 _opened: set[Path] = set()  # databases that this process has used
 _making = threading.Lock()  # alembic's migrations find their database in a variable of the process
 
 
-@contextmanager
-def patient(seconds: float) -> Iterator[None]:
-    """Retry a record that is locked or out of reach for some seconds, and say so on standard error; pages do not wait.
+def ask(workspace: Workspace, question: Callable[[], _T]) -> _T:
+    """Return the answer of the record of a workspace; one that is locked or out of reach is tried again (`patient`).
 
     SQLite itself waits for 3 s each time.
     """
-    global _patience
-    before, _patience = _patience, seconds
-    try:
-        yield
-    finally:
-        _patience = before
-
-
-def ask(workspace: Workspace, question: Callable[[], _T]) -> _T:
-    """Return the answer of the record of a workspace."""
 
     def attempt() -> _T:
         try:
@@ -60,9 +48,9 @@ def ask(workspace: Workspace, question: Callable[[], _T]) -> _T:
             raise fault from error
 
     def report(fault: Exception) -> None:
-        print(f"{fault} It is tried again for {_patience:.0f} s.", file=sys.stderr, flush=True)
+        print(f"{fault} It is tried again for {files.patience:.0f} s.", file=sys.stderr, flush=True)
 
-    return retry(attempt, patience=_patience, report=report)
+    return retry(attempt, patience=files.patience, report=report)
 
 
 class Record:
@@ -208,7 +196,7 @@ def _make(database: Path) -> None:
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
     from sqlalchemy import Engine, event
 
-    with replacing(database) as draft:  # it is there whole or not at all
+    with files.replacing(database) as draft:  # it is there whole or not at all
 
         def hasten(connection: object, _: object) -> None:  # its hundreds of changes need not reach the disk one by one
             if isinstance(connection, sqlite3.Connection):

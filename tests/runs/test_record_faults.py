@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from crowdcore.core.errors import CrowdError
+from crowdcore.core.files import patient
 from crowdcore.runs import RunSpec, Workspace, get_run, list_runs, record, result, set_note, store, workspace as places
 from crowdcore.runs.engine import engine_state
 from crowdcore.runs.faults import RecordError, explain
@@ -57,11 +58,10 @@ def test_a_locked_record_is_said_within_five_seconds_and_goes_on(workspace: Work
         def flush(self) -> None: ...
 
     monkeypatch.setattr("crowdcore.runs.record.sys.stderr", Listener())
-    with record.patient(60):
+    with patient(60):
         set_note(run, "written later")
     [(seconds, text)] = said
-    assert 2 < seconds < 5
-    assert "locked" in text and "60 s" in text
+    assert 2 < seconds < 5 and "locked" in text and "60 s" in text
     assert get_run(run).note == "written later"
 
 
