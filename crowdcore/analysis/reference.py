@@ -187,11 +187,11 @@ ReferenceLike: TypeAlias = "str | Reference | AggregationResult | Judging | ByTa
 
 
 @door
-def available_references(dataset: CrowdDataset) -> list[str]:
-    """Names that `resolve_reference` takes for this dataset; gold first where there is some."""
+def available_references(dataset: CrowdDataset, *, inferred: bool = True) -> list[str]:
+    """Names that `resolve_reference` takes for this dataset, gold first; ``inferred``: the aggregators, too."""
     gold, marked = dataset.has_gold, bool(read_marks(dataset))
     reviewed = [*REVIEWED] if marked and gold else [REVIEWED[0]] if marked else []
-    return [*(["gold"] if gold else []), *reviewed, *aggregation.fitting(dataset)]
+    return [*(["gold"] if gold else []), *reviewed, *(aggregation.fitting(dataset) if inferred else [])]
 
 
 @door

@@ -13,6 +13,7 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.data import CrowdDataset
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.uploads import dataset_title, upload_folder
+from crowdcore.exhibits.view import cached
 from dashboard import state
 from dashboard.access import AccessError, may_enter, sign_in_settings
 from dashboard.components.guard import refusals, spare
@@ -34,6 +35,7 @@ _PRINTED = {
     **_OF_RUNS,
 }
 """Page -> the parts of a report that hold its exhibits."""
+_has_models = cached(lambda opened: are_models(opened.worker_ids))
 IN_FRONT = 6  # modes of a place that have links of their own; others are behind a button
 
 
@@ -93,7 +95,7 @@ def _kinds() -> set[str]:
     if not isinstance(opened, CrowdDataset):
         return {"all", "ratings"}
     tags, simulated = {"tags"} if opened.sentences is not None else set(), {"simulated"} if opened.truth else set()
-    models = {"models"} if are_models(opened.worker_ids) else set()
+    models = {"models"} if _has_models(opened) else set()
     return {"all", "classes", *tags, *simulated, *models}
 
 

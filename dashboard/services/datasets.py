@@ -37,13 +37,11 @@ def references(name: str, asked: str = "") -> list[str]:
     opened = labelled(name)
     if not isinstance(opened, CrowdDataset):
         return [*(["gold"] if opened.has_gold else []), *aggregation.ratings.names()]
-    found = available_references(opened)
+    found = [*available_references(opened, inferred=False), *cached(aggregation.fitting)(opened)]
     found.sort(key=lambda which: FIRST.index(which) if which in FIRST else len(FIRST))
-    more = [
-        *st.session_state.get("offered", {}).get(name, ()),
-        *([asked] if is_fit(asked) or asked.startswith(RUN) else []),
-    ]
-    return [*found, *(fit for fit in dict.fromkeys(more) if fit not in found)]
+    more = [fit for fit in dict.fromkeys(st.session_state.get("offered", {}).get(name, ())) if fit not in found]
+    new = asked and asked not in [*found, *more] and (asked.startswith(RUN) or is_fit(asked))
+    return [*found, *more, *([asked] if new else [])]
 
 
 def offer(name: str, fit: str) -> None:
