@@ -21,8 +21,9 @@ from crowdcore.data.dataset import Media
 from crowdcore.data.rows import EncodedImages, array_shape, open_array, read_npz
 from testkit.crowds import simulate_crowd
 from tests.data.pictures import write_bad_pictures, write_pictures
+from tests.data.reading.read_case import table, written
 from tests.data.sources.server import Server
-from tests.data.test_odd_inputs import BY_TASK, CLASSES, GIVEN, ROWS, TASKS, WORKERS, table, written
+from tests.data.test_odd_inputs import BY_TASK, CLASSES, GIVEN, ROWS, TASKS, WORKERS
 
 
 def encoded(images, form="PNG") -> dict[str, np.ndarray]:

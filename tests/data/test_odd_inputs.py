@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 import random
 import shutil
-import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crowdcore.core.errors import DataError
 from crowdcore.data import examine
+from tests.data.reading.read_case import Told, check, table, written
 from tests.data.test_cases_containers import workbook
 
 CLASSES = ("bird", "cat", "dog")
@@ -44,29 +41,8 @@ NAMED = [[task, *row] for task, row in zip(TASKS, WIDE, strict=True)]
 GOLD = {task: max(CLASSES, key=[label for _, label in BY_TASK[task]].count) for task in TASKS}
 
 
-def table(rows: Iterable[Sequence[Any]], *names: str, delimiter: str = ",") -> str:
-    out = io.StringIO()
-    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows([*([names] if names else []), *rows])
-    return out.getvalue()
-
-
-def written(folder: Path, name: str, content: Any) -> Path:
-    """A file; a folder, or a ``.zip``, of those of a dictionary; JSON of anything else that is no text."""
-    path = folder / name
-    if isinstance(content, dict) and path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w") as archive:
-            for inner, text in content.items():
-                archive.writestr(inner, text)
-    elif isinstance(content, dict) and not path.suffix:
-        for inner, text in content.items():
-            (path / inner).parent.mkdir(parents=True, exist_ok=True)
-            (path / inner).write_text(text, "utf-8")
-    elif isinstance(content, str):
-        path.write_text(content, "utf-8")
-    else:
-        lines = [json.dumps(record) for record in content] if path.suffix == ".jsonl" else [json.dumps(content)]
-        path.write_text("\n".join(lines) + "\n")
-    return path
+PAIRED = [(t, *(cell for pair in given for cell in pair), *[""] * (8 - 2 * len(given))) for t, given in BY_TASK.items()]
+ORDINALS = ("first", "second", "third", "fourth")
 
 
 def forms(*before: Sequence[str]) -> list[list[str]]:
@@ -213,44 +189,30 @@ SAME_CROWD: dict[str, Any] = {
     ),
     "two-languages.csv": table(
         [(t, "a cat, a dog", "un chat, un chien", w, v) for t, w, v in ROWS],
-        "id",
-        "source",
-        "translation",
-        "rater",
-        "rating",
+        *("id", "source", "translation", "rater", "rating"),
     ),
+    "ordinals.csv": table(PAIRED, "doc", *(f"{k}_{role}" for k in ORDINALS for role in ("annotator", "label"))),
+    "the-same-names.csv": table(PAIRED, "doc", *["rater", "score"] * 4),
+    "one-name-above-the-names.csv": table([["item", *WORKERS], *NAMED], "", *["Annotator"] * 4),
+    "titles-with-a-delimiter.csv": "My project\nBy admin;in 2024\n\n"
+    + table(ROWS, "Text", "Coder", "Code", delimiter=";"),
+    "who-wrote-it.csv": table(
+        [(k, *row, "x") for k, row in enumerate(ROWS)], "ID", "File", "Created by", "Codes", "Quote"
+    ),
+    "days.csv": table(NAMED, "item", *(f"2024-05-0{k}" for k in range(1, 5))),
 }
 
 
 @pytest.mark.parametrize("name", SAME_CROWD)
 def test_the_crowd_is_read(name: str, tmp_path: Path) -> None:
-    found = examine(written(tmp_path, name, SAME_CROWD[name]))
-    dataset = found.dataset(accept=True)
-    assert (dataset.n_tasks, dataset.n_workers, dataset.n_annotations) == (24, 4, len(ROWS))
-    assert {*dataset.classes} == {*CLASSES}
-    assert found.report.n_rows == dataset.n_annotations + found.report.n_left_out
-    questions = {question.code for question in found.report.questions}
-    assert questions == ({"total-row"} if name == "footer.csv" else set())
-    assert found.report.n_gold == (24 if name.startswith("headerless") else 0)
-
-
-@pytest.mark.parametrize("first", ["", f"{len(ROWS)} 4 24 3\n"])
-def test_numbers_without_names_below_their_sizes(first: str, tmp_path: Path) -> None:
-    dataset = examine(written(tmp_path, "data.txt", first + table(NUMBERS, delimiter=" "))).dataset()
-    assert (dataset.n_tasks, dataset.n_workers, dataset.n_annotations) == (24, 4, len(ROWS))
-
-
-def test_numbers_without_names_beside_a_time_or_the_truth(tmp_path: Path) -> None:
-    timed = [(*row, 1_700_000_000 + k) for k, row in enumerate(NUMBERS)]
-    truth = [(TASKS.index(task), CLASSES.index(label)) for task, label in GOLD.items()]
-    for content in (table(timed), {"responses.csv": table(NUMBERS), "ground_truth.csv": table(truth)}):
-        name = "timed.csv" if isinstance(content, str) else "folder"
-        dataset = examine(written(tmp_path, name, content)).dataset()
-        assert (dataset.n_tasks, dataset.n_workers, dataset.classes) == (24, 4, ("0", "1", "2"))
+    found = Told(examine(written(tmp_path, name, SAME_CROWD[name])))
+    assert (found.size, {*found.classes}) == ((24, 4, len(ROWS)), {*CLASSES})
+    assert found.n_rows == found.n_annotations + found.n_left_out
+    assert [*found.asked] == ["total-row"] * (name == "footer.csv")
+    assert found.n_gold == (24 if name.startswith("headerless") else 0)
 
 
 ROWS_OF_COUNTS = [(t, c, v.count(c)) for t, _, v in PAIRS for c in CLASSES if c in v]
-SHARES = [(t, f"{v.count('cat') / len(v):.1%}", f"{1 - v.count('cat') / len(v):.1%}", len(v)) for t, _, v in PAIRS]
 MAPS = [(t, json.dumps({c: v.count(c) for c in CLASSES})) for t, _, v in PAIRS]
 COUNTS: dict[str, Any] = {
     "rows-of-counts.csv": table(ROWS_OF_COUNTS, "image", "class", "n_annotators"),
@@ -269,196 +231,23 @@ COUNTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_labels_without_workers(name: str, tmp_path: Path) -> None:
-    found = examine(written(tmp_path, name, COUNTS[name]))
-    dataset = found.dataset()
-    assert (dataset.n_tasks, dataset.n_annotations, {*dataset.classes}) == (24, len(ROWS), {*CLASSES})
-    assert "no-workers" in {finding.code for finding in found.report.findings}
+    facts = {"changes": {}, "n_tasks": 24, "n_annotations": len(ROWS), "classes": {*CLASSES}, "has": {"no-workers"}}
+    check(written(tmp_path, name, COUNTS[name]), facts)
 
 
-@pytest.mark.parametrize("names", [("toxic", "insult", "threat"), ("fluency", "adequacy")])
-def test_several_columns_that_may_be_the_label_are_asked(names: tuple[str, ...], tmp_path: Path) -> None:
-    rng = random.Random(3)
-    rows = [(t, w, *(rng.randint(0, 4) for _ in names)) for t, w, _ in ROWS]
-    path = written(tmp_path, "answers.csv", table(rows, "comment_id", "annotator", *names))
-    with pytest.raises(DataError) as refusal:
-        examine(path)
-    assert [remedy.value for remedy in refusal.value.remedies] == [*names]
-    for name in names:
-        assert examine(path, label=name).dataset().n_annotations == len(ROWS)
+TRUTH = [(TASKS.index(task), CLASSES.index(label)) for task, label in GOLD.items()]
+NUMBERS_ONLY: dict[str, Any] = {
+    "plain.txt": table(NUMBERS, delimiter=" "),
+    "below-their-sizes.txt": f"{len(ROWS)} 4 24 3\n" + table(NUMBERS, delimiter=" "),
+    "beside-a-time.csv": table([(*row, 1_700_000_000 + k) for k, row in enumerate(NUMBERS)]),
+    "beside-the-truth": {"responses.csv": table(NUMBERS), "ground_truth.csv": table(TRUTH)},
+}
 
 
-def test_a_row_with_several_marks_is_refused(tmp_path: Path) -> None:
-    rows = [(t % 400, t // 400, *[int(t % 3 == k) for k in range(3)]) for t in range(1200)] + [(400, 0, 1, 1, 0)]
-    with pytest.raises(DataError) as refusal:
-        examine(written(tmp_path, "marks.csv", table(rows, "task", "worker", *CLASSES)))
-    assert refusal.value.code == "several-marks"
-    assert refusal.value.remedies[0].choices == tuple({"label": name} for name in CLASSES)
-
-
-@pytest.mark.parametrize(
-    ("names", "says"), [(("left", "right"), ("1", "2", "0")), (("model1", "model2"), (">", "<", "="))]
-)
-def test_sides_are_turned(names: tuple[str, str], says: tuple[str, str, str], tmp_path: Path) -> None:
-    rng, rows = random.Random(4), []
-    for task in range(24):
-        a, b = (("m1", "m2"), ("m2", "m1"))[task % 2]
-        rows += [(f"q{task // 2}", a, b, w, rng.choice(says)) for w in WORKERS]
-    found = examine(written(tmp_path, "pairs.csv", table(rows, "id", *names, "worker", "choice")))
-    assert found.report.format == "preferences"
-    dataset = found.dataset()
-    turned = dict(zip(says, (says[1], says[0], says[2]), strict=True))
-    read = zip(dataset.task, dataset.worker, dataset.label, strict=True)
-    labels = [(dataset.task_ids[t].split(" /")[0], dataset.worker_ids[w], dataset.classes[c]) for t, w, c in read]
-    expected = [(q, w, v if a == "m1" else turned[v]) for q, a, _, w, v in rows]
-    assert sorted(labels) == sorted(expected)
-
-
-@pytest.mark.parametrize("joint", ["+", "/", " & "])
-def test_combinations_of_known_classes_are_told(joint: str, tmp_path: Path) -> None:
-    rows = [(t, w, v if k % 3 else joint.join(("cat", "dog"))) for k, (t, w, v) in enumerate(ROWS)]
-    found = examine(written(tmp_path, "several.csv", table(rows, "task", "worker", "label")))
-    assert "multi-select" in {finding.code for finding in found.report.findings}
-    plain = [(t, w, {"bird": "c/c++", "cat": "and/or", "dog": "R&D"}[v]) for t, w, v in ROWS]
-    assert not examine(written(tmp_path, "plain.csv", table(plain, "task", "worker", "label"))).report.findings
-
-
-@pytest.mark.parametrize("code", ["999", "-99", "n.d.", "k.A.", "skip", "unlabeled"])
-def test_codes_of_no_label_among_words_are_told(code: str, tmp_path: Path) -> None:
-    rows = [(t, w, v if k % 9 else code) for k, (t, w, v) in enumerate(ROWS)]
-    path = written(tmp_path, "codes.csv", table(rows, "task", "worker", "label"))
-    (told,) = examine(path).report.findings
-    assert (told.code, told.examples) == ("looks-missing", (code,))
-
-
-@pytest.mark.parametrize("name", ["Musterlösung", "GS", "(blank)", "not-logged-in", "неизвестно"])
-def test_workers_who_are_nobody_are_asked(name: str, tmp_path: Path) -> None:
-    rows = [(t, name if w == "dee" else w, v) for t, w, v in ROWS]
-    (question,) = examine(written(tmp_path, "people.csv", table(rows, "task", "worker", "label"))).report.questions
-    assert question.code == ("gold-among-workers" if name in ("Musterlösung", "GS") else "unknown-workers")
-
-
-def test_workbooks_in_an_archive_are_no_workbook(tmp_path: Path) -> None:
-    path = tmp_path / "books.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("ann.xlsx", b"PK\x03\x04[Content_Types].xml xl/workbook.xml")
-        archive.writestr("labels.csv", table(ROWS, "task", "worker", "label"))
-    assert examine(path).dataset().n_annotations == len(ROWS)
-
-
-def test_a_number_of_labels_is_no_class(tmp_path: Path) -> None:
-    found = examine(written(tmp_path, "shares.csv", table(SHARES, "item", "cat", "not cat", "n")))
-    assert (found.report.n_annotations, {*found.dataset().classes}) == (len(ROWS), {"cat", "not cat"})
-
-
-CONDITIONS = table([(*row, "ab"[TASKS.index(row[0]) % 2]) for row in ROWS], "stim", "subject", "rating", "condition")
-FILMS = table([(t, *(f"{(7 * k + 3 * w) % 97 / 10}" for w in range(4))) for k, t in enumerate(TASKS)], "film", *WORKERS)
-ROLES = {"task": "stim", "worker": "subject"}
-
-
-@pytest.mark.parametrize(("content", "remedy"), [(CONDITIONS, ROLES), (FILMS, {"kind": "ratings"})])
-def test_a_refusal_proposes_what_the_content_says(content: str, remedy: dict[str, str], tmp_path: Path) -> None:
-    path = written(tmp_path, "columns.csv", content)
-    with pytest.raises(DataError) as refusal:
-        examine(path)
-    assert refusal.value.remedies[0].choices == (remedy,)
-    ratings = {"low": 0, "high": 10} if "kind" in remedy else {}
-    assert examine(path, **remedy, **ratings).report.n_rows in (len(ROWS), 96)
-
-
-def test_the_same_pair_in_both_orders_is_no_question(tmp_path: Path) -> None:
-    rows = [(f"q{k}", *sides, w, "ab"[k % 2]) for k in range(12) for sides in ("xy", "yx") for w in WORKERS]
-    path = written(tmp_path, "orders.csv", table(rows, "question_id", "model_a", "model_b", "judge", "winner"))
-    assert not examine(path).report.questions
-
-
-def test_parts_of_a_document_are_splits(tmp_path: Path) -> None:
-    rows = [{"item": t, "rater": w, "label": v} for t, w, v in ROWS]
-    dataset = examine(written(tmp_path, "parts.json", {"train": rows[:60], "test": rows[60:]})).dataset(accept=True)
-    assert (dataset.n_tasks, dataset.n_annotations) == (24, len(ROWS))
-
-
-@pytest.mark.parametrize("column", ["timestamp", "submitted_at", "token"])
-def test_raters_beside_a_column_of_forms_are_workers(column: str, tmp_path: Path) -> None:
-    rows = [(k, "2024-05-01", *row) for k, (_, *row) in enumerate(NAMED)]
-    names = [f"rater {k}" for k in range(1, 5)]
-    dataset = examine(written(tmp_path, "raters.csv", table(rows, "id", column, *names))).dataset(accept=True)
-    assert (dataset.n_tasks, dataset.n_workers) == (24, 4)
-
-
-def test_gold_where_no_row_has_a_task(tmp_path: Path) -> None:
-    with pytest.raises(DataError):
-        examine(written(tmp_path, "void.csv", "task,worker,label,gold\n,a,,\n,b,,0\n")).dataset(accept=True)
-
-
-ORDERED = [(f"q{k // 6}", w, *("xyz"[:: 1 - 2 * (k % 2)][k % 2 : k % 2 + 2])) for k in range(72) for w in WORKERS]
-
-
-@pytest.mark.parametrize("names", [("winner", "loser"), ("chosen", "rejected")])
-@pytest.mark.parametrize("asked", [True, False])
-def test_the_better_answer_in_a_column_of_its_own(names: tuple[str, str], asked: bool, tmp_path: Path) -> None:
-    rows = [row if asked else row[1:] for row in ORDERED]
-    path = written(tmp_path, "better.csv", table(rows, *["prompt"] * asked, "judge", *names))
-    dataset = examine(path).dataset()
-    assert dataset.classes == ("first", "second")
-    read = zip(dataset.task, dataset.worker, dataset.label, strict=True)
-    found = [(dataset.task_ids[t], dataset.worker_ids[w], int(c)) for t, w, c in read]
-    expected = [(f"{q} / " * asked + " | ".join(sorted((a, b))), w, int(a > b)) for q, w, a, b in ORDERED]
-    assert sorted(found) == sorted(expected)
-    with pytest.raises(DataError):  # without a judge these are no workers
-        examine(written(tmp_path, "nobody.csv", table([row[-2:] for row in rows], *names)))
-
-
-@pytest.mark.parametrize(
-    ("encoding", "words"),
-    [
-        ("shift_jis", ("賛成", "反対", "中立")),
-        ("shift_jis", ("ポジティブ", "ネガティブ", "ニュートラル")),
-        ("euc_jp", ("そう思う", "そう思わない", "どちらともいえない")),
-        ("euc_kr", ("긍정", "부정", "중립")),
-        ("gb18030", ("正面", "负面", "中性")),
-        ("big5", ("正面", "負面", "中立的")),
-    ],
-)
-def test_the_likeliest_script_comes_first(encoding: str, words: tuple[str, str, str], tmp_path: Path) -> None:
-    named = dict(zip(CLASSES, words, strict=True))
-    (tmp_path / "words.csv").write_bytes(table([(t, w, named[v]) for t, w, v in ROWS]).encode(encoding))
-    (question,) = (q for q in examine(tmp_path / "words.csv").report.questions if q.code == "encoding-guessed")
-    assert question.remedies[0].value == encoding
-
-
-@pytest.mark.parametrize("note", ["* 12 items were excluded", "Source: our study", "n = 24"])
-def test_a_note_below_the_table_is_told(note: str, tmp_path: Path) -> None:
-    told = examine(written(tmp_path, "note.csv", table([*NAMED, [note, *[""] * 4]], "item", *WORKERS))).report
-    assert {f.code: f.examples for f in told.findings}["footnote"] == (note,)
-    plain = examine(written(tmp_path, "plain.csv", table([*NAMED, ["photo25", *[""] * 4]], "item", *WORKERS))).report
-    assert "footnote" not in {f.code for f in plain.findings}
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_classes_that_one_person_marks_are_no_workers(seed: int, tmp_path: Path) -> None:
-    rng, shares = random.Random(seed), (0.1, 0.2, 0.3, 0.15, 0.5)
-    for agree in (False, True):
-        truth = [rng.random() < 0.4 for _ in range(200)]
-        rows = [
-            (k, *(int(t == (rng.random() < 0.75) if agree else rng.random() < share) for share in shares))
-            for k, t in enumerate(truth)
-        ]
-        report = examine(written(tmp_path, "marks.csv", table(rows, "image", *"abcde"))).report
-        assert [q.code for q in report.questions] == ([] if agree else ["classes-of-one-person"])
-
-
-def test_parts_of_tasks_are_asked_about(tmp_path: Path) -> None:
-    rows = [(f"d{k // 8}", WORKERS[k % 4], 7 * k, 7 * k + 5, "xy"[k % 3 > 0]) for k in range(80)]
-    path = written(tmp_path, "spans.csv", table(rows, "doc_id", "annotator", "start", "end", "label"))
-    (question,) = examine(path).report.questions
-    assert question.code == "parts-of-tasks"
-    assert examine(path, task=["doc_id", "start", "end"]).dataset().n_tasks == 80
-
-
-def test_names_with_letters_of_no_width_are_one(tmp_path: Path) -> None:
-    rows = [(t, w + "\u200b" * (k % 2), v) for k, (t, w, v) in enumerate(ROWS)]
-    found = examine(written(tmp_path, "unseen.csv", table(rows, "task", "worker", "label"))).report
-    assert (found.n_workers, [c.code for c in found.changes]) == (4, ["merged-workers"])
+@pytest.mark.parametrize("name", NUMBERS_ONLY)
+def test_numbers_without_names(name: str, tmp_path: Path) -> None:
+    facts = {"changes": {}, "size": (24, 4, len(ROWS)), "classes": ("0", "1", "2")}
+    check(written(tmp_path, name, NUMBERS_ONLY[name]), facts)
 
 
 @pytest.mark.parametrize("name", ["people.xlsx", "books.zip", "books"])
@@ -471,16 +260,10 @@ def test_a_sheet_or_workbook_for_each_worker(name: str, tmp_path: Path) -> None:
         for worker, sheet in sheets.items():
             workbook(tmp_path / "books" / f"{worker}.xlsx", {"Sheet1": sheet})
         shutil.make_archive(str(tmp_path / "books"), "zip", tmp_path / "books")
-    dataset = examine(path).dataset()
-    assert (dataset.n_tasks, [*dataset.worker_ids], dataset.n_annotations) == (24, [*WORKERS], len(ROWS))
+    check(path, {"changes": {}, "size": (24, 4, len(ROWS)), "worker_ids": [*WORKERS]})
 
 
-def test_the_only_row_with_ratings_holds_no_totals(tmp_path: Path) -> None:
-    path = written(tmp_path, "one.csv", "task,w0,w1\na,,\nb,,\nc,,\nd,0.5,\n")
-    assert examine(path, low=0, high=1, workers=["w0", "w1"]).dataset(accept=True).rating.tolist() == [0.5]
-
-
-def test_brat_without_workers_is_refused(tmp_path: Path) -> None:
-    files = {"a.txt": "Rome is", "a.ann": "T1\tLOC 0 4\tRome\n"}
-    with pytest.raises(DataError, match="brat"):
-        examine(written(tmp_path, "brat", files))
+def test_workbooks_in_an_archive_are_no_workbook(tmp_path: Path) -> None:
+    book = b"PK\x03\x04[Content_Types].xml xl/workbook.xml"
+    path = written(tmp_path, "books.zip", {"ann.xlsx": book, "labels.csv": table(ROWS, "task", "worker", "label")})
+    check(path, {"changes": {}, "n_annotations": len(ROWS)})

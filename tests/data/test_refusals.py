@@ -178,8 +178,6 @@ EXPORTS = {"studio.json": exports.STUDIO}
 
 
 def written(folder: Path, name: str) -> Path:
-    import json
-
     text = json.dumps(EXPORTS[name]) if name in EXPORTS else TABLES[name]
     (folder / name).write_bytes(text.encode("latin-1" if name.startswith("latin") else "utf-8"))
     return folder / name
@@ -210,12 +208,26 @@ def read(path: Path, mapping: dict[str, Any]) -> Outcome:
     return Outcome(report.n_rows, report.format, report.findings, asked=asked)
 
 
+def paste(remedy: Remedy) -> None:
+    """What is printed of a remedy, as a command's option or as Python, is its choice again."""
+    for choice in remedy.choices:
+        value = [*choice.values()] if isinstance(remedy.setting, tuple) else choice[remedy.setting]
+        alone = replace(remedy, value=value)
+        words = shlex.split(in_command(alone))
+        options = [words[k + 1] for k, word in enumerate(words) if word == "--read"]
+        assert ReadSettings(**read_options(options, texts=text_settings(ReadSettings))) == ReadSettings(**choice)
+        arguments = in_python(alone).removeprefix("pass ")
+        assert eval(f"dict({arguments.replace(' and ', ', ') if len(choice) > 1 else arguments})") == choice
+
+
 def walk(path: Path, mapping: dict[str, Any], levels: int = LEVELS) -> Iterator[tuple[Remedy, str]]:
     """Each remedy that does not keep its word, with what is wrong."""
     before = read(path, mapping)
     for remedy in before.remedies:
         if remedy.of not in ("read", "kind"):
             continue
+        if remedy.of == "read" and levels == LEVELS:
+            paste(remedy)
         for choice in remedy.choices:
             after = read(path, mapping | choice)
             if before.refusal is not None and after.asked == before.asked:
@@ -241,25 +253,6 @@ def test_remedies_of_a_table(name: str, tmp_path: Path) -> None:
     path = written(tmp_path, name)
     assert read(path, {}).remedies
     assert [(str(remedy), wrong) for remedy, wrong in walk(path, {})] == []
-
-
-def every_remedy(folder: Path) -> list[Remedy]:
-    paths = [path_of(case.name) for case in CASES.iterdir()] + [written(folder, name) for name in (*TABLES, *EXPORTS)]
-    return [remedy for path in paths for remedy in read(path, {}).remedies]
-
-
-def test_what_is_printed_can_be_pasted(tmp_path: Path) -> None:
-    remedies = [remedy for remedy in every_remedy(tmp_path) if remedy.choices and remedy.of == "read"]
-    assert len(remedies) > 10
-    for remedy in remedies:
-        for choice in remedy.choices:
-            value = [*choice.values()] if isinstance(remedy.setting, tuple) else choice[remedy.setting]
-            alone = replace(remedy, value=value)
-            words = shlex.split(in_command(alone))
-            options = [words[k + 1] for k, word in enumerate(words) if word == "--read"]
-            assert ReadSettings(**read_options(options, texts=text_settings(ReadSettings))) == ReadSettings(**choice)
-            arguments = in_python(alone).removeprefix("pass ")
-            assert eval(f"dict({arguments.replace(' and ', ', ') if len(choice) > 1 else arguments})") == choice
 
 
 def test_texts_are_taken_as_they_are_written() -> None:

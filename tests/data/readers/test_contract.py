@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,11 +15,12 @@ import pytest
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.core.registry import Registry
 from crowdcore.data import MappingError, examine, read_dataset
-from crowdcore.data.columns import ALIASES
+from crowdcore.data.columns import ALIASES, plain
 from crowdcore.data.readers import readers
 from crowdcore.data.times import iso_time
 from testkit import exports, judge_files
 from tests.data.pictures import write_pictures
+from tests.data.reading.read_case import check, placed
 
 LONG = "task,worker,label\nt1,w1,a\nt1,w2,b\nt2,w1,b\n"
 WIDE = "task,w1,w2\nt1,a,b\nt2,b,\n"
@@ -143,131 +147,79 @@ def test_only_readers_whose_signature_is_there_are_loaded(sample, asked, samples
 
 
 ROWS = [("t1", "w1", "a"), ("t1", "w2", "b"), ("t2", "w1", "b")]
+ROLES = ("task", "worker", "label")
 
 
-def write(tmp_path, header, rows=ROWS, suffix="csv"):
-    path = tmp_path / f"labels.{suffix}"
-    frame = pd.DataFrame(rows, columns=header)
-    if suffix == "parquet":
-        frame.to_parquet(path)
-    elif suffix == "jsonl":
-        frame.to_json(path, orient="records", lines=True)
-    else:
-        frame.to_csv(path, index=False, sep="\t" if suffix == "tsv" else ",")
-    return path
+def file(header: Any, rows: Any = ROWS, suffix: str = "csv") -> Callable[[Path], Path]:
+    def made(folder: Path) -> Path:
+        path, frame = folder / f"labels.{suffix}", pd.DataFrame(rows, columns=header)
+        if suffix == "parquet":
+            frame.to_parquet(path)
+        elif suffix == "jsonl":
+            frame.to_json(path, orient="records", lines=True)
+        else:
+            frame.to_csv(path, index=False, sep="\t" if suffix == "tsv" else ",")
+        return path
+
+    return made
 
 
-@pytest.mark.parametrize(
-    ("suffix", "header"),
-    [
-        ("csv", ["task", "worker", "label"]),
-        ("tsv", ["item", "annotator", "answer"]),
-        ("jsonl", ["Question ID", "User", "Response"]),
-        ("parquet", ["example-id", "labeler", "annotation"]),
-        ("csv", ["_unit_id", "_worker_id", "category"]),
-        ("tsv", ["image", "annotator_id", "class"]),
-        ("jsonl", ["INPUT:image", "ASSIGNMENT:worker_id", "OUTPUT:result"]),
-        ("parquet", ["HITId", "WorkerId", "Answer"]),
-    ],
-)
-def test_names_of_other_tools(tmp_path, suffix, header):
-    found = examine(write(tmp_path, header, suffix=suffix))
-    assert found.report.roles == dict(zip(("task", "worker", "label"), header, strict=True))
-    aliases = [f for f in found.report.findings if f.code == "alias"]
-    assert len(aliases) == sum(name not in ("task", "worker", "label") for name in header)
-    assert found.dataset().annotations.astype(str).to_numpy().tolist() == [list(row) for row in ROWS]
+MEDIA = [("t1", "w1", "a", "hello", "a.png"), ("t1", "w2", "b", "hello", "a.png"), ("t2", "w1", "b", "", "b.png")]
+GAPS = {"task": [1, 1, 2], "worker": ["x", None, "y"], "label": [0.0, 1.0, np.nan]}
+NUMBERED = pd.DataFrame({"task": [3, 3, 10], "worker": [1, 2, 1], "label": [0, 1, 1]})
+ORDERED = [("z", "w10", "a"), ("b", "w9", "b"), ("z", "w2", "a"), ("a", "w10", "b")]
+NAMED = {"task": "hitty", "worker": "who", "label": "verdict"}
+LONG_TABLES: dict[str, tuple[Any, ...]] = {
+    **{f"{suffix} of {header}": (
+        file(header, suffix=suffix), {"roles": dict(zip(ROLES, header, strict=True)), "triples": ROWS, "changes": {},
+        "aliases": sum(name not in ROLES for name in header)}) for suffix, header in (
+            ("csv", ["task", "worker", "label"]), ("tsv", ["item", "annotator", "answer"]),
+            ("jsonl", ["Question ID", "User", "Response"]), ("parquet", ["example-id", "labeler", "annotation"]),
+            ("csv", ["_unit_id", "_worker_id", "category"]), ("tsv", ["image", "annotator_id", "class"]),
+            ("jsonl", ["INPUT:image", "ASSIGNMENT:worker_id", "OUTPUT:result"]),
+            ("parquet", ["HITId", "WorkerId", "Answer"]))},
+    "unknown columns": (
+        file([*NAMED.values()]), {"refused": MappingError, "match": "recognised",
+        "columns": ("hitty", "who", "verdict")},
+        (NAMED, {"n_annotations": 3})),
+    "a partly recognised table": (
+        file(["task", "who", "label"]), ({"format": "long"}, {"refused": MappingError, "match": "recognised",
+                                          "roles": {"task": "task", "worker": None, "label": "label"}})),
+    "a named column must be there": (
+        file(ROLES), ({"worker": "annotator"}, {"refused": None, "match": r"'annotator'.*'task'.*'worker'"})),
+    "an explicit column wins over an alias": (
+        file([*ROLES, "response"], [("t1", "w1", "a", "b"), ("t2", "w2", "b", "a")]),
+        {"roles": {"label": "label"}, "has": {"alias-rival"}, "text": ("'response'",)},
+        ({"label": "response", "gold": "label"}, {"label": [1, 0], "gold": [0, 1]})),
+    "a name as it is wins over one with blanks": (
+        file([" task", *ROLES], [("x", *row) for row in ROWS], "jsonl"), {"task_ids": ["t1", "t2"]}),
+    "media columns": (
+        file([*ROLES, "sentence", "image_path"], MEDIA), {"texts": ["hello", "-"], "images": ["a.png", "b.png"]}),
+    "order of appearance and natural order of workers": (
+        file(ROLES, ORDERED), {"task_ids": ["z", "b", "a"], "worker_ids": ["w2", "w9", "w10"], "task": [0, 0, 1, 2],
+                               "worker": [2, 0, 1, 2]}),
+    **{f"{dtype} ids are the same names": (
+        file(None, NUMBERED.astype({"task": dtype, "worker": dtype}), "parquet"),
+        {"task_ids": ["3", "10"], "worker_ids": ["1", "2"]}) for dtype in ("int64", "float64", "str", "category")},
+    "missing values in parquet": (
+        file(None, GAPS, "parquet"), {"classes": ("0", "1"), "changes": {
+            "missing-worker": (2,), "missing-label": (3,), "workers-without-labels": ()}}),
+    "further columns called like roles are renamed": (
+        file(["item", "worker", "label", "task"], [("t1", "w1", "a", "x"), ("t2", "w1", "b", "y")]),
+        ({"task": "item"}, {"extra": {"task_column": ["x", "y"]}})),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LONG_TABLES)
+def test_long_tables(name: str, tmp_path: Path) -> None:
+    content, *steps = LONG_TABLES[name]
+    check(placed(tmp_path, content), *steps)
 
 
 def test_every_alias_is_in_its_compared_form():
-    from crowdcore.data.columns import plain
-
     for role, names in ALIASES.items():
         assert all(plain(name) == name for name in names), role
         assert len(set(names)) == len(names), role
-
-
-def test_unknown_columns_are_asked_for(tmp_path):
-    path = write(tmp_path, ["hitty", "who", "verdict"])
-    with pytest.raises(MappingError, match="recognised") as caught:
-        examine(path)
-    assert caught.value.columns == ("hitty", "who", "verdict")
-    assert caught.value.roles == {}
-    assert caught.value.remedies[0].settings == ("task", "worker", "label")
-    ds = read_dataset(path, task="hitty", worker="who", label="verdict")
-    assert ds.n_annotations == 3
-
-
-def test_a_partly_recognised_table_says_what_is_lacking(tmp_path):
-    with pytest.raises(MappingError, match="recognised") as caught:
-        examine(write(tmp_path, ["task", "who", "label"]), format="long")
-    assert caught.value.roles == {"task": "task", "label": "label"}
-
-
-def test_a_named_column_must_be_there(tmp_path):
-    with pytest.raises(DataError, match=r"'annotator'.*'task'.*'worker'"):
-        examine(write(tmp_path, ["task", "worker", "label"]), worker="annotator")
-
-
-def test_an_explicit_column_wins_over_an_alias(tmp_path):
-    rows = [("t1", "w1", "a", "b"), ("t2", "w2", "b", "a")]
-    path = write(tmp_path, ["task", "worker", "label", "response"], rows)
-    report = examine(path).report
-    assert report.roles["label"] == "label"
-    rival = next(f for f in report.findings if f.code == "alias-rival")
-    assert "'response'" in rival.sentence
-    ds = read_dataset(path, label="response", gold="label")
-    assert ds.label.tolist() == [1, 0]
-    assert ds.gold.tolist() == [0, 1]
-
-
-def test_a_name_as_it_is_wins_over_one_with_blanks(tmp_path):
-    ds = read_dataset(write(tmp_path, [" task", "task", "worker", "label"], [("x", *row) for row in ROWS], "jsonl"))
-    assert list(ds.task_ids) == ["t1", "t2"]
-
-
-def test_media_columns(tmp_path):
-    rows = [("t1", "w1", "a", "hello", "a.png"), ("t1", "w2", "b", "hello", "a.png"), ("t2", "w1", "b", "", "b.png")]
-    ds = read_dataset(write(tmp_path, ["task", "worker", "label", "sentence", "image_path"], rows))
-    assert ds.media.folder == tmp_path
-    assert ds.media.columns["text"].fillna("-").tolist() == ["hello", "-"]
-    assert ds.media.columns["image"].tolist() == ["a.png", "b.png"]
-
-
-def test_order_of_appearance_and_natural_order_of_workers(tmp_path):
-    rows = [("z", "w10", "a"), ("b", "w9", "b"), ("z", "w2", "a"), ("a", "w10", "b")]
-    ds = read_dataset(write(tmp_path, ["task", "worker", "label"], rows))
-    assert list(ds.task_ids) == ["z", "b", "a"]
-    assert list(ds.worker_ids) == ["w2", "w9", "w10"]
-    assert ds.task.tolist() == [0, 0, 1, 2]
-    assert ds.worker.tolist() == [2, 0, 1, 2]
-
-
-def test_numeric_ids_of_any_type_are_the_same_names(tmp_path):
-    for dtype in ("int64", "float64", "str", "category"):
-        frame = pd.DataFrame({"task": [3, 3, 10], "worker": [1, 2, 1], "label": [0, 1, 1]})
-        frame = frame.astype({"task": dtype, "worker": dtype})
-        frame.to_parquet(tmp_path / "labels.parquet")
-        ds = read_dataset(tmp_path / "labels.parquet")
-        assert (list(ds.task_ids), list(ds.worker_ids)) == (["3", "10"], ["1", "2"])
-
-
-def test_missing_values_in_parquet(tmp_path):
-    frame = pd.DataFrame({"task": [1, 1, 2], "worker": ["x", None, "y"], "label": [0.0, 1.0, np.nan]})
-    frame.to_parquet(tmp_path / "labels.parquet")
-    found = examine(tmp_path / "labels.parquet")
-    assert {f.code: f.rows for f in found.report.changes} == {
-        "missing-worker": (2,),
-        "missing-label": (3,),
-        "workers-without-labels": (),
-    }
-    assert found.dataset(accept=True).classes == ("0", "1")
-
-
-def test_further_columns_called_like_roles_are_renamed(tmp_path):
-    path = write(tmp_path, ["item", "worker", "label", "task"], [("t1", "w1", "a", "x"), ("t2", "w1", "b", "y")])
-    ds = read_dataset(path, task="item")
-    assert ds.extra["task_column"].tolist() == ["x", "y"]
-    assert list(ds.annotations.columns) == ["task", "worker", "label", "task_column"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,165 +12,92 @@ import pytest
 from crowdcore.core.errors import DataError
 from crowdcore.data import examine, read_dataset, simulate, write_conll
 from testkit import exports
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Writes the files of a dataset folder; arrays as .npy or .npz."""
-    (tmp_path / "crowd").mkdir()
-
-    def write(**files):
-        for name, content in files.items():
-            stem, _, suffix = name.rpartition("__")
-            path = tmp_path / "crowd" / f"{stem}.{suffix}"
-            if suffix == "npy":
-                np.save(path, content)
-            elif suffix == "npz":
-                np.savez(path, **content)
-            elif isinstance(content, bytes):
-                path.write_bytes(content)
-            else:
-                path.write_text(content, encoding="utf-8")
-        return tmp_path / "crowd"
-
-    return write
-
+from tests.data.reading.read_case import check, placed
 
 ANNOTATIONS = "task,worker,label\nt2,w10,b\nt1,w2,a\nt2,w2,a\n"
 TASKS = "task,split,gold\nt1,train,a\nt2,train,b\nt3,test,\n"
+OMEGA = np.array([0.1, 0.2, 0.3])
+IN_LATIN_1 = "task,worker,label\nt1,w1,caf\u00e9\n", "caf\u00e9\r\n\r\nth\u00e9\r\n".encode("latin-1")
+FAULTY_TASKS = "item,split,truth\nt1,train,a\nt2,somewhere,z\nt3,test,b\n".encode("latin-1") + b"t4,,\xe9\n"
 
 
-def test_the_order_of_the_list_of_tasks(folder):
-    ds = read_dataset(folder(annotations__csv=ANNOTATIONS, tasks__csv=TASKS, classes__txt="b\na\n"))
-    assert ds.name == "crowd"
-    assert list(ds.task_ids) == ["t1", "t2", "t3"]
-    assert ds.classes == ("b", "a")
-    assert ds.task.tolist() == [0, 1, 1]
-    assert [ds.worker_ids[r] for r in ds.worker] == ["w2", "w10", "w2"]
-    assert ds.gold.tolist() == [1, 0, -1]
-    assert ds.split.tolist() == [0, 0, 2]
+def of(**files: Any) -> tuple[str, dict[str, Any]]:
+    """A folder of annotations and files whose names have no dot here."""
+    return "crowd", {"annotations.csv": ANNOTATIONS} | {name.replace("__", "."): text for name, text in files.items()}
 
 
-def test_tasks_that_are_not_listed_are_added_with_a_warning(folder):
-    path = folder(annotations__csv=ANNOTATIONS + "t9,w2,a\nt8,w2,b\n", tasks__csv=TASKS)
-    found = examine(path)
-    (warning,) = [f for f in found.report.findings if f.code == "tasks-not-listed"]
-    assert (warning.level, warning.count, warning.rows, warning.examples) == ("warning", 2, (4, 5), ("t9", "t8"))
-    ds = found.dataset()
-    assert list(ds.task_ids) == ["t1", "t2", "t3", "t9", "t8"]
-    assert ds.split.tolist() == [0, 0, 2, -1, -1]
-
-
-def test_a_list_of_workers_fixes_their_order_and_keeps_idle_ones(folder):
-    path = folder(annotations__csv=ANNOTATIONS, workers__csv="worker\nw9\nw2\nw10\n")
-    assert list(read_dataset(path).worker_ids) == ["w9", "w2", "w10"]
-    path = folder(workers__csv="worker\nw2\n")
-    assert list(read_dataset(path).worker_ids) == ["w2", "w10"]
-    with pytest.raises(DataError, match="list"):
-        read_dataset(folder(workers__csv="worker\nw2\nw2\n"))
-
-
-def test_bad_lists_of_tasks(folder):
-    with pytest.raises(DataError, match=r"'t1'.*rows 1 and 3.*row 3"):
-        read_dataset(folder(annotations__csv=ANNOTATIONS, tasks__csv="task,gold\nt1,a\nt2,b\nt1,b\n"))
-    with pytest.raises(DataError, match=r"crowd.*row 2"):
-        read_dataset(folder(tasks__csv="task,gold\nt1,a\n,b\n"))
-
-
-@pytest.mark.parametrize(
-    ("lines", "sentence"),
-    [
+FOLDERS: dict[str, tuple[Any, ...]] = {
+    "the order of the list of tasks": (
+        of(tasks__csv=TASKS, classes__txt="b\na\n"),
+        {"name": "crowd", "task_ids": ["t1", "t2", "t3"], "classes": ("b", "a"),
+        "triples": [("t1", "w2", "a"), ("t2", "w10", "b"), ("t2", "w2", "a")], "gold": [1, 0, -1], "split": [0, 0, 2]}),
+    "tasks that are not listed": (
+        of(annotations__csv=ANNOTATIONS + "t9,w2,a\nt8,w2,b\n", tasks__csv=TASKS),
+        {"changes": {}, "task_ids": ["t1", "t2", "t3", "t9", "t8"], "split": [0, 0, 2, -1, -1], "findings": {
+         "tasks-not-listed": {"level": "warning", "count": 2, "rows": (4, 5), "examples": ("t9", "t8")}}}),
+    "a list of workers fixes their order and keeps idle ones": (
+        of(workers__csv="worker\nw9\nw2\nw10\n"), {"changes": {}, "worker_ids": ["w9", "w2", "w10"]}),
+    "a list of some workers": (of(workers__csv="worker\nw2\n"), {"worker_ids": ["w2", "w10"]}),
+    "a worker listed twice": (of(workers__csv="worker\nw2\nw2\n"), {"refused": None, "match": "list"}),
+    "a task listed twice": (
+        of(tasks__csv="task,gold\nt1,a\nt2,b\nt1,b\n"), {"refused": None, "match": r"'t1'.*rows 1 and 3.*row 3"}),
+    "a task without a name": (of(tasks__csv="task,gold\nt1,a\n,b\n"), {"refused": None, "match": r"crowd.*row 2"}),
+    **{sentence: (of(classes__txt=lines), {"refused": None, "match": sentence}) for lines, sentence in (
         ("# sequence\nO\nB-LOC\n", r"^The labels are sequences of tags, but the sentences are not listed\."),
-        ("a\nb\na\n", r"^The class 'a' is listed twice \(classes.txt, row 3\)"),
-    ],
-)
-def test_class_lists_that_are_refused(folder, lines, sentence):
-    with pytest.raises(DataError, match=sentence):
-        read_dataset(folder(annotations__csv=ANNOTATIONS, classes__txt=lines))
+        ("a\nb\na\n", r"^The class 'a' is listed twice \(classes.txt, row 3\)"))},
+    "a class list in latin 1 with blank lines": (
+        of(annotations__csv=IN_LATIN_1[0], classes__txt=IN_LATIN_1[1]),
+        {"changes": {}, "classes": ("caf\u00e9", "th\u00e9")}),
+    "labelled data without annotations": (
+        ("crowd", {"tasks.csv": TASKS, "classes.txt": "a\nb\n"}),
+        {"changes": {}, "size": (3, 0, 0), "gold": [0, 1, -1]}),
+    "findings about the list of tasks name its file and row": (
+        of(tasks__csv=FAULTY_TASKS, classes__txt="a\nb\n"), {"roles": {"gold": "tasks.csv: truth"}, "findings": {
+            "gold-outside-classes": {"rows": (2, 4), "column": "tasks.csv: truth"},
+            "unknown-split": {"rows": (2,), "column": "tasks.csv: split"},
+            "encoding-guessed": {"rows": (4,), "column": None}}}),
+    "classes alone are no dataset": (("crowd", {"classes.txt": "a\nb\n"}), {"refused": None, "match": "neither"}),
+    "features that do not fit the tasks": (
+        of(tasks__csv=TASKS, features_train__npy=np.zeros((3, 1))),
+        {"refused": None, "match": r"3 rows.*2 tasks.*split"}),
+    "features that do not fit one another": (
+        of(tasks__csv=TASKS, features_train__npy=np.zeros((2, 4)), features_test__npy=np.zeros((1, 5))),
+        {"refused": None, "match": r"5.*4.*split"}),
+    **{f"truth that does not fit: {sentence}": (of(truth__npz=truth), {"refused": None, "match": sentence}) for truth,
+        sentence in (
+        ({"omega": np.zeros(2)}, r"`omega`.*2.*3 annotations"),
+        ({"omega": OMEGA, "group": np.zeros(3, int)}, r"3 entries.*`group`.*2 workers"),
+        ({"omega": OMEGA, "settings": np.array("{no")}, "settings"))},
+    "gold in the annotations": (
+        of(annotations__csv="task,worker,label,gold\nt1,w1,a,b\nt2,w1,b,\n"), {"changes": {}, "gold": [1, -1]}),
+    "ratings": (
+        of(annotations__csv="task,worker,label\nt1,w1,0.5\n", classes__txt="# regression: rating on 0..1\n"),
+        {"rating_range": (0, 1), "rating": [0.5]}),
+}  # fmt: skip
 
 
-def test_a_class_list_in_latin_1_with_blank_lines(folder):
-    path = folder(
-        annotations__csv="task,worker,label\nt1,w1,caf\u00e9\n",
-        classes__txt="caf\u00e9\r\n\r\nth\u00e9\r\n".encode("latin-1"),
-    )
-    assert read_dataset(path).classes == ("caf\u00e9", "th\u00e9")
+@pytest.mark.parametrize("name", FOLDERS)
+def test_folders(name: str, tmp_path: Path) -> None:
+    content, *steps = FOLDERS[name]
+    check(placed(tmp_path, content), *steps)
 
 
-def test_labelled_data_without_annotations(folder):
-    ds = read_dataset(folder(tasks__csv=TASKS, classes__txt="a\nb\n"))
-    assert (ds.n_tasks, ds.n_workers, ds.n_annotations) == (3, 0, 0)
-    assert ds.gold.tolist() == [0, 1, -1]
+def test_the_table_of_a_folder_can_be_opened_alone(tmp_path):
+    path = placed(tmp_path, of(tasks__csv=TASKS, features_train__npy=np.zeros((2, 3))))
+    check(path / "annotations.csv", {"features": None, "n_tasks": 2})
 
 
-def test_findings_about_the_list_of_tasks_name_its_file_and_row(folder):
-    path = folder(
-        annotations__csv=ANNOTATIONS,
-        tasks__csv="item,split,truth\nt1,train,a\nt2,somewhere,z\nt3,test,b\n".encode("latin-1") + b"t4,,\xe9\n",
-        classes__txt="a\nb\n",
-    )
-    report = examine(path).report
-    assert report.roles["gold"] == "tasks.csv: truth"
-    found = {f.code: (f.rows, f.column) for f in report.findings if f.level != "note"}
-    assert found == {
-        "gold-outside-classes": ((2, 4), "tasks.csv: truth"),
-        "unknown-split": ((2,), "tasks.csv: split"),
-        "encoding-guessed": ((4,), None),
-    }
-
-
-def test_the_table_of_a_folder_can_be_opened_alone(folder):
-    path = folder(annotations__csv=ANNOTATIONS, tasks__csv=TASKS, features_train__npy=np.zeros((2, 3)))
-    alone = read_dataset(path / "annotations.csv")
-    assert alone.features is None
-    assert alone.n_tasks == 2
-
-
-def test_classes_alone_are_no_dataset(folder):
-    with pytest.raises(DataError, match="neither"):
-        read_dataset(folder(classes__txt="a\nb\n"))
-
-
-def test_features_and_images_of_each_split(folder):
-    path = folder(
-        annotations__csv=ANNOTATIONS,
+def test_features_images_and_truth_follow_the_order_of_the_tasks(tmp_path):
+    ds = read_dataset(placed(tmp_path, of(
         tasks__csv="task,split\nt3,test\nt1,train\nt4,\nt2,train\n",
-        features_train__npy=np.array([[1.0], [2.0]], np.float32),
-        features_test__npy=np.array([[3.0]], np.float32),
-        features__npy=np.array([[4.0]], np.float32),
+        features_train__npy=np.array([[1.0], [2.0]], np.float32), features_test__npy=np.array([[3.0]], np.float32),
+        features__npy=np.array([[4.0]], np.float32), truth__npz={"omega": OMEGA},
         images_train__npz={"images": np.arange(8, dtype=np.uint8).reshape(2, 2, 2)},
-    )
-    ds = read_dataset(path)
+    )))  # fmt: skip
     np.testing.assert_array_equal(ds.features, [[3], [1], [4], [2]])
     assert ds.media.images.present.tolist() == [False, True, False, True]
     np.testing.assert_array_equal(ds.media.images[[3, 1]], [[[4, 5], [6, 7]], [[0, 1], [2, 3]]])
-
-
-def test_files_that_do_not_fit_the_tasks(folder):
-    with pytest.raises(DataError, match=r"3 rows.*2 tasks.*split"):
-        read_dataset(folder(annotations__csv=ANNOTATIONS, tasks__csv=TASKS, features_train__npy=np.zeros((3, 1))))
-    shapes = {"features_train__npy": np.zeros((2, 4)), "features_test__npy": np.zeros((1, 5))}
-    with pytest.raises(DataError, match=r"5.*4.*split"):
-        read_dataset(folder(**shapes))
-
-
-def test_truth_must_fit_the_annotations(folder):
-    path = folder(annotations__csv=ANNOTATIONS, truth__npz={"omega": np.zeros(2)})
-    with pytest.raises(DataError, match=r"`omega`.*2.*3 annotations"):
-        read_dataset(path)
-    path = folder(truth__npz={"omega": np.array([0.1, 0.2, 0.3]), "group": np.zeros(3, int)})
-    with pytest.raises(DataError, match=r"3 entries.*`group`.*2 workers"):
-        read_dataset(path)
-    path = folder(truth__npz={"omega": np.array([0.1, 0.2, 0.3]), "settings": np.array("{no")})
-    with pytest.raises(DataError, match="settings"):
-        read_dataset(path)
-    path = folder(truth__npz={"omega": np.array([0.1, 0.2, 0.3])}, tasks__csv=TASKS)
-    np.testing.assert_array_equal(read_dataset(path).truth.omega, [0.2, 0.1, 0.3])  # sorted with the tasks
-
-
-def test_gold_in_the_annotations(folder):
-    ds = read_dataset(folder(annotations__csv="task,worker,label,gold\nt1,w1,a,b\nt2,w1,b,\n"))
-    assert ds.gold.tolist() == [1, -1]
+    np.testing.assert_array_equal(ds.truth.omega, [0.2, 0.1, 0.3])
 
 
 @pytest.mark.parametrize(
@@ -189,17 +118,11 @@ def test_real_folders_need_no_acceptance(data_folder, name, counts):
     assert (ds.n_tasks, ds.n_workers, ds.n_classes, ds.n_annotations) == counts
 
 
-def test_repeats_of_cifar10s_are_those_of_its_readme(data_folder):
+def test_repeats_and_ranges_of_real_folders_are_those_of_their_readmes(data_folder):
+    assert examine(data_folder / "movie_reviews").report.rating_range == (0, 1)
     report = examine(data_folder / "cifar10s").report
     assert (report.n_repeats, report.n_contradicting) == (523, 34)
     assert examine(data_folder / "anaesthesia").report.n_repeats == 90
-
-
-def test_a_folder_says_the_kind_of_its_labels(folder, data_folder):
-    stars = folder(annotations__csv="task,worker,label\nt1,w1,0.5\n", classes__txt="# regression: rating on 0..1\n")
-    ds = read_dataset(stars)
-    assert (ds.kind.name, ds.low, ds.high) == ("ratings", 0, 1)
-    assert examine(data_folder / "movie_reviews").report.rating_range == (0, 1)
 
 
 TEXT = """token gold ann ben
@@ -295,40 +218,31 @@ def test_a_crowd_that_marked_nothing_is_read_again(write_tags, tmp_path):
         read_dataset(write_tags(TEXT.replace("I-LOC", "E-LOC"), "other.conll"))
 
 
-def test_labels_split_and_no_gold(write):
-    found = examine(write(exports.LEWIDI))
-    data = found.dataset(accept=True)
-    assert list(data.worker_ids) == ["Ann1", "Ann2", "Ann3"]
-    assert data.split.tolist() == [0, 1]
-    assert not data.has_gold
-    assert "not read as gold" in found.report.text()
+CONTEXT = {
+    "annotation task": "sarcasm detection", "text": {"context": "Hi", "response": "Oh, hi"},
+    "annotators": "Ann1,Ann2", "number of annotations": 2,
+    "annotations": {"Ann1": "1", "Ann2": "6", "Ann3": "1,6"}, "split": "train",
+}  # fmt: skip
+SAID = {"prev_agent": "Hi.", "prev_user": "hello", "agent": "How are you?", "user": "Fine"}
+FIRST, SECOND = exports.LEWIDI["1"], exports.LEWIDI["2"]
+CONVERSATION = {**FIRST, "text": json.dumps(SAID), "annotations": "1,-1,-3", "annotators": "Ann2,Ann3,Ann8"}
+LEWIDI: dict[str, tuple[Any, ...]] = {
+    "labels, split and no gold": (
+        exports.LEWIDI, {"worker_ids": ["Ann1", "Ann2", "Ann3"], "split": [0, 1], "has_gold": False,
+                         "text": ("not read as gold",)}),
+    "the edition of 2025": (
+        {"7": CONTEXT}, {"changes": {"several-choices", "workers-without-labels"}, "classes": ("1", "6"),
+                         "texts": ["context: Hi\nresponse: Oh, hi"]}),
+    "a conversation written as json": (  # as in ConvAbuse, whose labels are -3 … 1
+        {"1": CONVERSATION, "2": {**SECOND, "annotations": "0,0,1"}}, {"changes": {}, "classes": ("-3", "-1", "0", "1"),
+        "texts": ["prev_agent: Hi.\nprev_user: hello\nagent: How are you?\nuser: Fine", SECOND["text"]]}),
+    "an annotator without a label": (
+        {"0": FIRST, "1": {**FIRST, "annotators": "Ann1,Ann2"}},
+        {"refused": None, "match": r"3 annotations.*2 annotators.*row 2"}),
+}  # fmt: skip
 
 
-def test_the_edition_of_2025(write):
-    item = {
-        "annotation task": "sarcasm detection", "text": {"context": "Hi", "response": "Oh, hi"},
-        "annotators": "Ann1,Ann2", "number of annotations": 2,
-        "annotations": {"Ann1": "1", "Ann2": "6", "Ann3": "1,6"}, "split": "train",
-    }  # fmt: skip
-    found = examine(write({"7": item}))
-    assert [f.code for f in found.report.changes] == ["several-choices", "workers-without-labels"]
-    data = found.dataset(accept=True)
-    assert data.classes == ("1", "6")
-    assert data.media.columns["text"].tolist() == ["context: Hi\nresponse: Oh, hi"]
-
-
-def test_a_conversation_written_as_json(write):
-    """As in ConvAbuse, whose labels are -3 … 1."""
-    said = {"prev_agent": "Hi.", "prev_user": "hello", "agent": "How are you?", "user": "Fine"}
-    item = {**exports.LEWIDI["1"], "text": json.dumps(said), "annotations": "1,-1,-3", "annotators": "Ann2,Ann3,Ann8"}
-    data = examine(write({"1": item, "2": {**exports.LEWIDI["2"], "annotations": "0,0,1"}})).dataset()
-    assert data.media.columns["text"][0].splitlines() == [
-        "prev_agent: Hi.", "prev_user: hello", "agent: How are you?", "user: Fine"
-    ]  # fmt: skip
-    assert data.classes == ("-3", "-1", "0", "1")
-
-
-def test_every_annotator_has_one_label(write):
-    item = {**exports.LEWIDI["1"], "annotators": "Ann1,Ann2"}
-    with pytest.raises(DataError, match=r"3 annotations.*2 annotators.*row 2"):
-        examine(write({"0": exports.LEWIDI["1"], "1": item}))
+@pytest.mark.parametrize("name", LEWIDI)
+def test_lewidi(name: str, tmp_path: Path) -> None:
+    content, *steps = LEWIDI[name]
+    check(placed(tmp_path, ("export.json", content)), *steps)

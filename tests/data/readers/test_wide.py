@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,220 +23,122 @@ from crowdcore.data import (
 )
 from crowdcore.data.tables import delimited
 from crowdcore.data.writers import write_wide
+from tests.data.reading.read_case import check, examined, placed
 
-
-def read(tmp_path, text, name="labels.csv", **how):
-    path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
-    return read_dataset(path, **how)
-
-
-def triples(ds):
-    return [tuple(map(str, row)) for row in ds.annotations.to_numpy()]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "task,w1,w2,w10\nt1,a,,b\nt2,,a,\nt3,b,b,b\n",
-        "task,w1,w2,w10\nt1,a,-1,b\nt2,-1,a,-1\nt3,b,b,b\n",
-        "item\tw1\tw2\tw10\nt1\ta\t \tb\nt2\t\ta\t-1\nt3\tb\tb\tb\n",
-        ",w1,w2,w10\nt1,a,,b\nt2,,a,\nt3,b,b,b\n",
-        "name of it,w1,w2,w10\nt1,a,,b\nt2,,a,\nt3,b,b,b\n",
-    ],
+WANT = [("t1", "w1", "a"), ("t1", "w10", "b"), ("t2", "w2", "a"), *(("t3", w, "b") for w in ("w1", "w2", "w10"))]
+MINUS, GOLD_MINUS = "task,w1,w2\nt1,-1,1\nt2,0,-1\nt3,1,\n", "task,gold,w1,w2\nt1,-1,0,1\nt2,1,1,0\n"
+IDLE = "task,w1,idle,w2\nt1,a,,b\nt2,b,,\n"
+ASIDE = "task,anna,ben,gold_standard,majority,notes,n_words,anna_seconds\n" + "".join(
+    f"t{i},{'ab'[i % 2]},{'ab'[i % 3 == 0]},a,a,hm,{i * 3},{i}.5\n" for i in range(20)
 )
-def test_empty_cells_are_missing_and_minus_one_on_acceptance(tmp_path, text):
-    ds = read(tmp_path, text, accept="-1" in text)
-    want = [
-        ("t1", "w1", "a"),
-        ("t1", "w10", "b"),
-        ("t2", "w2", "a"),
-        ("t3", "w1", "b"),
-        ("t3", "w2", "b"),
-        ("t3", "w10", "b"),
-    ]
-    assert triples(ds) == want
-    assert list(ds.worker_ids) == ["w1", "w2", "w10"]
+SIZES = "".join(f"t{i},{i % 2},{i % 3 % 2},{(i + 1) % 2},{100 + i}\n" for i in range(10))
+NUMBERED = "1,2,3\n1,1,2,1\n2,2,2,2\n3,3,3,3\n4,1,1,4\n5,2,2,2\n"
+GOLD_AND_TWO = "task,gold,w1,w2\nt1,a,a,b\nt2,b,a,a\n"
+
+CASES: dict[str, tuple[Any, ...]] = {
+    **{f"empty cells are missing: {text!r}": (text, {"worker_ids": ["w1", "w2", "w10"], "triples": WANT}) for text in (
+        "task,w1,w2,w10\nt1,a,,b\nt2,,a,\nt3,b,b,b\n", "task,w1,w2,w10\nt1,a,-1,b\nt2,-1,a,-1\nt3,b,b,b\n",
+        "item\tw1\tw2\tw10\nt1\ta\t \tb\nt2\t\ta\t-1\nt3\tb\tb\tb\n", ",w1,w2,w10\nt1,a,,b\nt2,,a,\nt3,b,b,b\n",
+        "name of it,w1,w2,w10\nt1,a,,b\nt2,,a,\nt3,b,b,b\n")},
+    "a single worker": (
+        "task,ann\nt1,a\nt2,b\nt3,a\n", {"changes": {}, "labels": ["a", "b", "a"], "worker_ids": ["ann"],
+        "findings": {"worker-columns": {"level": "warning", "choices": [{"gold": "ann"}]}}}),
+    **{f"no single worker: {text!r}": (text, {"refused": MappingError, "match": "worker"}) for text in (
+        "task,note\nt1,a\nt2,a\n", "task,name\nt1,a\nt2,b\n", "task,stars\nt1,1\nt2,1\n", "task,label\nt1,a\nt2,a\n")},
+    "a matrix of numbers without names": (  # the layout of LabelMe's answers.txt
+        ("answers.txt", "-1 2 0 -1\n1 -1 -1 10\n-1 -1 -1 -1\n"),
+        ({"missing": ["-1"]}, {"triples": [("1", "2", "2"), ("1", "3", "0"), ("2", "1", "1"), ("2", "4", "10")],
+                               "classes": ("0", "1", "2", "10"), "n_tasks": 3, "changes": {}})),
+    "gold and text beside the workers": (
+        "task,gold,text,w1,w2\nt1,b,hello,a,b\nt2,,you,b,\n",
+            {"gold": [1, -1], "texts": ["hello", "you"], "n_workers": 2}),
+    "an empty worker column": (
+        IDLE, {"changes": {"empty-worker-column": ()}, "worker_ids": ["w1", "w2"], "text": ("1 empty", "'idle'")}),
+    "rows in findings are rows of the table": (
+        "task,w1,w2\nt1,a,b\nt2,z,\nt3,,z\n",
+            ({"classes": ["a", "b"]}, {"changes": {"label-outside-classes": (2, 3)}})),
+    "another value for missing": (
+        "task,w1,w2\nt1,-1,1\nt2,1,0\nt3,-1,-1\n", ({"missing": ["0"]}, {"classes": ("-1", "1"), "n_annotations": 5})),
+    "a long table with odd names": ("hit,person,verdict\nt1,w1,a\nt1,w2,b\nt2,w1,b\n", {"refused": MappingError}),
+    "a long table with known names": ("hit,turker,verdict\nt1,w1,a\nt1,w2,b\nt2,w1,b\n",
+        {"changes": {}, "n_annotations": 3}),
+    "the same task twice": ("task,w1,w2\nt1,a,b\nt2,b,a\nt1,b,b\n", {"refused": None, "match": r"'t1'.*rows 1 and 3"}),
+    "minus one beside numbers from 0": (
+        MINUS, {"changes": {"minus-one": ()}, "n_rows": 6, "n_annotations": 3, "n_left_out": 3,
+        "text": ("2 of 6 cells",),
+        "findings": {"minus-one": {"count": 2, "left_out": 2, "choices": [{"missing": []}, {"missing": ["-1"]}]}}},
+        ({"missing": []}, {"classes": ("-1", "0", "1")}), ({"missing": ["-1"]}, {"classes": ("0", "1")}),
+        ({"classes": ["-1", "0", "1"]}, {"n_annotations": 5}), ({"classes": ["0", "1"]}, {"n_annotations": 3})),
+    **{f"minus one is a label among {labels}": (
+        "task,w1,w2\n" + "".join(f"t{i},{a},{b}\n" for i, (a, b) in enumerate(pairwise(labels))),
+        {"changes": {}, "n_annotations": 2 * (len(labels) - 1), "classes": {x.removesuffix(".0") for x in labels}})
+       for labels in (("-1", "1"), ("-1", "-2", "3"), ("-1.0", "1.0"))},
+    "gold of minus one": (
+        GOLD_MINUS, {"findings": {"gold-minus-one": {"rows": (1,), "column": "gold"}}, "gold": [-1, 1]},
+        ({"classes": ["-1", "0", "1"]}, {"gold": [0, 2]})),
+    "gold of minus one that is a class": (GOLD_MINUS.replace(",0", ",-1"), {"changes": {}, "gold": [0, 1]}),
+    "columns that are no workers": (
+        ASIDE, {"worker_ids": ["anna", "ben"], "findings": {"worker-columns": {"examples": ("anna", "ben")}}},
+        ({"workers": ["anna", "majority"]}, {"worker_ids": ["anna", "majority"]}),
+        ({"gold": "gold_standard", "workers": ["anna", "ben"]}, {"gold": [0] * 20})),
+    "a column whose values no other holds": (
+        "task,ann,ben,cem,size\n" + SIZES,
+            {"findings": {"columns-left-out": {"level": "change", "examples": ("size",)}}}),
+    "names of one kind": ("task,w1,w2,w3,w4\n" + SIZES, {"changes": {}, "n_workers": 4}),
+    "words that most columns share": (
+        "task,vote text 1,vote text 2,vote text 3\nt1,a,b,a\nt2,b,b,a\n",
+            ({"format": "wide"}, {"changes": {}, "n_workers": 3})),
+    **{f"a numbered first column: {first}": (
+        f"{first},{NUMBERED}", {"changes": {}, "worker_ids": ["1", "2", "3"], "task_ids": ["1", "2", "3", "4", "5"]})
+       for first in ("patient", "case no")},
+    **{f"a numbered first column before names: {first}": (
+        f"{first},{NUMBERED}".replace("1,2,3\n", "ann,ben,cem\n", 1), {"n_workers": 3})
+        for first in ("patient", "case no")},
+    "workers that cannot be": (
+        GOLD_AND_TWO, *(({"workers": workers, "gold": "gold"}, {"refused": CrowdError, "match": sentence}) for workers,
+        sentence in (
+            (["w9"], "There is no column 'w9'"), (["w1", "w1"], "`workers` must name columns once each"),
+            (["w1", "gold"], "`workers` must name columns once each")))),
+    "the header again and the rows behind it": (
+        "task,w1,w2\nt1,a,b\ntask,w1,w2\nt2,z,\n", ({"classes": ["a", "b"], "format": "wide"},
+        {"lost": {"repeated-header": 2, "label-outside-classes": 1, "empty-cells": 1}, "n_rows": 6,
+        "n_annotations": 2,
+         "findings": {"label-outside-classes": {"rows": (3,)}}})),
+}  # fmt: skip
 
 
-def test_a_single_worker(tmp_path):
-    ds = read(tmp_path, "task,ann\nt1,a\nt2,b\nt3,a\n")
-    assert triples(ds) == [("t1", "ann", "a"), ("t2", "ann", "b"), ("t3", "ann", "a")]
-    [told] = [f for f in examine(tmp_path / "labels.csv").report.findings if f.code == "worker-columns"]
-    assert (told.level, [(r.setting, r.value) for r in told.remedies]) == ("warning", [("gold", "ann")])
+@pytest.mark.parametrize("name", CASES)
+def test_cases(name: str, tmp_path: Path) -> None:
+    content, *steps = CASES[name]
+    check(placed(tmp_path, content), *steps)
+
+
+def test_what_is_lost_with_a_column_takes_consent_and_nothing_else(tmp_path):
+    told = {
+        f.level: f.examples for f in examined(placed(tmp_path, ASIDE)).report.findings if f.code == "columns-left-out"
+    }
+    assert told == {"change": ("gold_standard", "majority", "n_words"), "warning": ("notes", "anna_seconds")}
+
+
+def test_a_typed_parquet_matrix_and_a_single_worker_of_ratings(tmp_path):
+    frame = pd.DataFrame({"w1": [0, np.nan, 2], "w2": [np.nan, 1, 1]}, index=pd.Index(["x", "y", "z"], name="task"))
+    frame.to_parquet(tmp_path / "labels.parquet")
+    triples = [("x", "w1", "0"), ("y", "w2", "1"), ("z", "w1", "2"), ("z", "w2", "1")]
+    check(tmp_path / "labels.parquet", {"changes": {}, "triples": triples})
     frame = pd.DataFrame({"task": ["a", "b"], "worker": ["ann", "ann"], "label": [1.5, 2.0]})
     path = write_wide(ratings_from_frame(frame, low=1, high=5), tmp_path / "stars.csv")
     assert read_ratings(path, low=1, high=5).rating.tolist() == [1.5, 2.0]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["task,note\nt1,a\nt2,a\n", "task,name\nt1,a\nt2,b\n", "task,stars\nt1,1\nt2,1\n", "task,label\nt1,a\nt2,a\n"],
-)
-def test_a_column_that_may_be_something_else_is_no_single_worker(tmp_path, text):
-    with pytest.raises(MappingError, match="worker"):
-        read(tmp_path, text)
-
-
-def test_a_matrix_of_numbers_without_names(tmp_path):
-    """The layout of LabelMe's answers.txt."""
-    ds = read(tmp_path, "-1 2 0 -1\n1 -1 -1 10\n-1 -1 -1 -1\n", "answers.txt", missing=["-1"])
-    assert triples(ds) == [("1", "2", "2"), ("1", "3", "0"), ("2", "1", "1"), ("2", "4", "10")]
-    assert ds.classes == ("0", "1", "2", "10")
-    assert ds.n_tasks == 3
-
-
-def test_gold_and_text_beside_the_workers(tmp_path):
-    ds = read(tmp_path, "task,gold,text,w1,w2\nt1,b,hello,a,b\nt2,,you,b,\n")
-    assert ds.gold.tolist() == [1, -1]
-    assert ds.media.columns["text"].tolist() == ["hello", "you"]
-    assert ds.n_workers == 2
-
-
-def test_an_empty_worker_column_is_left_out_on_acceptance(tmp_path):
-    text = "task,w1,idle,w2\nt1,a,,b\nt2,b,,\n"
-    with pytest.raises(DataError, match=r"1 empty.*'idle'.*accept=True"):
-        read(tmp_path, text)
-    assert list(read(tmp_path, text, accept=True).worker_ids) == ["w1", "w2"]
-
-
-def test_rows_in_findings_are_rows_of_the_table(write):
-    path = write("task,w1,w2\nt1,a,b\nt2,z,\nt3,,z\n", "labels.csv")
-    (finding,) = examine(path, classes=["a", "b"]).report.changes
-    assert finding.rows == (2, 3)
-
-
-def test_another_value_for_missing(tmp_path):
-    ds = read(tmp_path, "task,w1,w2\nt1,-1,1\nt2,1,0\nt3,-1,-1\n", missing=["0"])
-    assert ds.classes == ("-1", "1")
-    assert ds.n_annotations == 5
-
-
-def test_a_typed_parquet_matrix(tmp_path):
-    frame = pd.DataFrame({"w1": [0, np.nan, 2], "w2": [np.nan, 1, 1]}, index=pd.Index(["x", "y", "z"], name="task"))
-    frame.to_parquet(tmp_path / "labels.parquet")
-    assert triples(read_dataset(tmp_path / "labels.parquet")) == [
-        ("x", "w1", "0"), ("y", "w2", "1"), ("z", "w1", "2"), ("z", "w2", "1"),
-    ]  # fmt: skip
-
-
-def test_a_long_table_with_odd_names_is_not_taken_for_a_wide_one(tmp_path):
-    with pytest.raises(MappingError):
-        read(tmp_path, "hit,person,verdict\nt1,w1,a\nt1,w2,b\nt2,w1,b\n")
-    assert read(tmp_path, "hit,turker,verdict\nt1,w1,a\nt1,w2,b\nt2,w1,b\n").n_annotations == 3
-
-
-def test_the_same_task_twice_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"'t1'.*rows 1 and 3"):
-        read(tmp_path, "task,w1,w2\nt1,a,b\nt2,b,a\nt1,b,b\n")
-
-
 def test_many_workers_in_pieces(tmp_path, monkeypatch):
-    rng = np.random.default_rng(0)
-    labels = rng.integers(-1, 5, size=(160, 150))
+    labels = np.random.default_rng(0).integers(-1, 5, size=(160, 150))
     pd.DataFrame(labels).to_csv(tmp_path / "labels.csv", index=False, header=False)
-    whole = read_dataset(tmp_path / "labels.csv", classes=["0", "1", "2", "3", "4"])
     monkeypatch.setattr(delimited, "BLOCK", 1 << 13)
     pieces = read_dataset(tmp_path / "labels.csv", classes=["0", "1", "2", "3", "4"])
-    assert pieces.fingerprint == whole.fingerprint
     task, worker = np.nonzero(labels >= 0)
-    np.testing.assert_array_equal(whole.task, task)
-    np.testing.assert_array_equal(whole.worker, worker)
-    np.testing.assert_array_equal(whole.label, labels[labels >= 0])
-
-
-def changes(tmp_path, text, **how):
-    path = tmp_path / "labels.csv"
-    path.write_text(text, encoding="utf-8")
-    report = examine(path, **how).report
-    return report, {f.code: f for f in report.changes}
-
-
-def test_minus_one_beside_numbers_from_0_is_asked_about(tmp_path):
-    text = "task,w1,w2\nt1,-1,1\nt2,0,-1\nt3,1,\n"
-    report, asked = changes(tmp_path, text)
-    assert (asked["minus-one"].count, asked["minus-one"].left_out) == (2, 2)
-    assert (report.n_rows, report.n_annotations, report.n_left_out) == (6, 3, 3)
-    assert "2 of 6 cells" in asked["minus-one"].sentence
-    assert [r.value for r in asked["minus-one"].remedies] == [[], ["-1"]]
-    assert read(tmp_path, text, missing=[]).classes == ("-1", "0", "1")
-    assert read(tmp_path, text, missing=["-1"]).classes == ("0", "1")
-    assert read(tmp_path, text, classes=["-1", "0", "1"]).n_annotations == 5
-    assert read(tmp_path, text, classes=["0", "1"]).n_annotations == 3
-
-
-@pytest.mark.parametrize("labels", [("-1", "1"), ("-1", "-2", "3"), ("-1.0", "1.0")])
-def test_minus_one_as_one_of_two_signs_or_beside_other_negatives_is_a_label(tmp_path, labels):
-    text = "task,w1,w2\n" + "".join(f"t{i},{a},{b}\n" for i, (a, b) in enumerate(pairwise(labels)))
-    ds = read(tmp_path, text)
-    assert ds.n_annotations == 2 * (len(labels) - 1)
-    assert {float(c) for c in ds.classes} == {float(c) for c in labels}
-
-
-def test_gold_of_minus_one_is_asked_about_unless_it_is_a_class(tmp_path):
-    text = "task,gold,w1,w2\nt1,-1,0,1\nt2,1,1,0\n"
-    _, asked = changes(tmp_path, text)
-    assert (asked["gold-minus-one"].rows, asked["gold-minus-one"].column) == ((1,), "gold")
-    assert read(tmp_path, text, accept=True).gold.tolist() == [-1, 1]
-    assert read(tmp_path, text, classes=["-1", "0", "1"]).gold.tolist() == [0, 2]
-    assert read(tmp_path, text.replace(",0", ",-1")).gold.tolist() == [0, 1]
-
-
-ASIDE = ("gold_standard", "majority", "notes", "n_words", "anna_seconds")
-
-
-def test_columns_that_are_no_workers_are_told_and_left_out_on_acceptance(tmp_path):
-    rows = "".join(f"t{i},{'ab'[i % 2]},{'ab'[i % 3 == 0]},a,a,hm,{i * 3},{i}.5\n" for i in range(20))
-    text = "task,anna,ben," + ",".join(ASIDE) + "\n" + rows
-    report, asked = changes(tmp_path, text)
-    assert asked["columns-left-out"].examples == ("gold_standard", "majority", "n_words")
-    harmless = next(f for f in report.findings if f.code == "columns-left-out" and f.level == "warning")
-    assert harmless.examples == ("notes", "anna_seconds")  # nothing is lost without them: that takes no consent
-    told = next(f for f in report.findings if f.code == "worker-columns")
-    assert told.examples == ("anna", "ben")
-    assert list(read(tmp_path, text, accept=True).worker_ids) == ["anna", "ben"]
-    assert list(read(tmp_path, text, workers=["anna", "majority"]).worker_ids) == ["anna", "majority"]
-    assert read(tmp_path, text, gold="gold_standard", workers=["anna", "ben"]).gold.tolist() == [0] * 20
-
-
-def test_a_column_whose_values_no_other_holds_is_no_worker(tmp_path):
-    rows = "".join(f"t{i},{i % 2},{i % 3 % 2},{(i + 1) % 2},{100 + i}\n" for i in range(10))
-    _, asked = changes(tmp_path, "task,ann,ben,cem,size\n" + rows)
-    assert asked["columns-left-out"].examples == ("size",)
-    assert read(tmp_path, "task,w1,w2,w3,w4\n" + rows).n_workers == 4  # their names are of one kind
-
-
-def test_words_that_most_columns_share_tell_nothing(tmp_path):
-    ds = read(tmp_path, "task,vote text 1,vote text 2,vote text 3\nt1,a,b,a\nt2,b,b,a\n", format="wide")
-    assert ds.n_workers == 3
-
-
-@pytest.mark.parametrize("first", ["patient", "case no"])
-def test_a_numbered_first_column_is_the_task(tmp_path, first):
-    text = f"{first},1,2,3\n1,1,2,1\n2,2,2,2\n3,3,3,3\n4,1,1,4\n5,2,2,2\n"
-    ds = read(tmp_path, text)
-    assert (list(ds.worker_ids), list(ds.task_ids)) == (["1", "2", "3"], ["1", "2", "3", "4", "5"])
-    assert read(tmp_path, text.replace("1,2,3\n", "ann,ben,cem\n", 1)).n_workers == 3
-
-
-@pytest.mark.parametrize(
-    ("workers", "sentence"),
-    [
-        (["w9"], "There is no column 'w9'"),
-        (["w1", "w1"], "`workers` must name columns once each"),
-        (["w1", "gold"], "`workers` must name columns once each"),
-    ],
-)
-def test_workers_that_cannot_be(tmp_path, workers, sentence):
-    with pytest.raises(CrowdError, match=sentence):
-        read(tmp_path, "task,gold,w1,w2\nt1,a,a,b\nt2,b,a,a\n", workers=workers, gold="gold")
-
-
-def test_the_header_again_and_the_rows_behind_it(tmp_path):
-    report, asked = changes(tmp_path, "task,w1,w2\nt1,a,b\ntask,w1,w2\nt2,z,\n", classes=["a", "b"], format="wide")
-    assert asked["repeated-header"].left_out == 2
-    assert asked["label-outside-classes"].rows == (3,)
-    assert (report.n_rows, report.n_annotations, report.n_left_out) == (6, 2, 4)
+    np.testing.assert_array_equal(pieces.task, task)
+    np.testing.assert_array_equal(pieces.worker, worker)
+    np.testing.assert_array_equal(pieces.label, labels[labels >= 0])
 
 
 def test_names_beside_words_are_no_ratings_of_workers(write):
@@ -247,17 +151,8 @@ def test_names_beside_words_are_no_ratings_of_workers(write):
 
 
 MODELS = ("claude", "gpt", "llama")
-MIRROR = {
-    "model_a": "model_b",
-    "model_b": "model_a",
-    "A": "B",
-    "B": "A",
-    "A>B": "B>A",
-    "B>A": "A>B",
-    "1": "2",
-    "2": "1",
-}
-MIRROR |= {"-2": "2.0", "A is better": "B is better", "B is better": "A is better"}
+SIDES = [("model_a", "model_b"), ("A", "B"), ("A>B", "B>A"), ("1", "2"), ("A is better", "B is better")]
+MIRROR = {**dict(SIDES), **{b: a for a, b in SIDES}}
 
 
 def verdicts(words: tuple[str, str, str], swap: np.ndarray | None = None) -> pd.DataFrame:

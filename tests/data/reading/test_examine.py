@@ -16,24 +16,13 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import examine, examine_ratings, read_dataset
 from crowdcore.data.media import image_faults
 from tests.data.pictures import write_bad_pictures, write_pictures
+from tests.data.reading.read_case import check, placed
 
 PLAIN = "task,worker,label\nt1,w1,cat\nt1,w2,dog\nt2,w1,dog\nt3,w10,cat\nt3,w2,cat\n"
 
 
 def codes(report) -> dict[str, str]:
     return {finding.code: finding.level for finding in report.findings}
-
-
-def test_a_plain_table(write):
-    ds = read_dataset(write(PLAIN))
-    assert ds.name == "labels"
-    assert ds.classes == ("cat", "dog")
-    assert list(ds.task_ids) == ["t1", "t2", "t3"]
-    assert list(ds.worker_ids) == ["w1", "w2", "w10"]
-    assert ds.annotations.astype(str).to_numpy().tolist() == [
-        ["t1", "w1", "cat"], ["t1", "w2", "dog"], ["t2", "w1", "dog"], ["t3", "w10", "cat"], ["t3", "w2", "cat"],
-    ]  # fmt: skip
-    assert not ds.has_gold
 
 
 def test_the_report_says_what_was_understood(write):
@@ -69,16 +58,8 @@ def test_a_loss_is_refused_unless_accepted(write):
 def test_row_numbers_are_the_first_few_and_a_count(write):
     rows = "".join(f"t{i},w{i % 3},{'cat' if i % 2 else ''}\n" for i in range(100))
     (finding,) = examine(write("task,worker,label\n" + rows)).report.changes
-    assert finding.rows == (1, 3, 5, 7, 9)
-    assert finding.count == 50
+    assert (finding.rows, finding.count, finding.column) == ((1, 3, 5, 7, 9), 50, "label")
     assert "rows 1, 3, 5, 7, 9 and 45 more" in str(finding)
-    assert finding.column == "label"
-
-
-def test_row_numbers_count_records_not_lines(write):
-    path = write('task,worker,label,text\nt1,w1,cat,"two\nlines"\n\nt2,w1,,plain\nt3,w1,dog,x\n')
-    (finding,) = examine(path).report.changes
-    assert finding.rows == (2,)
 
 
 def test_repeats_are_kept_counted_and_reducible(write):
@@ -103,90 +84,99 @@ def test_repeats_are_kept_counted_and_reducible(write):
 
 NAMES, GOLD = "task,worker,label\n", "task,worker,label,gold\n"
 LISTED = {"classes": ["dog", "cat", "emu"]}
-READ: dict[str, tuple[str, dict[str, Any], dict[str, tuple[int, ...]], dict[str, Any]]] = {
-    # name -> text, how it is read, changes with their rows, what is read
+NUMBERS_BELOW_1 = NAMES.replace("label", "rating") + "".join(f"t{i},w{i % 3},{i / 100}\n" for i in range(1, 60))
+LAZY = NAMES + "".join(f"t{i},lazy,a\nt{i},good,{'ab'[i % 2]}\n" for i in range(10))
+TEN_THOUSAND = NAMES + "".join(f"t{i},w{i % 7},c{i % 10_000}\n" for i in range(20_000))
+CODES = [range(12), range(20), range(0, 101, 10), [*range(100), "?"], [i / 2 for i in range(20)]]
+MANY = [range(21), range(0, 101, 7), [i / 2 for i in range(21)]]
+
+
+def each(labels: Any) -> str:
+    """A task for each label."""
+    return NAMES + "".join(f"t{i},w{i % 3},{label}\n" for i, label in enumerate(labels))
+
+
+READ: dict[str, tuple[Any, ...]] = {
+    "a plain table": (
+        PLAIN, {"name": "votes", "classes": ("cat", "dog"), "worker_ids": ["w1", "w2", "w10"], "has_gold": False,
+        "triples":
+        [("t1", "w1", "cat"), ("t1", "w2", "dog"), ("t2", "w1", "dog"), ("t3", "w10", "cat"), ("t3", "w2", "cat")]},
+        ({"name": "mine"}, {"name": "mine"})),
+    "records are counted, not lines": (
+        'task,worker,label,text\nt1,w1,cat,"two\nlines"\n\nt2,w1,,plain\nt3,w1,dog,x\n',
+        {"changes": {"missing-label": (2,)}}),
     "labels outside the class list": (
-        NAMES + "t1,w1,cat\nt2,w1,cow\nt3,w1,dog\nt4,w1,cow\n", LISTED, {"label-outside-classes": (2, 4)},
-        {"classes": ("dog", "cat", "emu"), "label": [1, 0], "n_tasks": 4}),
+        NAMES + "t1,w1,cat\nt2,w1,cow\nt3,w1,dog\nt4,w1,cow\n", (LISTED, {"changes": {"label-outside-classes": (2, 4)},
+        "classes": ("dog", "cat", "emu"), "label": [1, 0], "n_tasks": 4})),
     "gold contradicting and outside": (
-        GOLD + "t1,w1,a,a\nt1,w2,b,\nt2,w1,b,a\nt2,w2,a,b\nt3,w1,a,\nt4,w1,a,z\n", {"classes": ["a", "b"]},
-        {"gold-contradicts": (4,), "gold-outside-classes": (6,)}, {"gold": [0, -1, -1, -1]}),
-    "gold partly filled": (GOLD + "t1,w1,a,b\nt2,w1,b,\n", {}, {}, {"gold": [1, -1]}),
-    "gold values count as classes": (GOLD + "t1,w1,b,c\nt2,w1,b,a\n", {}, {}, {"classes": ("a", "b", "c")}),
-    "a list decides between 1 and 1.0": (
-        NAMES + "t1,w1,1.0\nt2,w1,2.0\n", {"classes": ["1", "2"]}, {}, {"label": [0, 1], "classes": ("1", "2")}),
-    "a list of decimals": (
-        NAMES + "t1,w1,1.0\nt2,w1,2.0\n", {"classes": ["1.0", "2.0"]}, {}, {"classes": ("1.0", "2.0")}),
-    "a list of both": (NAMES + "t1,w1,1.0\nt2,w1,2.0\n", {"classes": ["1", "2.0"]}, {}, {"classes": ("1", "2.0")}),
-    "1 and 1.0": (NAMES + "t1,w1,1\nt2,w1,1.0\nt3,w1,2.0\n", {}, {}, {"classes": ("1", "2")}),
-    "blanks": ("task, worker, label\nt1, w1, cat\nt2, w1, dog\n", {}, {}, {"classes": ("cat", "dog")}),
+        GOLD + "t1,w1,a,a\nt1,w2,b,\nt2,w1,b,a\nt2,w2,a,b\nt3,w1,a,\nt4,w1,a,z\n", ({"classes": ["a", "b"]},
+        {"changes": {"gold-contradicts": (4,), "gold-outside-classes": (6,)}, "gold": [0, -1, -1, -1]})),
+    "gold partly filled": (
+        GOLD + "t1,w1,a,b\nt2,w1,b,\n", {"changes": {}, "gold": [1, -1],
+        "findings": {"partial-gold": {"level": "note"}}}),
+    "gold values count as classes": (GOLD + "t1,w1,b,c\nt2,w1,b,a\n", {"changes": {}, "classes": ("a", "b", "c")}),
+    "lists decide between 1 and 1.0": (
+        NAMES + "t1,w1,1.0\nt2,w1,2.0\n", *(({"classes": listed},
+        {"changes": {}, "label": [0, 1], "classes": tuple(listed)})
+                                            for listed in (["1", "2"], ["1.0", "2.0"], ["1", "2.0"]))),
+    **{f"{first} before {second}": (  # whichever stands first
+        NAMES + f"t1,w1,{first}\nt2,w1,{second}\nt3,w1,2.0\n",
+        {"changes": {}, "classes": ("1", "2"), "findings": {"merged-labels": {"level": "note", "rows": (row,)}}})
+       for first, second, row in (("1", "1.0", 2), ("1.0", "1", 1))},
+    "blanks": (
+        "task, worker, label\nt1, w1, cat\nt2, w1, dog\n",
+            {"changes": {}, "classes": ("cat", "dog"), "has": {"trimmed"}}),
     "blanks that tell names apart": (
-        NAMES + "t1,w1,cat\nt2,w1,cat \nt2, w1,dog\n", {}, {"merged-labels": (2,), "merged-workers": (3,)},
-        {"classes": ("cat", "dog")}),
+        NAMES + "t1,w1,cat\nt2,w1,cat \nt2, w1,dog\n",
+        {"changes": {"merged-labels": (2,), "merged-workers": (3,)}, "classes": ("cat", "dog")}),
     "two Unicode spellings": (
-        NAMES + "t1,w1,caf\u00e9\nt2,w1,cafe\u0301\nt3,w1,tea\n", {}, {"merged-labels": (2,)},
-        {"classes": ("caf\u00e9", "tea")}),
+        NAMES + "t1,w1,caf\u00e9\nt2,w1,cafe\u0301\nt3,w1,tea\n",
+        {"changes": {"merged-labels": (2,)}, "classes": ("caf\u00e9", "tea")}),
     "a word for a missing label": (
-        NAMES + "t1,w1,NA\nt2,w1,cat\nt3,w1,dog\n", {"missing": ["NA"]}, {"missing-label": (1,)},
-        {"classes": ("cat", "dog")}),
-    "one class": (NAMES + "t1,w1,yes\n", {}, {}, {"n_classes": 1}),
+        NAMES + "t1,w1,NA\nt2,w1,cat\nt3,w1,dog\n",
+        {"changes": {}, "findings": {"looks-missing": {"level": "warning"}}},
+        ({"missing": ["NA"]}, {"changes": {"missing-label": (1,)}, "classes": ("cat", "dog")})),
+    "one class": (NAMES + "t1,w1,yes\n", {"changes": {}, "n_classes": 1}),
+    "one class of two": (NAMES + "t1,w1,yes\nt2,w2,yes\n", {"findings": {"single-class": {"level": "warning"}}}),
+    "two spellings of a class": (NAMES + "t1,w1,Cat\nt2,w1,cat\n",
+        {"findings": {"label-variants": {"level": "warning"}}}),
     "a worker without a label": (
-        NAMES + "t1,w1,a\nt1,w2,\nt2,w1,b\n", {}, {"missing-label": (2,), "workers-without-labels": ()},
-        {"worker_ids": ["w1"]}),
+        NAMES + "t1,w1,a\nt1,w2,\nt2,w1,b\n",
+        {"changes": {"missing-label": (2,), "workers-without-labels": ()}, "worker_ids": ["w1"]}),
     "words for splits": (
-        "task,worker,label,split\nt1,w1,a,Training\nt2,w1,b,dev\nt3,w1,b,test\nt4,w1,a,\nt5,w1,a,val\n", {}, {},
-        {"split": [0, 1, 2, -1, 1]}),
+        "task,worker,label,split\nt1,w1,a,Training\nt2,w1,b,dev\nt3,w1,b,test\nt4,w1,a,\nt5,w1,a,val\n",
+        {"changes": {}, "split": [0, 1, 2, -1, 1]}),
     "unknown and contradicting splits": (
-        "task,worker,label,split\nt1,w1,a,train\nt2,w1,b,holdout\nt1,w2,a,test\n", {},
-        {"unknown-split": (2,), "split-contradicts": (3,)}, {"split": [0, -1]}),
+        "task,worker,label,split\nt1,w1,a,train\nt2,w1,b,holdout\nt1,w2,a,test\n",
+        {"changes": {"unknown-split": (2,), "split-contradicts": (3,)}, "split": [0, -1]}),
+    **{f"natural order of {classes}": (NAMES + "".join(f"t{i},w{i},{label}\n" for i, label in enumerate(labels)),
+                                       {"classes": classes}) for labels, classes in (
+        (["0", "10", "2"], ("0", "2", "10")), (["-1", "1", "-10"], ("-10", "-1", "1")),
+        (["1.0", "2.0", "10.0"], ("1", "2", "10")), (["True", "False", "True"], ("False", "True")),
+        (["c10", "c2", "c1"], ("c1", "c2", "c10")), (["é", "日本", "a b"], ("a b", "é", "日本")),
+        (["0.5", "1.5", "1"], ("0.5", "1", "1.5")))},
+    "ten thousand classes": (
+        TEN_THOUSAND, {"n_classes": 10_000, "findings": {"many-classes": {"level": "warning"}}}),
+    "workers of one answer": (LAZY, {"findings": {"one-answer-workers": {"level": "warning", "examples": ("lazy",)}}}),
+    "many different numbers": (
+        NUMBERS_BELOW_1, {"refused": "many-numbers", "match": r"59 different.*numbers.*0\.01.*0\.59"},
+        ({"classes": [str(i / 100) for i in range(1, 60)]}, {"n_classes": 59}),
+        ({"kind": "classes"}, {"n_classes": 59}),
+        ({"kind": "ratings", "low": 0, "high": 1}, {"rating_range": (0, 1), "n_annotations": 59})),
+    **{f"codes {k}": (each(labels), {"n_classes": len(labels)}) for k, labels in enumerate(CODES)},
+    **{f"many numbers {k}": (
+        each(labels), {"refused": "many-numbers", "choices": [{"kind": "ratings"}, {"kind": "classes"}]},
+        ({"kind": "classes"}, {"n_classes": len(labels)})) for k, labels in enumerate(MANY)},
+    "settings that cannot be": (PLAIN, *((how, {"refused": SettingError, "match": sentence}) for how, sentence in (
+        ({"repeats": "some"}, r"`repeats`.*'some'"), ({"colour": "red"}, r"`setting`.*'colour'"),
+        ({"classes": ["a", "a"]}, "`classes`"), ({"format": "lnog"}, r"`format`.*'lnog'.*'long'")))),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", READ)
-def test_what_is_read_and_what_takes_consent(name: str, write) -> None:
-    text, how, changes, facts = READ[name]
-    found = examine(write(text), **how)
-    assert {f.code: f.rows for f in found.report.changes} == changes
-    if changes:
-        with pytest.raises(DataError):
-            found.dataset()
-    dataset = found.dataset(accept=True)
-    told = {fact: getattr(dataset, fact) for fact in facts}
-    assert {fact: list(value) if hasattr(value, "tolist") else value for fact, value in told.items()} == facts
-
-
-@pytest.mark.parametrize(
-    ("text", "how", "code", "level", "rows"),
-    [
-        (GOLD + "t1,w1,a,b\nt2,w1,b,\n", {}, "partial-gold", "note", None),
-        (NAMES + "t1,w1,1\nt2,w1,1.0\nt3,w1,2.0\n", {}, "merged-labels", "note", (2,)),
-        (NAMES + "t1,w1,1.0\nt2,w1,1\n", {}, "merged-labels", "note", (1,)),  # whichever stands first
-        ("task, worker, label\nt1, w1, cat\nt2, w1, dog\n", {}, "trimmed", "note", None),
-        (NAMES + "t1,w1,Cat\nt2,w1,cat\n", {}, "label-variants", "warning", None),
-        (NAMES + "t1,w1,NA\nt2,w1,cat\nt3,w1,dog\n", {}, "looks-missing", "warning", None),
-        (NAMES + "t1,w1,yes\nt2,w2,yes\n", {}, "single-class", "warning", None),
-    ],
-)
-def test_what_takes_none_is_told(write, text, how, code, level, rows) -> None:
-    told = [f for f in examine(write(text), **how).report.findings if f.code == code]
-    assert {f.level for f in told} == {level} and rows in (None, told[0].rows)
-
-
-@pytest.mark.parametrize(
-    ("labels", "classes"),
-    [
-        (["0", "10", "2"], ("0", "2", "10")),
-        (["-1", "1", "-10"], ("-10", "-1", "1")),
-        (["1.0", "2.0", "10.0"], ("1", "2", "10")),
-        (["True", "False", "True"], ("False", "True")),
-        (["c10", "c2", "c1"], ("c1", "c2", "c10")),
-        (["é", "日本", "a b"], ("a b", "é", "日本")),
-        (["0.5", "1.5", "1"], ("0.5", "1", "1.5")),
-    ],
-)
-def test_classes_found_are_in_natural_order(write, labels, classes):
-    rows = "".join(f"t{i},w{i},{label}\n" for i, label in enumerate(labels))
-    assert read_dataset(write("task,worker,label\n" + rows)).classes == classes
+def test_what_is_read_and_what_takes_consent(name: str, tmp_path: Path) -> None:
+    content, *steps = READ[name]
+    check(placed(tmp_path, content), *steps)
 
 
 @pytest.mark.parametrize(
@@ -210,52 +200,11 @@ def test_typed_labels_in_frames_and_parquet(tmp_path, dtype, values, classes):
         assert read_dataset(tmp_path / "labels.parquet").classes == classes
 
 
-def test_ten_thousand_classes(write):
-    path = write("task,worker,label\n" + "".join(f"t{i},w{i % 7},c{i % 10_000}\n" for i in range(20_000)))
-    report = examine(path).report
-    assert len(report.classes) == 10_000
-    assert report.classes[:3] == ("c0", "c1", "c2")
-    assert codes(report)["many-classes"] == "warning"
-
-
 def test_a_column_that_is_empty_everywhere(write):
     with pytest.raises(DataError, match="'worker'"):
         read_dataset(write("task,worker,label\nt1,,a\nt2,,b\n"), accept=True)
     with pytest.raises(DataError, match="label"):
         read_dataset(write("task,worker,label\nt1,w1,\nt2,w2,\n"), accept=True)
-
-
-def test_single_answer_workers(write):
-    rows = "".join(f"t{i},lazy,a\nt{i},good,{'ab'[i % 2]}\n" for i in range(10))
-    (finding,) = [f for f in examine(write("task,worker,label\n" + rows)).report.findings if f.level == "warning"]
-    assert (finding.code, finding.examples) == ("one-answer-workers", ("lazy",))
-
-
-def test_many_different_numbers_are_asked_about(write):
-    rows = "".join(f"t{i},w{i % 3},{i / 100}\n" for i in range(1, 60))
-    path = write("task,worker,rating\n" + rows)
-    with pytest.raises(DataError, match=r"59 different.*numbers.*0\.01.*0\.59"):
-        examine(path)
-    assert read_dataset(path, classes=[str(i / 100) for i in range(1, 60)]).n_classes == 59
-    assert read_dataset(path, kind="classes").n_classes == 59
-    stars = read_dataset(path, kind="ratings", low=0, high=1)
-    assert (stars.kind.name, stars.n_annotations) == ("ratings", 59)
-
-
-CODES = [range(12), range(20), range(0, 101, 10), [*range(100), "?"], [i / 2 for i in range(20)]]
-MANY = [range(21), range(0, 101, 7), [i / 2 for i in range(21)]]
-
-
-@pytest.mark.parametrize(("labels", "asked"), [*((c, False) for c in CODES), *((m, True) for m in MANY)])
-def test_only_numbers_that_are_many_and_no_codes_are_asked_about(write, labels, asked):
-    path = write("task,worker,label\n" + "".join(f"t{i},w{i % 3},{label}\n" for i, label in enumerate(labels)))
-    if asked:
-        with pytest.raises(DataError, match="ratings") as question:
-            read_dataset(path)
-        assert (question.value.code, len(question.value.remedies)) == ("many-numbers", 2)
-    else:
-        assert read_dataset(path).n_classes == len(labels)
-    assert read_dataset(path, kind="classes").n_classes == len(labels)
 
 
 def test_extra_columns_stay_aligned(write):
@@ -266,22 +215,8 @@ def test_extra_columns_stay_aligned(write):
     assert ds.extra["note"].fillna("").tolist() == ["x", "", "y"]
 
 
-def test_settings_that_cannot_be(write):
-    path = write(PLAIN)
-    with pytest.raises(SettingError, match=r"`repeats`.*'some'"):
-        examine(path, repeats="some")
-    with pytest.raises(SettingError, match=r"`setting`.*'colour'"):
-        examine(path, colour="red")
-    with pytest.raises(SettingError, match="`classes`"):
-        examine(path, classes=["a", "a"])
-    with pytest.raises(SettingError, match=r"`format`.*'lnog'.*'long'"):
-        examine(path, format="lnog")
-
-
-def test_notes_survive_and_name_is_settable(write):
-    ds = read_dataset(write(PLAIN), name="mine")
-    assert ds.name == "mine"
-    assert ds.notes == tuple(str(f) for f in examine(write(PLAIN)).report.findings)
+def test_notes_survive(write):
+    assert read_dataset(write(PLAIN)).notes == tuple(str(f) for f in examine(write(PLAIN)).report.findings)
 
 
 def test_three_annotations_say_what_was_understood(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ import pytest
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import examine, read_dataset
 from crowdcore.data.tables import base, delimited
+from tests.data.reading.read_case import check, placed, table
 
 ROWS = [("t1", "w1", "cat"), ("t1", "w2", "dog"), ("t2", "w1", "dog")]
 
@@ -38,31 +40,47 @@ def test_delimiters_and_line_ends(write, delimiter, end):
     assert found.report.delimiter == delimiter
 
 
-def test_mixed_line_ends(write):
-    assert rows(read_dataset(write("task,worker,label\r\nt1,w1,cat\nt1,w2,dog\rt2,w1,dog"))) == ROWS
+READ: dict[str, tuple[Any, ...]] = {
+    "mixed line ends": ("task,worker,label\r\nt1,w1,cat\nt1,w2,dog\rt2,w1,dog", {"triples": ROWS, "changes": {}}),
+    "decimal commas": (
+        "task;worker;label;score\nt1;w1;cat;0,5\nt1;w2;dog;1,5\nt2;w1;dog;2,5\n", {"delimiter": ";", "triples": ROWS}),
+    "Unicode separators end no row": (
+        "task;worker;label\nt1;w,1;a\u2028b\nt2;w,2;c\x0bd\nt3;w,3;e\x85f\n",
+            {"classes": ("a\u2028b", "c\x0bd", "e\x85f")}),
+    "a given delimiter": (
+        "task:worker:label\nt1:w1:cat\nt1:w2:dog\nt2:w1:dog\n", ({"delimiter": ":"}, {"triples": ROWS, "changes": {}})),
+    "quotes, newlines and delimiters in cells": (
+        'task,worker,label\n"t,1","w ""x""","say ""hi"""\n"t2","two\nlines",plain\n',
+        {"task_ids": ["t,1", "t2"], "worker_ids": {'w "x"', "two\nlines"}, "classes": ("plain", 'say "hi"'),
+        "changes": {}}),
+    "a label column twice": ("task,worker,label,label\nt1,w1,a,b\n", {"refused": None, "match": "'label'"}),
+    "a column twice": ("task,worker,label,x,x\nt1,w1,a,1,2\nt2,w1,b,1,2\n", {"extra": {"x": [1, 1], "x (2)": [2, 2]}}),
+    "numbers without a header": (  # a first row of numbers is no header to come again
+        ("answers.txt", "1 5 0\n1 6 1\n2 5 1\n1 5 0\n"), ({"task": "1", "worker": "2", "label": "3"},
+        {"triples": [("1", "5", "0"), ("1", "6", "1"), ("1", "5", "0"), ("2", "5", "1")]})),
+    "words without a header": (
+        "t1,w1,cat\nt1,w2,dog\nt2,w1,dog\n",
+        ({"header": False, "task": "1", "worker": "2", "label": "3"}, {"triples": ROWS, "changes": {}})),
+    "a header longer than the sample": (
+        table([[f"t{t}", *("ab"[(i + t) % 2] for i in range(50))] for t in range(2)], "task",
+        *(f"worker-{i:06000}" for i in range(50))),
+        {"n_workers": 50}),
+    "a large field": ("task,worker,label,text\nt1,w1,a,x\nt2,w1,b," + "x" * 3_000_000 + "\n",
+        {"texts": ["x", "x" * 3_000_000]}),
+    **{f"no delimiter: {sign!r}": ("task,worker,label\nt1,w1,a\n", ({"delimiter": sign}, {"refused": SettingError,
+       "match": "`delimiter`"})) for sign in ('"', "\n", "é", "\0")},
+    **{f"rows counted below a header: {header}": (
+        "1,2,3\n" * header + "t1,w1,a\nt1,w2,b\nt2,w2,a\nt2,w1,\nt3,w1,b\nt3,w2,b\n",
+        ({"header": header, "task": "1", "worker": "2", "label": "3"},
+        {"changes": {"missing-label": (4,)}, "header": header}))
+       for header in (True, False)},
+}  # fmt: skip
 
 
-def test_decimal_commas_do_not_mislead(write):
-    found = examine(write("task;worker;label;score\nt1;w1;cat;0,5\nt1;w2;dog;1,5\nt2;w1;dog;2,5\n"))
-    assert found.report.delimiter == ";"
-    assert rows(found.dataset()) == ROWS
-
-
-def test_unicode_line_separators_end_no_row(write):
-    ds = read_dataset(write("task;worker;label\nt1;w,1;a\u2028b\nt2;w,2;c\x0bd\nt3;w,3;e\x85f\n"))
-    assert ds.classes == ("a\u2028b", "c\x0bd", "e\x85f")
-
-
-def test_a_delimiter_can_be_given(write):
-    path = write("task:worker:label\nt1:w1:cat\nt1:w2:dog\nt2:w1:dog\n")
-    assert rows(read_dataset(path, delimiter=":")) == ROWS
-
-
-def test_quotes_newlines_and_delimiters_in_cells(write):
-    ds = read_dataset(write('task,worker,label\n"t,1","w ""x""","say ""hi"""\n"t2","two\nlines",plain\n'))
-    assert list(ds.task_ids) == ["t,1", "t2"]
-    assert set(ds.worker_ids) == {'w "x"', "two\nlines"}
-    assert ds.classes == ("plain", 'say "hi"')
+@pytest.mark.parametrize("name", READ)
+def test_what_is_read(name: str, tmp_path: Path) -> None:
+    content, *steps = READ[name]
+    check(placed(tmp_path, content), *steps)
 
 
 @pytest.mark.parametrize(
@@ -86,26 +104,6 @@ def test_a_huge_field_is_refused_with_its_place(write, monkeypatch):
     path = write("task,worker,label,text\n" + "t1,w1,a,x\n" * 10 + "t2,w1,b," + "x" * 200_000 + "\n")
     with pytest.raises(DataError, match=r"0 MiB.*quote"):
         read_dataset(path)
-
-
-def test_a_field_below_the_bound_is_read(write):
-    path = write("task,worker,label,text\nt1,w1,a,x\nt2,w1,b," + "x" * 3_000_000 + "\n")
-    assert len(read_dataset(path).media.columns["text"][1]) == 3_000_000
-
-
-def test_repeated_column_names(write):
-    with pytest.raises(DataError, match="'label'"):
-        read_dataset(write("task,worker,label,label\nt1,w1,a,b\n"))
-    ds = read_dataset(write("task,worker,label,x,x\nt1,w1,a,1,2\nt2,w1,b,1,2\n"))
-    assert list(ds.extra.columns) == ["x", "x (2)"]
-
-
-def test_a_table_without_a_header(write):
-    path = write("1 5 0\n1 6 1\n2 5 1\n", "answers.txt")
-    ds = read_dataset(path, task="1", worker="2", label="3")
-    assert rows(ds) == [("1", "5", "0"), ("1", "6", "1"), ("2", "5", "1")]
-    path = write("t1,w1,cat\nt1,w2,dog\nt2,w1,dog\n")
-    assert rows(read_dataset(path, header=False, task="1", worker="2", label="3")) == ROWS
 
 
 def test_more_rows_than_can_be_held(write, monkeypatch):
@@ -210,35 +208,6 @@ def test_the_header_again_is_left_out_on_acceptance(write):
     assert next(f for f in examine(lacking).report.changes if f.code == "missing-label").rows == (5,)
 
 
-def test_a_first_row_of_numbers_is_no_header_to_come_again(write):
-    ds = read_dataset(write("1 2 3\n1 2 3\n2 2 3\n", "answers.txt"), task="1", worker="2", label="3")
-    assert ds.n_annotations == 3
-
-
-def test_a_header_longer_than_the_sample(write):
-    names = [f"worker-{i:06000}" for i in range(50)]
-    header = ",".join(["task", *names])
-    assert len(header) > 1 << 18
-    text = "\n".join(",".join([f"t{t}", *("ab"[(i + t) % 2] for i in range(50))]) for t in range(2))
-    assert read_dataset(write(f"{header}\n{text}\n")).n_workers == 50
-
-
-@pytest.mark.parametrize("delimiter", ['"', "\n", "é", "\0"])
-def test_a_delimiter_that_cannot_be(write, delimiter):
-    with pytest.raises(SettingError, match="`delimiter`"):
-        read_dataset(write("task,worker,label\nt1,w1,a\n"), delimiter=delimiter)
-
-
-def test_the_reader_knows_whether_rows_are_counted_below_a_header(tmp_path):
-    rows, path = ["t1,w1,a", "t1,w2,b", "t2,w2,a", "t2,w1,", "t3,w1,b", "t3,w2,b"], tmp_path / "votes.csv"
-    roles = {"task": "1", "worker": "2", "label": "3"}
-    for header in (True, False):
-        path.write_text("\n".join(["1,2,3"] * header + rows) + "\n")
-        report = examine(path, header=header, **roles).report
-        assert any(finding.rows == (4,) for finding in report.findings)
-        assert bool(report.rows_counted) == header
-
-
 def test_no_thread_of_arrow_holds_what_python_has_to_free(write, monkeypatch):
     """Freed by a thread while the process ends, it aborts the process: of refusals one in seven had exit code 134."""
     options, opened = [], pa_csv.open_csv
@@ -311,16 +280,10 @@ def test_encodings_are_found(write, encoding):
     assert all(f.level == "warning" for f in guessed)
 
 
-def test_windows_1252_is_told_from_latin_1(write):
+def test_windows_1252_is_told_from_latin_1_by_letters_anywhere_in_the_file(write, monkeypatch):
     path = write(TEXT.replace("caf\u00e9", "\u201ccaf\u00e9\u201d").encode("cp1252"), "labels.csv")
-    found = examine(path)
-    assert found.report.encoding == "cp1252"
-    assert "\u201ccaf\u00e9\u201d" in found.report.classes
-    (guess,) = [f for f in found.report.findings if f.code == "encoding-guessed"]
-    assert guess.rows == (1,)
-
-
-def test_windows_1252_is_told_by_letters_far_down_the_file(write, monkeypatch):
+    guess = {"encoding-guessed": {"rows": (1,)}}
+    check(path, {"encoding": "cp1252", "classes": {"\u201ccaf\u00e9\u201d", "th\u00e9"}, "findings": guess})
     monkeypatch.setattr("crowdcore.data.tables.content.CHUNK", 64)
     text = TEXT + "".join(f"t{i},caf\u00e9,x\n" for i in range(100, 140)) + "t140,\u201cann\u201d,x\n"
     assert examine(write(text.encode("cp1252"), "labels.csv")).report.encoding == "cp1252"
@@ -366,21 +329,14 @@ def test_a_truncated_parquet_file(tmp_path, kept):
         read_dataset(path)
 
 
-def test_parquet_with_text_that_is_not_utf_8(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def test_parquet_with_text_that_is_not_utf_8_or_nested_columns(tmp_path):
     bad = pa.array([b"caf\xe9", b"tea"]).view(pa.string())
-    pq.write_table(pa.table({"task": ["a", "b"], "worker": ["x", "y"], "label": bad}), tmp_path / "labels.parquet")
-    with pytest.raises(DataError, match=r"8.*'label'"):
-        read_dataset(tmp_path / "labels.parquet")
-
-
-def test_parquet_with_nested_columns(tmp_path):
-    frame = pd.DataFrame({"task": ["a"], "worker": ["x"], "label": [["cat", "dog"]]})
-    frame.to_parquet(tmp_path / "labels.parquet")
-    with pytest.raises(DataError, match="'label'"):
-        read_dataset(tmp_path / "labels.parquet")
+    for label, told in ((bad, r"8.*'label'"), (pa.array([["cat"], ["dog"]]), "'label'")):
+        pq.write_table(
+            pa.table({"task": ["a", "b"], "worker": ["x", "y"], "label": label}), tmp_path / "labels.parquet"
+        )
+        with pytest.raises(DataError, match=told):
+            read_dataset(tmp_path / "labels.parquet")
 
 
 def test_a_small_parquet_file_that_expands_beyond_all_bounds(tmp_path):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from crowdcore.data import examine
-from tests.data.test_odd_inputs import ROWS, table
+from tests.data.reading.read_case import table
+from tests.data.test_odd_inputs import ROWS
 
 PRICES = ("980", "1,020", "1,234", "12,500")
 
