@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,7 @@ from crowdcore.data.dictionary import counted_sorted, strings
 from crowdcore.data.reading.numbering import Annotations, find_repeats, reduce_repeats
 from crowdcore.data.reading.spellings import find_multi_selects, fold
 from testkit.crowds import simulate_crowd
+from tests.data.reading.read_case import check, placed, table
 
 
 def codes(report) -> dict[str, str]:
@@ -148,134 +151,92 @@ def test_counts_of_sorted_codes_are_those_of_bincount(monkeypatch):
     assert counted_sorted(codes[:0], 3).tolist() == [0, 0, 0]
 
 
-@pytest.fixture
-def csv(tmp_path):
-    def write(labels, workers=None, gold=None):
-        rows = ["task,worker,label" + ",gold" * (gold is not None)]
-        for i, label in enumerate(labels):
-            cells = [f"t{i}", workers[i] if workers else f"w{i % 3}", label, *([gold[i]] if gold else [])]
-            rows.append(",".join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in cells))
-        path = tmp_path / "votes.csv"
-        path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-        return path
-
-    return write
+def votes(labels: list[str], workers: list[str] | None = None, gold: list[str] | None = None) -> str:
+    rows = [
+        (f"t{i}", workers[i] if workers else f"w{i % 3}", label, *([gold[i]] if gold else []))
+        for i, label in enumerate(labels)
+    ]
+    return table(rows, "task", "worker", "label", *["gold"] * bool(gold))
 
 
 CATS = ["cat", "cat", "cat", "Cat", "CAT ", "dog", "cafe", "caf\u00e9", "cafe\u0301", "\uff44og"]
+SPELLED = votes(CATS)
+GOLDEN = votes(["cat", "Cat", "dog", "Cat"], gold=["CAT", "cat", "dog", ""])
+PEOPLE = votes(["a", "b", "A", "b"], ["Ann", "ann", "ben", "ann"])
+SEVERAL = ["cat", "dog", "cat|dog", "dog", "cat; dog", '["cat", "dog"]', "cat|dog"]
+VARIANTS = {"merge_classes": "variants"}
+FOUND = {"cat": {"cat": 3, "Cat": 1, "CAT ": 1}, "dog": {"dog": 1, "\uff44og": 1},
+         "caf\u00e9": {"cafe": 1, "caf\u00e9": 1, "cafe\u0301": 1}}  # fmt: skip
+CASES: dict[str, tuple[Any, ...]] = {
+    "spellings are found and named but kept apart": (
+        SPELLED, {"classes": {"cat", "Cat", "CAT", "dog", "\uff44og", "cafe", "caf\u00e9"}, "findings": {
+                  "label-variants": {"level": "warning"}}, "text": ("'cat' (3)", "'CAT' (1)", "'Cat' (1)")},
+        (VARIANTS, {"classes": ("caf\u00e9", "cat", "dog"),
+        "findings": {"merged-label-variants": {"level": "change", "rows": (4, 5, 7, 10)}},
+                    "text": ("into 'cat'",), "labels": ["cat"] * 5 + ["dog"] + ["caf\u00e9"] * 3 + ["dog"]}),
+        ({"merge_classes": {"kitty": ["cat", "Cat", "CAT"]}},
+         {"classes": {"kitty", "dog", "\uff44og", "cafe", "caf\u00e9"},
+         "findings": {"label-variants": {"level": "warning"}}}),
+        *(({"merge_classes": merge}, {"refused": SettingError, "match": match}) for merge, match in (
+            ({"dog": ["cafee"]}, r"`merge_classes` must name .*'cafee'. Did you mean 'cafe'"),
+            ({"cat": ["Cat"], "dog": ["Cat"]}, "merge each name once"),
+            ({"cat": ["Cat"], "dog": ["cat"]}, "merge each name once"),
+            ({"": ["cat"]}, "merge each name once"), ("all", "`merge_classes")))),
+    "gold and class list follow": (
+        GOLDEN, (VARIANTS, {"classes": ("Cat", "dog"), "gold": [0, 0, 1, -1]}),
+        ({**VARIANTS, "classes": ["dog", "cat"]},
+        {"classes": ("dog", "cat"), "label": [1, 1, 0, 1], "gold": [1, 1, 0, -1]})),
+    "workers too": (
+        PEOPLE, {"n_workers": 3, "findings": {"worker-variants": {"level": "warning"}}},
+        ({"merge_workers": "variants"}, {"worker_ids": ["ann", "ben"], "worker": [0, 0, 1, 0]})),
+    "combinations are found, kept or left out": (
+        votes(SEVERAL, ["ann", "ben", *["ann"] * 5]),
+        {"findings": {"multi-select": {"level": "warning", "count": 4, "rows": (3, 5, 6, 7)}},
+        "text": ("'cat|dog' (2)",)},
+        ({"multi_select": "drop"}, {"changes": {"label-outside-classes": (3, 5, 6, 7)}, "n_rows": 7, "n_annotations": 3,
+                                    "classes": ("cat", "dog")}),
+        ({"classes": ["cat", "dog", "cat|dog"]}, {"lacks": {"multi-select"}})),
+}  # fmt: skip
 
 
-def test_spellings_are_found_and_named_but_kept_apart(csv):
-    report = examine(csv(CATS)).report
-    assert set(report.classes) == {"cat", "Cat", "CAT", "dog", "\uff44og", "cafe", "caf\u00e9"}
-    (finding,) = [f for f in report.findings if f.code == "label-variants"]
-    assert finding.level == "warning"
-    assert "'CAT' (1), 'Cat' (1) and 'cat' (3)" in finding.sentence or "'Cat' (1), 'CAT' (1) and" in finding.sentence
-    assert finding.remedies[0].setting == "merge_classes"
-    found = {group.name: dict(zip(group.spellings, group.counts, strict=True)) for group in report.variants}
-    assert found == {
-        "cat": {"cat": 3, "Cat": 1, "CAT ": 1},
-        "dog": {"dog": 1, "\uff44og": 1},
-        "caf\u00e9": {"cafe": 1, "caf\u00e9": 1, "cafe\u0301": 1},
-    }
-    assert not any(group.merged for group in report.variants)
+@pytest.mark.parametrize("name", CASES)
+def test_spellings_and_combinations(name: str, tmp_path: Path) -> None:
+    content, *steps = CASES[name]
+    check(placed(tmp_path, content), *steps)
 
 
-def test_what_is_read_without_its_blanks_is_named_with_what_it_becomes(csv):
-    told = [
-        f for f in examine(csv([" cat", " dog", "cow"], ["w1", " w1", "w2"])).report.findings if f.code == "trimmed"
-    ]
+def test_variants_are_counted_and_say_whether_they_are_merged(write):
+    path = write(SPELLED)
+
+    def merged(**how):
+        return {group.name: group.merged for group in examine(path, **how).report.variants}
+
+    variants = examine(path).report.variants
+    assert {g.name: dict(zip(g.spellings, g.counts, strict=True)) for g in variants} == FOUND
+    assert merged() == dict.fromkeys(FOUND, False) and merged(**VARIANTS) == dict.fromkeys(FOUND, True)
+    some = {"merge_classes": {"kitty": ["cat", "Cat", "CAT"]}}
+    assert merged(**some) == {"kitty": True, "dog": False, "caf\u00e9": False}
+    (kept,) = [f for f in examine(path, **some).report.findings if f.code == "label-variants"]
+    assert "cat" not in kept.sentence.casefold()
+
+
+def test_what_is_read_without_its_blanks_is_named_with_what_it_becomes(write):
+    report = examine(write(votes([" cat", " dog", "cow"], ["w1", " w1", "w2"]))).report
+    told = [f for f in report.findings if f.code == "trimmed"]
     assert [(f.level, f.count, f.column, f.examples) for f in told] == [
         ("note", 1, "worker", (" w1",)), ("note", 2, "label", (" cat", " dog"))
     ]  # fmt: skip
     assert told[1].sentence.endswith("' cat' is read as 'cat'; ' dog' is read as 'dog'")
 
 
-def test_merging_is_a_change_that_names_what_becomes_what(csv):
-    path = csv(CATS)
-    report = examine(path, merge_classes="variants").report
-    assert report.classes == ("caf\u00e9", "cat", "dog")
-    (change,) = [f for f in report.changes if f.code == "merged-label-variants"]
-    assert change.rows == (4, 5, 7, 10)
-    assert "into 'cat'" in change.sentence
-    assert all(group.merged for group in report.variants)
-    with pytest.raises(DataError, match="accept"):
-        read_dataset(path, merge_classes="variants")
-    merged = read_dataset(path, merge_classes="variants", accept=True)
-    assert Counter(merged.classes[c] for c in merged.label) == {"cat": 5, "dog": 2, "caf\u00e9": 3}
-
-
-def test_only_some_are_merged_and_a_class_can_be_renamed(csv):
-    path = csv(CATS)
-    report = examine(path, merge_classes={"kitty": ["cat", "Cat", "CAT"]}).report
-    assert set(report.classes) == {"kitty", "dog", "\uff44og", "cafe", "caf\u00e9"}
-    assert {group.name: group.merged for group in report.variants} == {"kitty": True, "dog": False, "caf\u00e9": False}
-    (kept,) = [f for f in report.findings if f.code == "label-variants"]
-    assert "cat" not in kept.sentence.casefold()
-
-
-def test_gold_and_class_list_follow(csv):
-    path = csv(["cat", "Cat", "dog", "Cat"], gold=["CAT", "cat", "dog", ""])
-    merged = read_dataset(path, merge_classes="variants", accept=True)
-    assert merged.classes == ("Cat", "dog")
-    assert merged.gold.tolist() == [0, 0, 1, -1]
-    listed = read_dataset(path, merge_classes="variants", classes=["dog", "cat"], accept=True)
-    assert listed.classes == ("dog", "cat")
-    assert listed.label.tolist() == [1, 1, 0, 1]
-    assert listed.gold.tolist() == [1, 1, 0, -1]
-
-
-def test_workers_too(csv):
-    path = csv(["a", "b", "a", "b"], workers=["Ann", "ann", "ben", "ann"])
-    report = examine(path).report
-    assert [f.code for f in report.findings if f.level == "warning"] == ["worker-variants"]
-    assert report.n_workers == 3
-    merged = read_dataset(path, merge_workers="variants", accept=True)
-    assert list(merged.worker_ids) == ["ann", "ben"]
-    assert merged.worker.tolist() == [0, 0, 1, 0]
-
-
-def test_a_folder_with_lists_of_classes_and_workers(csv, tmp_path):
-    path = csv(["a", "b", "A", "b"], workers=["Ann", "ann", "ben", "ann"])
-    folder = cc.data.write_folder(read_dataset(path), tmp_path / "made")
+def test_a_folder_with_lists_of_classes_and_workers(write, tmp_path):
+    folder = cc.data.write_folder(read_dataset(write(PEOPLE)), tmp_path / "made")
     merged = read_dataset(folder, merge_classes="variants", merge_workers={"ann": ["Ann"]}, accept=True)
     assert (merged.classes, list(merged.worker_ids)) == (("A", "b"), ["ann", "ben"])
-
-
-@pytest.mark.parametrize(
-    ("merge", "match"),
-    [
-        ({"dog": ["cafee"]}, r"`merge_classes` must name what the file holds, but got 'cafee'. Did you mean 'cafe'"),
-        ({"cat": ["Cat"], "dog": ["Cat"]}, "merge each name once"),
-        ({"cat": ["Cat"], "dog": ["cat"]}, "merge each name once"),
-        ({"": ["cat"]}, "merge each name once"),
-        ("all", "`merge_classes"),
-    ],
-)
-def test_merges_that_cannot_be(csv, merge, match):
-    with pytest.raises(SettingError, match=match):
-        examine(csv(CATS), merge_classes=merge)
-
-
-def test_a_simulated_crowd_keeps_its_classes(tmp_path):
     crowd = replace(simulate_crowd(20), truth=SimulatedTruth(settings={"seed": 0}))
     first, second = crowd.classes[:2]
-    with pytest.raises(DataError, match="simulated crowd"):
-        read_dataset(cc.data.write_folder(crowd, tmp_path / "made"), merge_classes={first: [second]}, accept=True)
-
-
-def test_combinations_are_found_kept_or_left_out(csv):
-    labels = ["cat", "dog", "cat|dog", "dog", "cat; dog", '["cat", "dog"]', "cat|dog"]
-    path = csv(labels, workers=["ann", "ben", *["ann"] * 5])
-    report = examine(path).report
-    (finding,) = [f for f in report.findings if f.code == "multi-select"]
-    assert (finding.level, finding.count, finding.rows) == ("warning", 4, (3, 5, 6, 7))
-    assert "'cat|dog' (2)" in finding.sentence
-    report = examine(path, multi_select="drop").report
-    assert [(f.code, f.rows) for f in report.changes] == [("label-outside-classes", (3, 5, 6, 7))]
-    assert report.n_rows == report.n_annotations + 4
-    assert read_dataset(path, multi_select="drop", accept=True).classes == ("cat", "dog")
-    assert "multi-select" not in {f.code for f in examine(path, classes=["cat", "dog", "cat|dog"]).report.findings}
+    with pytest.raises(DataError, match="simulated crowd"):  # keeps its classes
+        read_dataset(cc.data.write_folder(crowd, tmp_path / "planted"), merge_classes={first: [second]}, accept=True)
 
 
 @pytest.mark.parametrize(
@@ -404,5 +365,5 @@ def test_minus_one_in_a_class_list_is_a_class(tmp_path, write):
     path = write("task,worker,label,gold\nt1,a,-1.0,-1.0\nt2,a,1.0,1.0\n", "votes.csv")
     ds = read_dataset(path, classes=["-1.0", "1.0"])
     assert ds.gold.tolist() == [0, 1]
-    for table in ("csv", "parquet"):
-        assert read_dataset(write_folder(ds, tmp_path / table, table=table)).fingerprint == ds.fingerprint
+    for kind in ("csv", "parquet"):
+        assert read_dataset(write_folder(ds, tmp_path / kind, table=kind)).fingerprint == ds.fingerprint
