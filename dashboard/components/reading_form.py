@@ -56,6 +56,7 @@ NUMBERS = ("skip", "extra_headers")
 LINES = ("question", "sheet")
 _OF_NAMES = ("merge_classes", "merge_workers", "multi_select")  # mean nothing once another column is chosen
 _MANY = 60  # names that a box lists
+_MERGES = 4  # that a button names
 _NONE = {"missing": "Treat no cell as missing", "fill": "Leave empty cells empty"}
 _BUTTONS: dict[str, str | dict[Any, str]] = {
     **{role: f"Read the {role} from {{}}" for role in ("task", *COLUMN)},
@@ -145,6 +146,8 @@ def button_of(choice: Mapping[str, Any]) -> str:
 def _button(setting: str, value: Any) -> str:
     if setting in _NONE and not value:
         return _NONE[setting]
+    if isinstance(value, dict) and len(value) <= _MERGES:
+        return "Read " + ", ".join(f"“{'”, “'.join(names)}” as “{into}”" for into, names in value.items())
     words = [*value] if isinstance(value, list | tuple | dict) else [value]
     joined = (" + " if setting == "task" else ", ").join(f"“{word}”" for word in words)
     found = _BUTTONS.get(setting)

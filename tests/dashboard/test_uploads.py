@@ -315,7 +315,8 @@ def test_a_question_is_answered_by_a_setting_or_by_consent(tmp_path: Path) -> No
         ({"kind": "ratings"}, "They are ratings"),
         ({"delimiter": ";"}, "Delimiter: Semicolon"),
         ({"skip": 2}, "Skip 2 lines above the column names"),
-        ({"merge_classes": {"1": ["1.0"]}}, "Merge them"),
+        ({"merge_classes": "variants"}, "Merge them"),
+        ({"merge_classes": {"yes": ["1", "ja"], "no": ["0"]}}, "Read “1”, “ja” as “yes”, “0” as “no”"),
         ({"low": 1}, "low: “1”"),
     ],
 )

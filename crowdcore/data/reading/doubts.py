@@ -174,7 +174,9 @@ def look_again(given: Annotations, gold: IntArray, labels: Classes, tasks: Arrow
     observed = 1 - (n_same * (n_same - 1) / (n_labels - 1)).sum() / n
     alpha = 1 - observed / (1 - (of_class * (of_class - 1)).sum() / (n * (n - 1)))
     pairs = (n_same * (n_labels - 1)).sum() / 2
-    findings += _gold_by_chance(gold[task][known], label[known], len(np.unique(task[known])), float(alpha), raw)
+    if not any(finding.code == "gold-apart" for finding in findings):
+        n_gold = len(np.unique(task[known]))
+        findings += _gold_by_chance(gold[task][known], label[known], n_gold, float(alpha), raw)
     if observed == 0 and used > max(_FEW, tasks // 2):
         sentence = "Each task has one label, which hardly another task has: what is judged was read as the judgement"
         findings.append(Finding("judged-text", "question", sentence, tasks, remedies=_other_labels(raw, given)))
