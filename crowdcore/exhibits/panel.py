@@ -13,7 +13,7 @@ from crowdcore import analysis
 from crowdcore.analysis.panels.leanings import PanelLeanings
 from crowdcore.analysis.panels.moments import mean_correlation
 from crowdcore.analysis.panels.opinion import MANY
-from crowdcore.analysis.panels.panel import DROP, KEEP, MERGE, RECALIBRATE
+from crowdcore.analysis.panels.panel import DROP, KEEP, MERGE, RECALIBRATE, UNDECIDED
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data.report import plural
 from crowdcore.exhibits.exhibit import Exhibit, cached, escaped, none_of
@@ -35,6 +35,7 @@ _INFERRED = (
     "The truth is inferred from the same verdicts, so shared mistakes are partly taken for truth: effective votes have "
     "a range, and nobody can be told to go. A few gold labels decide it."
 )
+_ORDER = (DROP, MERGE, RECALIBRATE, UNDECIDED, KEEP)
 _ALONE = "Leaning aside, {} judges count as {:.1f} to {:.1f} votes: verdicts without gold do not decide it."
 _ABOUT = " About {:.1f} if their opinion shows the truth as that of 24 language models did on comments."
 _FEW = 6  # judges named in a sentence, and below a matrix beside its rows
@@ -211,10 +212,10 @@ def panel_judges(view: View) -> Exhibit:
     points = {"without": 100 * found.without, "low": 100 * found.without_low, "high": 100 * found.without_high}
     changes = {"without, points" + f" {end}" * (end != "without"): values for end, values in points.items()}
     table = found.frame()[["worker", "family", "verdict", "reason", "accuracy", "kappa", "alone"]].assign(**changes)
-    rank = pd.Series(found.verdicts).map({DROP: 0, MERGE: 1, RECALIBRATE: 2, KEEP: 3})
+    rank = pd.Series(found.verdicts).map({word: place for place, word in enumerate(_ORDER)})
     table = table.iloc[np.lexsort((-np.nan_to_num(found.without), rank))]
     counts = pd.Series(found.verdicts).value_counts()
-    said = ", ".join(f"{word} {counts[word]}" for word in (DROP, MERGE, RECALIBRATE, KEEP) if word in counts)
+    said = ", ".join(f"{word} {counts[word]}" for word in _ORDER if word in counts)
     notes = [f"{said[0].upper()}{said[1:]}."]
     if found.sub_panel is not None:
         notes.append(

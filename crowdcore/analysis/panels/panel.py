@@ -23,7 +23,7 @@ from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doors import door
 
-KEEP, MERGE, RECALIBRATE, DROP = "keep", "merge", "recalibrate", "drop"
+KEEP, MERGE, RECALIBRATE, DROP, UNDECIDED = "keep", "merge", "recalibrate", "drop", "undecided"
 """What to do with a judge."""
 LIKE = "{like}"
 """Stands in a reason for the judge whom another one is like."""
@@ -65,7 +65,7 @@ class Panel(Shown):
             were independent within classes.
         kin: judges who share mistakes beyond the rest, those who share most first.
         sub_panel: the cheapest part whose vote is as good; None where the truth was inferred.
-        verdicts: (m,) drop, merge, recalibrate or keep.
+        verdicts: (m,) drop, merge, recalibrate, keep, or undecided: too few verdicts, or no gold, tell.
         reasons: (m,) why, in words; LIKE stands for a judge's name.
         like: (m,) number of the judge whom LIKE means, -1 = none.
         task_ids: (n_tasks,) names of all items.
@@ -405,7 +405,7 @@ def _verdicts(
     Of kin one stays: the vote may be better without any one of three copies, and worse without all.
     """
     m, like = len(accuracy), np.full(len(accuracy), -1)
-    verdicts, reasons, best_of_kin = [KEEP] * m, [""] * m, set[int]()
+    verdicts, reasons, best_of_kin = [UNDECIDED if circular else KEEP] * m, [""] * m, set[int]()
     for group in together:
         best = int(group.members[np.nanargmax(np.nan_to_num(accuracy[group.members]))])
         best_of_kin.add(best)
@@ -444,5 +444,5 @@ def _verdicts(
         elif verdicts[j] == KEEP and low[j] > 0 and not reasons[j] and j not in best_of_kin:
             verdicts[j], reasons[j] = DROP, "the vote is surely better without it"
         elif verdicts[j] == KEEP and not follows and not reasons[j]:
-            reasons[j] = "too few verdicts to show that it follows the items"
+            verdicts[j], reasons[j] = UNDECIDED, "too few verdicts to show that it follows the items"
     return tuple(verdicts), tuple(reasons), like

@@ -13,7 +13,7 @@ import pytest
 import crowdcore as cc
 from crowdcore.analysis.panels.kin import kin
 from crowdcore.analysis.panels.moments import error_moments
-from crowdcore.analysis.panels.panel import DROP, MERGE, RECALIBRATE
+from crowdcore.analysis.panels.panel import DROP, MERGE, RECALIBRATE, UNDECIDED
 from crowdcore.analysis.panels.vote import vote_score
 from tests.analysis.panels.crowds import difficult, independent, judged
 
@@ -151,10 +151,10 @@ def test_missing_verdicts_and_costs() -> None:
         cc.analysis.panel(judged(verdicts, truth), families={"nobody": "x"})
 
 
-def test_without_gold_nobody_is_dropped() -> None:
+def test_without_gold_nobody_is_dropped_or_kept() -> None:
     verdicts, _ = difficult(400, 6, 4)
     found = cc.analysis.panel(judged(verdicts, None), "dawid-skene")
-    assert DROP not in found.verdicts and found.sub_panel is None and np.isnan(found.without).all()
+    assert {*found.verdicts} == {UNDECIDED} and found.sub_panel is None and np.isnan(found.without).all()
     assert not found.checked
 
 
@@ -166,7 +166,7 @@ def test_judges_at_chance_are_not_kept_without_a_word() -> None:
         found = cc.analysis.panel(judged(others, truth))
         assert found.verdicts == (DROP, DROP, "keep", DROP, DROP, DROP)
     few = cc.analysis.panel(judged(rng.integers(0, 2, (60, 6)), rng.integers(0, 2, 60)))
-    assert all(few.reasons)
+    assert all(few.reasons) and {*few.verdicts} <= {DROP, UNDECIDED}
 
 
 def test_a_class_that_is_never_true_hides_no_one() -> None:
