@@ -26,11 +26,11 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-# A tab of a test lives for seconds: optimising its JavaScript costs more than it gives, and so does the second parse
-# that finds the lines of stack traces. Chromium would also load two pages of its address bar with every profile; the
-# switch replaces Playwright's own list, of which these pages need `PaintHolding` and what touches http addresses.
+# Chromium would parse scripts a second time to find the lines of stack traces, collect garbage every few milliseconds,
+# and load two pages of its address bar with every profile; the last switch replaces Playwright's own list, of which
+# these pages need `PaintHolding` and what touches http addresses.
 BRIEF = [
-    "--js-flags=--no-opt --no-maglev --no-enable-lazy-source-positions",
+    "--js-flags=--no-enable-lazy-source-positions --min-semi-space-size=32 --max-semi-space-size=64",
     "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,PaintHolding,HttpsUpgrades,"
     "ThirdPartyStoragePartitioning,AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,MediaRouter,"
     "OptimizationHints,NetworkTimeServiceQuerying,PreconnectToSearch",
