@@ -118,8 +118,20 @@ def _fit_into_memory() -> None:
         size -= _slots.popitem(last=False)[1].size
 
 
+def _grown(exhibit: object, table: pd.DataFrame) -> None:
+    """Count a table that was made after its exhibit was kept."""
+    with _lock:
+        for slot in _slots.values():
+            held = [part for one in slot.found for part in (one if isinstance(one, tuple) else (one,))]
+            slot.size += size_of(table) if any(part is exhibit for part in held) else 0
+        _fit_into_memory()
+
+
 def size_of(result: object) -> int:
-    """Bytes of the arrays, tables and texts in a result; a dataset within it counts where it is kept itself."""
+    """Bytes of the arrays, tables and texts in a result; a dataset within it counts where it is kept itself.
+
+    A table that nobody has asked for is not made for this.
+    """
     size, seen, left = 0, set[int](), [result]
     while left:
         one = left.pop()
@@ -139,7 +151,7 @@ def size_of(result: object) -> int:
             size += 8 * len(one)
             left += [part for part in one if not isinstance(part, float | int)]
         elif is_dataclass(one):
-            left += [getattr(one, part.name, None) for part in fields(one)]
+            left += vars(one).values() if isinstance(one, Exhibit) else [getattr(one, f.name, None) for f in fields(one)]
         elif hasattr(one, "to_plotly_json"):
             left.append(one.to_plotly_json())
     return size
@@ -154,6 +166,7 @@ class _Table:
         values = vars(exhibit)
         if callable(values["_table"]):
             values["_table"] = values["_table"]()
+            _grown(exhibit, values["_table"])
         return values["_table"]  # type: ignore[no-any-return]
 
     def __set__(self, exhibit: object, table: pd.DataFrame | Callable[[], pd.DataFrame]) -> None:

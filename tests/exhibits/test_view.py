@@ -8,6 +8,7 @@ import weakref
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
@@ -165,9 +166,25 @@ def test_the_size_of_a_result_is_that_of_its_arrays() -> None:
     assert size_of(drawn) >= drawn.percent.nbytes
 
 
-def test_a_table_is_made_when_it_is_asked_for_and_once() -> None:
-    import pandas as pd
+def test_a_kept_exhibit_makes_its_table_when_asked_and_counts_it_then() -> None:
+    made: list[int] = []
 
+    def table() -> pd.DataFrame:
+        made.append(1)
+        return pd.DataFrame({"n": np.zeros(50_000)})
+
+    @cached
+    def make(n: int) -> Exhibit:
+        return Exhibit(str(n), "Numbers", None, table)
+
+    kept, before = make(0), cache_size()[0]
+    assert not made
+    assert len(kept.table) == 50_000
+    assert made == [1]
+    assert cache_size()[0] - before >= 400_000
+
+
+def test_a_table_is_made_when_it_is_asked_for_and_once() -> None:
     made: list[int] = []
 
     def table() -> pd.DataFrame:
