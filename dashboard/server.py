@@ -25,7 +25,6 @@ if "dashboard" not in sys.modules:  # this folder, also where the user's own has
     sys.path.insert(0, str(HERE.parent))
 
 import crowdcore.core.garbage  # noqa: E402, F401
-from crowdcore.core import confined  # noqa: E402
 from crowdcore.core.spelling import log_visibly  # noqa: E402
 from crowdcore.data.tour import DEMO  # noqa: E402
 from dashboard.access import AccessError, sign_in_settings  # noqa: E402
@@ -94,9 +93,19 @@ def _moved(request: Request) -> Response:
     return RedirectResponse(f"./{there}?{request.url.query}")
 
 
+def _warm() -> None:
+    """Import what pages need while a browser still loads Streamlit."""
+    from crowdcore.aggregation import aggregators
+    from crowdcore.exhibits import mistakes, workers  # noqa: F401
+    from dashboard.components import exhibit  # noqa: F401
+
+    aggregators.usable()
+
+
 @asynccontextmanager
 async def _running(_: st.App) -> AsyncIterator[None]:
     """Show the app to whoever has started it at a desk; say in the end what its memory was used for."""
+    threading.Thread(target=_warm, daemon=True).start()
     if not config.get_option("server.headless"):
         url = f"http://{config.get_option('server.address')}:{config.get_option('server.port')}"
         threading.Timer(0.5, webbrowser.open, [url]).start()
@@ -121,4 +130,6 @@ except AccessError as fault:
     print(f"crowdcore: {fault}", file=sys.stderr)
     sys.exit(2)
 if sys.argv[1:2] not in ([], [DEMO]):  # which is ours, and opened without it
+    from crowdcore.core import confined
+
     confined.server.start()

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from scipy.special import betaln, digamma, gammaln
 
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
@@ -261,7 +260,7 @@ def _distance(rate: FloatArray, other: FloatArray) -> FloatArray:
 
 def name_by_votes(counts: FloatArray) -> IntArray:
     """(C,) label that names each latent class, the row of ``counts``, so that most annotations are right."""
-    return np.asarray(linear_sum_assignment(counts.sum(0), maximize=True)[1])
+    return _assigned(counts.sum(0))
 
 
 def is_named(counts: FloatArray) -> bool:
@@ -285,7 +284,14 @@ def name_by_evenness(counts: FloatArray, doubt: float) -> IntArray:
         present = evidence(counts[:, k], int(k))
         for named in np.flatnonzero(serious[k]):
             score[k, named] = evidence(counts[:, k], int(named)) - present - doubt
-    return np.asarray(linear_sum_assignment(score, maximize=True)[1])
+    return _assigned(score)
+
+
+def _assigned(gain: FloatArray) -> IntArray:
+    """(C,) the column of each row, so that the sum of what they gain is largest."""
+    from scipy.optimize import linear_sum_assignment  # slow to import: whoever lists aggregators does without
+
+    return np.asarray(linear_sum_assignment(gain, maximize=True)[1])
 
 
 def new_names(classes: Sequence[str], name: IntArray) -> str:

@@ -6,10 +6,8 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from scipy.special import expit, ndtri
-from scipy.stats import rankdata
 
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -59,6 +57,8 @@ def stacked(order: Order, border: float, known: IntArray, belief: float = 1.0) -
         known: (n_tasks,) true classes, -1 = unknown.
         belief: in the border, before any gold.
     """
+    from scipy.linalg import cho_solve  # slow to import, as others here are: whoever lists aggregators needs none
+
     m = len(order.weight)
     judged = np.flatnonzero(~np.isnan(order.place))
     gold = judged[known[judged] >= 0]
@@ -92,6 +92,8 @@ def _laplace(
     rows: FloatArray, y: FloatArray, centre: FloatArray, precision: FloatArray
 ) -> tuple[float, FloatArray, tuple[AnyArray, bool]]:
     """Log evidence of logistic weights drawn to ``N(centre, 1 / precision)``, their mode, and its factored Hessian."""
+    from scipy.linalg import cho_factor, cho_solve
+
     w = centre
     for _ in range(_STEPS):
         p = expit(rows @ w)
@@ -107,6 +109,8 @@ def _laplace(
 
 def normal_scores(worker: IntArray, score: FloatArray, n_workers: int) -> FloatArray:
     """(A,) each judge's scores by rank, as standard normal ones; 0 where a judge gives one score alone."""
+    from scipy.stats import rankdata
+
     z = np.zeros(len(score))
     by_worker = np.argsort(worker, kind="stable")
     for rows in np.split(by_worker, np.searchsorted(worker[by_worker], np.arange(1, n_workers))):

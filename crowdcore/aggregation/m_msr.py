@@ -6,7 +6,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from crowdcore.aggregation.base import AggregationResult, Aggregator, exchanged
 from crowdcore.aggregation.majority_vote import weighted_votes
@@ -189,6 +188,8 @@ def _linked(common: scipy.sparse.csr_array, active: BoolArray) -> tuple[IntArray
     A product of two skills determines neither: each linked set needs an odd cycle, that is, its double cover (two
     copies of each worker, each linked to the other copies of the partners) must be connected.
     """
+    from scipy.sparse.csgraph import connected_components  # slow to import: whoever lists aggregators does without
+
     cover = scipy.sparse.block_array([[None, common], [common, None]], format="csr")
     half = connected_components(cover, directed=False)[1]
     blind = active & (half[: len(active)] != half[len(active) :])

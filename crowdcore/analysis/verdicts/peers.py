@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from crowdcore.aggregation._evidence import (
     FLOOR,
@@ -166,6 +165,8 @@ def by_gold(dataset: CrowdDataset, truth: Reference) -> str:
 
 def only_peers(dataset: CrowdDataset) -> IntArray:
     """(n_workers,) the other worker where two share tasks only with each other, even through others; else -1."""
+    from scipy.sparse.csgraph import connected_components  # slow to import
+
     n_workers, n = dataset.n_workers, dataset.n_workers + dataset.n_tasks
     links = coo_array((np.ones(dataset.n_annotations), (dataset.worker, n_workers + dataset.task)), shape=(n, n))
     _, component = connected_components(links, directed=False)
