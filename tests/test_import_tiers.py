@@ -26,8 +26,7 @@ HEAVY = (
 ANALYSIS = """
 import crowdcore as cc
 ds = cc.load_dataset("demo")
-cc.analysis.summary(ds)
-cc.analysis.available_references(ds)
+cc.analysis.summary(ds), cc.analysis.available_references(ds)
 cc.analysis.shared_mistakes(ds, "gold")
 cc.analysis.shared_mistakes(ds, "majority-vote")
 distance = cc.analysis.worker_distance(ds, "gold")

@@ -150,8 +150,10 @@ def size_of(result: object) -> int:
         elif isinstance(one, list | tuple | set | frozenset):
             size += 8 * len(one)
             left += [part for part in one if not isinstance(part, float | int)]
+        elif isinstance(one, Exhibit):
+            left += vars(one).values()
         elif is_dataclass(one):
-            left += vars(one).values() if isinstance(one, Exhibit) else [getattr(one, f.name, None) for f in fields(one)]
+            left += [getattr(one, part.name, None) for part in fields(one)]
         elif hasattr(one, "to_plotly_json"):
             left.append(one.to_plotly_json())
     return size

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-import pandas as pd
 import streamlit as st
 
 from crowdcore import exhibits
@@ -192,7 +191,7 @@ def differing(
             alt=f"Share of tasks that each pair of {what} labels differently",
             data=found.frame,
             cell=(first, second),
-            on_cell=chosen,
+            on_click=chosen,
         )
     with grid.cell():
         with st.container(horizontal=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -86,7 +87,6 @@ def show(
     if exhibit.figure is None:
         table(exhibit.table, key, name=name, noun=noun, rows=rows, on_row=on_click, limits=limits)
     else:
-        cells = any(trace.type == "heatmap" for trace in exhibit.figure.data)
         figure(
             exhibit.figure,
             key,
@@ -94,8 +94,7 @@ def show(
             alt=exhibit.alt,
             data=lambda: exhibit.table,
             cell=cell,
-            on_cell=on_click if cells else None,
-            on_point=None if cells else on_click,
+            on_click=on_click,
             on_window=on_window,
         )
     if notes:
@@ -185,15 +184,10 @@ _HEIGHT, _MARGIN = 450, 60  # pixels of a figure that says nothing of them
 _TITLE, _LINE = 48, 16  # pixels that a title takes in a figure, and another line of its subtitle
 
 
-_tools = None
-
-
+@functools.cache
 def _component() -> Callable[..., Any]:
-    global _tools
-    if _tools is None:
-        script = "".join(Path(__file__).with_name(name).read_text() for name in ("paper.js", "figure.js"))
-        _tools = st.components.v2.component("crowdcore_figure", html=_HTML, css=_CSS, js=script)
-    return _tools
+    script = "".join(Path(__file__).with_name(name).read_text() for name in ("paper.js", "figure.js"))
+    return st.components.v2.component("crowdcore_figure", html=_HTML, css=_CSS, js=script)
 
 
 def _titled(drawn: go.Figure) -> go.Figure:
@@ -207,7 +201,11 @@ def _titled(drawn: go.Figure) -> go.Figure:
     st.markdown("  \n".join([f"**{as_text(words[0])}**", *(f":small[{as_text(text)}]" for text in words[1:])]))
     saved = _TITLE + _LINE * (title.subtitle.text or "").count("<br>")
     margin, height = drawn.layout.margin.t or _MARGIN, drawn.layout.height or _HEIGHT
-    return copied(drawn).update_layout(title=None, meta=words, height=height - saved, margin_t=margin - saved)
+    kept: dict[str, Any] = vars(drawn)  # an exhibit is drawn many times, and a copy takes a fifth of a click
+    if "_untitled" not in kept:
+        look = {"title": None, "meta": words, "height": height - saved, "margin_t": margin - saved}
+        kept["_untitled"] = copied(drawn).update_layout(**look)
+    return kept["_untitled"]
 
 
 def figure(
@@ -218,8 +216,7 @@ def figure(
     alt: str,
     data: Callable[[], pd.DataFrame],
     cell: tuple[int, int] | None = None,
-    on_cell: Callable[[int, int], None] | None = None,
-    on_point: Callable[[int], None] | None = None,
+    on_click: Callable[..., None] | None = None,
     on_window: Callable[[tuple[float, float], tuple[float, float]], None] | None = None,
     every: float = 1.0,
 ) -> None:
@@ -232,22 +229,17 @@ def figure(
         alt: what a screen reader says.
         data: makes the table behind the figure, called when its download is clicked.
         cell: row and column of a heatmap's cell to outline.
-        on_cell: called with the row and column of a heatmap's clicked cell.
-        on_point: called with the last custom value of a clicked point, a whole number.
+        on_click: called with the row and column of a heatmap's clicked cell, or else with the last custom value of a
+            clicked point, a whole number.
         on_window: called with the x range and the y range after zooming.
         every: seconds between two calls of ``figure``.
     """
     frame, widget = re.sub(r"[^\w-]", "-", f"figure-{key}", flags=re.ASCII), f"tools-{key}"  # a class name too
 
     def clicked() -> None:
-        picked = st.session_state[widget].cell
-        if on_cell is not None and picked:
-            on_cell(int(picked[0]), int(picked[1]))
-
-    def pointed() -> None:
-        point = st.session_state[widget].point
-        if on_point is not None and point is not None:
-            on_point(int(point))
+        place = st.session_state[widget].place
+        if on_click is not None and place:
+            on_click(*map(int, place))
 
     def zoomed() -> None:
         window = st.session_state[widget].window
@@ -282,12 +274,10 @@ def figure(
                     "frame": frame,
                     "name": name,
                     "cell": cell,
-                    "clicks": on_cell is not None,
-                    "points": on_point is not None,
+                    "clicks": on_click is not None,
                     "zooms": on_window is not None,
                 },
-                on_cell_change=clicked,
-                on_point_change=pointed,
+                on_place_change=clicked,
                 on_window_change=zoomed,
                 width="content",
             )

@@ -1,5 +1,5 @@
 // Beside a Plotly chart drawn by Streamlit: downloads (SVG and PNG by paper.js), an outline round the chosen cell,
-// and reports of clicked cells and zoomed windows.
+// and reports of clicked cells or points and zoomed windows.
 export default function (component) {
   const { parentElement, setTriggerValue, data } = component;
   const frame = (parentElement.host ?? parentElement).closest(`.st-key-${data.frame}`);
@@ -52,12 +52,14 @@ export default function (component) {
   };
   const onClick = (event) => {
     const point = event.points?.[0];
-    if (data.points && Array.isArray(point?.customdata)) setTriggerValue("point", point.customdata.at(-1));
-    if (!data.clicks || !Array.isArray(point?.pointNumber)) return;
-    const clicked = [Math.round(point.y), Math.round(point.x)]; // cells lie at 0, 1, 2, … on both axes
-    cell = clicked;
+    if (!hooked.data.some((trace) => trace.type === "heatmap")) {
+      if (Array.isArray(point?.customdata)) setTriggerValue("place", [point.customdata.at(-1)]);
+      return;
+    }
+    if (!Array.isArray(point?.pointNumber)) return;
+    cell = [Math.round(point.y), Math.round(point.x)]; // cells lie at 0, 1, 2, … on both axes
     outline();
-    setTriggerValue("cell", clicked);
+    setTriggerValue("place", cell);
   };
   const onZoom = (change) => {
     if (!Object.keys(change).some((name) => /^[xy]axis\.(range|autorange)/.test(name))) return;
@@ -82,7 +84,7 @@ export default function (component) {
     outline();
   };
   const listeners = { plotly_afterplot: drawn };
-  if (data.clicks || data.points) listeners.plotly_click = onClick;
+  if (data.clicks) listeners.plotly_click = onClick;
   if (data.zooms) listeners.plotly_relayout = onZoom;
   const unhook = () => {
     for (const [name, listener] of Object.entries(listeners)) hooked?.removeListener?.(name, listener);

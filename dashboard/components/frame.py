@@ -212,7 +212,7 @@ def _labels(dataset: Labelled) -> str:
     """How many labels, and of what kind."""
     if not isinstance(dataset, CrowdDataset):
         return f"{count(dataset.n_annotations, 'rating')} from {dataset.low:g} to {dataset.high:g}"
-    return f"{count(dataset.n_annotations, 'annotation')} · {count(dataset.n_classes, 'class', 'classes')}"
+    return f"{count(dataset.n_annotations, 'annotation')} · {count(dataset.n_classes, 'class')}"
 
 
 def _tasks(dataset: Labelled) -> str:

@@ -73,9 +73,6 @@ def fragment(function: Callable[[], None]) -> Callable[[], None]:
     return run
 
 
-_marker = None
-
-
 def live(key: str) -> DeltaGenerator:
     """A container that is spoken whenever it changes; some words have to be in it before, or nobody listens to it."""
     return st.container(key=f"live-{key}", gap=None)
@@ -83,11 +80,13 @@ def live(key: str) -> DeltaGenerator:
 
 def make_live() -> None:
     """Have the browser mark such containers; to be called once on every page."""
-    global _marker
-    if _marker is None:
-        _marker = st.components.v2.component("crowdcore_live", js=Path(__file__).with_name("live.js").read_text())
     with st.container(key="marker"):  # never seen
-        _marker(key="live")
+        _marker()(key="live")
+
+
+@functools.cache
+def _marker() -> Callable[..., object]:
+    return st.components.v2.component("crowdcore_live", js=Path(__file__).with_name("live.js").read_text())
 
 
 _MANY = 20  # modules

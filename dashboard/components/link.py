@@ -34,31 +34,23 @@ def link(
     st.page_link(f"views/{page}.py", label=label or TITLES[page], icon=shown, help=help, query_params=there)
 
 
-COLORS = {"remove": "red", "check": "orange", "train": "blue", "trust": "green", "fail": "red", "pass": "green"} | {
-    "relabel": "orange",
-    "ambiguous": "violet",
-    "fine": "green",
+LOOKS = {
+    "remove": ("red", ":material/block:"),
+    "check": ("orange", ":material/visibility:"),
+    "train": ("blue", ":material/school:"),
+    "underpowered": ("gray", ":material/hourglass_empty:"),
+    "fail": ("red", ":material/cancel:"),
+    "relabel": ("orange", ":material/refresh:"),
+    "ambiguous": ("violet", ":material/alt_route:"),
+    **dict.fromkeys(("trust", "pass", "fine"), ("green", ":material/check_circle:")),
 }
-
-
-VERDICT_ICONS = {
-    "remove": ":material/block:",
-    "check": ":material/visibility:",
-    "train": ":material/school:",
-    "underpowered": ":material/hourglass_empty:",
-    "trust": ":material/check_circle:",
-    "fail": ":material/cancel:",
-    "pass": ":material/check_circle:",
-    "relabel": ":material/refresh:",
-    "ambiguous": ":material/alt_route:",
-    "fine": ":material/check_circle:",
-}
+"""Verdict -> colour and icon; others are grey."""
 
 
 def badge(verdict: str) -> None:
     """The verdict as a coloured word, as wide as the longest, so that what follows is aligned."""
     with st.container(width=112):
-        color, icon = COLORS.get(verdict, "gray"), VERDICT_ICONS.get(verdict)
+        color, icon = LOOKS.get(verdict, ("gray", None))
         st.badge(verdict_word(verdict), color=color, icon=icon)  # type: ignore[arg-type]
 
 

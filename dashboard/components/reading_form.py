@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from crowdcore.data.readers import readers
 from dashboard import state
 from dashboard.services import uploads
 
@@ -200,7 +201,7 @@ def control(setting: str, known: Known, mapping: dict[str, Any], place: str = ""
         letters = {name: ", ".join(words) for name, words in uploads.decoded(path).items()}
         choose_one(setting, {name: f"{name}: {words}" if words else name for name, words in letters.items()}, True)
     elif setting == "format":
-        choose_one(setting, {name: name for name in uploads.formats()})
+        choose_one(setting, {name: name for name in sorted(readers)})
     elif setting in CHOICES:
         choose_one(setting, CHOICES[setting])
     else:

@@ -209,7 +209,7 @@ def strip(choice: Choice, workers: list[str], shown: str) -> None:
     every = exhibits.confusions.every_confusion(view)
     file = choice.file(every)
     alt = f"Matrices of {len(names)} workers side by side; the list below has all workers"
-    figure(drawn, "strip", name=file, alt=alt, data=lambda: every.table, on_cell=clicked)
+    figure(drawn, "strip", name=file, alt=alt, data=lambda: every.table, on_click=clicked)
 
 
 def _without_bar(exhibit: Exhibit) -> Exhibit:

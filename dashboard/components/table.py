@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import mimetypes
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -18,7 +19,7 @@ from crowdcore.data.dictionary import csv_bytes
 from crowdcore.data.writers.tables import ENDINGS, table_bytes
 from crowdcore.exhibits.exhibit import containing
 from crowdcore.exhibits.glossary import HEADINGS, meaning
-from dashboard.components.text import count
+from dashboard.components.text import count, plural
 from dashboard.state import limited
 
 _OF_FORM = {
@@ -79,7 +80,7 @@ def table(
         on_row: called with the index of a clicked row.
         limits: begin of the address's fields for a filter by number; None: no such filter.
     """
-    nouns = noun + ("es" if noun.endswith("s") else "s")
+    nouns = plural(noun)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         words = st.text_input(
             f"Filter {nouns}",
@@ -90,7 +91,7 @@ def table(
             width=260,
         )
         found = containing(frame if limits is None else limited(frame, limits, SHARES), words)
-        about = f"Download {count(len(found), noun, nouns)}"
+        about = f"Download {count(len(found), noun)}"
         download("CSV", lambda: csv_bytes(found), f"{name}.csv", key=f"csv-{key}", help=about, type="tertiary")
         other_formats(lambda: found, name, key)
     if not len(found):
@@ -114,9 +115,7 @@ def table(
     if on_row is not None:
         st.caption(f"Click a {noun}, or press Shift + Space on its row, to choose it.")
     if len(found) > SHOWN:
-        st.caption(
-            f"The first {SHOWN:,} of {count(len(found), noun, nouns)}; filter to see others, download to get all."
-        )
+        st.caption(f"The first {SHOWN:,} of {count(len(found), noun)}; filter to see others, download to get all.")
 
 
 def formats(frame: pd.DataFrame) -> dict[str, Any]:
@@ -179,24 +178,11 @@ def other_formats(make: Callable[[], pd.DataFrame], name: str, key: str) -> None
     """Draw a button behind which are downloads of a table in the other formats; ``name``: of the file, no suffix."""
     with st.popover("Formats", type="tertiary", key=f"formats-{key}"):
         for ending in (ending for ending in ENDINGS if ending != ".csv"):
-            label = _CALLED.get(ending, ending[1:].upper())
-            made = partial(_written, make, ending)
+            label, made = _CALLED.get(ending, ending[1:].upper()), lambda ending=ending: table_bytes(make(), ending)
             download(label, made, f"{name}{ending}", key=f"{ending[1:]}-{key}", type="tertiary")
 
 
 _CALLED = {".parquet": "Parquet", ".md": "Markdown", ".tex": "LaTeX"}
-
-
-def _written(make: Callable[[], pd.DataFrame], ending: str) -> bytes:
-    return table_bytes(make(), ending)
-
-
-_MIMES = {"csv": "text/csv", "html": "text/html", "xml": "application/xml", "yaml": "application/yaml"} | {
-    "parquet": "application/vnd.apache.parquet",
-    "json": "application/json",
-    "md": "text/markdown",
-    "tex": "application/x-tex",
-}
 
 
 def download(label: str, make: Callable[[], bytes | str], file: str, **options: Any) -> None:
@@ -212,8 +198,6 @@ def download(label: str, make: Callable[[], bytes | str], file: str, **options: 
         options: of `st.download_button`.
     """
 
-    mime = _MIMES.get(file.rpartition(".")[2], "application/zip")
-
     def held() -> bytes:
         made = make()
         content = made.encode() if isinstance(made, str) else made
@@ -222,4 +206,5 @@ def download(label: str, make: Callable[[], bytes | str], file: str, **options: 
             runtime.get_instance().media_file_mgr.add(content, mime, place, file, is_for_static_download=True)
         return content
 
+    mime = mimetypes.guess_type(file)[0] or "application/octet-stream"
     st.download_button(label, held, file, mime, **{"on_click": "ignore", "icon": ":material/download:", **options})

@@ -23,9 +23,14 @@ def listed(what: str, items: Iterable[object], remedy: str = "") -> str:
     return f"{as_text(what)}:\n\n{lines}\n\n{as_text(remedy)}"
 
 
-def count(n: float, one: str, many: str | None = None) -> str:
+def plural(noun: str) -> str:
+    """``workers``, ``classes``."""
+    return noun + ("es" if noun.endswith("s") else "s")
+
+
+def count(n: float, one: str, many: str = "") -> str:
     """``36 workers``, ``1 worker``: a whole number with thousands separators and its noun."""
-    return f"{n:,.0f} {one if n == 1 else many or one + 's'}"
+    return f"{n:,.0f} {one if n == 1 else many or plural(one)}"
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -11,13 +11,13 @@ from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError, did_you_mean
 from crowdcore.core.files import workspace
 from crowdcore.core.memory import need_room
-from crowdcore.data.settings import need_classes, need_ratings
+from crowdcore.data.settings import need_classes
 from crowdcore.data.uploads import note_of, upload_folder
 from crowdcore.exhibits.view import cached
 from crowdcore.learning.learners import Kind, kind_of
 
 if TYPE_CHECKING:
-    from crowdcore.data import CrowdDataset, RatingDataset
+    from crowdcore.data import CrowdDataset
     from crowdcore.data.ratings import Labelled
 
 T = TypeVar("T", bound="Labelled")
@@ -59,15 +59,6 @@ def dataset(name: str) -> CrowdDataset:
         CrowdError: there is none of that name, its files are at fault, or its labels are numbers.
     """
     return need_classes(labelled(name))
-
-
-def rated(name: str) -> RatingDataset:
-    """An opened dataset whose labels are numbers; see `labelled`.
-
-    Raises:
-        CrowdError: there is none of that name, its files are at fault, or its labels are classes.
-    """
-    return need_ratings(labelled(name))
 
 
 def kind(name: str) -> Kind:

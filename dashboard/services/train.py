@@ -6,9 +6,9 @@ A trial for an estimate may take some seconds, so it runs in a process of its ow
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
@@ -16,6 +16,7 @@ from crowdcore import exhibits, runs
 from crowdcore.core import spelling
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import check_settings
+from crowdcore.exhibits.view import cached
 from crowdcore.learning import learners, presets
 from crowdcore.learning.curve_metrics import ACCURACY
 from crowdcore.learning.settings import SEEDS, TrainSettings, drop_retired
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled
     from crowdcore.exhibits import Exhibit
     from crowdcore.learning.curve_metrics import SelectionScore
-    from crowdcore.runs import Choice, Estimate, Range, Run, RunSpec
+    from crowdcore.runs import Choice, Estimate, Range, Run
 
+T = TypeVar("T")
 Draft = Mapping[str, Any]
 """What a form holds: ``methods`` (lines), ``seeds`` (as typed), ``device`` and ``training`` (name -> value): settings
 of the trainer that somebody chose, for all methods."""
@@ -190,24 +192,18 @@ def compared_by(found: Run) -> SelectionScore:
 
 def search_trials(found: Run) -> pd.DataFrame:
     """The trials so far: trial, run, state, score, best so far, and the settings."""
-    return _trials(found.id, found.epoch, found.state)
+    return _so_far(runs.search_trials, found.id, found.epoch, found.state)
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _trials(search: str, done: int, state: str) -> pd.DataFrame:
-    return runs.search_trials(search)
-
-
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _importances(search: str, done: int, state: str) -> dict[str, float]:
-    """Setting -> share of the variance that it explains; empty while there are too few trials."""
-    return runs.search_importances(search)
+@cached
+def _so_far(look: Callable[[str], T], search: str, done: int, state: str) -> T:
+    return look(search)
 
 
 def search_exhibits(found: Run) -> tuple[Exhibit, Exhibit | None]:
     """Validation score by trial; which settings matter, None while there are too few trials."""
     made, method = exhibits.comparison, found.spec.method
-    shares = _importances(found.id, found.epoch, found.state)
+    shares = _so_far(runs.search_importances, found.id, found.epoch, found.state)
     return made.search_history(search_trials(found), method, compared_by(found)), made.search_importance(shares, method)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import functools
 import hashlib
 import json
 import re
@@ -221,14 +220,6 @@ def decoded(path: str) -> dict[str, tuple[str, ...]]:
             words = re.findall(r"""[^\s,;|"']*[^\x00-\x7f\s,;|"'][^\s,;|"']*""", text)
             found[encoding] = tuple(word[:20] for word in dict.fromkeys(words))[:3]
     return found
-
-
-@functools.cache
-def formats() -> list[str]:
-    """The readers there are."""
-    from crowdcore.data.readers import readers
-
-    return sorted(readers)
 
 
 @st.cache_resource(show_spinner="Looking at images and texts …", max_entries=8)

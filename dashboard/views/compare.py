@@ -238,7 +238,7 @@ def errors(runs: Runs) -> None:
 
 def biases(runs: Runs) -> None:
     """Learnt and true biases of the workers, a figure for each run that learns them."""
-    dataset = opening.rated(state.get("dataset"))
+    dataset = looked_at().dataset
     for number, (name, result) in enumerate(compare.compared(state.get("dataset"), runs).items()):
         try:
             shown = exhibits.ratings.rating_biases(dataset, result, hidden=hidden_names())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -40,10 +40,6 @@ from dashboard.components.train_form import KEPT, form, refusal_of, shared_setti
 from dashboard.services import embedding, opening, train
 from dashboard.services.runs import all_runs, own, spelled, training_fault
 from dashboard.services.train import Draft, read_draft
-
-if TYPE_CHECKING:
-    from crowdcore.runs import Run
-
 
 SAMPLERS = {"tpe": "Guided (TPE)", "grid": "Grid", "random": "Random"}
 TRIALS, MOST_TRIALS, SEEDS = 20, 10_000, "3"

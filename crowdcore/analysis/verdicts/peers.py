@@ -169,8 +169,7 @@ def only_peers(dataset: CrowdDataset) -> IntArray:
 
     n_workers, n = dataset.n_workers, dataset.n_workers + dataset.n_tasks
     links = coo_array((np.ones(dataset.n_annotations), (dataset.worker, n_workers + dataset.task)), shape=(n, n))
-    _, component = connected_components(links, directed=False)
-    component = component[:n_workers]
+    component = connected_components(links, directed=False)[1][:n_workers]
     size = np.bincount(component, minlength=component.max(initial=0) + 1)
     workers = np.flatnonzero(size[component] == 2)
     pairs = workers[np.argsort(component[workers], kind="stable")].reshape(-1, 2)
