@@ -78,7 +78,7 @@ def aggregators(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit:
             "here but wrong by majority vote, and the reverse. Log-likelihoods of different models are not comparable."
         )
     else:
-        note = "No task with hidden gold is left, so accuracy and calibration cannot be measured."
+        note = "No gold that the methods were not given: accuracy and calibration cannot be measured."
     if most and scheme_of(view.dataset) is not None:
         spans = [span_judgement(view.dataset, fit) for fit in fits]
         columns |= {name: [getattr(s, name) for s in spans] for name in ("precision", "recall", "f1")}

@@ -90,15 +90,16 @@ def mistake(view: View, true: str, given: str) -> Exhibit:
         "tasks": len(cell.tasks),
     }
     by = repeated(view).carriers[:, at[0], at[1]].sum()
-    words = _verdict(numbers, bool(guideline_cells(view)[at]), int(by))
+    words = _verdict(numbers, bool(guideline_cells(view)[at]), int(by), view.truth.soft)
     return Exhibit("mistake", f"{true} labelled {given}", None, pd.DataFrame([numbers]), (words,))
 
 
-def _verdict(of: Mapping[str, Any], is_guideline: bool, repeated_by: int) -> str:
+def _verdict(of: Mapping[str, Any], is_guideline: bool, repeated_by: int, soft: bool) -> str:
     """How sure the share of workers is, and whether the guideline or chance explains it."""
     if of["true"] == of["given"]:
         return "The diagonal: labels that agree with the reference."
-    words = [] if np.isnan(of["low"]) else [f"95 % interval {of['low']:.1f} – {of['high']:.1f} %."]
+    words = [f"Weighed by how sure each task's class is, {of['percent']:.1f} % of the workers."] if soft else []
+    words += [] if np.isnan(of["low"]) else [f"95 % interval {of['low']:.1f} – {of['high']:.1f} %."]
     if is_guideline:
         words.append("A matter of the guideline: make it clear here.")
         words += [f"{plural(repeated_by, 'worker')} clearly repeat this mistake."] if repeated_by else []

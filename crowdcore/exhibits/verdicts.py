@@ -212,7 +212,8 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
             table.to_numpy(object), of_class, strict=True
         )
     ]
-    none = () if beyond.any() else ("No mistake of the guideline was found.",)
+    untold = "Labels of two classes do not tell: every mistake on a class is the same one."
+    none = () if beyond.any() else (untold if len(names) < 3 else "No mistake of the guideline was found.",)
     n_beyond = int(beyond.sum())
     some = (f"These are {most:,} of {n_beyond:,} such mistakes.",) if n_beyond > most else ()
     mirror = () if view.truth.checked else (_WITHOUT_GOLD,)

@@ -168,7 +168,7 @@ def worker_quality(view: View) -> Exhibit:
 
 @cached
 def worker_ranking(view: View) -> Exhibit:
-    """The accuracy of each worker with its interval; the table is that of `worker_quality`."""
+    """The accuracy of each worker with its interval, in the order of the table, which is that of `worker_quality`."""
     quality = view.drawable(view.of(analysis.worker_quality))
     judged = workers_judged(view)
     suspect = {"guessing": judged.verdict == "remove", "together": judged.together, "worse": judged.drifts}
@@ -349,7 +349,7 @@ def beyond_chance(confusion: WorkerConfusion, gold: bool) -> str:
         gold: whether people judged the truth; a model of the same labels fits, or hides, what chance makes of workers.
     """
     if not gold:
-        return f"{_SHRUNKEN} Without gold, differences beyond chance are not shown."
+        return f"{_SHRUNKEN} Without gold, whether workers differ beyond chance is not tested."
     spread = analysis.spread_of_workers(confusion)
     if spread.max() <= _by_chance(confusion):
         return f"{_SHRUNKEN} Workers differ no more than chance explains: nothing sets groups apart."

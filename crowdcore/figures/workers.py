@@ -45,13 +45,13 @@ def worker_ranking(
     guessing: BoolArray | None = None,
     together: BoolArray | None = None,
     worse: BoolArray | None = None,
-    title: str = "Workers, best first",
+    title: str = "",
 ) -> go.Figure:
-    """Draw one dot per worker, ranked; larger dots gave more labels, coloured ones are suspect.
+    """Draw one dot per worker, the suspect first, then the best first; larger dots gave more labels.
 
     Args:
         quality: from `analysis.worker_quality`.
-        by: what to rank by; accuracy has its interval.
+        by: what to rank by; accuracy has its interval, whose lower end ranks: a few right labels put nobody first.
         names: (n_workers,) what the workers are called; default their ids.
         highlight: number of a worker to mark.
         guessing: (n_workers,) who is no better than guessing (`analysis.worker_verdicts`).
@@ -64,14 +64,18 @@ def worker_ranking(
     if by not in get_args(Measure):
         raise SettingError("by", f"be one of {', '.join(get_args(Measure))}", by)
     values = getattr(quality, by)
-    known = np.flatnonzero(~np.isnan(values))
-    order = known[np.argsort(-values[known], kind="stable")]
+    given = [who for who in (guessing, together, worse) if who is not None]
+    suspect = np.any(given, axis=0) if given else np.zeros(len(values), bool)
+    order = np.lexsort((-(quality.accuracy_low if by == "accuracy" else values), ~suspect))
+    order = order[~np.isnan(values[order])]
     rank = np.empty(len(values), np.int64)
     rank[order] = np.arange(len(order))
     called = np.asarray(quality.worker_ids if names is None else names, object)
     size = 5 + 9 * np.sqrt(quality.n_annotations / max(quality.n_annotations.max(initial=1), 1))
     size = size if len(order) <= _INTERVALS else size * 0.6
-    subtitle = f"{len(order)} of {plural(len(values), 'worker')}, by {_MEASURES[by]} · reference: {quality.reference}"
+    ranks = "lower end of accuracy's interval" if by == "accuracy" else _MEASURES[by]
+    subtitle = f"{len(order)} of {plural(len(values), 'worker')}, by {ranks} · reference: {quality.reference}"
+    title = title or ("Workers: flagged first, then best first" if suspect.any() else "Workers, best first")
     fig = theme.figure(title=title, subtitle=subtitle, height=380, margin_t=92)
     single, none = quality.answers_single, np.zeros(len(values), bool)
     guesses = none if guessing is None else guessing & ~single

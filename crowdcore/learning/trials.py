@@ -36,7 +36,7 @@ FOLDS, REPLICAS = 4, 1
 """Folds of the tasks, and seeds of each trial."""
 _MOST = 10_000  # training tasks that trials learn from
 _ENOUGH, _ENOUGH_JUDGED = 500, 150  # training tasks that trials have to predict, the latter where gold judges
-_JUDGED = ("max-mig",)  # candidates where gold judges: by labels alone they gain nothing
+JUDGED = ("max-mig",)  # candidates where gold judges: by labels alone they gain nothing
 _SURE = 3.0  # standard errors of the gain in accuracy that lets gold rename classes
 _LEAST = 1e-3  # probability of a true class: one task with gold shall not decide alone
 _TRAIN, _VALID = range(2)
@@ -113,7 +113,7 @@ class Trials:
                     return None
                 tried[candidate][held_out] = result.mean_posterior(dataset.n_tasks)[held_out]
                 self.seconds += result.seconds
-            if failed is not None and set(tried) <= set(_JUDGED):
+            if failed is not None and set(tried) <= set(JUDGED):
                 raise failed
             if fold + 1 >= FOLDS / 2 and (len(tried) == 1 or (self.fold[self.train] <= fold).sum() >= enough):
                 break
@@ -249,11 +249,11 @@ def train_chosen(
     """
     shared = {k: v for k, v in given.items() if k in TrainSettings.model_fields}
     own: Any = method.Settings(**{k: v for k, v in given.items() if k not in shared})
-    trained = 0.75 * REPLICAS * FOLDS * len(method.candidates)
     first = (*seeds, max(seeds) + 1)[:REPLICAS]
-    share = 0.0 if own.chosen else trained / (trained + len(seeds))
-    trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, share, first)
-    candidates = [_line(name, own) for name in method.candidates if len(trials.judged) or name not in _JUDGED]
+    trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, 0.0, first)
+    candidates = [_line(name, own) for name in method.candidates if len(trials.judged) or name not in JUDGED]
+    trained = 0.75 * REPLICAS * FOLDS * len(candidates)
+    trials.share = 0.0 if own.chosen else trained / (trained + len(seeds))
     choice: Choice | None = None
     notes: tuple[str, ...] = ()
     parts = spelling.read_mean(own.chosen or candidates[0])

@@ -177,11 +177,12 @@ def measure(dataset: Labelled, method: str, settings: dict[str, Any], seeds: int
     """``seconds_per_epoch`` (all seeds), ``bytes``, default ``epochs``, and ``share`` of the tasks in the trial."""
     from crowdcore.learning import split_settings
     from crowdcore.learning.api import method_for, train, usual_settings
-    from crowdcore.learning.trials import REPLICAS
+    from crowdcore.learning.trials import JUDGED, REPLICAS
     from crowdcore.runs.train_process import peak_bytes
 
     training, own = split_settings(learner := method_for(dataset, method), {**usual_settings(dataset), **settings})
-    candidates = learner.candidates
+    judged = bool((dataset.gold >= 0).any())
+    candidates = [name for name in learner.candidates if judged or name not in JUDGED]
     if candidates and not settings.get("chosen"):
         shared = {k: v for k, v in settings.items() if k not in own.model_fields_set}
         return _of_trials([measure(dataset, name, shared, REPLICAS, device) for name in candidates], seeds)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, cast
 import streamlit as st
 
 from crowdcore import exhibits
-from crowdcore.exhibits import Exhibit
 from crowdcore.exhibits.fits import fitted
 from dashboard import state
 from dashboard.components.exhibit import figure, looked_at, show
@@ -88,23 +87,15 @@ def differences(fits: Fits) -> None:
 def curves(fits: Fits) -> None:
     """Reliability and objective curves."""
     view, grid = looked_at(), st.grid(2, min_column_width=400, gap="small")
-    with grid.cell():
-        judged = exhibits.aggregation.aggregator_calibration(view, fits)
-        drawn_or(judged, "Calibration needs gold that the methods were not given.")
+    if judged := exhibits.aggregation.aggregator_calibration(view, fits):  # needs gold, as the table says
+        with grid.cell():
+            show(judged, judged.name, file=f"{state.get('dataset')}-{judged.name}")
     with grid.cell():
         kind = state.one_of("curve", list(CURVES)) or "gap"
         climbed = exhibits.aggregation.objective(view, fits, kind == "gap")
-        drawn_or(climbed, "None of these methods has an objective to plot.")
         if climbed is not None:
+            show(climbed, climbed.name, file=f"{state.get('dataset')}-{climbed.name}")
             st.selectbox("Objective", list(CURVES), format_func=lambda k: CURVES[k], **state.bind("curve", kind))
-
-
-def drawn_or(exhibit: Exhibit | None, why_not: str) -> None:
-    """The exhibit, or why there is none."""
-    if exhibit is None:
-        st.info(why_not)
-    else:
-        show(exhibit, exhibit.name, file=f"{state.get('dataset')}-{exhibit.name}")
 
 
 def one_result(fits: Fits) -> None:

@@ -78,9 +78,30 @@ export default function (component) {
     const every = Math.ceil(8.5 / Math.min(...ticks.slice(1).map((tick, i) => apart(ticks[i], tick))));
     frame.dataset.ticks = every > 4 ? "none" : every; // where names are crowded, every second to fourth is written
   };
+  // Where the width keeps a square matrix low, its colour bar is as high: Plotly fits it to the room for both.
+  const fitBar = () => {
+    const { yaxis } = hooked?._fullLayout ?? {};
+    const bar = hooked?.querySelector(".colorbar");
+    const fills = bar?.querySelector(".cbfills");
+    const { y: first, height: full } = fills?.getBBox() ?? {};
+    if (!full || !yaxis?.scaleanchor || yaxis._length >= 0.99 * full) return;
+    const part = yaxis._length / full;
+    const svg = bar.ownerSVGElement;
+    const scaled = (item, y, by, to) => {
+      const matrix = svg.createSVGMatrix().translate(0, to).scaleNonUniform(1, by).translate(0, -y);
+      item.transform.baseVal.appendItem(svg.createSVGTransformFromMatrix(matrix));
+    };
+    const down = (item) => item.transform.baseVal.consolidate()?.matrix.f ?? 0;
+    scaled(bar, first + down(fills), part, yaxis._offset - down(bar));
+    for (const word of bar.querySelectorAll("text")) {
+      const { y, height } = word.getBBox();
+      scaled(word, y + height / 2, 1 / part, y + height / 2);
+    }
+  };
   const drawn = () => {
     for (const button of hooked.querySelectorAll(".modebar-btn:not([data-title=Fullscreen])")) button.tabIndex = -1;
     measure();
+    fitBar();
     outline();
   };
   const listeners = { plotly_afterplot: drawn };

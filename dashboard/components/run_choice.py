@@ -11,13 +11,15 @@ import streamlit as st
 
 from crowdcore import runs
 from crowdcore.data.uploads import dataset_title
-from crowdcore.learning.learners import setting_title, settings_in_words
+from crowdcore.learning import learners
+from crowdcore.learning.learners import setting_title, settings_in_words, untrainable
 from crowdcore.runs import Run
 from crowdcore.runs.run import describe_spec
 from dashboard import state
 from dashboard.components.link import link
 from dashboard.components.pickers import several
 from dashboard.components.text import as_text, count
+from dashboard.services import opening, train
 from dashboard.services.runs import readable, runs_of, spelled, training_fault
 
 SUGGESTED = 6  # runs that are shown while nobody has chosen
@@ -78,10 +80,28 @@ def _offered(only: Callable[[Run], bool], without: str, optional: bool = False) 
     finished = [run for run in runs_of(dataset) if readable(run, dataset)]
     offered = {run.id: run for run in finished if only(run)}
     if not offered and not optional:
-        title = as_text(dataset_title(dataset))
-        untrained = f"Nothing has been trained on {title} yet. Start a run, and come back when it has finished."
-        nothing((finished and without) or untrained)
+        nothing(without) if finished else _untrained(dataset)
     return offered
+
+
+def _untrained(dataset: str) -> None:
+    """What one click gives: runs of the methods that matter, to be compared here."""
+    from dashboard.components.train_form import FRONT  # takes long
+
+    opened, yet = opening.labelled(dataset), f"Nothing has been trained on {as_text(dataset_title(dataset))} yet."
+    if training_fault() or untrainable(opened):
+        nothing(yet)
+        return
+    known = learners.learners(opening.kind(dataset))
+    others = [name for name in (*FRONT, "dl-mean") if name != "auto" and name in known]
+    methods = list(dict.fromkeys([*learners.suggested_methods(opened), *others]))
+    names = ", ".join(FRONT.get(name, (known.get(name, name),))[0] for name in methods)
+    st.info(f"{yet} One click trains **{as_text(names)}** and compares them here.", icon=":material/model_training:")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button(f"Start {count(len(methods), 'run')}", type="primary", icon=":material/play_arrow:"):
+            train.start(dataset, {**train.read_draft(dataset, ""), "methods": methods})
+            st.switch_page("views/train.py", query_params={"dataset": dataset})
+        link("train", "Choose methods")
 
 
 def _labelled(offered: Mapping[str, Run]) -> dict[str, str]:

@@ -162,9 +162,7 @@ def pairs() -> None:
     if not len(found.table):
         st.info("No two workers labelled the same task.")
         return
-    named = found.table["named"].any() and view.dataset.sentences is None
-    st.warning(as_text(found.notes[0]), icon=":material/group:") if named else st.caption(as_text(found.notes[0]))
-    show(replace(found, notes=found.notes[1:]), "pairs", noun="pair", rows=14)
+    show(replace(found, notes=found.notes[view.dataset.sentences is None :]), "pairs", noun="pair", rows=14)
 
 
 GROUPS = {"": "By the tree", **{str(n): str(n) for n in range(1, 13)}}
@@ -235,7 +233,7 @@ def coordinated() -> None:
         found = exhibits.coordinated.coordinated_workers(view)
     groups = len(found.table)
     if not groups:
-        st.info(as_text(found.notes[0]), icon=":material/group:")
+        st.info(as_text(exhibits.workers.worker_pairs(view).notes[0]), icon=":material/group:")
         folded("How this is tested", lambda: told(found.notes[1:]))
         return
     acts = "acts" if groups == 1 else "act"

@@ -24,10 +24,10 @@ def behind(view: View, true: str, given: str) -> None:
         picker("Given label", "given", view.classes, given)
     found = exhibits.mistakes.mistake(view, true, given)
     cell = found.table.iloc[0]
+    share = f"{number(100 * cell['workers'] / cell['of'], 1)} %"
     words = (
-        f"**{count(cell['workers'], 'worker')}** of {cell['of']} ({number(cell['percent'], 1)} %) gave "
-        f"**{as_text(given)}** to a task that is **{as_text(true)}**: {count(cell['annotations'], 'annotation')} on "
-        f"**{count(cell['tasks'], 'task')}**."
+        f"**{count(cell['workers'], 'worker')}** of {cell['of']} ({share}) gave **{as_text(given)}** to a task that is "
+        f"**{as_text(true)}**: {count(cell['annotations'], 'annotation')} on **{count(cell['tasks'], 'task')}**."
     )
     with live("cell"):
         st.markdown(words)
@@ -80,7 +80,7 @@ def board() -> None:
         layer = picker("Show", "layer", exhibits.mistakes.LAYERS, None if tested else "annotations", width=200)
         others = [name for name in datasets.references(state.get("dataset")) if name != view.reference]
         beside = optional("Compare with", "beside", others, "Another reference", width=240)
-        marks = switch("Mark mistakes shared beyond chance", "marks", usual=True, disabled=not tested)
+        marks = tested and switch("Mark mistakes shared beyond chance", "marks", usual=True)
     grid = st.grid(2, min_column_width=400, gap="small")
     cell = view.class_number(true), view.class_number(given)
     for key, of in (("first", view), ("second", looked_at(beside) if beside else None)):

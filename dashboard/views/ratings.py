@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import streamlit as st
 
@@ -30,21 +31,36 @@ def draw() -> None:
     heading()
     view, key = looked_at(), state.get("view")
     if key == "truth":
-        show(ratings.aggregators(view), "aggregators", file=f"{view.dataset.name}-ratings-aggregation", noun="method")
+        true_ratings(view)
         return
     key = key if key in VIEWS else "workers"
     make, hint = VIEWS[key]
     exhibit = make(view)
+    if exhibit.figure is None:
+        st.info(as_text(exhibit.notes[0]), icon=":material/help:")
+        return
     show(exhibit, key, file=exhibit.name)
     with live(f"{key}-clicked"):
         if found := clicked(view, key):
             link("tasks", as_text(found[0]), **found[1])
-        elif exhibit.figure is not None:
+        else:
             st.caption(hint)
     table = Exhibit(exhibit.name, exhibit.title, None, exhibit.table)
     folded("As a table", lambda: show(table, f"{key}-rows", file=exhibit.name))
     if key == "workers":
         in_numbers(view)
+
+
+def true_ratings(view: RatingView) -> None:
+    """How far each aggregator is from gold, where there is some, and the reference's rating of each task."""
+    found = ratings.aggregators(view)
+    if found.table["RMSE"].notna().any():
+        show(found, "aggregators", file=f"{view.dataset.name}-ratings-aggregation", noun="method")
+    else:
+        st.info(as_text(f"{found.notes[0]} Another reference gives other ratings."), icon=":material/help:")
+    rated = replace(ratings.rated_tasks(view, "spread"), click=None, notes=())
+    st.header(as_text(rated.title))
+    show(rated, "rated", noun="task", rows=12)
 
 
 def clicked(view: RatingView, key: str) -> tuple[str, dict[str, str]] | None:

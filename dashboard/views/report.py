@@ -25,7 +25,7 @@ def draw() -> None:
         "One HTML page to read offline, print or save as PDF; or a folder with that page, a CSV of every table and an "
         "SVG of every figure. Both name settings, seeds and versions."
     )
-    runs = tuple(run.id for run in pick_runs())
+    runs = tuple(run.id for run in pick_runs(optional=True))
     offered = report.parts(dataset, bool(runs))
     asked = [part for part in state.get_many("parts") if part in offered]
     chosen = asked or list(offered)

@@ -24,6 +24,7 @@ FORMS = {
 OTHERS = {"workers": "tasks", "tasks": "workers"}
 """A value of a segmented control -> another."""
 BESIDE = {"overview": ("reference", "names"), "report": ("reference", "names"), "check": ("names",)}
+BESIDE |= {"ratings": ("reference", "names")}
 """Pages on which the controls beside the page are turned, too."""
 SAID = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error", "success", "code")
 FOLLOW = {
@@ -111,6 +112,10 @@ def beside_each_other(keys: list[str]) -> Iterator[str]:
         ("overview", {}),
         ("tasks", {"dataset": "rated"}),
         ("overview", {"dataset": "rated"}),
+        ("ratings", {"dataset": "rated", "view": "shared", "part": "1"}),
+        ("ratings", {"dataset": "rated", "view": "bias", "worker": "w2"}),
+        ("ratings", {"dataset": "rated", "view": "pairs", "worker": "w2", "other": "w3"}),
+        ("ratings", {"dataset": "rated", "view": "truth"}),
         ("train", {}),
         ("report", {}),
         ("check", {}),
@@ -119,6 +124,11 @@ def beside_each_other(keys: list[str]) -> Iterator[str]:
     ids=lambda value: value if isinstance(value, str) else value.get("view", value.get("dataset", "")),
 )
 def test_any_two_controls(page: str, address: dict[str, Any], found: SimpleNamespace) -> None:
+    turn_any_two(page, address)
+
+
+def turn_any_two(page: str, address: dict[str, Any]) -> None:
+    """Turn the controls of a page, any two after one another."""
     test, other = (open_page(page, **{"dataset": "crowd", **address}) for _ in range(2))
     keys, before = list(controls(test)), ""
     for key in beside_each_other(keys):

@@ -13,6 +13,7 @@ import pytest
 import streamlit as st
 
 import crowdcore as cc
+from crowdcore import runs as every_run
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
 from crowdcore.exhibits import comparison as exhibits
@@ -155,6 +156,21 @@ def test_without_runs_the_page_says_what_to_do(recorded: Recorded) -> None:
     assert not test.tabs
 
 
+@pytest.mark.usefixtures("trainable_crowd")
+def test_where_nothing_is_trained_one_click_trains_what_compare_then_shows() -> None:
+    test = open_page("compare", dataset="crowd")
+    assert "Nothing has been trained on crowd yet" in words(test)
+    next(b for b in test.button if b.label == "Start 5 runs").click().run()
+    assert {run.spec.method for run in every_run.list_runs("crowd")} == {
+        "auto",
+        "conal",
+        "trace",
+        "crowd-layer",
+        "dl-mv",
+    }
+    assert "Nothing has been trained on bare yet" in words(open_page("compare", dataset="bare"))
+
+
 def test_the_report_page_says_what_it_holds_and_how_to_make_it_elsewhere(recorded: Recorded) -> None:
     runs = recorded.of("conal", "crowd-layer")
     test = page("report", runs=runs)
@@ -164,7 +180,7 @@ def test_the_report_page_says_what_it_holds_and_how_to_make_it_elsewhere(recorde
     assert command in words(test)
     part = page("report", runs=runs, parts=["accuracy", "omega"], names="shown")
     assert "--part accuracy --part omega --reference gold --names" in words(part)
-    assert "Nothing has been trained" in words(page("report", dataset="demo"))
+    assert "Nothing has been trained" not in words(page("report", dataset="demo")), "it needs no run"
 
 
 def test_the_downloads_are_the_report(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import ModuleType
 from urllib.parse import parse_qs
@@ -35,7 +36,7 @@ def crowd_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("mistakes", "reference=majority-vote&true=three&given=nine&beside=gold", "gave **nine** to a task"),
         ("annotators", "reference=gold&view=One worker&worker=w02", "w02"),
-        ("annotators", "reference=gold&view=Ranking&without=w02&without=w03", "by accuracy"),
+        ("annotators", "reference=gold&view=Ranking&without=w02&without=w03", "by lower end of accuracy"),
         ("tasks", "reference=gold&show=misled&true=three", "likeliest wrong label first"),
         ("overview", "reference=gold&view=Open a file", "a row for each label"),
     ],
@@ -195,9 +196,13 @@ def test_no_dataset_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.M
 
 def test_mistakes_on_two_classes_are_counted(crowd_folder: Path) -> None:
     write_folder(simulate_crowd(n_classes=2), crowd_folder / "two")
-    assert next(box for box in open_page("mistakes", dataset="two").selectbox if box.label == "Show").value == (
-        "annotations"
-    )
+    test = open_page("mistakes", dataset="two", reference="dawid-skene", true="class 0", given="class 1")
+    assert next(box for box in test.selectbox if box.label == "Show").value == "annotations"
+    assert not any(switch.label.startswith("Mark mistakes") for switch in test.main.toggle), "none is tested"
+    assert "The test" not in words(test) and "not tested: the same labels" not in words(test)
+    makers, of, share = map(float, re.findall(r"(\d+) workers\*\* of (\d+) \(([\d.]+) %\)", words(test))[0])
+    assert share == pytest.approx(100 * makers / of, abs=0.05), "also where the reference is a posterior"
+    assert "Labels of two classes do not tell" in words(open_page("overview", dataset="two"))
 
 
 def test_a_session_that_begins_while_another_one_imports_pandas(monkeypatch):

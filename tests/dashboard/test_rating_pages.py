@@ -17,6 +17,7 @@ from dashboard.components.table import formats
 from dashboard.services import report, train
 from testkit.recorded_runs import record
 from tests.dashboard.app_page import button, open_page, table, words
+from tests.dashboard.test_any_two import turn_any_two
 from tests.rated_crowd import rated_crowd, rated_folder
 
 FAST = {"epochs": 1, "backbone_settings": {"hidden": 8}}
@@ -91,6 +92,11 @@ def test_runs_and_compare_tell_errors_instead_of_accuracies(learnt: dict[str, Ra
     assert not biases.error
 
 
+@pytest.mark.parametrize("view", ["Errors", "Sweeps", "Biases"])
+def test_any_two_controls_of_compare(view: str, learnt: dict[str, RatingsResult]) -> None:
+    turn_any_two("compare", {"dataset": "rated", "view": view, "runs": list(learnt)[:1]})
+
+
 def test_a_report_holds_errors_and_biases_and_hides_names(learnt: dict[str, RatingsResult]) -> None:
     parts = report.parts("rated", with_runs=True)
     assert list(parts) == ["overview", "workers", "shared", "truth", "errors", "curves", "sweeps", "biases", "cost"]
@@ -147,6 +153,15 @@ def test_every_view_is_drawn_and_says_what_was_left_out(found_ratings):
     assert "60 tasks · 5 workers" in words(test)
     assert "179 ratings from -2 to 3" in words(test)
     assert "Reference: mean" in words(open_page("ratings", dataset="rated", reference="mean", view="shared"))
+
+
+def test_without_gold_labels_are_ratings_and_shared_bias_says_why_it_is_empty(found_ratings):
+    folder = Path(os.environ["CROWDCORE_DATA"]) / "rated"
+    pd.read_csv(folder / "annotations.csv").drop(columns="gold").to_csv(folder / "annotations.csv", index=False)
+    test = open_page("ratings", dataset="rated", view="truth")
+    assert "no gold to judge by" in words(test) and len(table(test, "mean rating")) == 60
+    shared = open_page("ratings", dataset="rated", view="shared")
+    assert "cannot be seen without gold" in words(shared) and not shared.main.dataframe and not shared.main.expander
 
 
 def test_names_are_hidden(found_ratings):

@@ -58,6 +58,9 @@ def test_clicks_on_matrices_name_classes_and_workers(seen: View) -> None:
     ranking = exhibits.workers.worker_quality(seen)
     assert ranking.click is not None
     assert ranking.click(4) == {"worker": "w004", "view": "One worker"}
+    figure = exhibits.workers.worker_ranking(seen).figure
+    assert figure is not None
+    assert list(figure.layout.xaxis.ticktext) == list(ranking.table["worker"]), "one order"
 
 
 def test_shares_held_against_the_same_labels_say_so(seen: View) -> None:

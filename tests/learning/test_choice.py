@@ -321,7 +321,11 @@ def test_trials_end_where_enough_tasks_are_predicted(simple, monkeypatch, select
 @pytest.mark.parametrize(("select_on", "tried"), [("gold", ["dl-em", "max-mig"]), ("none", ["dl-em"])])
 def test_max_mig_is_a_candidate_where_gold_judges(monkeypatch, select_on, tried):
     monkeypatch.setattr(methods.get("auto"), "candidates", ("dl-em", "max-mig"))
+    shares, choice = [], trials.Trials.choice
+    monkeypatch.setattr(trials.Trials, "choice", lambda own, c: (shares.append(own.share), choice(own, c))[1])
     result = train(featured_crowd(), "auto", **RUN, select_on=select_on)
+    work = 0.75 * trials.FOLDS * len(tried)
+    assert shares == [work / (work + 2)], "of the whole run's progress"
     assert sorted(line.split()[0] for line in result.candidates["candidate"]) == tried
 
 

@@ -221,8 +221,8 @@ def _decided(dataset: CrowdDataset, truth: Reference) -> IntArray:
 def _notes(
     truth: Reference, classes: tuple[str, ...], made: SoftMistakes, p_value: FloatArray | None
 ) -> tuple[str, ...]:
-    untested = ""
-    if p_value is not None and len(classes) > 2:
+    untested, tested = "", p_value is not None and len(classes) > 2
+    if p_value is not None and tested:
         mistakes = made.tasks.sum(1) - np.diag(made.tasks)
         names = [classes[a] for a in np.flatnonzero(np.isnan(p_value).all(1) & (mistakes > 0))]
         untested = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
@@ -230,8 +230,8 @@ def _notes(
         *([TWO_CLASSES] if len(classes) == 2 else []),
         *([UNTESTED.format(classes=untested)] if untested else []),
         *([SOFT] if truth.soft else []),
-        *([SOFT_TEST] if truth.soft and p_value is not None else []),
-        *([OVERRULED] if truth.aggregated and p_value is not None else []),
+        *([SOFT_TEST] if truth.soft and tested else []),
+        *([OVERRULED] if truth.aggregated and tested else []),
         *([CONSENSUS.format(name=truth.name)] if not truth.checked else []),
     )
 
