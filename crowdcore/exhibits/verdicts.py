@@ -212,7 +212,7 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
             table.to_numpy(object), of_class, strict=True
         )
     ]
-    untold = "Labels of two classes do not tell: every mistake on a class is the same one."
+    untold = "Two classes do not tell which mistakes are the guideline's."
     none = () if beyond.any() else (untold if len(names) < 3 else "No mistake of the guideline was found.",)
     n_beyond = int(beyond.sum())
     some = (f"These are {most:,} of {n_beyond:,} such mistakes.",) if n_beyond > most else ()

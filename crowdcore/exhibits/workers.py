@@ -172,8 +172,7 @@ def worker_ranking(view: View) -> Exhibit:
     quality = view.drawable(view.of(analysis.worker_quality))
     judged = workers_judged(view)
     suspect = {"guessing": judged.verdict == "remove", "together": judged.together, "worse": judged.drifts}
-    figure = figures.worker_ranking(quality, **suspect)
-    return replace(worker_quality(view), figure=figure, click=None)
+    return replace(worker_quality(view), figure=figures.worker_ranking(quality, **suspect), click=None)
 
 
 @cached
@@ -244,10 +243,8 @@ def worker_pairs(view: View) -> Exhibit:
     def click(row: int) -> dict[str, str]:
         return {"worker": str(table["worker_a"][row]), "other": str(table["worker_b"][row]), "view": "Distances"}
 
-    remarks = () if tags else (NAMED,) if view.truth.checked else (NAMED, VOTED)
-    return Exhibit(
-        "pairs", "Pairs of workers who agree", None, table, (describe_pairs(view, table), *remarks), click=click
-    )
+    words = (describe_pairs(view, table), *(() if tags else (NAMED,) if view.truth.checked else (NAMED, VOTED)))
+    return Exhibit("pairs", "Pairs of workers who agree", None, table, words, click=click)
 
 
 @cached

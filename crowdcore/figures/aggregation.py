@@ -124,8 +124,8 @@ def log_likelihood(
             end = {"marker_symbol": "diamond" if result.converged else "x", "showlegend": False}
             dots(fig, [len(y)], [y[-1]], look.color, f"<b>{name}</b>: {result.stopped}", **end)
     fig.update_xaxes(title="iteration", rangemode="tozero", showgrid=False)
-    axis = {"type": "log", "dtick": 1} if gap else {"type": "linear"}
-    fig.update_yaxes(title="nats per annotation", exponentformat="power", **axis)
+    decades = {"type": "log", "dtick": 1} if gap else {}
+    fig.update_yaxes(title="nats per annotation", exponentformat="power", **decades)
     return theme.legend_below(fig, len(curves))
 
 

@@ -51,7 +51,7 @@ def omega_ranking(
         row = order.index(int(ranking.label[task])) if int(ranking.label[task]) in order else 0
         fig.add_trace(ring(ranking.omega[task], 0.12 - row, 16, name="the chosen task"))
     cut = float(ranking.omega[[ranking.n_top - 1, min(ranking.n_top, len(ranking.omega) - 1)]].mean())
-    fig.add_vline(x=cut, line={"color": theme.INK, "dash": "dot", "width": 1})
+    fig.add_vline(x=cut, line=theme.DOTTED)
     side = "right" if cut > 0.7 else "left" if cut < 0.3 else "center"
     middle = f"&nbsp;median {cut:.2f}, top half to its right&nbsp;"
     fig.add_annotation(x=cut, y=1, yref="paper", text=middle, showarrow=False, xanchor=side, yanchor="bottom")

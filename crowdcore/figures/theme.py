@@ -263,8 +263,7 @@ def ranked(names: AnyArray) -> dict[str, object]:
 
 def equal_line(fig: go.Figure, low: float, high: float) -> None:
     """A dotted line where both axes say the same."""
-    line = {"color": INK, "dash": "dot", "width": 1}
-    fig.add_shape(type="line", x0=low, y0=low, x1=high, y1=high, line=line, layer="below")
+    fig.add_shape(type="line", x0=low, y0=low, x1=high, y1=high, line=DOTTED, layer="below")
 
 
 def interval(low: FloatArray, middle: FloatArray, high: FloatArray, **style: object) -> dict[str, object]:
@@ -296,6 +295,7 @@ def ring(x: float, y: float, size: int = 18, **more: object) -> go.Scatter:
 
 Scale = Literal["linear", "log"]
 LEAST = 1e-3  # smallest probability that a logarithmic scale tells from 0
+DOTTED = {"color": INK, "dash": "dot", "width": 1}
 UNKNOWN = "rgba(128, 136, 150, 0.3)"  # grey on light and on dark: rows without evidence, which are not zeros
 _WHITE, _BLACK = "#ffffff", "#050505"
 _EQUAL = 0.1826  # luminance on which white and near-black are equally legible, at a contrast of 4.5

@@ -64,24 +64,20 @@ def worker_ranking(
     if by not in get_args(Measure):
         raise SettingError("by", f"be one of {', '.join(get_args(Measure))}", by)
     values = getattr(quality, by)
-    given = [who for who in (guessing, together, worse) if who is not None]
-    suspect = np.any(given, axis=0) if given else np.zeros(len(values), bool)
+    none = np.zeros(len(values), bool)
+    guessing, together, worse = (none if who is None else who for who in (guessing, together, worse))
+    suspect = guessing | together | worse
     order = np.lexsort((-(quality.accuracy_low if by == "accuracy" else values), ~suspect))
     order = order[~np.isnan(values[order])]
-    rank = np.empty(len(values), np.int64)
-    rank[order] = np.arange(len(order))
     called = np.asarray(quality.worker_ids if names is None else names, object)
     size = 5 + 9 * np.sqrt(quality.n_annotations / max(quality.n_annotations.max(initial=1), 1))
-    size = size if len(order) <= _INTERVALS else size * 0.6
+    size *= 1 if len(order) <= _INTERVALS else 0.6
     ranks = "lower end of accuracy's interval" if by == "accuracy" else _MEASURES[by]
     subtitle = f"{len(order)} of {plural(len(values), 'worker')}, by {ranks} · reference: {quality.reference}"
     title = title or ("Workers: flagged first, then best first" if suspect.any() else "Workers, best first")
     fig = theme.figure(title=title, subtitle=subtitle, height=380, margin_t=92)
-    single, none = quality.answers_single, np.zeros(len(values), bool)
-    guesses = none if guessing is None else guessing & ~single
-    odd = single | guesses
-    linked = none if together is None else together & ~odd
-    falls = none if worse is None else worse & ~odd & ~linked
+    odd = (single := quality.answers_single) | guessing
+    linked, falls = together & ~odd, worse & ~odd & ~together
     share = by not in ("information", "agreement_kappa")
     shown, form = (100 * values, ".1f} %") if share else (values, ".3~f}")
     hover = f"<b>%{{customdata[0]}}</b>: %{{customdata[2]:{form}<br>%{{customdata[1]}} labels"
@@ -90,24 +86,26 @@ def worker_ranking(
         ("act with others", theme.PALETTE[7], linked),
         ("become worse", theme.PALETTE[3], falls),
         ("one answer for nearly everything", theme.PALETTE[1], single),
-        ("no better than guessing", theme.WARN, guesses),
+        ("no better than guessing", theme.WARN, guessing & ~single),
     ):
-        of = order[which[order]]
+        of = order[at := np.flatnonzero(which[order])]
         if len(of):
             about = np.stack([called[of], quality.n_annotations[of], shown[of], of], axis=1)
             look = {"size": size[of], "marker_line": {"width": 0}, "cliponaxis": False}
             if by == "accuracy" and len(order) <= _INTERVALS:
                 ends = quality.accuracy_low[of], quality.accuracy[of], quality.accuracy_high[of]
                 look["error_y"] = interval(*ends, color=theme.FAINT, thickness=2, width=0)
-            dots(fig, rank[of], values[of], color, hover, about, name=f"{name} ({len(of)})", **look)
+            dots(fig, at, values[of], color, hover, about, name=f"{name} ({len(of)})", **look)
     if highlight is not None and not np.isnan(values[highlight]):
-        fig.add_trace(ring(int(rank[highlight]), float(values[highlight]), name=str(called[highlight])))
+        fig.add_trace(
+            ring(int(np.flatnonzero(order == highlight)[0]), float(values[highlight]), name=str(called[highlight]))
+        )
     if by == "information" and len(order):
         limit = float(np.nanmax(quality.information_limit))
-        fig.add_hline(y=limit, line={"color": theme.INK, "dash": "dot", "width": 1})
+        fig.add_hline(y=limit, line=theme.DOTTED)
         fig.add_annotation(x=1, xref="paper", y=limit, text="a faultless worker", showarrow=False, yanchor="bottom")
-    fig.update_xaxes(**ranked(called[order]))
-    return fig.update_yaxes(title=_MEASURES[by], rangemode="tozero", **(theme.PERCENT if share else {}))
+    fig.update_yaxes(title=_MEASURES[by], rangemode="tozero", **(theme.PERCENT if share else {}))
+    return fig.update_xaxes(**ranked(called[order]))
 
 
 @draws(analysis.pair_mistakes)
@@ -251,12 +249,10 @@ def worker_speed_over_time(result: WorkerSpeedOverTime, *, title: str = "") -> g
     """
     subtitle = "median of each block, with quartiles; 1 = as long as the others on the same tasks"
     fig = theme.figure(title=title or f"Speed of {result.name}", subtitle=subtitle, height=300, margin_t=80)
-    hover = (
-        "answers %{customdata[1]} to %{customdata[2]}, from %{customdata[3]}: %{y:.2f} times the others, "
-        "%{customdata[0]:.3~g} s"
-    )
+    about = "answers %{customdata[1]} to %{customdata[2]}, from %{customdata[3]}"
+    hover = f"{about}: %{{y:.2f}} times the others, %{{customdata[0]:.3~g}} s"
     fig.add_trace(_blocks(result, result.ratio, result.seconds, hover))
-    fig.add_hline(y=1, line={"color": theme.INK, "dash": "dot", "width": 1})
+    fig.add_hline(y=1, line=theme.DOTTED)
     if result.change >= 0:
         fig.add_vline(x=result.change + 0.5, line={"color": theme.WARN, "dash": "dash", "width": 1.5})
     fig.update_xaxes(title_text="the worker's answers, in order of time")

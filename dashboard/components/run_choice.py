@@ -128,7 +128,7 @@ def _unfinished(run: Run, name: str) -> None:
 
 
 def nothing(why: str) -> None:
-    """Why no run can be shown, and what to do."""
+    """Why no run can be shown, and where one is started."""
     if fault := training_fault():
         st.info(as_text(fault), icon=":material/download:")
         return

@@ -222,11 +222,8 @@ def coordinated() -> None:
     """Groups with what changes without them, then the chosen group."""
     view = looked_at()
     if view.dataset.sentences is not None:
-        st.info(
-            "Coordinated workers are not searched for here: the tokens of a sentence are not independent tasks. Spans "
-            "shows who makes which errors, Pairs who agrees with whom.",
-            icon=":material/format_ink_highlighter:",
-        )
+        why = "Not searched for here: the tokens of a sentence are not independent tasks. Spans shows who errs how."
+        st.info(why, icon=":material/format_ink_highlighter:")
         link("spans")
         return
     with st.spinner("Searching for workers who act together …", show_time=True):

@@ -57,9 +57,7 @@ def draw() -> None:
             ("Rules (YAML)", partial(rules_yaml, named), "rules.yaml", "rule_settings"),
         ):
             download(label, made, file, icon=f":material/{icon}:", key=f"check-{file}")
-    st.markdown(
-        "The same on the command line, in the folder of the downloaded rules; the exit code is 1 if a rule fails:"
-    )
+    st.markdown("The same on the command line, beside the downloaded rules; the exit code is 1 if a rule fails:")
     options = [*(["--strict"] if strict else []), *(["--hide-names"] if hidden_names() else [])]
     files = ["--rules", "rules.yaml", "--junit", "check.xml", "--html", "check.html"]
     command = shlex.join(["crowdcore", "check", spelled(state.get("dataset")), *files, *options])

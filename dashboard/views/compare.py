@@ -52,9 +52,7 @@ def accuracy(runs: Runs) -> None:
     if tried is not None:
         tabled(tried, "candidates", "run", heading=True)
     if at == "best":
-        st.caption(
-            "Predictions are not stored for the best test epoch, so the rest of this page uses the selected epoch."
-        )
+        st.caption("The rest of this page uses the selected epoch: predictions of the best test epoch are not kept.")
     kept: Kept = "last" if at == "last" else "selected"
     _drawn(compare.shown(exhibits.comparison.classes, dataset, runs, kept), "classes")
     tabled(compare.shown(exhibits.comparison.scores, dataset, runs, kept), "scores", "run", heading=True)
@@ -65,10 +63,7 @@ def significance(runs: Runs) -> None:
     """Whether the runs differ: over test tasks, and over seeds."""
     at = _epoch()
     if at == "best":
-        st.caption(
-            "Predictions are not stored for the best test epoch, so tests over tasks use the selected epoch; tests "
-            "over seeds use the best one."
-        )
+        st.caption("Tests over tasks use the selected epoch: predictions of the best test epoch are not kept.")
     for shown in compare.shown(exhibits.differences.tests, state.get("dataset"), runs, at):
         if shown.figure is not None:
             _drawn(shown, "ranks")
@@ -130,22 +125,17 @@ def sweeps(runs: Runs) -> None:
     everything = (*runs, *trials, *(run for name in crowds for run in others[name]))
     axes = compare.axes(dataset, everything, crowds, tuple(taken))
     if not axes:
-        st.info(
-            "Nothing varies among these runs but their method. Choose runs that differ in a setting, such as λ or the "
-            "learning rate, or train the same methods on other datasets, such as crowds simulated with more and more "
-            "common noise.",
-            icon=":material/tune:",
+        why = (
+            "Nothing varies among these runs but their method. Choose runs that differ in a setting, or other datasets."
         )
+        st.info(why, icon=":material/tune:")
         return
     with st.container(horizontal=True):
         axis = picker("Along", "axis", axes, width=300)
         at = _epoch()
     st.caption(f"{count(len(everything), 'run')} of {count(1 + len(crowds), 'dataset')}.")
     if trials:
-        st.caption(
-            "A search judges its trials on the validation split. These are their test scores: for information, not "
-            "for choosing."
-        )
+        st.caption("Trials are judged on the validation split. These test scores are not for choosing.")
     found = compare.sweep(dataset, everything, crowds, axis, at)
     _drawn(found, "sweep", notes=False)
     tabled(found, "sweep-rows", "point")

@@ -1,5 +1,7 @@
 """Shared mistakes: the heatmap of who confuses what with what, and what lies behind each of its cells."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from crowdcore import exhibits
@@ -12,7 +14,6 @@ from dashboard.components.link import REVIEW, link
 from dashboard.components.media import cards
 from dashboard.components.pickers import optional, picker, switch
 from dashboard.components.recovered import explained
-from dashboard.components.table import table
 from dashboard.components.text import as_text, count, number
 from dashboard.services import datasets
 
@@ -69,8 +70,7 @@ def board() -> None:
     tested = len(view.classes) > 2
     if not tested:
         st.info(
-            "With two classes every mistake on a class is the same one, so sharing it proves nothing. Who agrees too "
-            "much is tested under **Workers**, **Together**.",
+            "With two classes, sharing a mistake proves nothing: see **Workers**, **Together**.",
             icon=":material/group:",
         )
     top = exhibits.mistakes.most_shared(view)
@@ -87,14 +87,9 @@ def board() -> None:
         if of:
             with grid.cell():
                 drawn = exhibits.mistakes.shared_mistakes(of, layer, marks)
-                show(drawn, key, file=file(of), cell=cell, notes=False)
+                show(drawn, key, cell=cell, notes=False)
     with grid.cell(column_span="all" if beside else 1):
         behind(view, true, given)
-
-
-def file(view: View) -> str:
-    """Name of the matrix's downloads."""
-    return f"{state.get('dataset')}-shared-mistakes-{view.reference}"
 
 
 @fragment
@@ -104,7 +99,8 @@ def everything() -> None:
     every = exhibits.mistakes.shared_mistakes(view)
     told(every.notes[len(view.classes) < 3 :])  # the first says what chance is, which is not tested on two classes
     folded("Recovered by a run", explained, open=bool(state.get_many("runs")))
-    folded("All mistakes as a table", lambda: table(every.table, "all", name=file(view), noun="mistake", rows=14))
+    rows = replace(every, figure=None, click=None, notes=())
+    folded("All mistakes as a table", lambda: show(rows, "all", noun="mistake", rows=14))
 
 
 page("mistakes", draw)

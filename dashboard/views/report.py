@@ -21,10 +21,7 @@ def draw() -> None:
     """The page."""
     dataset, reference = state.get("dataset"), state.get("reference")
     heading(as_text(dataset_title(dataset)))
-    st.caption(
-        "One HTML page to read offline, print or save as PDF; or a folder with that page, a CSV of every table and an "
-        "SVG of every figure. Both name settings, seeds and versions."
-    )
+    st.caption("A page to read offline, print or save as PDF; or a folder with it, all tables (CSV) and figures (SVG).")
     runs = tuple(run.id for run in pick_runs(optional=True))
     offered = report.parts(dataset, bool(runs))
     asked = [part for part in state.get_many("parts") if part in offered]

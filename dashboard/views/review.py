@@ -189,8 +189,7 @@ def take_marks() -> None:
         _offer(dataset, earlier, "earlier")
     with st.expander("Import marks from a file", icon=":material/upload:"):
         st.caption(
-            "A CSV with the columns task and right class, and, if need be, mark (right, wrong, unclear), worker, "
-            "comment and by, as the table of marks below is downloaded. Of several rows of a task, the last counts."
+            "A CSV as the table of marks below is downloaded; task and right class are enough. The last row counts."
         )
         file = st.file_uploader("File of marks", "csv", key=f"marks-file-{dataset}", label_visibility="collapsed")
         if file is not None:

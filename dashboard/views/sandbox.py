@@ -55,11 +55,7 @@ def _crowds() -> list[str]:
     if len(chosen) < len(asked):
         st.caption(f"{count(len(asked) - len(chosen), 'planted crowd')} in this link cannot be found here.")
     if not known:
-        st.info(
-            "Nothing has been planted yet. Press **Plant** above: the crowd is kept as a dataset, which every page can "
-            "open.",
-            icon=":material/potted_plant:",
-        )
+        st.info("Nothing has been planted yet. Press **Plant** above.", icon=":material/potted_plant:")
         return []
     several("Planted crowds", "planted", known, "Choose crowds to train on, or to see who recovered them", chosen)
     if not chosen:
@@ -77,7 +73,7 @@ def _crowds() -> list[str]:
     return chosen
 
 
-PAGES = ("compare", "confusions", "omega", "train")
+PAGES, RATED = ("compare", "confusions", "omega", "train"), ("compare", "ratings", "train")
 
 
 def results() -> None:
@@ -111,19 +107,10 @@ def _recovered() -> None:
         show(found, "recovery", file="recovery", notes=False)
     table(found.table, "recovery", name="recovery", noun="method", rows=min(len(found.table), 12))
     told(found.notes)
-    if opening.kind(names[0]) == "ratings":
-        _onwards(names[0], ("compare", "ratings", "train"))
-    else:
-        st.caption("Compare, Recovery, shows what a run learnt beside what was planted.")
-        _onwards(names[0])
-
-
-def _onwards(name: str, pages: tuple[str, ...] = PAGES) -> None:
-    """The pages that open the same runs."""
-    runs = [run.id for (_, _), run in sandbox.newest([name]).items()]
-    with st.container(horizontal=True):
-        for page in pages:
-            link(page, runs=runs, dataset=name, reference=None)
+    runs = [run.id for run in sandbox.newest(names[:1]).values()]
+    with st.container(horizontal=True):  # pages that open the same runs
+        for page in RATED if opening.kind(names[0]) == "ratings" else PAGES:
+            link(page, runs=runs, dataset=names[0], reference=None)
 
 
 def draw() -> None:
@@ -131,8 +118,7 @@ def draw() -> None:
     heading()
     planting()
     st.caption(
-        "Plant a crowd whose mistakes are known, and see which aggregators and trained methods find them again: on "
-        "classes, tags of tokens and ratings."
+        "Plant a crowd whose mistakes are known, and see which methods find them again. It is kept as a dataset."
     )
     st.header("Train")
     training()

@@ -204,11 +204,7 @@ def _chosen(found: list[Run]) -> list[Run]:
     )
     words = ["Tick runs, or use the arrow keys and Shift+Space: every page about runs shows them."]
     if "best" in frame:
-        words.insert(
-            0,
-            "★ has the highest validation accuracy (F1 of spans for tags, lowest error for ratings) among the runs "
-            "shown of the same data; the test split is not used.",
-        )
+        words.insert(0, "★ is the best on validation among the runs shown of the same data.")
     st.caption(" ".join(words))
     if len(rows) < len(asked):
         gone = count(len(asked) - len(rows), "chosen run")
@@ -357,11 +353,8 @@ def draw() -> None:
             others = list(dict.fromkeys(run.spec.dataset for run in listed))
             link("train", "Runs of other datasets", icon="table_rows", datasets=others)
         if not here and not why:
-            st.info(
-                f"Nothing has been trained on {as_text(dataset_title(dataset))} yet. Choose methods above and press "
-                "**Start**: you can close the page while they train, and come back to compare what they learnt.",
-                icon=":material/model_training:",
-            )
+            yet = f"Nothing has been trained on {as_text(dataset_title(dataset))} yet."
+            st.info(f"{yet} Runs go on when you close the page.", icon=":material/model_training:")
     shown = [run for run in ticked if run in here]
     with rows:
         follow_runs(shown, listed)

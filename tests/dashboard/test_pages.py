@@ -202,7 +202,7 @@ def test_mistakes_on_two_classes_are_counted(crowd_folder: Path) -> None:
     assert "The test" not in words(test) and "not tested: the same labels" not in words(test)
     makers, of, share = map(float, re.findall(r"(\d+) workers\*\* of (\d+) \(([\d.]+) %\)", words(test))[0])
     assert share == pytest.approx(100 * makers / of, abs=0.05), "also where the reference is a posterior"
-    assert "Labels of two classes do not tell" in words(open_page("overview", dataset="two"))
+    assert "Two classes do not tell" in words(open_page("overview", dataset="two"))
 
 
 def test_a_session_that_begins_while_another_one_imports_pandas(monkeypatch):

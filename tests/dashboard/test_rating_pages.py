@@ -152,7 +152,7 @@ def test_every_view_is_drawn_and_says_what_was_left_out(found_ratings):
         assert "outside -2…3" in words(test)
     assert "60 tasks · 5 workers" in words(test)
     assert "179 ratings from -2 to 3" in words(test)
-    assert "Reference: mean" in words(open_page("ratings", dataset="rated", reference="mean", view="shared"))
+    assert "Reference: mean" in words(open_page("ratings", dataset="rated", reference="mean", view="bias"))
 
 
 def test_without_gold_labels_are_ratings_and_shared_bias_says_why_it_is_empty(found_ratings):
