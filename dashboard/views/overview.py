@@ -226,7 +226,9 @@ def to_look_at(table: pd.DataFrame, urgent: pd.DataFrame, hidden: bool) -> None:
         st.rerun()  # the sidebar, too
     for _, row in urgent.head(FEW + 2).iterrows():
         worker_link(row)
-    link("annotators", "Ranking", icon="arrow_forward", view="Ranking")
+    with st.container(horizontal=True):
+        for view in ("Ranking", "Distances"):
+            link("annotators", view, icon="arrow_forward", view=view)
 
 
 def again(table: pd.DataFrame) -> None:
