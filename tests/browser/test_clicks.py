@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from crowdcore import load_dataset
 from testkit.recorded_runs import record
-from testkit.steps import main, open_page, settled
+from testkit.steps import main, settled, visit
 from tests.learning.made_up import made_up
 
 METHODS = ("conal", "crowd-layer", "trace", "dl-mv")
@@ -23,6 +23,7 @@ def four(app: str, workspace: Path) -> None:
         record(workspace, made_up(demo, method))
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.usefixtures("four")
 def test_what_people_come_for_is_two_clicks_away_at_most(page: Page, data_folder: Path) -> None:
     first = ".st-key-figure-first-{} .hm"
@@ -34,7 +35,7 @@ def test_what_people_come_for_is_two_clicks_away_at_most(page: Page, data_folder
         ("demo", ("Compare", "Noise source ω"), [".st-key-figure-ranking .js-plotly-plot"]),
         ("demo", ("Compare",), [f".st-key-figure-seeds :text-is('{method}')" for method in METHODS]),
     ):
-        open_page(page, f"/?dataset={dataset}")
+        visit(page, f"/?dataset={dataset}")
         for name in clicks:
             page.get_by_role("link", name=name, exact=True).click()
             settled(page)
