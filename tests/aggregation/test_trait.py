@@ -21,7 +21,7 @@ def area(score: np.ndarray, truth: np.ndarray) -> float:
 
 
 def test_order_is_better_than_the_votes_where_some_see_little() -> None:
-    for seed in range(5):
+    for seed in range(2):
         rng, (verdicts, truth) = np.random.default_rng(seed), difficult(800, 9, seed)
         verdicts[:, 5:] = rng.integers(0, 2, (800, 4))
         verdicts[rng.random(verdicts.shape) < 0.2] = -1

@@ -29,9 +29,8 @@ def test_examples_run(name: str) -> None:
     assert not done.failed, "see the captured output"
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
+def test_main_functions_have_examples() -> None:
+    for function in (
         *(cc.list_datasets, cc.load_dataset, cc.read_dataset, cc.from_frame),
         *(cc.analysis.summary, cc.analysis.noise_rates, cc.analysis.agreement, cc.analysis.resolve_reference),
         *(cc.analysis.shared_mistakes, cc.analysis.mistake_cell, cc.analysis.mistake_list, cc.analysis.pair_mistakes),
@@ -40,8 +39,5 @@ def test_examples_run(name: str) -> None:
         *(cc.figures.shared_mistakes, cc.figures.worker_distance, cc.figures.confusion),
         *(cc.learning.train, cc.learning.study_recovery),
         importlib.import_module("crowdcore.exhibits").view,
-    ],
-    ids=lambda function: function.__qualname__,
-)
-def test_a_main_function_has_an_example(function: object) -> None:
-    assert ">>> " in (inspect.getdoc(function) or "")
+    ):
+        assert ">>> " in (inspect.getdoc(function) or ""), function

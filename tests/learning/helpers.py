@@ -23,7 +23,7 @@ from crowdcore.testing.methods import (
 )
 
 
-def numerical_gradient(function: Any, module: CrowdMethod, name: str, entries: int = 6) -> tuple[Any, Any]:
+def numerical_gradient(function: Any, module: CrowdMethod, name: str, entries: int = 4) -> tuple[Any, Any]:
     """Flat positions in parameter ``name`` and central differences of ``function()`` there."""
     parameter = dict(module.named_parameters())[name].detach().view(-1)
     where = np.random.default_rng(0).permutation(len(parameter))[:entries]

@@ -23,7 +23,7 @@ from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import RETIRED, TrainSettings, drop_retired
 from crowdcore.learning.training.loop import Replica, make_replicas
 from crowdcore.learning.training.metrics import omega_correlation, recovery_error, skill_correlation
-from crowdcore.learning.training.problem import Problem, make_problem
+from crowdcore.learning.training.problem import make_problem
 from tests.learning.helpers import featured_crowd
 
 FORMS = """
@@ -45,45 +45,29 @@ def test_forms_of_all_methods_and_networks_load_no_torch() -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [*(("classes", n) for n in methods.REGISTRY.modules), *(("ratings", n) for n in OF_RATINGS)]
-)
-def test_a_method_is_described_as_its_class_is(kind: learners.Kind, name: str) -> None:
-    about, method = learners.about_method(name, kind), (OF_RATINGS if kind == "ratings" else methods.REGISTRY)[name]
-    assert about.settings is method.Settings
-    assert (about.title, about.paper, about.recovers) == (method.title, method.paper, method.recovers)
-    assert about.variants == method.variants
-    assert about.description == " ".join((method.__doc__ or "").split("\n\n")[0].split())
-
-
-@pytest.mark.parametrize("name", backbones.REGISTRY.modules)
-def test_a_network_is_described_as_its_class_is(name: str) -> None:
-    about, network = learners.about_backbone(name), backbones.REGISTRY.find(name)
-    assert about.settings is network.Settings
-    assert (about.title, about.images, about.sentences) == (network.title, network.images, network.sentences)
-    assert about.description
-
-
-def test_every_method_is_listed() -> None:
+def test_methods_and_networks_are_listed_and_described_as_their_classes_are() -> None:
     assert set(learners.learners()) == set(methods.names())
     assert set(learners.learners("ratings")) == set(OF_RATINGS)
+    found = [(learners.about_method(n), methods.REGISTRY[n]) for n in methods.REGISTRY.modules]
+    for about, method in [*found, *((learners.about_method(n, "ratings"), m) for n, m in OF_RATINGS.items())]:
+        assert about.settings is method.Settings
+        assert (about.title, about.paper, about.recovers) == (method.title, method.paper, method.recovers)
+        assert about.variants == method.variants
+        assert about.description == " ".join((method.__doc__ or "").split("\n\n")[0].split())
+    for name in backbones.REGISTRY.modules:
+        about, network = learners.about_backbone(name), backbones.REGISTRY.find(name)
+        assert about.settings is network.Settings
+        assert (about.title, about.images, about.sentences) == (network.title, network.images, network.sentences)
+        assert about.description
 
 
-@pytest.fixture(scope="module")
-def small_problem() -> Problem:
-    return make_problem(synthetic(n_tasks=60, n_valid=10, n_test=10, n_workers=5), TrainSettings())
-
-
-@pytest.mark.parametrize("name", [name for name in methods.REGISTRY.modules if name != "auto"])
-def test_a_method_recovers_the_parts_that_it_lists(name: str, small_problem: Problem) -> None:
-    method = methods.get(name)
-    [module] = make_replicas(small_problem, method, [Replica(method.Settings(), 0)], TrainSettings())
-    omega = {"omega"} if method.omega is not CrowdMethod.omega else set()
-    assert set(method.recovers) == set(module.recovered()) - {"worker_counts"} | omega
-    assert set(method.recovers) <= {field.name for field in fields(TrainingResult)}
-
-
-def test_a_method_that_chooses_recovers_what_its_candidates_do() -> None:
+def test_a_method_recovers_the_parts_that_it_lists() -> None:
+    problem = make_problem(synthetic(n_tasks=60, n_valid=10, n_test=10, n_workers=5), TrainSettings())
+    for method in (methods.get(name) for name in methods.REGISTRY.modules if name != "auto"):
+        [module] = make_replicas(problem, method, [Replica(method.Settings(), 0)], TrainSettings())
+        omega = {"omega"} if method.omega is not CrowdMethod.omega else set()
+        assert set(method.recovers) == set(module.recovered()) - {"worker_counts"} | omega, method.name
+        assert set(method.recovers) <= {field.name for field in fields(TrainingResult)}
     parts = {part for name in methods.get("auto").candidates for part in methods.get(name).recovers}
     assert set(methods.get("auto").recovers) == {*parts, "q"} == parts
 
@@ -213,12 +197,6 @@ def test_training_runs_where_only_its_own_needs_are_installed():
         [sys.executable, "-c", RUN.format(blocked=BLOCKED)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
-
-
-def test_without_torch_there_is_a_sentence():
-    code = "import sys; sys.modules['torch'] = None\nimport crowdcore as cc\ncc.learning.train"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "'torch'" in done.stderr.splitlines()[-1]
 
 
 def test_the_crowd_layer_finds_rodrigues_five_binary_annotators():

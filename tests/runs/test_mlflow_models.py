@@ -11,8 +11,12 @@ import pytest
 import crowdcore as cc
 from crowdcore import exhibits
 
-mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # what MLflow says of itself
+
+
+@pytest.fixture(scope="module")
+def mlflow():
+    return pytest.importorskip("mlflow", reason="MLflow is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +29,7 @@ def rows():
     return np.asarray(cc.load_dataset("demo").features[:20], np.float32)
 
 
-def test_a_saved_model_predicts_as_the_result_does(trained, rows, tmp_path) -> None:
+def test_a_saved_model_predicts_as_the_result_does(mlflow, trained, rows, tmp_path) -> None:
     model = mlflow.pyfunc.load_model(str(cc.runs.save_mlflow_model(trained, tmp_path / "model")))
     expected = trained.predict_proba(rows).mean(0)
     for given in (rows, pd.DataFrame(rows)):
@@ -38,7 +42,7 @@ def test_a_saved_model_predicts_as_the_result_does(trained, rows, tmp_path) -> N
         model.predict(rows[:, :5])
 
 
-def test_model_tables_and_figures_go_into_ones_own_run(trained, rows, tmp_path) -> None:
+def test_model_tables_and_figures_go_into_ones_own_run(mlflow, trained, rows, tmp_path) -> None:
     before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'own.db'}")
     try:

@@ -26,10 +26,9 @@ from crowdcore.runs import (
     store,
 )
 from crowdcore.runs.locks import Ending
-from crowdcore.runs.recorder import Recorder
 from tests.rated_crowd import rated_folder
 
-CANCELLED, FAILED, FINISHED = Ending.CANCELLED.code, Ending.FAILED.code, Ending.FINISHED.code
+FAILED, FINISHED = Ending.FAILED.code, Ending.FINISHED.code
 
 FAST = {"epochs": 4, "backbone_settings": {"hidden": 8}, "connection": "b"}
 Train = Callable[[Run], int]
@@ -65,30 +64,6 @@ def test_a_run_comes_to_what_training_comes_to(folder: Path, workspace: Workspac
     mean = expected.predictions["selected"][:, expected.split == 2].mean(0)
     np.testing.assert_allclose(table.loc[test, "rating"], mean)
     assert kept.versions["crowdcore"] and kept.annotations_per_second > 0
-
-
-def test_a_cancelled_run_keeps_what_it_learnt_and_goes_on_bit_for_bit(
-    folder: Path, workspace: Workspace, train: Train, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = asked(folder, workspace)
-    listen = Recorder.listen
-
-    def listen_and_cancel(self: Recorder, event: object) -> None:
-        listen(self, event)  # type: ignore[arg-type]
-        if getattr(event, "epoch", 0) == 2:
-            workspace.request_cancel(run.id)
-
-    monkeypatch.setattr(Recorder, "listen", listen_and_cancel)
-    assert train(run) == CANCELLED
-    assert get_run(run.id).message.startswith("Cancelled after epoch 2.")
-    assert learnt(run.id).last_epoch.tolist() == [2, 2]
-    monkeypatch.setattr(Recorder, "listen", listen)
-    workspace.forget_cancel(run.id)
-    store.set_state(run.id, "queued", workspace=workspace)
-    assert train(get_run(run.id)) == FINISHED, "it continues from its checkpoint"
-    whole, resumed = train_ratings(read_ratings(folder), seeds=(0, 2), device="cpu", **FAST), learnt(run.id)
-    np.testing.assert_array_equal(resumed.predictions["selected"], whole.predictions["selected"])
-    np.testing.assert_array_equal(resumed.curves["valid_rmse"], whole.curves["valid_rmse"])
 
 
 def test_what_is_about_classes_refuses_in_a_sentence(folder: Path, workspace: Workspace, train: Train) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import weakref
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
@@ -339,25 +338,16 @@ def run(crowd, method, seeds, **settings):
     return train_as(crowd, method, seeds=seeds, device="cpu", **{"stack": "all", **RUN, **settings})
 
 
-@cache
-def two(method):
-    """Two replicas side by side, in eager steps."""
-    return run(featured_crowd(), method, [3, 1], record=False)
-
-
 @pytest.mark.parametrize("method", MODELS)
-def test_alone_and_among_others(method):
-    together, alone = two(method), run(featured_crowd(), method, [1], record=False)
+def test_a_seed_alone_among_others_and_in_recorded_steps_comes_to_the_same(method, monkeypatch):
+    crowd = featured_crowd()
+    eager, alone = run(crowd, method, [3, 1], record=False), run(crowd, method, [1], record=False)
     for name, rows in alone.curves.items():
-        np.testing.assert_allclose(together.curves[name][:, 1], rows[:, 0], rtol=2e-4, atol=2e-5, err_msg=name)
-    np.testing.assert_allclose(together.probabilities["last"][1], alone.probabilities["last"][0], rtol=1e-3, atol=1e-4)
-    assert together.selected_epoch[1] == alone.selected_epoch[0]
-
-
-@pytest.mark.parametrize("method", MODELS)
-def test_recorded_steps_compute_the_same_numbers(method, monkeypatch):
+        np.testing.assert_allclose(eager.curves[name][:, 1], rows[:, 0], rtol=2e-4, atol=2e-5, err_msg=name)
+    np.testing.assert_allclose(eager.probabilities["last"][1], alone.probabilities["last"][0], rtol=1e-3, atol=1e-4)
+    assert eager.selected_epoch[1] == alone.selected_epoch[0]
     monkeypatch.setattr("crowdcore.learning.training.loop._WORTH_RECORDING", 1)
-    recorded, eager = run(featured_crowd(), method, [3, 1]), two(method)
+    recorded = run(crowd, method, [3, 1])
     for name, rows in recorded.curves.items():
         np.testing.assert_allclose(rows, eager.curves[name], rtol=1e-5, atol=1e-6, err_msg=name)
     np.testing.assert_allclose(recorded.probabilities["last"], eager.probabilities["last"], rtol=1e-4, atol=1e-5)
