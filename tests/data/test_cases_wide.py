@@ -134,7 +134,8 @@ CASES: dict[str, tuple[Any, ...]] = {
         ({"fill": ["task"]}, {"changes": {}, "crowd": CROWD}), ({"fill": ["tsk"]}, {"refused": SettingError}),
         ({"fill": []}, {"findings": {"missing-task": {"count": 66}}})),
     "a last row of totals": (
-        "total-row", {"crowd": CROWD, "classes": ANIMALS, "findings": {"total-row": {"examples": ("20", "21", "22")}}},
+        "total-row", {"crowd": CROWD, "doubts": ["total-row"], "classes": ANIMALS,
+            "findings": {"total-row": {"examples": ("20", "21", "22")}}},
         ({"totals": True}, {"changes": {}}),
         ({"totals": False}, {"n_tasks": 25, "n_annotations": 94, "questions": ()})),
     **{f"a last row {last} is a task": (f"{EIGHT}{last}\n", {"questions": ()})

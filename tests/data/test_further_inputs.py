@@ -179,12 +179,13 @@ CASES: dict[str, tuple[Any, ...]] = {
     "places are not proposed as workers": (
         table([(t, WORKERS.index(w), v) for t, w, v in ROWS], "item", "no", "vote"), {"refused": None, "choices": []}),
     "a class with the name of tasks is a class": (
-        table(PIVOT, "Row Labels", "bug", "feature", "question", "Grand Total"), {"has": {"counts-or-workers"}},
+        table(PIVOT, "Row Labels", "bug", "feature", "question", "Grand Total"),
+        {"findings": {"counts-or-workers": {"level": "question"}}},
         ({"format": "counts"}, {"n_tasks": 24, "n_annotations": len(ROWS), "classes": {"bug", "feature", "question"}})),
     "a panel beside its answers and a person": (
         table([(k, f"Is it {k}?", f"It is {k * k}", *row) for k, row in enumerate(WIDE)], "id", "prompt", "response",
         *MODELS),
-        {"format": "wide", "n_tasks": 24, "n_workers": 4, "has": {"gold-among-workers"}}),
+        {"format": "wide", "n_tasks": 24, "n_workers": 4, "findings": {"gold-among-workers": {"level": "question"}}}),
     "several columns of one worker": (
         table([(t, w, v, CLASSES[k % 3], v) for k, (t, w, v) in enumerate(ROWS)], "patient", "observer", "obs1",
         "obs2", "obs3"),

@@ -213,7 +213,7 @@ CASES: dict[str, tuple[Any, ...]] = {
         log(RUBRICS), {"changes": {"several-questions": ()}},
         ({"question": "true"}, {"changes": {}, "classes": ("0", "1")})),
     "a scorer of other words is left out": (
-        log(OTHER_WORDS), {"lost": {"other-words": 4}, "has": {"other-words"},
+        log(OTHER_WORDS), {"lost": {"other-words": 4}, "findings": {"other-words": {"level": "question"}},
         "worker_ids": ["grade", "grade1", "grade2"]}),
     "numbers of single models are no verdicts": (
         log({f"s{k}": {"bleu": k / 7} for k in range(5)}), {"refused": None, "match": "right"}),
