@@ -95,8 +95,13 @@ def test_gold_that_nobody_gives_is_asked_about(tmp_path: Path, gold: dict[str, s
     assert not all_classes.report.questions and len(all_classes.dataset().classes) == 4
 
 
-def test_gold_of_one_class_or_of_few_tasks_is_not_asked_about(tmp_path: Path) -> None:
-    assert not examine(votes(tmp_path, {"yes": "1", "no": "no"})).report.questions  # of half of the tasks
+def test_a_word_for_no_gold_is_asked_about_and_few_tasks_are_not(tmp_path: Path) -> None:
+    path = votes(tmp_path, {"yes": "to do", "no": "no"})
+    (asked,) = examine(path).report.questions
+    remedy = next(remedy for remedy in asked.remedies if remedy.setting == "missing")
+    found = examine(path, missing=remedy.value)
+    assert not found.report.questions and 0 < found.report.n_gold < 30
+    assert found.dataset(accept=True).classes == ("no", "yes")
     assert not examine(votes(tmp_path, {"yes": "1", "no": "0"}, lines=4)).report.questions
 
 

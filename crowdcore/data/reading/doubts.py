@@ -191,14 +191,15 @@ def look_again(given: Annotations, gold: IntArray, labels: Classes, tasks: Arrow
 
 
 def _other_gold(given: Annotations, gold: IntArray, classes: Classes, raw: Raw) -> list[Finding]:
-    """The question what gold means whose classes nobody gives, such as 1 and 0 beside yes and no.
+    """The question what gold of a fifth of the tasks means that nobody gives: 1 beside yes, or "to be done".
 
-    Proposed is the spelling that is the same but for case and marks, else the label that most tasks of that gold have.
+    Proposed is the spelling that is the same but for case and marks, else the label that most tasks of that gold have,
+    or, where other gold is among the labels, that there is none.
     """
     names, n_classes = classes.names, len(classes.names)
     given_to, tasks = counted(given.label, n_classes), np.unique(gold[gold >= 0], return_counts=True)
     lost, n_lost = [int(c) for c in tasks[0] if not given_to[c]], tasks[1][given_to[tasks[0]] == 0].sum()
-    if classes.source != "labels found" or 2 * n_lost <= tasks[1].sum() or n_lost < _ENOUGH_GOLD:
+    if classes.source != "labels found" or 5 * n_lost < tasks[1].sum() or n_lost < _ENOUGH_GOLD:
         return []
     free = [c for c in range(n_classes) if given_to[c] and c not in tasks[0]]
     truth = gold[given.task]
@@ -209,11 +210,12 @@ def _other_gold(given: Annotations, gold: IntArray, classes: Classes, raw: Raw) 
     best = share.argmax(1) if free else np.zeros(len(lost), int)
     sure = len({*best}) == len(lost) and (share.max(1, initial=0) > 0.5).all()
     same = {names[free[j]]: [names[c]] for c, j in zip(lost, best, strict=True)} if sure else {}
-    sentence = (
-        f"The gold of most tasks ({_listed([names[c] for c in lost])}) is a class that nobody gives; the labels are "
-        f"{_listed([names[c] for c in np.flatnonzero(given_to)])}"
-    )
+    words, of = [names[c] for c in lost], [names[c] for c in np.flatnonzero(given_to)]
+    sentence = f"The gold of {plural(int(n_lost), 'task')} ({_listed(words)}) is a class that nobody gives; the labels "
+    sentence += f"are {_listed(of)}"
     merge = (Remedy("merge_classes", same, when="they are the same"),) if same else ()
+    if len(lost) < len(tasks[0]):
+        merge += (Remedy("missing", [*raw.missing, *words], when="it means that there is no gold"),)
     others = Remedy("gold", when="it is another column"), Remedy("classes", [*names], when="all are classes")
     column, remedies = raw.roles.get("gold"), (*merge, *others)
     return [Finding("gold-apart", "question", sentence, int(n_lost), column=column, remedies=remedies)]

@@ -103,7 +103,7 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
         gold = clean_ratings(about.gold, raw, about.escaped)
     elif about is not None and about.gold is not None:
         spellings = settings.classes or raw.classes or label.values.to_pylist()
-        unknown = () if {*MINUS_ONE} & {*spellings} else MINUS_ONE
+        unknown = (*(settings.missing or ()), *(() if {*MINUS_ONE} & {*spellings} else MINUS_ONE))
         gold = cleaned(about.gold, "gold", unknown, whole, about)
         findings += _unknown_gold(about.gold, unknown, raw, note=spelled)
     if about is not None and about.split is not None:
