@@ -213,12 +213,13 @@ def _other_gold(given: Annotations, gold: IntArray, classes: Classes, raw: Raw) 
     words, of = [names[c] for c in lost], [names[c] for c in np.flatnonzero(given_to)]
     sentence = f"The gold of {plural(int(n_lost), 'task')} ({_listed(words)}) is a class that nobody gives; the labels "
     sentence += f"are {_listed(of)}"
-    merge = (Remedy("merge_classes", same, when="they are the same"),) if same else ()
+    remedies = [Remedy("gold", when="it is another column"), Remedy("classes", [*names], when="all are classes")]
     if len(lost) < len(tasks[0]):
-        merge += (Remedy("missing", [*raw.missing, *words], when="it means that there is no gold"),)
-    others = Remedy("gold", when="it is another column"), Remedy("classes", [*names], when="all are classes")
-    column, remedies = raw.roles.get("gold"), (*merge, *others)
-    return [Finding("gold-apart", "question", sentence, int(n_lost), column=column, remedies=remedies)]
+        remedies.insert(0, Remedy("missing", [*raw.missing, *words], when="it means that there is no gold"))
+    if same:
+        remedies.insert(0, Remedy("merge_classes", same, when="they are the same"))
+    column = raw.roles.get("gold")
+    return [Finding("gold-apart", "question", sentence, int(n_lost), column=column, remedies=(*remedies,))]
 
 
 def _unread_gold(given: Annotations, classes: tuple[str, ...], raw: Raw) -> list[Finding]:
