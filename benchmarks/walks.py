@@ -56,13 +56,14 @@ def second(step: Callable[[], object]) -> Walk:
 
 
 def write_votes(file: Path) -> None:
-    """A plain table of 200 votes by four workers."""
+    """A plain table of 200 votes by four workers, one in seven of them wrong."""
+    animals = ("cat", "dog")
     votes = [
-        f"{task},w{worker},{'cat' if (task + task * worker) % 3 else 'dog'}"
+        f"{task},w{worker},{animals[(task + ((task + worker) % 7 == 0)) % 2]},{animals[task % 2]}"
         for task in range(50)
         for worker in range(4)
     ]
-    file.write_text("\n".join(["task,worker,label,gold", *(f"{vote},cat" for vote in votes)]) + "\n", encoding="utf-8")
+    file.write_text("\n".join(["task,worker,label,gold", *votes]) + "\n", encoding="utf-8")
 
 
 def figure(dataset: cc.CrowdDataset) -> object:
