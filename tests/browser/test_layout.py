@@ -6,7 +6,9 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from crowdcore.data.tour import DEMO
 from dashboard.pages import MENU
+from testkit.app_server import APP, serving
 from testkit.steps import charts, main, open_page, visit
 
 
@@ -47,3 +49,17 @@ def test_a_former_address_leads_to_where_its_page_is_now(page: Page) -> None:
     for address, seen in (("/overview?dataset=demo&trust=95", "Guideline to fix"), ("/data?dataset=demo", "demo")):
         open_page(page, address)
         expect(main(page).get_by_text(seen).first).to_be_visible()
+    with serving(APP.with_name("app.py"), DEMO) as address:  # as `streamlit run` starts it
+        open_page(page, f"{address}/mistakes?dataset=demo&true=one")
+        expect(page).to_have_url(re.compile(r"/shared-mistakes\?.*true=one"))
+        page.goto("about:blank")  # before that server ends
+
+
+def test_the_colour_bar_is_as_high_as_a_square_matrix_on_a_phone(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit(page, "/annotators?dataset=demo&view=Distances")
+    matrix, bar = (charts(page).first.locator(part).first for part in (".hm", ".cbfills"))
+    high = "e => e.getBoundingClientRect().height"
+    expect(matrix).to_be_visible()
+    expect(charts(page).first).to_have_attribute("data-listens", "yes")
+    assert abs(matrix.evaluate(high) - bar.evaluate(high)) < 2
