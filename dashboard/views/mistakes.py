@@ -97,7 +97,7 @@ def everything() -> None:
     """What to bear in mind, and the list of all mistakes."""
     view = looked_at()
     every = exhibits.mistakes.shared_mistakes(view)
-    told(every.notes[len(view.classes) < 3 :])  # the first says what chance is, which is not tested on two classes
+    told(every.notes[2 * (len(view.classes) < 3) :])  # of two classes, the first say what chance is, and why untested
     folded("Recovered by a run", explained, open=bool(state.get_many("runs")))
     rows = replace(every, figure=None, click=None, notes=())
     folded("All mistakes as a table", lambda: show(rows, "all", noun="mistake", rows=14))
