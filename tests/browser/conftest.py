@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Locator, Page, expect
 
 from crowdcore import load_dataset, runs
 from crowdcore.data.catalogue import open_labels
@@ -22,9 +22,32 @@ from crowdcore.runs import Workspace, estimation
 from dashboard.services import train
 from testkit.crowds import simulate_crowd
 from testkit.recorded_runs import record
-from testkit.steps import LISTEN, listening, main
+from testkit.steps import LISTEN, listening, main, stand_still
 from tests.browser.lab import Lab
 from tests.learning.made_up import made_up
+
+WORDS, CONTROLS = 60, 8  # before the first figure of a page
+# How many words stand above the first figure, table or picture of a page, and how many controls.
+ABOVE = """() => {
+  const place = document.querySelector('[data-testid=stMain]');
+  const seen = e => e.checkVisibility() && e.getBoundingClientRect().height;
+  const pictures = '[class*=st-key-figure-] .js-plotly-plot, [data-testid=stDataFrame], img';
+  const first = [...place.querySelectorAll(pictures)].find(seen);
+  if (!first) return null;
+  const above = e => seen(e) && e.getBoundingClientRect().bottom <= first.getBoundingClientRect().top + 1;
+  const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
+  let words = 0;
+  while (walker.nextNode()) {
+    const {parentElement, data} = walker.currentNode;
+    const apart = parentElement.closest('[class*=st-key-figure-], [data-testid=stIconMaterial], style, script');
+    if (!apart && above(parentElement))
+      words += data.split(/\\s+/).filter(Boolean).length;
+  }
+  const controls = 'button:not([data-testid=stTooltipHoverTarget] *), input:not([type=file]), textarea';
+  const fields = new Set([...place.querySelectorAll(controls)].filter(above).map(e =>
+    e.closest('[data-testid=stElementContainer], .stElementContainer') ?? e));
+  return [words, fields.size];
+}"""
 
 # Streamlit probes a page's own path before its root when a page is opened by its address; that is no fault.
 _PROBE = re.compile(r"/_stcore/(health|host-config)$")
@@ -177,3 +200,25 @@ def harmless(page: Page) -> None:
         == 0
     )
     assert shown.locator("strong:text-is('bold'), .katex, .stMarkdownColoredText").count() == 0
+
+
+def soon(page: Page) -> None:
+    """Few words and controls stand before the first figure."""
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+    words, controls = page.evaluate(ABOVE) or (0, 0)
+    assert words <= WORDS, f"{words} words before the first figure of {page.url}"
+    assert controls <= CONTROLS, f"{controls} controls before the first figure of {page.url}"
+
+
+def row(page: Page, number: int = 0) -> None:
+    """Click a row of the page's first table, as long as no other is chosen."""
+    canvas = main(page).locator("canvas").first
+    stand_still(canvas)
+    canvas.click(position={"x": 12, "y": 52 + 33 * number}, force=True)  # a scroll area lies above it
+
+
+def taken(page: Page, button: Locator) -> tuple[str, bytes]:
+    """Name and content of the file that a button downloads."""
+    with page.expect_download() as found:
+        button.click()
+    return found.value.suggested_filename, Path(found.value.path()).read_bytes()

@@ -14,8 +14,8 @@ from crowdcore.data import simulate
 from crowdcore.data.catalogue import open_labels
 from crowdcore.data.writers import write_folder
 from crowdcore.learning.learners import suggested_methods
-from testkit.steps import main, open_page, settled, stand_still, visit
-from tests.browser.conftest import keep_estimates
+from testkit.steps import main, open_page, settled, visit
+from tests.browser.conftest import keep_estimates, row
 from tests.browser.lab import LONG, Lab, until
 from tests.rated_crowd import rated_folder
 
@@ -80,7 +80,7 @@ def walk_to_a_rating(page: Page) -> None:
     page.get_by_role("link", name="Items", exact=True).click()
     expect(main(page).get_by_role("heading", name="Items", exact=True)).to_be_visible()
     settled(page)
-    row(page, 0)
+    row(page)
     expect(main(page).get_by_role("heading", name=re.compile(r"^t\d+$"))).to_be_visible()
     first = page.url
     settled(page)
@@ -90,18 +90,11 @@ def walk_to_a_rating(page: Page) -> None:
     expect(main(page).get_by_role("link", name="Previous task")).to_be_visible()
     expect(page).not_to_have_url(first)
     settled(page)
-    row(page, 0)
+    row(page)
     expect(page).to_have_url(re.compile(r"/tasks\?.*worker=w\d"))
     expect(main(page).get_by_role("heading", name="Items", exact=True)).to_be_visible()
     expect(main(page).get_by_role("combobox", name="Rated by")).to_have_value(re.compile(r"w\d"))
     settled(page)
-
-
-def row(page: Page, number: int) -> None:
-    """Click a row of the page's first table."""
-    canvas = main(page).locator("canvas").first
-    stand_still(canvas)
-    canvas.click(position={"x": 12, "y": 52 + 33 * number}, force=True)  # a scroll area lies above it
 
 
 def test_ratings_from_data_to_report(lab: Lab, page: Page) -> None:

@@ -182,3 +182,16 @@ def test_hundreds_of_workers_in_a_narrow_window(page: Page, runs: dict, address:
     expect(charts(page).first).to_be_visible()
     assert main(page).evaluate("e => e.scrollWidth <= e.clientWidth")
     assert len(charts(page).first.evaluate("e => JSON.stringify(e.data)")) < 400_000
+
+
+def test_the_pager_keeps_the_focus_and_follows_the_address(page: Page, two: str) -> None:
+    visit(page, f"/confusions?{two}&view=All+workers")
+    current = main(page).locator("[aria-current=page], [aria-current=true]")
+    following = main(page).get_by_role("button", name="Next page")
+    following.focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("group=2"))
+    settled(page)
+    expect(following).to_be_focused()
+    page.go_back()
+    expect(current).to_have_text("1")

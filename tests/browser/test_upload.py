@@ -108,7 +108,8 @@ def test_a_bomb_is_one_sentence_and_others_go_on(
     assert [stat.S_IMODE(path.stat().st_mode) for path in written] == [0o600]
 
 
-def test_no_other_site_may_frame_the_app(page: Page) -> None:
-    answer = page.request.get("/")
+def test_no_other_site_may_frame_the_app_and_names_of_pages_lead_to_their_addresses(page: Page) -> None:
+    answer = page.request.get("/data?dataset=demo")
+    assert answer.url.endswith("/?dataset=demo")
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     assert answer.headers["x-frame-options"] == "DENY"
