@@ -64,10 +64,10 @@ def feature_rows(dataset: IndexTable, features: Any, named: bool = False) -> Row
     if rows.dtype.kind not in "fiub":
         raise SettingError("features", "hold numbers only", str(rows.dtype))
     rows = rows.reshape(len(rows), -1) if rows.ndim == 1 else rows
-    found = Rows.from_array(rows)
+    features_of_tasks = Rows.from_array(rows)
     if by_id and (missing := np.isnan(rows).all(tuple(range(1, rows.ndim)))).any():
-        found = Rows((rows,), np.where(missing, -1, 0).astype(np.int8), found.row_of)
-    return found
+        features_of_tasks = Rows((rows,), np.where(missing, -1, 0).astype(np.int8), features_of_tasks.row_of)
+    return features_of_tasks
 
 
 def in_pandas(values: Any) -> Any:
@@ -131,9 +131,9 @@ def worker_numbers(dataset: IndexTable, workers: Any, argument: str = "workers")
             known & (ids >= 0) & (ids != given) if not isinstance(workers, np.ndarray | np.integer) else known & False
         )
         if other.any():
-            who = given[other][0].item()
-            must = f"be ids as text: {who} is number {who}, and another worker's id"
-            raise SettingError(argument, must, who)
+            worker_id = given[other][0].item()
+            must = f"be ids as text: {worker_id} is number {worker_id}, and another worker's id"
+            raise SettingError(argument, must, worker_id)
     if not known.all():
         wrong = given[~known][0].item()
         near = did_you_mean(str(wrong), dataset.worker_ids)

@@ -178,12 +178,12 @@ def find_dataset(name: str, home: Path | None = None) -> Path:
     ``home`` is the workspace of the uploads; default: the one of `workspace`.
     """
     folders = dataset_folders()
-    found = folders.get(name) or upload_folder(name, home)
+    place = folders.get(name) or upload_folder(name, home)
     path = Path(name)
-    if found is None and is_path(name) and (path.exists() or path.is_absolute()):
-        found = path
-    found = found or find_upload(name)
-    return found or (path if is_path(name) else _folder(name, folders))
+    if place is None and is_path(name) and (path.exists() or path.is_absolute()):
+        place = path
+    place = place or find_upload(name)
+    return place or (path if is_path(name) else _folder(name, folders))
 
 
 def full_name(name: str) -> str:

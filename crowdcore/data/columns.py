@@ -92,7 +92,7 @@ def settle(
             continue
         taken = [c for other, c in roles.items() if other != role and (other not in MEDIA or getattr(settings, other))]
         fitting = [c for c in names.get(role, ()) if c not in taken]
-        further = [c for c in weak.get(role, ()) if c not in (*taken, *fitting) and _may_be(role, c, rows, roles)]
+        further = [c for c in weak.get(role, ()) if c not in (*taken, *fitting) and _fits_role(role, c, rows, roles)]
         if role == "label" and roles.get("worker") and (fitting or further):
             _settle_label(table, rows, roles, fitting, further)
         elif (fitting or further) and (role not in roles or roles[role] in (*fitting, *further)):
@@ -116,7 +116,7 @@ def _settle(role: str, rows: _Rows, roles: Roles, fitting: list[str]) -> None:
 
 
 def _against(role: str, column: str, fitting: list[str], rows: _Rows, roles: Roles) -> str:
-    """What in a column's content speaks for one of the others, else nothing."""
+    """Evidence in a column's content for another column, else nothing."""
     others = [c for c in fitting if c != column]
     least = min((rows.empty(c) for c in others), default=1.0)
     if rows.empty(column) > 0.2 and 2 * least < rows.empty(column):
@@ -137,7 +137,7 @@ def _against(role: str, column: str, fitting: list[str], rows: _Rows, roles: Rol
     return ""
 
 
-def _may_be(role: str, column: str, rows: _Rows, roles: Roles) -> bool:
+def _fits_role(role: str, column: str, rows: _Rows, roles: Roles) -> bool:
     """Whether a column whose name alone says little holds workers, or labels, of tasks that have several rows."""
     task = roles["task"]
     if rows.empty(column) > 0.5 or rows.unique(task) or not rows.varies(column, task) > 0:
@@ -187,9 +187,9 @@ def _by_content(role: str, table: Table, rows: _Rows, roles: Roles, weak: list[s
     worker, known = roles["worker"], {c for r, c in roles.items() if r not in MEDIA}
     left = [c for c in table.columns if c not in known and c not in table.repeated]
     if role == "task" or (rows.unique(roles["task"]) and not fixed):
-        found = [c for c in left if not rows.unique(c) and rows.unique(c, worker) and not rows.empty(c)]
-        found = [c for c in found if 3 * rows.distinct(c) <= 2 * rows.n] or found
-        named = [c for c in found if c in roles.values()] or found
+        candidates = [c for c in left if not rows.unique(c) and rows.unique(c, worker) and not rows.empty(c)]
+        candidates = [c for c in candidates if 3 * rows.distinct(c) <= 2 * rows.n] or candidates
+        named = [c for c in candidates if c in roles.values()] or candidates
         if len(named) == 1:
             if role == "label":
                 roles.reasons["task"] = roles["task"], "differs in every row"
@@ -197,13 +197,13 @@ def _by_content(role: str, table: Table, rows: _Rows, roles: Roles, weak: list[s
     if role == "task":
         return
     task = roles["task"]
-    found = [*_judgements(table, rows, roles)] or [c for c in weak if c in left and rows.distinct(c) >= 2]
+    candidates = [*_judgements(table, rows, roles)] or [c for c in weak if c in left and rows.distinct(c) >= 2]
     if not rows.unique(task, worker):  # what tells the rows of a worker's task apart is a part of the task
-        found = [c for c in found if not rows.unique(task, worker, c)] or found
-    if len(found) == 1:
-        roles["label"] = found[0]
-    elif found:
-        roles.doubt = "Several columns may be the label", tuple(Remedy("label", column) for column in found)
+        candidates = [c for c in candidates if not rows.unique(task, worker, c)] or candidates
+    if len(candidates) == 1:
+        roles["label"] = candidates[0]
+    elif candidates:
+        roles.doubt = "Several columns may be the label", tuple(Remedy("label", column) for column in candidates)
 
 
 def _judgements(table: Table, rows: _Rows, roles: Roles) -> Iterator[str]:
@@ -240,7 +240,7 @@ def crossed(table: Table, known: Mapping[str, str]) -> list[dict[str, str]]:
         if c in fixed or (again and c not in others and not any(rows.same(c, other) for other in keys)):
             keys.append(c)
     pairs = [(a, b) for i, b in enumerate(keys) for a in keys[:i] if {*fixed} <= {a, b} and rows.unique(a, b)]
-    found = []
+    readings = []
     for pair in sorted(pairs, key=lambda pair: rows.distinct(pair[0]) * rows.distinct(pair[1])):
         task, worker = sorted(pair, key=rows.distinct, reverse=True)
         if task == known.get("worker") or worker == known.get("task") or {*plain(task).split("_")} & PEOPLE:
@@ -250,8 +250,8 @@ def crossed(table: Table, known: Mapping[str, str]) -> list[dict[str, str]]:
         roles = Roles({**known, "task": task, "worker": worker})
         left = [known["label"]] if "label" in known else [c for c in table.columns if c not in pair]
         labels = left if len(left) == 1 else _judgements(table, rows, roles)
-        found += [{"task": task, "worker": worker, "label": label} for label in labels if label not in pair]
-    return found
+        readings += [{"task": task, "worker": worker, "label": label} for label in labels if label not in pair]
+    return readings
 
 
 # Most telling first. Names are compared in lower case, with runs of blanks, dots, dashes and slashes as "_".

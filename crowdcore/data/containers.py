@@ -1,4 +1,4 @@
-"""What is unpacked before it is read: compressed files, archives, workbooks; and NumPy's matrices."""
+"""Unpack files before reading: compressed files, archives, workbooks, NumPy matrices."""
 
 from __future__ import annotations
 
@@ -71,16 +71,16 @@ def write_sheet(path: Path, target: Path, sheet: str | None) -> tuple[Path, tupl
     """
     arguments = [str(path), str(target), sheet or "", str(available_memory() // _SHARE)]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-I", "-c", _CODE, *arguments], capture_output=True, timeout=SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         raise DataError("Reading this workbook takes too long", "Save the sheet as CSV.", file=path) from None
-    if done.returncode:
-        last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or [""])[-1]
-        reason = last.partition(":")[2].strip()[:200] if done.returncode == 1 else "it needs too much memory"
+    if process.returncode:
+        last = (process.stderr.decode("utf-8", "replace").strip().splitlines() or [""])[-1]
+        reason = last.partition(":")[2].strip()[:200] if process.returncode == 1 else "it needs too much memory"
         raise DataError(f"This workbook cannot be read ({reason})", "Save the sheet as CSV.", file=path)
-    names, filled = json.loads(done.stdout)
+    names, filled = json.loads(process.stdout)
     choices = tuple(Remedy("sheet", name, effect="read it") for name in (filled or names)[:_SHOWN])
     if target.is_dir():
         listed = ", ".join(map(repr, filled[:_SHOWN]))
@@ -136,7 +136,7 @@ def open_container(path: Path, settings: ReadSettings) -> Source:
 
 
 def only_inside(folder: Path) -> Path:
-    """What an unpacked archive holds: a dataset folder, or the only table beside other files."""
+    """Find the dataset in an unpacked archive: a dataset folder, or the only table beside other files."""
     inside = [child for child in folder.iterdir() if child.name != "__MACOSX" and not child.name.startswith(".")]
     if len(inside) == 1:
         return only_inside(inside[0]) if inside[0].is_dir() and "=" not in inside[0].name else inside[0]

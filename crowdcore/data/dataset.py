@@ -367,7 +367,7 @@ class CrowdDataset(IndexTable):
 
     @property
     def task_noun(self) -> str:
-        """What a task is called in sentences."""
+        """Noun for a task in sentences."""
         return self.kind.task
 
     @property
@@ -414,7 +414,7 @@ def lengths_and_bytes(strings: Sequence[str] | pd.Index[str]) -> tuple[IntArray,
 
 
 def refuse_unlabelled(dataset: IndexTable) -> None:
-    """Refuse a dataset without annotations, and say what helps."""
+    """Raise an error for a dataset without annotations."""
     if dataset.n_annotations:
         return
     remedy = "Open a table that has a label per row: task, worker, label."

@@ -56,9 +56,9 @@ def _numbers(column: Arrow, text: bool) -> FloatArray | None:
         return None
     if text and not pc.all(pc.equal(numbers.cast(column.type), column)).as_py():
         return None
-    found = np.asarray(numbers)
-    known = np.isfinite(found).all() and not np.signbit(found[found == 0]).any()  # 0 and -0 are one number, two texts
-    return found if known else None
+    array = np.asarray(numbers)
+    known = np.isfinite(array).all() and not np.signbit(array[array == 0]).any()  # 0 and -0 are one number, two texts
+    return array if known else None
 
 
 def numbered(column: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -293,7 +293,7 @@ def compact(values: Arrow, codes: IntArray, out: IntArray | None = None) -> Code
 
 @dataclass(frozen=True, eq=False)
 class Cleaned:
-    """What cleaning did to a column.
+    """Result of cleaning a column.
 
     Args:
         codes: the cleaned column.
@@ -431,8 +431,8 @@ def counted_sorted(codes: IntArray, size: int) -> IntArray:
     counts = np.zeros(size, np.int64)
     for begin in range(0, len(codes), BLOCK):
         block = codes[begin : begin + BLOCK]
-        found = np.bincount(block - block[0])
-        counts[block[0] : block[0] + len(found)] += found
+        of_block = np.bincount(block - block[0])
+        counts[block[0] : block[0] + len(of_block)] += of_block
     return counts
 
 
@@ -455,10 +455,10 @@ def sum_of(values: Callable[[slice], FloatArray], begin: int, end: int) -> float
 
 def gather(table: AnyArray, codes: IntArray, out: AnyArray | None = None) -> AnyArray:
     """``table[codes]``, put into ``out``, which may be ``codes``, if that is given."""
-    found = np.empty(len(codes), table.dtype) if out is None else out
+    gathered = np.empty(len(codes), table.dtype) if out is None else out
     for begin in range(0, len(codes), BLOCK):
-        found[begin : begin + BLOCK] = table[codes[begin : begin + BLOCK]]
-    return found
+        gathered[begin : begin + BLOCK] = table[codes[begin : begin + BLOCK]]
+    return gathered
 
 
 def renumber(codes: IntArray, number: IntArray, out: IntArray | None = None) -> IntArray:

@@ -45,7 +45,7 @@ class _Pieces:
         self._array[begin : self._n] = piece
 
     def take(self) -> AnyArray:
-        """All of them; none are left."""
+        """Return all pieces, and forget them."""
         taken, self._array, self._n = self._array[: self._n], self._array[:0].copy(), 0
         return taken
 
@@ -140,9 +140,9 @@ class Encoder:
     def _unlist(self, kind: Arrow) -> None:
         """Give the list up: the pieces that were found in it become one with values of their own."""
         if len(self._codes):
-            found = compact(self._listed, self._codes.take())
-            self._codes.add(found.codes)
-            self._values.append(found.values.cast(kind))
+            piece = compact(self._listed, self._codes.take())
+            self._codes.add(piece.codes)
+            self._values.append(piece.values.cast(kind))
             self._ends.append(len(self._codes))
         self._listed = None
 

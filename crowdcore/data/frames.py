@@ -104,7 +104,7 @@ def ratings_from_frame(
 
 
 def _gold_adder(index: pd.Index[Any] | None, gold: Gold) -> Callable[[Raw], Raw] | None:
-    """What adds true classes or ratings that are given by task; None: there are none."""
+    """Function that adds gold given by task; None without gold."""
     if gold is None or isinstance(gold, str):
         return None
     truth = pd.Series(gold) if isinstance(gold, Mapping) else gold

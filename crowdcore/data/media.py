@@ -116,7 +116,7 @@ class UnusableError(DataError):
     Args:
         what: how many, one sentence without its full stop.
         faults: what is wrong with the first of them, and how many more there are.
-        advice: what helps.
+        advice: the remedy.
         remedies: what to set.
     """
 
@@ -202,8 +202,8 @@ def _key(files: list[tuple[str, str]], side: int) -> str:
     """Depends on where the files are, how large, and when they were written."""
     digest = hashlib.blake2b(str(side).encode(), digest_size=12)
     for path, fault in files:
-        found = Path(path).stat() if path else None
-        digest.update(f"\x1f{path}\x1f{fault}\x1f{found and (found.st_size, found.st_mtime_ns)}".encode())
+        stat = Path(path).stat() if path else None
+        digest.update(f"\x1f{path}\x1f{fault}\x1f{stat and (stat.st_size, stat.st_mtime_ns)}".encode())
     return digest.hexdigest()
 
 
@@ -253,10 +253,10 @@ def decode_files(files: Sequence[str], side: int) -> tuple[AnyArray, list[str]]:
     """(n, side, side, 3) uint8 pixels of image files, and what is wrong with each ("": nothing)."""
     pixels, reasons = np.zeros((len(files), side, side, 3), np.uint8), []
     for i, file in enumerate(files):
-        found = square(Path(file), side)
-        if not isinstance(found, str):
-            pixels[i] = found
-        reasons.append(found if isinstance(found, str) else "")
+        image = square(Path(file), side)
+        if not isinstance(image, str):
+            pixels[i] = image
+        reasons.append(image if isinstance(image, str) else "")
     return pixels, reasons
 
 
@@ -348,7 +348,7 @@ def item_of(dataset: Labelled, task: int, side: int) -> Item:
     if (media := dataset.media) is None:
         return Item()
     columns = {} if media.columns is None else media.columns.iloc[task].dropna().to_dict()
-    image = _stored(media, task, side) or _opened(_inside(media, columns.get("image")), side)
+    image = _stored(media, task, side) or _decode_image(_inside(media, columns.get("image")), side)
     audio = _inside(media, columns.get("audio"))
     text, there = str(columns.get("text", ""))[:_CHARACTERS], str(columns.get("image", ""))
     link = there if re.match(r"https?://[^\s/]", there) else None
@@ -361,11 +361,11 @@ def _stored(media: Media, task: int, side: int) -> Image | None:
     if media.images is None or not media.images.present[task]:
         return None
     if (encoded := media.images.encoded(task)) is not None:
-        return _opened(encoded, side)
+        return _decode_image(encoded, side)
     return Image.fromarray(media.images[np.array([task])][0])
 
 
-def _opened(file: Path | bytes | None, side: int) -> Image | None:
+def _decode_image(file: Path | bytes | None, side: int) -> Image | None:
     """The picture of a file, decoded in a process of bounded memory and time; None where it cannot be shown."""
     if file is None:
         return None
@@ -389,7 +389,7 @@ def decoded(file: Path | bytes, side: int) -> Image | None:
 
 
 def _inside(media: Media, path: object) -> Path | None:
-    """The file of that relative path if it is one of the dataset's own."""
+    """The file at a relative path inside the dataset's folder, else None."""
     if media.folder is None or not isinstance(path, str) or not path:
         return None
     try:

@@ -105,12 +105,12 @@ def hidden_in(texts: Iterable[str], dataset: CrowdDataset | RatingDataset) -> tu
     def hidden(text: str) -> str:
         about_workers = "worker" in text.lower()
 
-        def hidden_name(found: re.Match[str]) -> str:
-            name = fold_name(found.group()[1:-1])
+        def hidden_name(match: re.Match[str]) -> str:
+            name = fold_name(match.group()[1:-1])
             if name in called and (about_workers or name not in others):
                 return repr(called[name])
-            kept = not about_workers or name in others or text[: found.start()].endswith("(column ")
-            return found.group() if kept else "'…'"
+            kept = not about_workers or name in others or text[: match.start()].endswith("(column ")
+            return match.group() if kept else "'…'"
 
         return _QUOTED.sub(hidden_name, text)
 

@@ -139,15 +139,15 @@ def make_change(
         parts: further fields of `Finding`.
 
     Examples:
-        >>> found = make_change("missing-task", "2 rows without a task", "be left out", count=2)
-        >>> found.sentence, found.accepted
+        >>> finding = make_change("missing-task", "2 rows without a task", "be left out", count=2)
+        >>> finding.sentence, finding.accepted
         ('2 rows without a task would be left out', '2 rows without a task were left out')
     """
-    found = make_finding(code, "change", f"{what} would {fate}{detail}", rows, **parts)
+    finding = make_finding(code, "change", f"{what} would {fate}{detail}", rows, **parts)
     verb, _, rest = fate.partition(" ")
-    one = found.count == 1
+    one = finding.count == 1
     past = {"be": "was" if one else "were", "count": "counts" if one else "count", "have": "has" if one else "have"}
-    return replace(found, accepted=f"{what} {past[verb]} {rest}{detail}")
+    return replace(finding, accepted=f"{what} {past[verb]} {rest}{detail}")
 
 
 class Example(NamedTuple):
@@ -288,8 +288,8 @@ class ImportReport:
             *([f"for example: {self.understood}"] if self.examples else []),
         ]
         words = {"question": "QUESTION", "change": "CHANGES", "warning": "warning", "note": "note"}
-        found = [f"{words[f.level]}: {f.phrased(action)}" for f in self.findings]
-        return "\n".join([*lines, *found, *([self.rows_counted] if self.rows_counted else [])])
+        findings = [f"{words[f.level]}: {f.phrased(action)}" for f in self.findings]
+        return "\n".join([*lines, *findings, *([self.rows_counted] if self.rows_counted else [])])
 
     def frame(self, action: Phrasing = in_python) -> pd.DataFrame:
         """The findings as a table: level, code, sentence, count, left_out, rows, column, examples, remedy."""

@@ -111,9 +111,9 @@ def repaired(dataset: CrowdDataset, labels: IntArray) -> IntArray:
     move *= len(scheme.type)
     move += labels  # where it stands in the table of moves
     begin = np.append(scheme.tag(BEGIN)[scheme.type], -1)
-    found = np.flatnonzero((labels >= 0) & gather(scheme.invalid.ravel(), move))
+    invalid = np.flatnonzero((labels >= 0) & gather(scheme.invalid.ravel(), move))
     changed = labels.copy()
-    changed[found] = np.where(begin[labels[found]] >= 0, begin[labels[found]], labels[found])
+    changed[invalid] = np.where(begin[labels[invalid]] >= 0, begin[labels[invalid]], labels[invalid])
     return changed
 
 

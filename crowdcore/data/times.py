@@ -96,8 +96,8 @@ def moments(values: pd.Series) -> FloatArray:
         read = pd.to_datetime(values if is_date else values.astype("str"), utc=True, errors="coerce", format="ISO8601")
         first, last = (pd.Timestamp(end, unit="s", tz="UTC") for end in (-_CLOCK, _CLOCK))
         near = read.where(read.between(first, last))
-        found: FloatArray = (near - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(np.float64)
-        return found if is_date else np.where(np.isfinite(number), np.nan, found)
+        since_1970: FloatArray = (near - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(np.float64)
+        return since_1970 if is_date else np.where(np.isfinite(number), np.nan, since_1970)
     seconds = in_seconds(number)
     return np.where(np.abs(seconds) <= _CLOCK, seconds, np.nan)
 

@@ -1,4 +1,4 @@
-"""What to explore first in the demo dataset; `crowdcore app` prints it."""
+"""Tour of the demo dataset; `crowdcore app` prints it."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _unpack(source: zipfile.ZipFile, target: Path, archive: Path) -> None:
         file = target / member.filename
         file.parent.mkdir(parents=True, exist_ok=True)
         checksum = 0
-        with _opened(source, member) as packed, file.open("xb") as out:
+        with _open_member(source, member) as packed, file.open("xb") as out:
             while chunk := packed.read(_CHUNK):
                 most -= len(chunk)  # what a header says of a size may be a lie
                 if most < 0:
@@ -90,7 +90,7 @@ def _unpack(source: zipfile.ZipFile, target: Path, archive: Path) -> None:
             raise zipfile.BadZipFile(f"{member.filename[:200]!r} does not match its checksum")
 
 
-def _opened(source: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
+def _open_member(source: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
     """A member as a stream; also of Zstandard, which `zipfile` of Python before 3.14 lacks."""
     if member.compress_type != _ZSTANDARD:
         return source.open(member)

@@ -56,8 +56,8 @@ def list_uploads(owner: str = "") -> list[Upload]:
     datasets = [_upload(note, owner, dataset=note.parent.name) for note in _notes("datasets")]
     read = {upload.file for upload in datasets if upload}
     files = [_upload(note, owner, file=note.parent.name) for note in _notes("uploads") if note.parent.name not in read]
-    found = [upload for upload in (*datasets, *files) if upload]
-    return sorted(found, key=lambda upload: upload.when, reverse=True)
+    uploads = [upload for upload in (*datasets, *files) if upload]
+    return sorted(uploads, key=lambda upload: upload.when, reverse=True)
 
 
 def _notes(where: str) -> list[Path]:
@@ -65,26 +65,26 @@ def _notes(where: str) -> list[Path]:
 
 
 def _upload(path: Path, owner: str, **known: str) -> Upload | None:
-    """What a note says; None for somebody else's upload."""
+    """Read the upload of a note; None if another owner made it."""
     note = note_of(path.parent)
     try:
         when = datetime.fromisoformat(note["when"])
         facts = {"file": note.get("file", ""), "dataset": "", **known}
         mapping = {k: tuple(v) if isinstance(v, list) else v for k, v in note.get("mapping", {}).items()}
-        found = Upload(str(note["name"]), size=int(note["size"]), when=when, mapping=mapping, **facts)
+        upload = Upload(str(note["name"]), size=int(note["size"]), when=when, mapping=mapping, **facts)
     except (KeyError, ValueError, TypeError, AttributeError):
         return None
-    return found if note.get("owner", "") == owner else None
+    return upload if note.get("owner", "") == owner else None
 
 
 def note_of(folder: Path) -> Mapping[str, Any]:
     """What the note in a folder says; empty without one. It is read again only when its file is another one."""
     file = folder / NOTE
     try:
-        found = file.stat()
+        stat = file.stat()
     except OSError:
         return {}
-    return _read(file, found.st_ino, found.st_mtime_ns)
+    return _read(file, stat.st_ino, stat.st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -93,7 +93,7 @@ def _read(file: Path, number: int, changed: int) -> Mapping[str, Any]:
 
 
 def dataset_title(name: str) -> str:
-    """What a dataset is called on pages: an upload as its file, unless it was renamed."""
+    """Title of a dataset on pages: the file's name of an upload, unless it was renamed."""
     folder = upload_folder(name)
     return str(note_of(folder).get("name", name)) if folder else name
 
@@ -223,7 +223,7 @@ def delete_upload(upload: Upload) -> None:
 
 
 def _discard(folder: Path) -> None:
-    """Remove a folder so that no half of it is ever seen."""
+    """Remove a folder atomically."""
     gone = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.deleted")
     with contextlib.suppress(FileNotFoundError):  # somebody else was faster
         folder.rename(gone)

@@ -47,16 +47,16 @@ def word_matrix(sentences: Sentences) -> scipy.sparse.csr_array[Any]:
     code, parts = word_parts(sentences)
     n, place = len(code), np.arange(len(code))
     hashes = [pd.util.hash_array(part.to_numpy(object), categorize=False)[code] for part in parts.values()]
-    found = [(place, _bucket(np.zeros(n, np.uint64), 0))]
+    entries = [(place, _bucket(np.zeros(n, np.uint64), 0))]
     for k, offset in enumerate(_OFFSETS):
         there = np.clip(place + offset, 0, n - 1)
         inside = (sentences.of_task[there] == sentences.of_task) & (there == place + offset)
         at = place[inside]
         for j, values in enumerate(hashes):
-            found.append((at, _bucket(values[there[inside]], 1 + k * (len(parts) + 1) + j)))
+            entries.append((at, _bucket(values[there[inside]], 1 + k * (len(parts) + 1) + j)))
         outside = place[~inside]
-        found.append((outside, _bucket(np.zeros(len(outside), np.uint64), (k + 1) * (len(parts) + 1))))
-    row, column = (np.concatenate(values) for values in zip(*found, strict=True))
+        entries.append((outside, _bucket(np.zeros(len(outside), np.uint64), (k + 1) * (len(parts) + 1))))
+    row, column = (np.concatenate(values) for values in zip(*entries, strict=True))
     return scipy.sparse.csr_array((np.ones(len(row)), (row, column)), (n, N_FEATURES))
 
 

@@ -20,7 +20,7 @@ readers: Registry[Reader] = Registry(__name__, Reader, "format", group="crowdcor
 
 
 class Signature(NamedTuple):
-    """What a source must have so that a reader is worth loading.
+    """Signature of a source that makes loading a reader worthwhile.
 
     Args:
         sureness: the most that the reader's ``fits`` returns.
@@ -97,8 +97,8 @@ def certain(source: Source, settings: ReadSettings) -> Reader | None:
     """The plug-in that the settings name, or that is certain of a source; it is asked before a table is looked at."""
     if settings.format is not None:
         return readers[settings.format]() if settings.format in readers.plugins else None
-    found = readers.map(lambda cls: _try(cls(), source, settings), readers.plugins)
-    best = max(found.values(), key=lambda one: one[0], default=None)
+    matches = readers.map(lambda cls: _try(cls(), source, settings), readers.plugins)
+    best = max(matches.values(), key=lambda one: one[0], default=None)
     return best[1] if best is not None and best[0] >= _CERTAIN else None
 
 
@@ -115,9 +115,9 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
     for name in sorted(most, key=lambda name: -most[name]):
         if most[name] < best[0]:
             break
-        for sureness, found in readers.map(lambda cls: _try(cls(), source, settings), [name]).values():
+        for sureness, candidate in readers.map(lambda cls: _try(cls(), source, settings), [name]).values():
             if sureness > 0 and (sureness, name) > best:
-                best, reader = (sureness, name), found
+                best, reader = (sureness, name), candidate
     if reader is not None:
         return reader
     if source.table is not None:

@@ -69,10 +69,10 @@ def without_labels(what: str, names: Collection[str]) -> list[Finding]:
     if not names:
         return []
     examples = tuple(names)[:5]
-    who, detail = f"{plural(len(names), what)} without any annotation left", f", such as {examples[0]!r}"
+    idle, detail = f"{plural(len(names), what)} without any annotation left", f", such as {examples[0]!r}"
 
     return [
-        make_change(f"{what}s-without-labels", who, "be left out", detail=detail, count=len(names), examples=examples)
+        make_change(f"{what}s-without-labels", idle, "be left out", detail=detail, count=len(names), examples=examples)
     ]
 
 
@@ -96,12 +96,12 @@ def first_of(record: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 def need_records(record: Mapping[str, Any], name: str, source: Source, row: int) -> list[dict[str, Any]]:
     """The list of records under a name, empty where there is none."""
-    found = record.get(name)
-    if found is None:
+    entries = record.get(name)
+    if entries is None:
         return []
-    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise DataError(f"{name!r} is not a list of records", file=source.path, row=row)
-    return found
+    return entries
 
 
 def text_of(value: object) -> str | None:
@@ -116,12 +116,12 @@ def text_of(value: object) -> str | None:
 def media_of(fields: Mapping[str, Any]) -> dict[str, str]:
     """Text, image and sound among the named fields of a task; a single text under any name is the text."""
     texts = {name: value for name, value in fields.items() if isinstance(value, str) and value}
-    found = {}
+    media = {}
     for kind in MEDIA:
         named = next((texts[name] for name in texts if plain(name) in ALIASES[kind]), None)
         if named is not None:
-            found[kind] = named
-    return found or ({"text": next(iter(texts.values()))} if len(texts) == 1 else {})
+            media[kind] = named
+    return media or ({"text": next(iter(texts.values()))} if len(texts) == 1 else {})
 
 
 def records(source: Source) -> Iterator[dict[str, Any]]:
@@ -172,7 +172,7 @@ class Answers:
                 raise SettingError(role, what, name, remedies=(remedy,))
 
     def task_name(self, given: object, number: int) -> str:
-        """What a task is called: its id, or its number where it has none."""
+        """Name of a task: its id, or else its number."""
         name = text_of(given)
         if name:
             self.ids.add(name)
@@ -210,13 +210,13 @@ class Answers:
         self.swapped.append(swapped)
 
     def leave_out(self, code: str, row: int, worker: object = None) -> None:
-        """One thing that is not taken in, and whose it was: see ``_REASONS``."""
+        """Count an entry that is left out, and its worker; codes are in ``_REASONS``."""
         self.dropped.setdefault(code, []).append(row)
-        if (who := text_of(worker)) is not None:
-            self.seen[who] = None
+        if (name := text_of(worker)) is not None:
+            self.seen[name] = None
 
     def list_task(self, task: str, **known: str | None) -> None:
-        """What is known of a task (``split``, ``text``, ``image``, ``audio``); the first value counts."""
+        """Add attributes of a task (``split``, ``text``, ``image``, ``audio``); the first value counts."""
         about = self.tasks.setdefault(task, {})
         for name, value in known.items():
             if value:
@@ -240,7 +240,7 @@ class Answers:
         extra = {name: values for name, values in extra.items() if values.null_count < len(values)}
         noticed = (*table.findings, *table.repeated_headers(per_row=1)) if table else ()
         kept = set(self.worker)
-        idle = without_labels("worker", [who for who in self.seen if who not in kept])
+        idle = without_labels("worker", [worker for worker in self.seen if worker not in kept])
         findings = (*noticed, *left, *idle, *self._about_gold(), *more.pop("findings", ()))
         return Raw(
             form,
@@ -295,7 +295,7 @@ _BUTTONS = "buttons"  # the question of all buttons with names of their own
 
 
 def chosen(content: Any) -> dict[str, list[str]]:
-    """Question -> chosen options; what is no choice (boxes, entities, polygons) is left away.
+    """Question -> chosen options; boxes, entities and polygons are ignored.
 
     A classifier answers ``{"label": "cat"}``, one for several classes ``{"labels": ["cat", "dog"]}``, buttons of one
     name ``{"cat": true, "dog": false}``, other inputs a text. Buttons with names of their own (``{"cat": {"on": true},
@@ -308,18 +308,18 @@ def chosen(content: Any) -> dict[str, list[str]]:
         >>> chosen({"cat": {"on": True}, "dog": {"on": False}})
         {'cat': ['true'], 'dog': ['false'], 'buttons': ['cat']}
     """
-    found: dict[str, list[str]] = {}
+    answers: dict[str, list[str]] = {}
     buttons: dict[str, bool] = {}
     for question, answer in content.items() if isinstance(content, dict) else ():
         options = _options(answer)
         if options is not None:
-            found[str(question)] = [name for option in options if (name := text_of(option))]
+            answers[str(question)] = [name for option in options if (name := text_of(option))]
         if _are_buttons(answer) and len(answer) == 1:
             (buttons[str(question)],) = answer.values()
-            found[str(question)] = [str(buttons[str(question)]).lower()]
+            answers[str(question)] = [str(buttons[str(question)]).lower()]
     if len(buttons) > 1:
-        found.setdefault(_BUTTONS, [name for name, pressed in buttons.items() if pressed])
-    return found
+        answers.setdefault(_BUTTONS, [name for name, pressed in buttons.items() if pressed])
+    return answers
 
 
 def _are_buttons(answer: Any) -> bool:
@@ -366,15 +366,15 @@ def other_questions(questions: Iterable[str], chosen: str) -> list[Finding]:
 
 def input_roles(columns: Iterable[str], prefix: str) -> dict[str, str]:
     """The columns of the task's gold, text, image and sound among those that begin with ``prefix``."""
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
     names = [c for c in columns if c.startswith(prefix)]
     for role in ("gold", *MEDIA):
         named = next((c for c in names if plain(c.removeprefix(prefix)) in ALIASES[role]), None)
         if named is not None:
-            found[role] = named
-    if len(names) == 1 and not found:
-        found["text"] = names[0]
-    return found
+            roles[role] = named
+    if len(names) == 1 and not roles:
+        roles["text"] = names[0]
+    return roles
 
 
 def read_export(
@@ -413,7 +413,7 @@ def read_labels(raw: Raw, choices: Callable[[str], list[str] | None], settings: 
     new = encode(strings(names))
     read = replace(raw, label=Codes(new.values, np.append(new.codes, np.int32(-1))[raw.label.codes]))
     reasons = {"several-choices": several, "no-class": nothing, "no-choice": empty}
-    return _without(read, {code: flags[raw.label.codes] for code, flags in reasons.items()})
+    return _drop_rows(read, {code: flags[raw.label.codes] for code, flags in reasons.items()})
 
 
 def listed(cell: str) -> list[str] | None:
@@ -440,17 +440,17 @@ def drop_flagged(raw: Raw, table: Table, column: str, bad: Iterable[str], settin
     if not wrong.any():
         return raw
     if settings.flagged == "drop":
-        return _without(raw, {"flagged": wrong}, column)
+        return _drop_rows(raw, {"flagged": wrong}, column)
     rows = np.flatnonzero(wrong)
     sentence = (
         f"{plural(len(rows), 'annotation')} kept although {column} says {flags.values[int(flags.codes[rows[0]])]}"
     )
     remedies = (Remedy("flagged", "drop", "leave them out"),)
-    found = make_finding("flagged", "warning", sentence, raw.row_numbers(rows), remedies=remedies)
-    return replace(raw, findings=(*raw.findings, found))
+    finding = make_finding("flagged", "warning", sentence, raw.row_numbers(rows), remedies=remedies)
+    return replace(raw, findings=(*raw.findings, finding))
 
 
-def _without(raw: Raw, reasons: Mapping[str, BoolArray], column: str | None = None) -> Raw:
+def _drop_rows(raw: Raw, reasons: Mapping[str, BoolArray], column: str | None = None) -> Raw:
     """The rows for which no reason (code -> (n,) flags) speaks; each row is reported once."""
     keep = np.ones(len(raw.task), bool)
     findings: list[Finding] = []

@@ -64,7 +64,7 @@ def entries(value: Any) -> list[Any]:
         value = [dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)]
     by_worker = {w: inner for w, inner in value.items() if inner is not None} if isinstance(value, Mapping) else {}
     if by_worker and all(map(_is_labelled, by_worker.values())):
-        value = [{"worker": who, **inner} for who, inner in by_worker.items()]
+        value = [{"worker": worker, **inner} for worker, inner in by_worker.items()]
     one = isinstance(value, Mapping) and all(any(is_named(name, role) for name in value) for role in _ONE)
     if one and not any(map(_is_nested, value.values())):  # the record of one annotation
         value = [value]
@@ -100,9 +100,9 @@ def find_layout(records: Sequence[Record], settings: ReadSettings) -> Layout | N
     inside = {n: v for n, v in listed.items() if any(v) and all(isinstance(e, Mapping) for part in v for e in part)}
     by_person = any(is_named(n, "worker") and not any(map(_is_nested, v)) for n, v in fields.items())
     each = ((name, parts, len(records), by_person, settings) for name, parts in inside.items())
-    found = [layout for parts in each if (layout := _of_records(*parts))]
-    if found:
-        return min(found, key=lambda layout: layout.kind != "records")
+    layouts = [layout for parts in each if (layout := _of_records(*parts))]
+    if layouts:
+        return min(layouts, key=lambda layout: layout.kind != "records")
     maps = {n: v for n, v in nested.items() if n not in listed or not any(listed[n])}
     maps = {n: v for n, v in maps.items() if any(isinstance(name_in(value), Mapping) for value in v)}
     for name, values in maps.items():

@@ -76,10 +76,10 @@ class MarkedTexts(Answers):
         if not spans and (self.settings.unmarked or self.unmarked) == "drop":
             self.refuse("unmarked", row, worker, text)
             return
-        who = text_of(worker)
-        marked = self._tag(row, number, spans, who)
+        name = text_of(worker)
+        marked = self._tag(row, number, spans, name)
         self.row.append(row)
-        self.of_worker.append(-1 if who is None else self.workers.setdefault(who, len(self.workers)))
+        self.of_worker.append(-1 if name is None else self.workers.setdefault(name, len(self.workers)))
         self.of_text.append(number)
         self.tags.extend(marked.tags)
 
@@ -116,17 +116,17 @@ class MarkedTexts(Answers):
         self.texts.append(cut)
         return self.numbers[task]
 
-    def _tag(self, row: int, number: int, spans: Sequence[Span], who: str | None) -> Marked:
+    def _tag(self, row: int, number: int, spans: Sequence[Span], worker: str | None) -> Marked:
         marked = tag(self.texts[number], spans, self.types)
         for fault, lost in marked.faults:
-            self.faults.setdefault(fault.code, []).append((row, f"{who}: {fault.words}", lost))
+            self.faults.setdefault(fault.code, []).append((row, f"{worker}: {fault.words}", lost))
         for code, count in marked.notes.items():
             self.notes[code] = self.notes.get(code, 0) + count
         return marked
 
     def raw(self, form: str, **more: Any) -> Raw:
         """All of it as the validation takes it: a row for each worker and token."""
-        left = self._left()
+        left = self._findings()
         if not self.row or not self.types:
             reasons = f": {'; '.join(f.sentence for f in left)}" if left else ""
             raise DataError(f"No worker marked a span in a text{reasons}", file=self.source.path)
@@ -159,14 +159,14 @@ class MarkedTexts(Answers):
         given = tags >= 0
         if not given.all():
             token, row, tags = token[given], row[given], tags[given]
-        who = gather(np.frombuffer(self.of_worker, np.int32), row)
-        workers = compact(strings(self.workers), who, out=who)
+        worker = gather(np.frombuffer(self.of_worker, np.int32), row)
+        workers = compact(strings(self.workers), worker, out=worker)
         rows = gather(self._file_rows(self.row).astype(np.int32), row, out=row)
         gold = self._gold(code, start, place) if self.true_tags else None
         table = self.source.table
         noticed = (*table.findings, *table.repeated_headers(per_row=0)) if table else ()
         idle = [
-            *without_labels("worker", [who for who in self.seen if who not in self.workers]),
+            *without_labels("worker", [worker for worker in self.seen if worker not in self.workers]),
             *without_labels("text", [tasks[number] for number in np.flatnonzero(place < 0)]),
         ]
         findings = (*noticed, *left, *idle, *self._noted(), *more.pop("findings", ()))
@@ -193,17 +193,17 @@ class MarkedTexts(Answers):
                 true[start[place[number]] : start[place[number] + 1]] = code[np.array(given[0][1])]
         return compact(strings(("O", *(f"{part}-{kind}" for kind in sorted(self.types) for part in "BI"))), true)
 
-    def _left(self) -> list[Finding]:
+    def _findings(self) -> list[Finding]:
         """What is left out and why; the unit is the tag."""
         findings = [
             replace(left_out(code, self._file_rows(rows)), left_out=self.lost.get(code, 0))
             for code, rows in self.dropped.items()
         ]
         for code, why in _FAULTS.items():
-            found = self.faults.get(code, [])
-            if found:
-                rows, words, lost = zip(*found, strict=True)
-                what, detail = f"{plural(len(found), 'span')} {why}", f": {'; '.join(words[:3])}"
+            faults = self.faults.get(code, [])
+            if faults:
+                rows, words, lost = zip(*faults, strict=True)
+                what, detail = f"{plural(len(faults), 'span')} {why}", f": {'; '.join(words[:3])}"
                 change = make_change(code, what, "be left out", self._file_rows(list(rows)), detail)
                 findings.append(replace(change, examples=words[:5], remedy=_CORRECT, left_out=sum(lost)))
         return findings

@@ -63,7 +63,7 @@ _SAME = 0.98  # share of answers which are right just where they are the target
 
 
 class Verdict(NamedTuple):
-    """What a judge says of an item.
+    """A judge's verdict on an item.
 
     Args:
         row: where it stands.
@@ -140,7 +140,7 @@ def read_verdicts(
         findings: what was noticed before.
     """
     given = [*verdicts]
-    given, asked = _one_question(given, settings)
+    given, left_out = _one_question(given, settings)
     given, other = _one_language(given)
     answers = Answers(source, settings, columns)
     for verdict in given:
@@ -156,9 +156,9 @@ def read_verdicts(
         if gold := text_of(verdict.gold):
             answers.gold.setdefault(verdict.item, {}).setdefault(gold, verdict.row)
     words = {*answers.label, *(word for golds in answers.gold.values() for word in golds)}
-    more, unknown = ordered(words, settings, asked=columns["label"] != "answer")
+    more, unknown = ordered(words, settings, ask=columns["label"] != "answer")
     alone = _alone({*answers.worker}, columns["worker"])
-    return answers.raw(form, findings=[*findings, *asked, *other, *alone, *unknown], **more)
+    return answers.raw(form, findings=[*findings, *left_out, *other, *alone, *unknown], **more)
 
 
 def is_asked(verdict: Verdict) -> bool:
@@ -175,11 +175,11 @@ def in_order(words: Collection[str]) -> tuple[str, ...]:
     return ()
 
 
-def ordered(words: Collection[str], settings: ReadSettings, asked: bool = True) -> tuple[dict[str, Any], list[Finding]]:
-    """What `Raw` says of the classes where the words are known; else, if asked, which of two is the better one."""
+def ordered(words: Collection[str], settings: ReadSettings, ask: bool = True) -> tuple[dict[str, Any], list[Finding]]:
+    """Fields of `Raw` for known words of classes; else a question, if wanted, which of two is the better one."""
     if order := in_order(words):
         return {"classes": order, "classes_from": "words of verdicts"}, []
-    if settings.classes or len(words) != 2 or not asked or any(_NUMBER.fullmatch(word) for word in words):
+    if settings.classes or len(words) != 2 or not ask or any(_NUMBER.fullmatch(word) for word in words):
         return {}, []
     low, high = sorted(words)
     sentence = (
@@ -190,7 +190,7 @@ def ordered(words: Collection[str], settings: ReadSettings, asked: bool = True) 
 
 
 def _one_question(given: list[Verdict], settings: ReadSettings) -> tuple[list[Verdict], list[Finding]]:
-    """The verdicts on one question, and what is said of the others."""
+    """The verdicts on one question, and findings on the others."""
     judges: dict[str, set[str | None]] = {}
     for verdict in filter(is_asked, given):
         judges.setdefault(verdict.question, set()).add(verdict.judge)
@@ -206,8 +206,8 @@ def _one_question(given: list[Verdict], settings: ReadSettings) -> tuple[list[Ve
     sentence = f"There are {plural(len(names), 'question')}; of these {chosen!r} was read"
     level: Level = "note" if answered else "question"
     code, shown = "other-questions" if answered else "several-questions", tuple(names[:5])
-    found = Finding(code, level, sentence, left, examples=shown, left_out=left, remedies=remedies)
-    return [verdict for verdict in given if verdict.question == chosen or not is_asked(verdict)], [found]
+    finding = Finding(code, level, sentence, left, examples=shown, left_out=left, remedies=remedies)
+    return [verdict for verdict in given if verdict.question == chosen or not is_asked(verdict)], [finding]
 
 
 def _check_question(settings: ReadSettings, names: Sequence[str]) -> None:
@@ -244,8 +244,8 @@ def _one_language(given: list[Verdict]) -> tuple[list[Verdict], list[Finding]]:
         f"{', '.join(map(repr, others[:5]))}"
     )
     remedy = "Read them alone, or write all verdicts in the same words."
-    found = Finding("other-words", "question", sentence, left, left_out=left, remedy=remedy)
-    return [verdict for verdict in given if verdict.judge in kept or verdict.judge not in spoken], [found]
+    finding = Finding("other-words", "question", sentence, left, left_out=left, remedy=remedy)
+    return [verdict for verdict in given if verdict.judge in kept or verdict.judge not in spoken], [finding]
 
 
 def _alone(judges: set[str | None], what: str) -> list[Finding]:
@@ -299,9 +299,9 @@ def read_runs(
             shown = ", ".join(map(str, [*words][:3]))
             what = f"The scores of the models' own answers are {shown} …: they do not say which answers are right"
             raise DataError(what, file=source.path, code="scores", remedies=(Remedy("label", "score"),))
-        said = [words.get(text_of(run.outcome) or "") if binary else run.outcome for run in chosen]
+        labels = [words.get(text_of(run.outcome) or "") if binary else run.outcome for run in chosen]
         true = RIGHT if binary else None
-        verdicts = [_verdict(run, several, word, true) for run, word in zip(chosen, said, strict=True)]
+        verdicts = [_verdict(run, several, word, true) for run, word in zip(chosen, labels, strict=True)]
         noticed.append(_about_outcomes(binary, parts if several else []))
     chosen_from = settings.model_copy(update={"question": None, "label": None})
     return read_verdicts(form, source, chosen_from, verdicts, columns, noticed)

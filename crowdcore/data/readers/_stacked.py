@@ -74,7 +74,7 @@ def stack(
     keep = np.column_stack([~blank(block.label, settings.missing or ()) for block in blocks])
     row, place = np.nonzero(keep)
     of_table = row if kept is None else kept[row]
-    task, worker, label = (_joined([block[i] for block in blocks], row, place) for i in range(3))
+    task, worker, label = (_join_cells([block[i] for block in blocks], row, place) for i in range(3))
     empty = n * k - len(row)
     return Raw(
         form,
@@ -92,12 +92,12 @@ def stack(
 
 
 def empty_cells(n: int, cells: int) -> list[Finding]:
-    """What to say of cells without a label."""
+    """Finding on cells without a label."""
     sentence = f"{n:,} of {plural(cells, 'cell')} hold no label"
     return [Finding("empty-cells", "note", sentence, n, left_out=n)] if n else []
 
 
-def _joined(columns: list[Codes], row: Any, place: Any) -> Codes:
+def _join_cells(columns: list[Codes], row: Any, place: Any) -> Codes:
     """One column of the cells at some rows and places."""
     offsets = np.cumsum([0, *(len(codes.values) for codes in columns[:-1])])
     codes = np.column_stack(
@@ -112,7 +112,7 @@ MAX_PLACES = 20_000
 
 
 def no_workers(n_places: int, *remedies: Remedy) -> Finding:
-    """What to say where labels have places instead of workers."""
+    """Finding that labels have places instead of workers."""
     sentence = (
         f"No worker is named: the labels of a task are numbered, up to {plural(n_places, 'place')}. Agreement and "
         "statistics of classes hold; statements about single workers mean nothing"
@@ -226,7 +226,7 @@ def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
         roles = {"task": ids, **roles}
     left = tuple(c for c in table.columns if c not in roles.values())
     if settings.workers is not None:
-        workers = _named(table, settings.workers, roles)
+        workers = _worker_columns(table, settings.workers, roles)
         aside = {c: "not named" for c in left if c not in workers}
     else:
         aside = other_contents(table, left, settings.kind == "ratings")
@@ -252,7 +252,7 @@ def _is_one_of_many(table: Table, column: str) -> bool:
     return 2 * len({*cells}) < len(table.head) and 2 * shared >= len(cells)
 
 
-def _named(table: Table, workers: tuple[str, ...], roles: dict[str, str]) -> tuple[str, ...]:
+def _worker_columns(table: Table, workers: tuple[str, ...], roles: dict[str, str]) -> tuple[str, ...]:
     for name in workers:
         if name not in table.columns:
             raise MappingError(f"There is no column {name!r}", table.columns, {}, table.path, "workers")
@@ -270,9 +270,9 @@ def other_contents(table: Table, columns: tuple[str, ...], numbers: bool) -> dic
     """Column -> what it seems to hold instead of a worker's labels (``numbers``: ratings, which few may share)."""
     words = {c: [w for w in named if _other(w)] if len(named := plain(c).split("_")) < 5 else [] for c in columns}
     common = {
-        w for w, n in Counter(w for found in words.values() for w in found).items() if 2 * n > max(len(columns), 2)
+        w for w, n in Counter(w for guesses in words.values() for w in guesses).items() if 2 * n > max(len(columns), 2)
     }
-    aside = {c: _other(found[-1]) for c, found in words.items() if found and found[-1] not in common}
+    aside = {c: _other(guesses[-1]) for c, guesses in words.items() if guesses and guesses[-1] not in common}
     labels = {cell for c in columns if c not in aside for cell in cells_of(table, c) if not NUMBER.match(cell)}
     for column in [c for c, what in aside.items() if what in _WEAK]:
         filled = cells_of(table, column)
@@ -366,8 +366,8 @@ def _findings(workers: tuple[str, ...], aside: dict[str, str], named: bool) -> t
     alone = len(workers) == 1 and not named
     level: Level = "warning" if alone else "note"
     remedies: tuple[Remedy, ...] = (Remedy("gold", workers[0], when="it holds the true classes"),) if alone else ()
-    found = Finding("worker-columns", level, sentence, len(workers), examples=workers[:LISTED], remedies=remedies)
-    findings = [found] if workers else []
+    finding = Finding("worker-columns", level, sentence, len(workers), examples=workers[:LISTED], remedies=remedies)
+    findings = [finding] if workers else []
     if are_places(workers) and not named:
         findings.append(no_workers(len(workers), Remedy("workers", list(workers), when="each column is a worker")))
     if named and aside:

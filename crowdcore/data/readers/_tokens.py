@@ -217,7 +217,7 @@ class Text:
     @classmethod
     def of(cls, text: str, tokens: Sequence[tuple[int, int]] | None = None) -> Text:
         """A text with the tokens that the tool says, else words, signs, and single Chinese or Japanese characters."""
-        cut = tokens or [found.span() for found in _TOKEN.finditer(text)]
+        cut = tokens or [match.span() for match in _TOKEN.finditer(text)]
         return cls(text, array("i", [start for start, _ in cut]), array("i", [end for _, end in cut]))
 
     def __len__(self) -> int:
@@ -234,7 +234,7 @@ class Text:
 
 @dataclass(eq=False)
 class Marked:
-    """What one worker marked in a text.
+    """The spans that one worker marked in a text.
 
     Args:
         tags: for each token 0 outside, 1 + 2k begins and 2 + 2k continues a span of type k, -1 not known.
@@ -256,15 +256,15 @@ def is_span(entry: object) -> bool:
 
 def read_spans(entries: Iterable[object]) -> list[Span]:
     """The spans of a list; what is none has neither start nor end."""
-    found = []
+    spans = []
     for entry in entries:
         if isinstance(entry, list) and len(entry) >= 3:
-            found.append(Span(entry[0], entry[1], entry[2]))
+            spans.append(Span(entry[0], entry[1], entry[2]))
             continue
         known = as_record(entry)
         start, end = next((names for names in _FIELDS if names[0] in known), _FIELDS[0])
-        found.append(Span(known.get(start), known.get(end), known.get("label"), known.get("text")))
-    return found
+        spans.append(Span(known.get(start), known.get(end), known.get("label"), known.get("text")))
+    return spans
 
 
 def tokens_of(given: object, text: str) -> list[tuple[int, int]] | None:
@@ -290,18 +290,18 @@ def tag(text: Text, spans: Sequence[Span], types: dict[str, int]) -> Marked:
         return Marked(plain)
     marked, fitting, faults = Marked([0] * len(text)), [], []
     for place, span in enumerate(spans):
-        found = _place(text, span, marked.notes)
-        if isinstance(found, Fault):
-            faults.append(found)
+        extent = _place(text, span, marked.notes)
+        if isinstance(extent, Fault):
+            faults.append(extent)
         else:
-            fitting.append((found.start - found.stop, place, found, _type_of(str(text_of(span.label)))))
+            fitting.append((extent.start - extent.stop, place, extent, _type_of(str(text_of(span.label)))))
     by: dict[int, tuple[range, str]] = {}  # token -> the span that covers it
     for _, _, tokens, label in sorted(fitting, key=lambda one: one[:2]):
         other = next((by[token] for token in tokens if token in by), None)
         if other == (tokens, label):
             marked.notes["span-twice"] = marked.notes.get("span-twice", 0) + 1
         elif other is not None:
-            words = f"{_quoted(text, tokens, label)} overlaps {_quoted(text, *other)}".removesuffix(",")
+            words = f"{_quote_span(text, tokens, label)} overlaps {_quote_span(text, *other)}".removesuffix(",")
             faults.append(Fault("span-overlap", words, tokens))
         else:
             begin = 1 + 2 * types.setdefault(label, len(types))
@@ -371,13 +371,13 @@ def _place(text: Text, span: Span, notes: dict[str, int]) -> range | Fault:
     if not tokens:
         return Fault("span-empty", f"{what} holds only blanks", range(0))
     if (text.start[tokens.start], text.end[tokens.stop - 1]) != (begin, after):
-        return Fault("span-in-token", f"{what}, {_short(inside)}, is a part of {_quoted(text, tokens)}", tokens)
+        return Fault("span-in-token", f"{what}, {_short(inside)}, is a part of {_quote_span(text, tokens)}", tokens)
     if (begin, after) != (start, end):
         notes["span-blanks"] = notes.get("span-blanks", 0) + 1
     return tokens
 
 
-def _quoted(text: Text, tokens: range, label: str = "") -> str:
+def _quote_span(text: Text, tokens: range, label: str = "") -> str:
     start, end = text.start[tokens.start], text.end[tokens.stop - 1]
     words = _short(text.text[start:end])
     return f"{label} at {start}…{end}, {words}," if label else f"{words} at {start}…{end}"
@@ -403,7 +403,7 @@ def _from_utf16(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 def _nearest(text: str, wanted: str, start: int) -> str:
     """Where the words of a span stand, the place nearest to its start."""
-    places = [found.start() for found in re.finditer(re.escape(wanted), text)] if wanted else []
+    places = [match.start() for match in re.finditer(re.escape(wanted), text)] if wanted else []
     if not places:
         return ", which the text does not hold"
     begin = min(places, key=lambda place: abs(place - start))

@@ -42,7 +42,7 @@ def open_table(content: Content, settings: ReadSettings) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """What is to be read: a file or folder, or a table that is there already.
+    """The source to read: a file, a folder, or a table in memory.
 
     Args:
         name: what to call it.
@@ -88,8 +88,8 @@ class Source:
 
     def inside(self, *patterns: str) -> list[Path]:
         """The files of the folder that fit one of some patterns, in order; hidden ones are left out."""
-        found = (file for p in patterns for file in (self.folder.glob(p) if self.folder else ()))
-        return sorted(islice((file for file in found if file.name[0] != "." and file.is_file()), MOST_FILES))
+        files = (file for p in patterns for file in (self.folder.glob(p) if self.folder else ()))
+        return sorted(islice((file for file in files if file.name[0] != "." and file.is_file()), MOST_FILES))
 
     @classmethod
     def at(cls, file: Path) -> Source:
@@ -140,12 +140,12 @@ class RawTasks:
 
     @classmethod
     def of(cls, part: Mapping[str, Codes], listed: bool, escaped: bool) -> RawTasks:
-        """From columns by role."""
+        """Build from columns by role."""
         media = {role: part[role] for role in MEDIA if role in part}
         return cls(part["task"], listed, part.get("gold"), part.get("split"), media, escaped)
 
     def take(self, rows: IntArray) -> RawTasks:
-        """Some rows of it."""
+        """Select rows."""
         gold, split = (codes and codes.take(rows) for codes in (self.gold, self.split))
         media = {role: codes.take(rows) for role, codes in self.media.items()}
         return replace(self, task=self.task.take(rows), gold=gold, split=split, media=media)
@@ -290,8 +290,8 @@ class Reader(ABC):
 
 def with_gold(raw: Raw, task: Codes, gold: Codes, where: str) -> Raw:
     """Add true classes (n,) of tasks (n,), each once, to what was read; ``where`` names what its tasks are in."""
-    about = raw.tasks or RawTasks(raw.task, False)
-    ids, key = clean(about.task, whole="mixed").codes, clean(task, whole="mixed").codes
+    tasks = raw.tasks or RawTasks(raw.task, False)
+    ids, key = clean(tasks.task, whole="mixed").codes, clean(task, whole="mixed").codes
     twice = np.flatnonzero(np.bincount(key.codes[key.codes >= 0], minlength=len(key.values)) > 1)
     if len(twice):
         raise DataError(f"`gold` names task {key.values[int(twice[0])].as_py()!r} twice")
@@ -304,7 +304,7 @@ def with_gold(raw: Raw, task: Codes, gold: Codes, where: str) -> Raw:
     if absent:
         what = f"Gold of {plural(absent, 'task')} outside the {where}"
         findings = (*findings, make_change("gold-not-listed", what, "be left out", count=absent))
-    return replace(raw, tasks=replace(about, gold=Codes(gold.values, given)), findings=findings)
+    return replace(raw, tasks=replace(tasks, gold=Codes(gold.values, given)), findings=findings)
 
 
 def gold_of_workers(raw: Raw, given: str | tuple[str, ...]) -> Raw:
@@ -319,9 +319,9 @@ def gold_of_workers(raw: Raw, given: str | tuple[str, ...]) -> Raw:
         raise SettingError("gold_worker", "be left out where a column holds the gold", given)
     chosen = np.asarray(pc.is_in(there, value_set=strings(name.strip() for name in names)))
     golden = np.append(chosen, False)[raw.worker.codes]
-    rows, who = np.flatnonzero(golden), " and ".join(map(repr, names))
-    what = f"{plural(len(rows), 'label')} of {who} {'was' if len(rows) == 1 else 'were'} read as the gold"
-    found = [Finding("gold-worker", "note", what, len(rows), left_out=len(rows))]
+    rows, quoted = np.flatnonzero(golden), " and ".join(map(repr, names))
+    what = f"{plural(len(rows), 'label')} of {quoted} {'was' if len(rows) == 1 else 'were'} read as the gold"
+    findings = [Finding("gold-worker", "note", what, len(rows), left_out=len(rows))]
     label = clean(raw.label.take(rows), raw.missing, raw.escaped).codes
     filled = np.flatnonzero(~label.missing)
     task, label = clean(raw.task.take(rows[filled]), whole="mixed").codes, label.take(filled)
@@ -329,8 +329,8 @@ def gold_of_workers(raw: Raw, given: str | tuple[str, ...]) -> Raw:
     first, where, differs = task.first_rows, task.codes[known], np.zeros(len(task.values), bool)
     np.logical_or.at(differs, where, label.codes[known] != label.codes[first[where]])
     if differs.any():
-        of = f"{plural(int(differs.sum()), 'task')} on which the labels of {who} differ"
-        found.append(make_change("gold-contradicts", of, "have no gold", count=int(differs.sum())))
+        of = f"{plural(int(differs.sum()), 'task')} on which the labels of {quoted} differ"
+        findings.append(make_change("gold-contradicts", of, "have no gold", count=int(differs.sum())))
     agreed = rows[filled[first[~differs]]]
-    others = raw.keep(np.flatnonzero(~golden), *found)
+    others = raw.keep(np.flatnonzero(~golden), *findings)
     return with_gold(others, raw.task.take(agreed), raw.label.take(agreed), "other labels")

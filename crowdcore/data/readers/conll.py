@@ -78,7 +78,7 @@ def _blocks(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
 
 
 class _Read:
-    """What the lines read so far hold: tokens as numbers, tags as codes of those seen."""
+    """Contents of the lines read so far: tokens as numbers, tags as codes."""
 
     def __init__(self, source: Source, settings: ReadSettings) -> None:
         self.source, self.settings = source, settings
@@ -196,7 +196,7 @@ _EMPTY = "_"
 
 
 class _Document(NamedTuple):
-    """What a worker tagged in a document.
+    """A worker's tags in a document.
 
     Args:
         tokens: of all sentences.
@@ -258,10 +258,10 @@ def _lines(name: str, users: Mapping[str, _Document], columns: list[str], featur
     unknown = ["?"] * len(first.tokens)
     outside = ["O"] * len(first.tokens)
     tags = [users[user].tags.get(feature, outside) if user in users else unknown for user in columns]
-    found = []
+    lines = []
     for begins, token, *given in zip(first.first, first.tokens, *tags, strict=True):
-        found += ["", " ".join([token, *given])] if begins else [" ".join([token, *given])]
-    return found
+        lines += ["", " ".join([token, *given])] if begins else [" ".join([token, *given])]
+    return lines
 
 
 def _read(file: Path, settings: ReadSettings) -> _Document:
@@ -299,9 +299,9 @@ def _tag(cell: str, before: tuple[str, str | None] | None) -> tuple[str, tuple[s
     """The IOB2 tag of a cell, of stacked annotations the first; and its value and number, to go on with."""
     if cell == _EMPTY:
         return "O", ("", None)
-    found = _VALUE.match(re.split(r"(?<!\\)\|", cell)[0])
-    assert found is not None
-    value, number = re.sub(r"\s", "_", found[1].replace("\\", "")) or "*", found[2]
+    match = _VALUE.match(re.split(r"(?<!\\)\|", cell)[0])
+    assert match is not None
+    value, number = re.sub(r"\s", "_", match[1].replace("\\", "")) or "*", match[2]
     inside = number is not None and before == (value, number)
     return f"{'I' if inside else 'B'}-{value}", (value, number)
 
@@ -328,11 +328,11 @@ class Brat(Reader):
         answers = MarkedTexts(source, settings, {"task": "text", "worker": "folder", "label": "spans"})
         for number, file in enumerate(files, 1):
             texts = (parent / f"{file.stem}.txt" for parent in file.parents if parent.is_relative_to(folder))
-            text = next((found for found in texts if found.is_file()), None)
+            text = next((matches for matches in texts if matches.is_file()), None)
             if text is None:
                 raise DataError("The text beside this file is not there", "Give the .txt files, too.", file=file)
-            found = _SPAN.findall(_text_of(file))
-            spans = [Span(int(start), int(end), label, words) for label, start, end, words in found]
+            matches = _SPAN.findall(_text_of(file))
+            spans = [Span(int(start), int(end), label, words) for label, start, end, words in matches]
             answers.mark(number, file.stem, file.parent.name, _text_of(text), spans)
         return answers.raw(self.name)
 

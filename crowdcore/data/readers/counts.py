@@ -53,7 +53,7 @@ class CountTable(Reader):
         """The numbers of each row have the same sum, or their columns' names say that they count."""
         if source.table is None or settings.workers or settings.turn:
             return 0.0
-        if _marked(source.table, settings):
+        if _class_columns(source.table, settings):
             return 0.5
         if settings.worker:
             return 0.0
@@ -67,7 +67,7 @@ class CountTable(Reader):
         if table.nests and _find_columns(table, settings) is None:
             return Nested().read(source, settings)
         about = {**table.about, "path": source.path}
-        if columns := _marked(table, settings):
+        if columns := _class_columns(table, settings):
             return _read_marks(self.name, table, settings, columns)
         if column := _count_column(table, settings):
             return _read_rows(self.name, table, settings, column, about)
@@ -176,7 +176,7 @@ def _count_column(table: Table, settings: ReadSettings) -> str | None:
     return named[0] if whole and not pairs.duplicated().any() else None
 
 
-def _marked(table: Table, settings: ReadSettings) -> tuple[str, ...]:
+def _class_columns(table: Table, settings: ReadSettings) -> tuple[str, ...]:
     """The columns of classes of which each row marks one, beside those that name its task and worker."""
     roles = assign_roles(table, settings)
     if not {"task", "worker"} <= {*roles} or "label" in roles:

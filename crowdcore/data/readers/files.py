@@ -107,13 +107,13 @@ def _files(source: Source) -> list[Path]:
     folder = source.folder
     if folder is None:
         return []
-    found = list(islice((f for f in folder.rglob("*") if f.suffix.lower() in _SUFFIXES), MOST_FILES + 1))
-    if len(found) > MOST_FILES:
+    files = list(islice((f for f in folder.rglob("*") if f.suffix.lower() in _SUFFIXES), MOST_FILES + 1))
+    if len(files) > MOST_FILES:
         raise DataError(f"This folder holds more than {MOST_FILES:,} tables", "Write fewer.", file=folder)
-    inside = [(file, file.relative_to(folder).parts) for file in sorted(found)]
+    inside = [(file, file.relative_to(folder).parts) for file in sorted(files)]
     inside = [(f, parts) for f, parts in inside if f.is_file() and not any(part[0] in "._" for part in parts)]
     inside = [(f, parts) for f, parts in inside if not f.stem.lower().startswith(_ABOUT) and "__MACOSX" not in parts]
-    inside = [found for found in inside if found[0].suffix.lower() not in _PACKED] or inside
+    inside = [files for files in inside if files[0].suffix.lower() not in _PACKED] or inside
     places = {tuple(part for part in parts[:-1] if "=" not in part) for _, parts in inside}
     if len(places) == 1 or {*map(len, places)} == {1}:
         return [file for file, _ in inside]
@@ -207,7 +207,7 @@ def _answers_and_truth(parts: Sequence[_Part], source: Source, settings: ReadSet
     """The annotations of the table that has most columns, with gold from the one that has the task and one more."""
     crowd = max(parts, key=lambda part: len(part.table.columns)).table
     others = [part for part in parts if part.table is not crowd]
-    truths = [(part, found) for part in others if (found := _truth(part.table, crowd, settings))]
+    truths = [(part, truth_columns) for part in others if (truth_columns := _truth(part.table, crowd, settings))]
     if not truths and all(_is_about(part.table, crowd, settings) for part in others):
         raw = _read(Source(source.name, None, crowd), settings)
         return replace(raw, findings=(*raw.findings, _not_read(others)))
@@ -263,12 +263,12 @@ def _truth(table: Table, crowd: Table, settings: ReadSettings) -> _Truth | None:
     gold = settings.gold or next(iter(named), shared[0] if len(shared) == len(rest) == 1 else None)
     if gold not in rest:
         return None
-    found: Mapping[str, str] = assign_roles(crowd, settings.model_copy(update={"task": b, "gold": None}))
+    assigned: Mapping[str, str] = assign_roles(crowd, settings.model_copy(update={"task": b, "gold": None}))
     left = [name for name in crowd.columns if name != b]
     if not crowd.header:
-        found = roles_by_content(crowd, settings.model_copy(update={"task": b, "gold": None})) or found
-    label = found.get("label") or max(left, key=lambda name: _overlap(answers[name], cells[gold]))
-    worker = found.get("worker") or next((name for name in left if name != label), None)
+        assigned = roles_by_content(crowd, settings.model_copy(update={"task": b, "gold": None})) or assigned
+    label = assigned.get("label") or max(left, key=lambda name: _overlap(answers[name], cells[gold]))
+    worker = assigned.get("worker") or next((name for name in left if name != label), None)
     roles: dict[str, str | None] = {"task": b, "label": label, "worker": worker, "gold": None}
     return _Truth(a, gold, roles)
 
@@ -286,7 +286,7 @@ def _overlap(one: list[str], other: list[str]) -> float:
 
 def _columns(folder: Path, contents: Sequence[Content]) -> dict[str, list[list[str]]]:
     """Worker -> token and tag of each line, empty between sentences."""
-    found: dict[str, list[list[str]]] = {}
+    columns: dict[str, list[list[str]]] = {}
     for content in contents:
         text = content.path.read_text(content.encoding).removeprefix("\ufeff")
         lines = [line.split() for line in text.rstrip("\n").split("\n")]
@@ -297,9 +297,9 @@ def _columns(folder: Path, contents: Sequence[Content]) -> dict[str, list[list[s
                 what = f"This line has {len(line)} columns, not a token and a tag"
                 raise DataError(what, file=content.path, row=number)
         own = _has_own_folder(folder, content.path)
-        before = found.setdefault(content.path.parent.name if own else content.path.stem, [])
+        before = columns.setdefault(content.path.parent.name if own else content.path.stem, [])
         before += [[]] * bool(before) + lines
-    return found
+    return columns
 
 
 def pasted(columns: Mapping[str, list[list[str]]], source: Source) -> list[str]:
@@ -328,8 +328,8 @@ class ImageFolder(Reader):
     def fits(self, source: Source, settings: ReadSettings) -> float:
         """A folder whose subfolders hold images."""
         folder = source.path
-        found = folder is not None and folder.is_dir() and not is_dataset_folder(folder)
-        return 0.5 if found and folder and any(islice(_images(folder), 1)) else 0.0
+        plain_folder = folder is not None and folder.is_dir() and not is_dataset_folder(folder)
+        return 0.5 if plain_folder and folder and any(islice(_images(folder), 1)) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Tasks are the images' paths, gold is the folder each lies in."""

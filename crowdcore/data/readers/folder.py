@@ -68,8 +68,8 @@ def read_class_list(folder: Path) -> tuple[tuple[str, ...] | None, Target]:
 def _rating_range(folder: Path) -> tuple[tuple[float, float] | None, tuple[str, ...]]:
     """Low and high by a folder's classes.txt (``# regression: rating on 0..1``), and its words from low to high."""
     first, *words = (folder / "classes.txt").read_text(encoding="utf-8").split("\n")
-    found = re.search(r"(-?[0-9.]*[0-9])\s*(?:\.\.|…)\s*(-?[0-9][0-9.]*)", first)
-    return (float(found[1]), float(found[2])) if found else None, tuple(word.strip() for word in words if word.strip())
+    match = re.search(r"(-?[0-9.]*[0-9])\s*(?:\.\.|…)\s*(-?[0-9][0-9.]*)", first)
+    return (float(match[1]), float(match[2])) if match else None, tuple(word.strip() for word in words if word.strip())
 
 
 def are_tag_sequences(label: Codes, classes: tuple[str, ...] | None) -> bool:

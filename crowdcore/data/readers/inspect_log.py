@@ -26,7 +26,7 @@ _LOOKED_AT = 3  # files that say whether a folder holds logs
 
 
 class _Log(NamedTuple):
-    """What one log holds.
+    """Contents of one log.
 
     Args:
         name: of its file.
@@ -45,12 +45,12 @@ class _Log(NamedTuple):
 
     @property
     def task(self) -> str:
-        """What was evaluated."""
+        """Name of the evaluated task."""
         return text_of(self.about.get("task")) or self.name
 
     @property
     def model(self) -> str:
-        """Who was evaluated."""
+        """Name of the evaluated model."""
         return text_of(self.about.get("model")) or self.name
 
     @property
@@ -65,15 +65,15 @@ class _Log(NamedTuple):
 
     def _scorers(self) -> dict[str, Mapping[str, Any]]:
         """Scorer -> its options: as the results list them, and all that a sample was scored by."""
-        found: dict[str, Mapping[str, Any]] = {}
+        options: dict[str, Mapping[str, Any]] = {}
         for entry in as_list(as_record(self.header.get("results")).get("scores")):
             if name := text_of(as_record(entry).get("name")):
-                found.setdefault(name, as_record(as_record(entry).get("params")))
+                options.setdefault(name, as_record(as_record(entry).get("params")))
         for entry in as_list(self.about.get("scorers")):
             if name := text_of(as_record(entry).get("name")):
-                found.setdefault(name, as_record(as_record(entry).get("options")))
+                options.setdefault(name, as_record(as_record(entry).get("options")))
         scored = {name: None for sample in self.samples for name in as_record(sample.get("scores"))}
-        return {name: found.get(name, {}) for name in scored} if scored else found
+        return {name: options.get(name, {}) for name in scored} if scored else options
 
 
 class InspectLog(Reader):
@@ -200,9 +200,9 @@ def _target(sample: Mapping[str, Any]) -> str | None:
 
 
 def _text(given: Any) -> str | None:
-    """What was asked: a text, or the last message of the user."""
-    said = [message for message in as_list(given) if as_record(message).get("role") == "user"]
-    return text_of(said[-1].get("content")) if said else text_of(given)
+    """The prompt: a text, or the last message of the user."""
+    messages = [message for message in as_list(given) if as_record(message).get("role") == "user"]
+    return text_of(messages[-1].get("content")) if messages else text_of(given)
 
 
 def _is_log(record: Mapping[str, Any]) -> bool:
@@ -269,20 +269,20 @@ def _of_folder(name: str, folder: Path) -> _Log:
 
 
 def _samples(folder: Path) -> Iterator[dict[str, Any]]:
-    found = [_load(file) for file in (folder / "samples").glob("*.json")]
-    yield from sorted(found, key=lambda sample: (str(sample.get("id")), str(sample.get("epoch"))))
+    samples = [_load(file) for file in (folder / "samples").glob("*.json")]
+    yield from sorted(samples, key=lambda sample: (str(sample.get("id")), str(sample.get("epoch"))))
 
 
 def _load(file: Path) -> dict[str, Any]:
     if (size := file.stat().st_size) > MAX_JSON:
         raise DataError(f"This JSON file has {size >> 20:,} MiB, which is not read", file=file)
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        document = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise DataError(f"This is not JSON ({error})", file=file) from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise DataError("This is not a record of names and values", file=file)
-    return {name: found[name] for name in found if name not in _HEAVY}
+    return {name: document[name] for name in document if name not in _HEAVY}
 
 
 _HEAVY = ("messages", "events", "attachments", "store", "output", "model_usage")  # of a sample, which nobody reads here

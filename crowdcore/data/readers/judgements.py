@@ -44,8 +44,8 @@ class _Tool(Reader):
         given = list[Verdict]()
         for number, record in enumerate(self.entries(source), 1):
             given += self.verdicts(number, record)
-        given, found = _names_as_judges(given, settings)
-        return read_verdicts(self.name, source, settings, given, self.columns, found)
+        given, findings = _names_as_judges(given, settings)
+        return read_verdicts(self.name, source, settings, given, self.columns, findings)
 
     def entries(self, source: Source) -> Iterator[Mapping[str, Any]]:
         """The records of items."""
@@ -68,8 +68,8 @@ def _names_as_judges(given: list[Verdict], settings: ReadSettings) -> tuple[list
         f"{plural(len(names), 'score')} were read as judges of one question: {', '.join(map(repr, names[:_SHOWN]))}"
     )
     remedies = tuple(Remedy("question", name, when="they ask different ones") for name in names[:_SHOWN])
-    found = Finding("scorers-as-judges", "question", sentence, len(names), remedies=remedies)
-    return [v._replace(judge=v.question if is_asked(v) else v.judge, question="") for v in given], [found]
+    finding = Finding("scorers-as-judges", "question", sentence, len(names), remedies=remedies)
+    return [v._replace(judge=v.question if is_asked(v) else v.judge, question="") for v in given], [finding]
 
 
 class Promptfoo(_Tool):
@@ -81,8 +81,8 @@ class Promptfoo(_Tool):
 
     def knows(self, record: Mapping[str, Any]) -> bool:
         """The document has results, each with its grading."""
-        found = as_record(record.get("results")).get("results")
-        return isinstance(found, list) and ("evalId" in record or "config" in record)
+        results = as_record(record.get("results")).get("results")
+        return isinstance(results, list) and ("evalId" in record or "config" in record)
 
     def entries(self, source: Source) -> Iterator[Mapping[str, Any]]:
         """The outputs."""
@@ -92,10 +92,10 @@ class Promptfoo(_Tool):
     def verdicts(self, number: int, record: Mapping[str, Any]) -> Iterator[Verdict]:
         """Each assertion's verdict; an output that was not graded has none."""
         provider = record.get("provider")
-        who = first_of(provider, ("label", "id")) if isinstance(provider, dict) else provider
-        item = name_of(record.get("testIdx"), record.get("promptIdx"), who) or f"row {number}"
-        asked = as_record(record.get("vars"))
-        text = text_of(next(iter(asked.values()), None)) if len(asked) == 1 else None
+        judge_name = first_of(provider, ("label", "id")) if isinstance(provider, dict) else provider
+        item = name_of(record.get("testIdx"), record.get("promptIdx"), judge_name) or f"row {number}"
+        variables = as_record(record.get("vars"))
+        text = text_of(next(iter(variables.values()), None)) if len(variables) == 1 else None
         graded = [as_record(part) for part in as_list(as_record(record.get("gradingResult")).get("componentResults"))]
         lost = "sample-error" if record.get("error") else "no-score"
         if not graded:
@@ -231,8 +231,8 @@ class JudgeBench(_Tool):
         """Both decisions."""
         item, judge = text_of(record.get("pair_id")) or f"row {number}", text_of(record.get("judge"))
         for place, entry in enumerate(map(as_record, as_list(record.get("judgments")))):
-            said = text_of(entry.get("decision"))
-            turned = said.translate(str.maketrans("AB", "BA")) if said and place else said
+            decision = text_of(entry.get("decision"))
+            turned = decision.translate(str.maketrans("AB", "BA")) if decision and place else decision
             sides = re.fullmatch(r"([AB])([<>]+)([AB])", turned or "")
             if sides and sides[1] == "B":
                 turned = f"A{sides[2].translate(str.maketrans('<>', '><'))}B"
@@ -257,14 +257,14 @@ class AltTest(Reader):
         given = list[Verdict]()
         for file in source.inside("human_annotations.json", "llm_annotations.json"):
             try:
-                found = json.loads(file.read_text(encoding="utf-8"))
+                document = json.loads(file.read_text(encoding="utf-8"))
             except (ValueError, RecursionError) as error:
                 raise DataError(f"This is not JSON ({error})", file=file) from None
-            if not isinstance(found, dict):
+            if not isinstance(document, dict):
                 raise DataError("This is not a record of annotators", file=file)
-            for who, labels in found.items():
+            for user, labels in document.items():
                 labels = labels if isinstance(labels, dict) else {file.stem: None}
-                given += [Verdict(len(given) + k, who, item, said) for k, (item, said) in enumerate(labels.items(), 1)]
+                given += [Verdict(len(given) + k, user, item, word) for k, (item, word) in enumerate(labels.items(), 1)]
         columns = {"task": "instance", "worker": "annotator", "label": "label"}
         return read_verdicts(self.name, source, settings, given, columns)
 
@@ -305,10 +305,10 @@ class VerdictTable(Reader):
         roles = _roles(source) or {}
         named = {role: column for role, column in roles.items() if getattr(settings, role) is None}
         raw = read_annotations(source.need_table(), settings.model_copy(update=named), self.name)
-        said = [raw.label, *([raw.tasks.gold] if raw.tasks and raw.tasks.gold else [])]
-        words = {word for codes in said for word in codes.values.to_pylist() if word and word.strip()}
-        more, asked = ordered(words - {*(settings.missing or ())}, settings)
-        return replace(raw, findings=(*raw.findings, *asked), **more)
+        columns = [raw.label, *([raw.tasks.gold] if raw.tasks and raw.tasks.gold else [])]
+        words = {word for codes in columns for word in codes.values.to_pylist() if word and word.strip()}
+        more, findings = ordered(words - {*(settings.missing or ())}, settings)
+        return replace(raw, findings=(*raw.findings, *findings), **more)
 
 
 def _roles(source: Source) -> dict[str, str] | None:
@@ -316,11 +316,11 @@ def _roles(source: Source) -> dict[str, str] | None:
     table = source.need_table()
     by_name = {plain(column): column for column in reversed(table.columns)}
     wanted = {"worker": _JUDGE, "label": _SAID, "gold": _TRUE, "task": _ABOUT}
-    found = {role: first_of(by_name, names) for role, names in wanted.items()}
-    found = {role: column for role, column in found.items() if column}
-    if not {"worker", "label", "task"} <= {*found} or {*by_name} & {*ALIASES["label"]}:
+    roles = {role: first_of(by_name, names) for role, names in wanted.items()}
+    roles = {role: column for role, column in roles.items() if column}
+    if not {"worker", "label", "task"} <= {*roles} or {*by_name} & {*ALIASES["label"]}:
         return None
-    if {*by_name} & ({*ALIASES["worker"]} - {*_JUDGE}) and len({*table.words(found["worker"])}) < 2:
+    if {*by_name} & ({*ALIASES["worker"]} - {*_JUDGE}) and len({*table.words(roles["worker"])}) < 2:
         return None  # one judge of all, beside the workers
-    items = table.words(found["task"])
-    return found if len({*items}) < len(items) else None
+    items = table.words(roles["task"])
+    return roles if len({*items}) < len(items) else None

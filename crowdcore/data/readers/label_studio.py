@@ -41,7 +41,7 @@ class LabelStudio(Reader):
         """Read the choices, or the spans, of one control."""
         table = source.need_json()
         controls = _controls(table)
-        control = _one(controls, settings.label, source)
+        control = _choose_control(controls, settings.label, source)
         spans = controls[control] == SPANS
         form = MarkedTexts if spans else Answers
         answers = form(source, settings, {"task": "id", "worker": "completed_by", "label": control})
@@ -78,7 +78,7 @@ def _add(answers: Answers, number: int, task: str, annotation: dict[str, Any], c
     choices: list[object] = []
     for result in _results(annotation):
         if str(result.get("from_name")) == control and _kind(result):
-            choices += _chosen(result)
+            choices += _chosen_values(result)
         elif not _kind(result):
             answers.leave_out("region", number)
     if annotation.get("ground_truth") and len(choices) == 1 and (label := text_of(choices[0])):
@@ -134,34 +134,34 @@ def _kind(result: Mapping[str, Any]) -> str | None:
     return _ANSWERS.get(next(iter(result["value"]))) if len(result["value"]) == 1 else None
 
 
-def _chosen(result: Mapping[str, Any]) -> list[object]:
+def _chosen_values(result: Mapping[str, Any]) -> list[object]:
     (value,) = result["value"].values()
     return value if isinstance(value, list) else [value]
 
 
 def _controls(table: JsonTable) -> dict[str, str]:
     """Name of each control with answers -> its kind; regions count under their own type, spans of texts as spans."""
-    found: dict[str, str] = {}
+    kinds: dict[str, str] = {}
     for entry in table.records():
         for annotation in _annotations(entry) or ():
             for result in _results(annotation):
                 name, kind = str(result.get("from_name")), _kind(result)
-                found[name] = kind or found.get(name, SPANS if _is_span(result) else f"region {result.get('type')}")
-    return found
+                kinds[name] = kind or kinds.get(name, SPANS if _is_span(result) else f"region {result.get('type')}")
+    return kinds
 
 
-def _one(controls: dict[str, str], named: str | None, source: Source) -> str:
+def _choose_control(controls: dict[str, str], named: str | None, source: Source) -> str:
     """The control that is named, or the only one with choices, or where there is none the only one with spans."""
     faults = {
         ("choices", "pairwise"): "Several controls hold choices",
         (SPANS,): "Several controls hold spans",
         ("rating",): "No annotation holds choices, only ratings",
     }
-    found = {what: [name for name, kind in controls.items() if kind in kinds] for kinds, what in faults.items()}
+    by_kind = {what: [name for name, kind in controls.items() if kind in kinds] for kinds, what in faults.items()}
     roles = {"task": "id", "worker": "completed_by"}
-    if named is not None and any(named in names for names in found.values()):
+    if named is not None and any(named in names for names in by_kind.values()):
         return named
-    for what, names in found.items():
+    for what, names in by_kind.items():
         only = what.endswith("only ratings")
         if named is not None or len(names) > 1 or (names and only):
             what = what if named is None else f"No control called {named!r} holds choices"
@@ -203,8 +203,8 @@ class LabelStudioTable(Reader):
             if choices is None:
                 answers.leave_out("no-class", number, record.get("annotator"))
                 continue
-            who, seconds, when = (record.get(name) for name in ("annotator", "lead_time", "created_at"))
-            answers.add(number, task, who or None, choices, seconds, when)
+            annotator, seconds, when = (record.get(name) for name in ("annotator", "lead_time", "created_at"))
+            answers.add(number, task, annotator or None, choices, seconds, when)
         return answers.raw(self.name, columns=columns)
 
 
@@ -324,40 +324,40 @@ def _marks(record: dict[str, Any]) -> bool:
 
 def _one_question(table: JsonTable, named: str | None, source: Source) -> str:
     """The field that is named, or the only one that answers the questions of the file; spans where none does."""
-    found: dict[str, None] = {}
+    questions: dict[str, None] = {}
     marked = False
     for record in table.records():
         if (question := _question_of(record)) is not None:
-            found[question] = None
+            questions[question] = None
         marked = marked or _marks(record)
     roles = {"worker": "_annotator_id"}
-    if marked and (named == SPANS or (named is None and not found)):
+    if marked and (named == SPANS or (named is None and not questions)):
         return SPANS
-    if named in found:
+    if named in questions:
         return str(named)
-    if found and named is not None:
-        raise MappingError(f"No line has an answer in {named!r}", found, roles, source.path, "label")
-    if len(found) > 1:
-        raise MappingError("There are choices and accepted suggestions", found, roles, source.path, "label")
-    if not found:
+    if questions and named is not None:
+        raise MappingError(f"No line has an answer in {named!r}", questions, roles, source.path, "label")
+    if len(questions) > 1:
+        raise MappingError("There are choices and accepted suggestions", questions, roles, source.path, "label")
+    if not questions:
         what = "These lines hold regions or texts that workers drew or wrote, not classes or spans of texts"
         raise DataError(what, "Choices, accepted or rejected suggestions, and spans are read.", file=source.path)
-    return next(iter(found))
+    return next(iter(questions))
 
 
 def _options_of(record: dict[str, Any], number: int, source: Source) -> dict[str, str | None]:
     """The id of each option of a line (its text where it has none) -> its text, None where it has only an id."""
-    found: dict[str, str | None] = {}
+    options: dict[str, str | None] = {}
     for option in record["options"]:
         known = option if isinstance(option, dict) else {"text": option}
         says = text_of(known.get("text"))
         name = text_of(known.get("id")) or says
         if not name:
             raise DataError("An option of this line has no id and no text", file=source.path, row=number)
-        if found.setdefault(name, says) != says:
+        if options.setdefault(name, says) != says:
             what = f"Two options of this line go by {name!r}, so an answer does not say which of them was chosen"
             raise DataError(what, "Give every option an id of its own.", file=source.path, row=number)
-    return found
+    return options
 
 
 def _other_texts(options: Mapping[str, Mapping[str | None, int]]) -> list[Finding]:

@@ -102,8 +102,8 @@ class Triples(Reader):
         raw = read_annotations(table, settings.model_copy(update=roles), self.name)
         listed = ", ".join(f"column {column!r} as the {role}" for role, column in roles.items())
         remedies = tuple(Remedy(role, when="not") for role in roles if getattr(settings, role) is None)
-        found = Finding("roles-by-content", "warning", f"By their content, {listed} was read", remedies=remedies)
-        return replace(raw, findings=(*raw.findings, found))
+        finding = Finding("roles-by-content", "warning", f"By their content, {listed} was read", remedies=remedies)
+        return replace(raw, findings=(*raw.findings, finding))
 
 
 def proposed(table: Table, settings: ReadSettings) -> tuple[Remedy, ...]:
@@ -120,10 +120,10 @@ def proposed(table: Table, settings: ReadSettings) -> tuple[Remedy, ...]:
 def roles_by_content(table: Table, settings: ReadSettings) -> dict[str, str] | None:
     """Task, worker and label by content, but for those that the settings name; gold where a column may be it."""
     given = {role: column for role in NEEDED if (column := getattr(settings, role)) is not None}
-    found = [] if settings.workers or settings.gold or len(table.head) < FEW else crossed(table, given)
-    if len(found) != 1:
+    readings = [] if settings.workers or settings.gold or len(table.head) < FEW else crossed(table, given)
+    if len(readings) != 1:
         return None
-    (roles,), cells = found, table.head.to_pandas()
+    (roles,), cells = readings, table.head.to_pandas()
     for column in [c for c in table.columns if c not in roles.values()]:
         shared = {*cells[column].dropna()} <= {*cells[roles["label"]].dropna()}
         if shared and cells[column].nunique() > 1 and (cells.groupby(roles["task"])[column].nunique() < 2).all():
@@ -165,22 +165,22 @@ class Pairs(Reader):
         codes, _ = table.encode(tuple(dict.fromkeys([*roles.values(), *(c for pair in pairs for c in pair)])))
         person = roles.pop("worker", None)
         n = len(codes[pairs[0][1]])
-        about = {role: codes[column] for role, column in roles.items()}
-        about.setdefault("task", number_rows(n))
+        by_role = {role: codes[column] for role, column in roles.items()}
+        by_role.setdefault("task", number_rows(n))
         words = _words(shape(pairs[0][0]))
         role = "task" if words & {*ALIASES["task"], *MEDIA} and not words & _WORKER else "worker"
         if role == "task":  # items of a worker, beside one another
-            who = person or roles.get("task")
-            people, about = codes[who] if who else about["task"], {"task": about["task"]}
+            worker_column = person or roles.get("task")
+            people, by_role = codes[worker_column] if worker_column else by_role["task"], {"task": by_role["task"]}
             blocks = [Block(codes[item], people, codes[label]) for item, label in pairs]
-            roles = {"worker": who} if who else {}
+            roles = {"worker": worker_column} if worker_column else {}
         else:
-            blocks = [Block(about["task"], codes[worker], codes[label]) for worker, label in pairs]
+            blocks = [Block(by_role["task"], codes[worker], codes[label]) for worker, label in pairs]
         sentence = f"{plural(len(pairs), 'pair')} of columns were read as a {role} and the label, such as {pairs[0]}"
         remedies = (Remedy("workers", [label for _, label in pairs], when="the columns of labels are the workers"),)
         finding = Finding("pairs", "note", sentence, len(pairs), remedies=remedies)
         roles |= {role: f"{pairs[0][0]} …", "label": f"{pairs[0][1]} …"}
-        tasks = None if len(about) == 1 else RawTasks.of(about, True, table.escaped)
+        tasks = None if len(by_role) == 1 else RawTasks.of(by_role, True, table.escaped)
         return stack(self.name, table, settings, blocks, roles, tasks, findings=(finding,))
 
 
@@ -189,7 +189,7 @@ def _pairs(table: Table) -> list[tuple[str, str]]:
     kinds: dict[str, dict[str, str]] = {}
     for name in table.columns:
         role_words = _words(_LETTER.sub("", name)) & (_WORKER | _LABEL)
-        numbered = _LETTER.sub(lambda found: str(ord(found[0].lower())), name) if role_words else name
+        numbered = _LETTER.sub(lambda match: str(ord(match[0].lower())), name) if role_words else name
         numbered = f"{name} (1)" if name in table.repeated else numbered
         if role_words and (order := {*plain(name).split("_")} & {*_ORDINALS}):
             numbered = re.sub(word := order.pop(), str(_ORDINALS.index(word) + 1), plain(name))
@@ -245,22 +245,22 @@ class QuestionTable(Reader):
         """Names of columns cross questions with workers; or the task comes again with another word beside it."""
         if source.table is None or settings.turn or settings.worker or settings.label or settings.workers:
             return 0.0
-        found = find_workers(source.table, settings)
-        return 0.5 if _grid(source.table, found) or _field(source.table, found) else 0.0
+        cols = find_workers(source.table, settings)
+        return 0.5 if _grid(source.table, cols) or _field(source.table, cols) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the labels of one question."""
         table = source.need_table()
-        found = find_workers(table, settings)
-        layout = _grid(table, found) or _field(table, found)
+        cols = find_workers(table, settings)
+        layout = _grid(table, cols) or _field(table, cols)
         if layout is None:
             raise DataError("There are not several questions", file=source.path, remedies=[Remedy("format", "wide")])
-        roles, n_all = found.roles, len(found.workers)
-        columns = (*roles.values(), *found.workers, *((layout.column,) if layout.column else ()))
+        roles, n_all = cols.roles, len(cols.workers)
+        columns = (*roles.values(), *cols.workers, *((layout.column,) if layout.column else ()))
         codes, _ = table.encode(tuple(dict.fromkeys(columns)))
-        about = {role: codes[column] for role, column in roles.items()}
-        n = len(codes[found.workers[0]])
-        about.setdefault("task", number_rows(n))
+        by_role = {role: codes[column] for role, column in roles.items()}
+        n = len(codes[cols.workers[0]])
+        by_role.setdefault("task", number_rows(n))
         names = [*layout.workers]
         if layout.column:
             column_of_questions = codes[layout.column]
@@ -269,32 +269,32 @@ class QuestionTable(Reader):
         if question not in names:
             raise SettingError("question", f"be one of {', '.join(names[:_MOST])}", question)
         rows = np.arange(n)
-        workers = {name: name for name in found.workers}
+        workers = {name: name for name in cols.workers}
         if layout.column:
             rows = np.flatnonzero(column_of_questions.codes == names.index(question))
-            about = {role: column.take(rows) for role, column in about.items()}
+            by_role = {role: column.take(rows) for role, column in by_role.items()}
         else:
             workers = layout.workers[question]
-        blocks = [Block(about["task"], constant(who, len(rows)), codes[c].take(rows)) for who, c in workers.items()]
+        blocks = [Block(by_role["task"], constant(who, len(rows)), codes[c].take(rows)) for who, c in workers.items()]
         left = table.n_read * n_all - len(table.headers_again) * n_all - len(rows) * len(workers)
         answered = settings.question is not None
         remedies = tuple(Remedy("question", name) for name in names[:_MOST] if not (answered and name == question))
         if not layout.column and not answered:
-            remedies += (Remedy("workers", list(found.workers), when="each column is a worker"),)
+            remedies += (Remedy("workers", list(cols.workers), when="each column is a worker"),)
         sentence = f"There are {plural(len(names), 'question')}; of these {question!r} was read"
         code, level = "other-questions" if answered else "several-questions", _LEVELS[answered]
         finding = Finding(code, level, sentence, left, (), layout.column, tuple(names[:5]), left_out=left)
         finding = replace(finding, remedies=remedies)
-        aside = {c: what for c, what in found.aside.items() if c != layout.column}
-        findings = (finding, *([columns_left_out(found.workers, aside)] if aside else []))
+        aside = {c: what for c, what in cols.aside.items() if c != layout.column}
+        findings = (finding, *([columns_left_out(cols.workers, aside)] if aside else []))
         roles = {**roles, "worker": plural(len(workers), "column")}
-        tasks = RawTasks.of(about, True, table.escaped)
+        tasks = RawTasks.of(by_role, True, table.escaped)
         return stack(self.name, table, settings, blocks, roles, tasks, findings, rows, n_all)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the questions are.
+    """Location of the questions.
 
     Args:
         workers: question -> worker -> column, where they are in the columns' names.
@@ -305,9 +305,9 @@ class _Layout:
     column: str | None = None
 
 
-def _grid(table: Table, found: WorkerColumns) -> _Layout | None:
+def _grid(table: Table, cols: WorkerColumns) -> _Layout | None:
     """Questions crossed with workers in the names of all workers' columns."""
-    names = found.workers
+    names = cols.workers
     if len(names) < 4:
         return None
     labels = {name: set(cells_of(table, name)) for name in names}
@@ -352,19 +352,19 @@ def _agreeing(table: Table, parts: dict[str, list[str]]) -> dict[str, dict[str, 
     return best
 
 
-def _field(table: Table, found: WorkerColumns) -> _Layout | None:
+def _field(table: Table, cols: WorkerColumns) -> _Layout | None:
     """The column that names the questions: with it rows of the same task differ."""
-    task = found.roles.get("task")
-    if task is None or len(found.workers) < 2 or len(table.head) < 4:
+    task = cols.roles.get("task")
+    if task is None or len(cols.workers) < 2 or len(table.head) < 4:
         return None
     head = table.head
     cells = head.select([head.column_names.index(task)]).to_pandas()
-    if not share_labels([cells_of(table, name) for name in found.workers]):
+    if not share_labels([cells_of(table, name) for name in cols.workers]):
         return None
     if 3 * cells.duplicated().sum() < len(cells):
         return None
     for name in head.column_names:
-        if name in (*found.workers, *found.roles.values()) or plain(name) in ALIASES["worker"]:
+        if name in (*cols.workers, *cols.roles.values()) or plain(name) in ALIASES["worker"]:
             continue
         words = cells_of(table, name)
         if len(words) == len(head) and 2 <= len(set(words)) <= _MOST:

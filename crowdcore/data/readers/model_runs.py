@@ -56,7 +56,7 @@ class LmEval(Reader):
         metric = settings.label if settings.label not in ("answer", "score") else None
         first, metrics, options = dict[str, str | None](), dict[str, None](), set[tuple[str, ...]]()
         runs, left = list[Run](), 0
-        for file in _opened(source):
+        for file in _open_files(source):
             for number, entry in enumerate(records(file.lines), 1):
                 metrics |= dict.fromkeys(_metrics(entry))
                 if text_of(entry.get("filter")) != first.setdefault(file.task, text_of(entry.get("filter"))):
@@ -94,9 +94,9 @@ def _sample(file: _File, row: int, number: int, entry: Mapping[str, Any], metric
         answer = only.strip() if isinstance(only, str) else None
         target = target and target.strip()
     doc = entry.get("doc")
-    asked = first_of(doc, _ASKED) if isinstance(doc, dict) else None
+    question = first_of(doc, _ASKED) if isinstance(doc, dict) else None
     item = text_of(entry.get("doc_id")) or f"row {number}"
-    return Run(row, file.task, item, file.model, answer, target, outcome, "no-score", text_of(asked))
+    return Run(row, file.task, item, file.model, answer, target, outcome, "no-score", text_of(question))
 
 
 def _letter(target: str | None, options: tuple[str, ...]) -> str | None:
@@ -139,20 +139,20 @@ def _sample_files(source: Source) -> list[Path]:
     return [file for file in source.inside("**/*.jsonl") if _SAMPLES.fullmatch(file.stem)]
 
 
-def _opened(source: Source) -> list[_File]:
+def _open_files(source: Source) -> list[_File]:
     """The files, each with its model: the name of its folder, or what tells the files of one folder apart."""
     if source.table is not None:
-        found = _SAMPLES.fullmatch(source.name)
-        folder = source.path.resolve().parent.name if source.path and found and not found["model"] else ""
-        model, task = ((found["model"] or folder), found["task"]) if found else ("model", source.name)
+        match = _SAMPLES.fullmatch(source.name)
+        folder = source.path.resolve().parent.name if source.path and match and not match["model"] else ""
+        model, task = ((match["model"] or folder), match["task"]) if match else ("model", source.name)
         return [_File(source.path, model, task, source)]
     files = []
     for path in _sample_files(source):
         if path.stat().st_size:
-            found = _SAMPLES.fullmatch(path.stem)
-            assert found is not None
-            model = found["model"] or _model_in_results(path.parent, found["time"]) or path.parent.name
-            files.append(_File(path, model, found["task"], Source.at(path)))
+            match = _SAMPLES.fullmatch(path.stem)
+            assert match is not None
+            model = match["model"] or _model_in_results(path.parent, match["time"]) or path.parent.name
+            files.append(_File(path, model, match["task"], Source.at(path)))
             files[-1].lines.need_json()
     if len({file.model for file in files}) > 1 or len(files) < 2:
         return files
@@ -167,7 +167,7 @@ def _opened(source: Source) -> list[_File]:
 
 
 def _documents(file: _File) -> Iterator[str | None]:
-    """What tells the documents of a file."""
+    """Fields that identify the documents of a file."""
     for entry in records(file.lines):
         yield text_of(entry.get("doc_hash")) or json.dumps(entry.get("doc"), sort_keys=True)
 
@@ -206,20 +206,20 @@ def _is_instance(record: Mapping[str, Any]) -> bool:
 
 
 def _instance(row: int, entry: Mapping[str, Any]) -> Run:
-    asked, said = entry.get("input"), entry.get("output")
-    asked, said = (part if isinstance(part, dict) else {} for part in (asked, said))
+    inputs, output = entry.get("input"), entry.get("output")
+    inputs, output = (part if isinstance(part, dict) else {} for part in (inputs, output))
     scored = entry.get("evaluation")
     scored = scored if isinstance(scored, dict) else {}
     right = scored.get("is_correct")
     outcome = right if isinstance(right, bool) else scored.get("score")
-    answer, target = (_only(part) for part in (said.get("raw"), asked.get("reference")))
-    options = [_only(option) for option in as_list(asked.get("choices"))]
+    answer, target = (_only(part) for part in (output.get("raw"), inputs.get("reference")))
+    options = [_only(option) for option in as_list(inputs.get("choices"))]
     letters = [*_LETTERS[: len(options)]]
     if answer in letters and answer not in options and options.count(target) == 1:  # HELM names options by letters
         target = letters[options.index(target)]
     item = text_of(entry.get("sample_id")) or f"row {row}"
     part, model = (text_of(entry.get(name)) or "" for name in ("evaluation_name", "model_id"))
-    return Run(row, part, item, model, answer, target, outcome, "no-score", text_of(asked.get("raw")))
+    return Run(row, part, item, model, answer, target, outcome, "no-score", text_of(inputs.get("raw")))
 
 
 def _only(value: Any) -> str | None:

@@ -73,14 +73,14 @@ class Nested(Reader):
         if ROW not in roles.values():
             table.name_columns(name for name in table.columns if name != ROW)
         raw = read_annotations(table, settings.model_copy(update=roles), self.name)
-        findings = (*raw.findings, *_about(table, raw, layout, settings))
+        findings = (*raw.findings, *_findings(table, raw, layout, settings))
         return replace(raw, n_rows=raw.n_rows + table.n_empty, findings=findings, tasks=_without_dash(raw))
 
     def _counts(self, source: Source, layout: Layout, settings: ReadSettings) -> Raw:
         """Read maps of labels to how many workers gave them."""
         ids, labels, task, label, count = [], dict[str, int](), list[int](), list[int](), list[float]()
-        found = _task_field(_head(source), settings)
-        name = found if isinstance(found, str) else None
+        task_field = _task_field(_head(source), settings)
+        name = task_field if isinstance(task_field, str) else None
         about: dict[str, list[str | None]] = {}
         for number, record in enumerate(_records(source)):
             ids.append(text_of(record.get(name)) if name else str(number + 1))
@@ -162,13 +162,13 @@ def _with_things(record: dict[str, Any]) -> dict[str, Any]:
 
 def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
     """What the only record in a document holds, ``{"data": {"items": […]}}``, if there are lists of annotations."""
-    found = document
-    while len(inner := [v for v in found.values() if isinstance(v, dict | list) and v]) == 1:
+    inside = document
+    while len(inner := [v for v in inside.values() if isinstance(v, dict | list) and v]) == 1:
         if isinstance(inner[0], list):
             entries = [e for e in inner[0] if isinstance(e, dict)]
             nests = len(entries) > 1 and any(isinstance(v, dict | list) for v in entries[0].values())
-            return found if entries and (_is_row(entries[0]) or nests) else document
-        found = inner[0]
+            return inside if entries and (_is_row(entries[0]) or nests) else document
+        inside = inner[0]
     return document
 
 
@@ -295,9 +295,9 @@ class _Rows(Table):
         if self._are_flat():
             yield from self._flattened(columns)
             return
-        found, first = _records(self._source), 0
-        while batch := list(islice(found, BATCH)):
-            each = [self._labelled(_entries(r, self._layout, self.path, n)) for n, r in enumerate(batch, first + 1)]
+        records, first = _records(self._source), 0
+        while batch := list(islice(records, BATCH)):
+            each = [self._with_label(_entries(r, self._layout, self.path, n)) for n, r in enumerate(batch, first + 1)]
             parent = np.repeat(np.arange(len(batch)), [len(part) for part in each])
             self._numbers.append(parent + first + 1)
             rows, cells = [entry for part in each for entry in part], {}
@@ -349,7 +349,7 @@ class _Rows(Table):
             yield pa.table({name: cells[name] for name in columns})
             first += len(chunk)
 
-    def _labelled(self, given: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def _with_label(self, given: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """The entries with a label."""
         key = self._keys[self._label]
         filled = [entry for entry in given if entry.get(key) is not None]
@@ -383,7 +383,7 @@ def _entries(
     workers = entries(record.get(str(layout.worker)))
     if len(workers) != len(given):
         raise _uneven(layout, len(given), len(workers), path, row)
-    return [{"worker": who, "label": label} for who, label in zip(workers, given, strict=True)]
+    return [{"worker": worker, "label": label} for worker, label in zip(workers, given, strict=True)]
 
 
 def _uneven(layout: Layout, n: int, n_workers: int, path: Path | None, row: int | None) -> DataError:
@@ -391,19 +391,19 @@ def _uneven(layout: Layout, n: int, n_workers: int, path: Path | None, row: int 
     return DataError(what, "Both lists must be as long.", file=path, row=row, code="lengths")
 
 
-def _about(table: _Rows, raw: Raw, layout: Layout, settings: ReadSettings) -> list[Finding]:
-    """What was noticed: labels without workers, empty entries, more workers than tasks, counts that may be labels."""
-    found: list[Finding] = []
+def _findings(table: _Rows, raw: Raw, layout: Layout, settings: ReadSettings) -> list[Finding]:
+    """Findings: labels without workers, empty entries, more workers than tasks, counts that may be labels."""
+    findings: list[Finding] = []
     if table.n_empty:
         sentence = f"{plural(table.n_empty, 'place')} in lists hold no label"
-        found.append(Finding("empty-cells", "note", sentence, table.n_empty, left_out=table.n_empty))
+        findings.append(Finding("empty-cells", "note", sentence, table.n_empty, left_out=table.n_empty))
     sizes = {len(_entries(record, layout)) for record in table.first_records} if layout.kind == "places" else {0}
     if layout.kind == "places" and not settings.turn:
-        found.append(no_workers(max(sizes, default=0), Remedy("worker", when="a field names them")))
+        findings.append(no_workers(max(sizes, default=0), Remedy("worker", when="a field names them")))
     if layout.kind == "map" and not layout.sure:
         sentence = f"{layout.field!r} was read as a label of each worker; it may count labels instead"
         remedies = (Remedy("format", "counts", when="it counts"), Remedy("format", "nested", when="it names workers"))
-        found.append(Finding("counts-or-workers", "question", sentence, column=layout.field, remedies=remedies))
+        findings.append(Finding("counts-or-workers", "question", sentence, column=layout.field, remedies=remedies))
     n_workers, n_tasks = len(raw.worker.values), len(raw.task.values)
     open_to_both = layout.may_turn and len(sizes) == 1 and settings.turn is None and settings.worker is None
     if open_to_both and n_workers > n_tasks:
@@ -412,5 +412,5 @@ def _about(table: _Rows, raw: Raw, layout: Layout, settings: ReadSettings) -> li
             Remedy("turn", True, when="the outer names are workers"),
             Remedy("turn", False, when="they are tasks"),
         )
-        found.append(Finding("turned", "question", sentence, remedies=remedies))
-    return found
+        findings.append(Finding("turned", "question", sentence, remedies=remedies))
+    return findings

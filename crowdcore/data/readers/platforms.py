@@ -176,14 +176,14 @@ class MTurk(Reader):
         listed = " and ".join(f"{names[0]!r} … {names[-1]!r}" for names in places.values())
         remedies = (Remedy("label", when="each is a question of its own"),)
         sentence = f"Each HIT holds {plural(k, 'item')}, which became tasks of their own: {listed}"
-        found = Finding("items-of-a-hit", "note", sentence, k, remedies=remedies)
+        note = Finding("items-of-a-hit", "note", sentence, k, remedies=remedies)
         where = np.arange(1, n + 1) if table.rows is None else table.rows
         numbers = raw.row_numbers(np.arange(len(raw.task)))
         return replace(
             raw,
             rows=where[(numbers - 1) // k],
             **table.about,
-            findings=(*(replace(f, rows=tuple(int(where[(r - 1) // k]) for r in f.rows)) for f in raw.findings), found),
+            findings=(*(replace(f, rows=tuple(int(where[(r - 1) // k]) for r in f.rows)) for f in raw.findings), note),
         )
 
 
@@ -194,13 +194,13 @@ def _places(columns: tuple[str, ...]) -> dict[str, list[str]]:
         parts = re.split("([0-9]+)", column)
         if len(parts) == 3 and column.startswith(("Input.", "Answer.")):
             kinds.setdefault(parts[0] + parts[2], {})[parts[1]] = column
-    kinds = {kind: found for kind, found in kinds.items() if len(found) > 1}
-    answers = [found for kind, found in kinds.items() if kind.startswith("Answer.")]
-    inputs = [found for kind, found in kinds.items() if kind.startswith("Input.")]
-    others = [c for c in columns if c.startswith("Answer.") and not any(c in found.values() for found in answers)]
-    if len(answers) != 1 or others or not inputs or any(found.keys() != answers[0].keys() for found in inputs):
+    kinds = {kind: numbered for kind, numbered in kinds.items() if len(numbered) > 1}
+    answers = [numbered for kind, numbered in kinds.items() if kind.startswith("Answer.")]
+    inputs = [numbered for kind, numbered in kinds.items() if kind.startswith("Input.")]
+    others = [c for c in columns if c.startswith("Answer.") and not any(c in numbered.values() for numbered in answers)]
+    if len(answers) != 1 or others or not inputs or any(numbered.keys() != answers[0].keys() for numbered in inputs):
         return {}
-    return {kind: [*found.values()] for kind, found in kinds.items()}
+    return {kind: [*numbered.values()] for kind, numbered in kinds.items()}
 
 
 def _forms(table: Table) -> tuple[Codes, tuple[str, ...]]:
@@ -342,13 +342,13 @@ def _answers(
     """
     cell = record.get("annotations")
     try:
-        found = json.loads(cell) if isinstance(cell, str) and cell else []
+        entries = json.loads(cell) if isinstance(cell, str) and cell else []
     except (ValueError, RecursionError) as error:
         if source is None:
             return
         what = f"This cell is not JSON ({str(error)[:100]})"
         raise DataError(what, file=source.path, row=row, column="annotations", header=True) from None
-    waiting = [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+    waiting = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     while waiting:
         entry = waiting.pop(0)
         value = entry.get("value")

@@ -62,11 +62,11 @@ class Preferences(Reader):
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the verdicts."""
         table = source.need_table()
-        found = _find(table, settings)
-        if found is None:
+        layout = _find(table, settings)
+        if layout is None:
             what = "No two columns such as model_a and model_b stand beside one that says which is better"
             raise DataError(what, file=source.path, code="columns", remedies=(Remedy("format", "long"),))
-        return _long(table, settings, found) if found.worker else _wide(table, settings, found)
+        return _long(table, settings, layout) if layout.worker else _wide(table, settings, layout)
 
 
 class _Layout(NamedTuple):
@@ -122,15 +122,15 @@ def _pairs_of_sides(table: Table) -> tuple[list[tuple[str, str]], set[str]]:
     for column, parts in words.items():
         for k in range(len(parts) if len(parts) > 1 or parts[0] in _ALONE else 0):
             kinds.setdefault((str(k), *parts[:k], *parts[k + 1 :]), {})[parts[k]] = column
-    found = [
+    pairs = [
         (columns[one], columns[other])
         for columns in kinds.values()
         for one, other in _SIDES
         if len(columns) == 2 and {one, other} == {*columns}
     ]
-    cells = {sides: [*zip(*map(table.words, sides), strict=True)] for sides in found}
-    apart = [sides for sides in found if sum(a == b for a, b in cells[sides]) <= 0.05 * len(cells[sides])]
-    return sorted(apart, key=lambda sides: len({*chain(*cells[sides])})), {*chain(*found)}
+    cells = {sides: [*zip(*map(table.words, sides), strict=True)] for sides in pairs}
+    apart = [sides for sides in pairs if sum(a == b for a, b in cells[sides]) <= 0.05 * len(cells[sides])]
+    return sorted(apart, key=lambda sides: len({*chain(*cells[sides])})), {*chain(*pairs)}
 
 
 def _is_verdict(table: Table, column: str, sides: tuple[str, str]) -> bool:
@@ -183,27 +183,27 @@ def _mirrors(values: Iterable[str]) -> dict[str, str]:
     return same
 
 
-def _long(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
+def _long(table: Table, settings: ReadSettings, layout: _Layout) -> Raw:
     """A row for each verdict."""
-    named = {"task": found.question[0] if found.question else found.sides[0], "worker": found.worker}
-    raw = read_annotations(table, settings.model_copy(update={**named, "label": found.verdicts[0]}), "preferences")
+    named = {"task": layout.question[0] if layout.question else layout.sides[0], "worker": layout.worker}
+    raw = read_annotations(table, settings.model_copy(update={**named, "label": layout.verdicts[0]}), "preferences")
     extra = {} if raw.extra is None else {c: raw.extra[c] for c in raw.extra.column_names}
     if shares := _are_shares(_texts(raw.label)):
         extra["share"] = raw.label.values.take(pa.array(raw.label.codes, mask=raw.label.missing))
         raw = replace(raw, label=_nearest(raw.label), extra=pa.table(extra))
-    columns = {found.verdicts[0]: raw.label, named["task"]: raw.task}
-    columns |= {c: encode(extra[c]) for c in (*found.sides, *found.question) if c in extra}
-    task, swapped = _tasks([columns[c] for c in found.question], *(columns[c] for c in found.sides))
-    sides = ("first", "second") if _are_ordered(found.sides) else found.sides
-    how = swapped, (columns[found.sides[0]], columns[found.sides[1]]), sides
-    if (about := raw.tasks) is not None:
-        about = replace(about, task=task, gold=about.gold and _turned(about.gold, *how))
-    roles = {**raw.roles, "task": " / ".join((*found.question, *found.sides))}
+    columns = {layout.verdicts[0]: raw.label, named["task"]: raw.task}
+    columns |= {c: encode(extra[c]) for c in (*layout.sides, *layout.question) if c in extra}
+    task, swapped = _tasks([columns[c] for c in layout.question], *(columns[c] for c in layout.sides))
+    sides = ("first", "second") if _are_ordered(layout.sides) else layout.sides
+    how = swapped, (columns[layout.sides[0]], columns[layout.sides[1]]), sides
+    if (tasks := raw.tasks) is not None:
+        tasks = replace(tasks, task=task, gold=tasks.gold and _sort_sides(tasks.gold, *how))
+    roles = {**raw.roles, "task": " / ".join((*layout.question, *layout.sides))}
     quiet = [f for f in raw.findings if f.code != "alias-rival" and f.column != named["task"]]
-    findings = (*quiet, _finding(swapped, found, _texts(raw.label), settings), *([_NEAREST] if shares else []))
+    findings = (*quiet, _finding(swapped, layout, _texts(raw.label), settings), *([_NEAREST] if shares else []))
     more = _with_order(extra, task, raw.worker, swapped)
-    label = _turned(raw.label, *how)
-    return replace(raw, task=task, label=label, tasks=about, roles=roles, findings=findings, extra=more or raw.extra)
+    label = _sort_sides(raw.label, *how)
+    return replace(raw, task=task, label=label, tasks=tasks, roles=roles, findings=findings, extra=more or raw.extra)
 
 
 def _with_order(extra: Mapping[str, pa.Array], task: Codes, worker: Codes, swapped: BoolArray) -> pa.Table | None:
@@ -226,23 +226,23 @@ def _with_order(extra: Mapping[str, pa.Array], task: Codes, worker: Codes, swapp
     return pa.table({**extra, "swapped": pa.array(swapped, mask=~both)}) if both.any() else None
 
 
-def _wide(table: Table, settings: ReadSettings, found: _Layout) -> Raw:
+def _wide(table: Table, settings: ReadSettings, layout: _Layout) -> Raw:
     """A row for each pair of answers, a column of verdicts for each worker."""
     roles = {r: c for r, c in assign_roles(table, settings).items() if r in ABOUT_TASKS and r != "task"}
-    columns = tuple(dict.fromkeys([*found.question, *found.sides, *found.verdicts, *roles.values()]))
+    columns = tuple(dict.fromkeys([*layout.question, *layout.sides, *layout.verdicts, *roles.values()]))
     codes, _ = table.encode(columns)
-    sides = codes[found.sides[0]], codes[found.sides[1]]
-    task, swapped = _tasks([codes[c] for c in found.question], *sides)
+    sides = codes[layout.sides[0]], codes[layout.sides[1]]
+    task, swapped = _tasks([codes[c] for c in layout.question], *sides)
     blocks = [
-        Block(task, constant(column, len(task)), _turned(codes[column], swapped, sides, found.sides))
-        for column in found.verdicts
+        Block(task, constant(column, len(task)), _sort_sides(codes[column], swapped, sides, layout.sides))
+        for column in layout.verdicts
     ]
     about = {"task": task, **{role: codes[column] for role, column in roles.items()}}
     if "gold" in about:
-        about["gold"] = _turned(about["gold"], swapped, sides, found.sides)
+        about["gold"] = _sort_sides(about["gold"], swapped, sides, layout.sides)
     tasks = None if len(about) == 1 else RawTasks.of(about, False, table.escaped)
-    roles |= {"task": " / ".join((*found.question, *found.sides)), "worker": plural(len(blocks), "column")}
-    finding = _finding(swapped, found, {v for column in found.verdicts for v in _texts(codes[column])}, settings)
+    roles |= {"task": " / ".join((*layout.question, *layout.sides)), "worker": plural(len(blocks), "column")}
+    finding = _finding(swapped, layout, {v for column in layout.verdicts for v in _texts(codes[column])}, settings)
     return stack("preferences", table, settings, blocks, roles, tasks, findings=(finding,))
 
 
@@ -279,7 +279,7 @@ def _short(text: str) -> str:
     return flat if len(flat) <= _LONG else f"{flat[: _LONG - 8]}… {zlib.crc32(text.encode()) & 0xFFFF:04x}"
 
 
-def _turned(label: Codes, swapped: BoolArray, sides: tuple[Codes, Codes], columns: tuple[str, str]) -> Codes:
+def _sort_sides(label: Codes, swapped: BoolArray, sides: tuple[Codes, Codes], columns: tuple[str, str]) -> Codes:
     """(n,) the verdicts as if the answers were in alphabetical order; a name of an answer becomes that of its side."""
     mirrors = _mirrors(_texts(label))
     every = [*dict.fromkeys([*columns, *mirrors, *mirrors.values()])]
@@ -294,31 +294,31 @@ def _turned(label: Codes, swapped: BoolArray, sides: tuple[Codes, Codes], column
     return compact(strings(every), codes.astype(np.int32))
 
 
-def _finding(swapped: BoolArray, found: _Layout, values: Iterable[str], settings: ReadSettings) -> Finding:
-    """What became of the sides; a question where numbers or letters may as well be classes of something else."""
-    one, other = found.sides
-    if _are_ordered(found.sides):
+def _finding(swapped: BoolArray, layout: _Layout, values: Iterable[str], settings: ReadSettings) -> Finding:
+    """Finding on the order of the sides; a question where numbers or letters may be other classes."""
+    one, other = layout.sides
+    if _are_ordered(layout.sides):
         sentence = f"Each task is a pair of answers in alphabetical order: {one!r} says which of them is better"
         return Finding("sides", "note", sentence, int(swapped.sum()), remedies=(Remedy("format", "long", when="not"),))
     sentence = (
-        f"Each task is {'a question with ' if found.question else ''}two answers in alphabetical order. "
-        f"{plural(int(swapped.sum()) * len(found.verdicts), 'verdict')} on answers shown the other way round were "
+        f"Each task is {'a question with ' if layout.question else ''}two answers in alphabetical order. "
+        f"{plural(int(swapped.sum()) * len(layout.verdicts), 'verdict')} on answers shown the other way round were "
         f"turned: {one!r} means the first answer, {other!r} the second"
     )
-    plainly = settings.format is not None or _name_sides(found, {*values})
+    plainly = settings.format is not None or _name_sides(layout, {*values})
     remedies = (
         *(() if plainly else (Remedy("format", "preferences", when="so"),)),
-        Remedy("format", "long" if found.worker else "wide", when="the labels are about something else"),
+        Remedy("format", "long" if layout.worker else "wide", when="the labels are about something else"),
     )
     return Finding("sides", "note" if plainly else "question", sentence, int(swapped.sum()), remedies=remedies)
 
 
-def _name_sides(found: _Layout, values: set[str]) -> bool:
+def _name_sides(layout: _Layout, values: set[str]) -> bool:
     """Whether verdicts surely name sides: by the name of their column, as answers' names, by ``>``, or side words."""
-    if any(plain(column) in _WINNER for column in found.verdicts) or any(set("<>") & {*value} for value in values):
+    if any(plain(column) in _WINNER for column in layout.verdicts) or any(set("<>") & {*value} for value in values):
         return True
     if all(mirror == value for value, mirror in _mirrors(values).items()):
         return True
-    one, other = ({*re.split("[^a-z0-9]+", column.strip().lower())} for column in found.sides)
+    one, other = ({*re.split("[^a-z0-9]+", column.strip().lower())} for column in layout.sides)
     words = {word for value in values for word in re.split("[^a-z0-9]+", value.lower())}
     return bool(one - other | other - one) and one ^ other <= words and not any(w.isdigit() for w in one ^ other)

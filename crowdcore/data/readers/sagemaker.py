@@ -57,14 +57,14 @@ class SageMaker(Reader):
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the answers to one question."""
-        found = list(_answers(source))
-        questions = list(dict.fromkeys(question for answer in found for question in answer.choices))
+        by_line = list(_answers(source))
+        questions = list(dict.fromkeys(question for answer in by_line for question in answer.choices))
         if not questions:
             raise DataError("No worker's answer is a choice", "Only choices are read so far.", file=source.path)
         roles = {"task": "dataset object", "worker": "workerId"}
         question = only_question(questions, source, settings, roles)
         answers = Answers(source, settings, {**roles, "label": question})
-        for answer in found:
+        for answer in by_line:
             picture = answer.shown is not None and answer.shown.startswith("s3://")
             task = answers.task_name(answer.task, answer.row)
             answers.list_task(task, **{"image" if picture else "text": answer.shown})
@@ -115,7 +115,7 @@ def _requested(number: int, record: dict[str, Any], source: Source) -> Iterator[
 
 
 def _files(source: Source) -> list[Path]:
-    return next((found for pattern in _PATTERNS if (found := source.inside(pattern))), [])
+    return next((files for pattern in _PATTERNS if (files := source.inside(pattern))), [])
 
 
 def _is_response(record: dict[str, Any]) -> bool:

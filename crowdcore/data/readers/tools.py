@@ -74,18 +74,18 @@ class Doccano(Reader):
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the labels of every user."""
         sources = [Source.at(file) for file in _files(source)]
-        seen = [label for given in islice(_given(source, sources), _SEEN) for label in as_list(given.labels)]
+        seen = [label for given in islice(_labels_of_users(source, sources), _SEEN) for label in as_list(given.labels)]
         if 2 * sum(map(is_span, seen)) > len(seen):
             return self._spans(source, settings, sources)
         answers = Answers(source, settings, {"task": "id", "worker": "file name", "label": "label"})
-        for given in _given(source, sources):
+        for given in _labels_of_users(source, sources):
             _add(answers, given)
         return answers.raw(self.name, findings=_noticed(sources))
 
     def _spans(self, source: Source, settings: ReadSettings, sources: list[Source]) -> Raw:
         columns = {"task": "id", "worker": "file name" if sources else "user", "label": "spans"}
         texts = MarkedTexts(source, settings, columns, unmarked="drop")
-        for given in _given(source, sources):
+        for given in _labels_of_users(source, sources):
             record = given.record
             text = first_of(record, _TEXT)
             texts.mark(given.number, _task(texts, given), given.user, text, read_spans(as_list(given.labels)))
@@ -94,7 +94,7 @@ class Doccano(Reader):
         return texts.raw(self.name, findings=_noticed(sources))
 
 
-def _given(source: Source, sources: list[Source]) -> Iterator[_Given]:
+def _labels_of_users(source: Source, sources: list[Source]) -> Iterator[_Given]:
     """The labels of each user for each example."""
     for opened in sources:
         for number, record in enumerate(records(opened), 1):
@@ -303,12 +303,12 @@ class Argilla(Reader):
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the responses to one question."""
         columns = source.need_table().columns
-        found = [_responses(record, number, source) for number, record in enumerate(records(source), 1)]
-        questions = list(dict.fromkeys(name for given in found for name in given))
+        by_record = [_responses(record, number, source) for number, record in enumerate(records(source), 1)]
+        questions = list(dict.fromkeys(name for given in by_record for name in given))
         if not questions:
             raise DataError("No record has a response", "Suggestions alone are not annotations.", file=source.path)
         question = only_question(questions, source, settings, {"task": "id", "worker": "user_id"})
-        spans = _are_spans(response.value for given in found for response in given.get(question, ()))
+        spans = _are_spans(response.value for given in by_record for response in given.get(question, ()))
         form = MarkedTexts if spans else Answers
         answers = form(source, settings, {"task": "id", "worker": "user_id", "label": question})
         for number, record in enumerate(records(source), 1):
@@ -317,7 +317,7 @@ class Argilla(Reader):
             answers.list_task(task, **media)
             if _suggested(record, question):
                 answers.leave_out("prediction", number)
-            for response in found[number - 1].get(question, []):
+            for response in by_record[number - 1].get(question, []):
                 status = str(response.status).lower()
                 values = response.value if isinstance(response.value, list) else [response.value]
                 if isinstance(answers, MarkedTexts):
@@ -348,22 +348,22 @@ def _are_spans(values: Iterable[Any]) -> bool:
 
 def _responses(record: dict[str, Any], number: int, source: Source) -> dict[str, list[_Response]]:
     """Question -> its responses."""
-    found: dict[str, list[_Response]] = {}
+    reply: dict[str, list[_Response]] = {}
     nested = record.get("responses")
     if isinstance(nested, dict):
         for question in nested:
             given = need_records(nested, question, source, number)
-            found[question] = [_Response(g.get("value"), g.get("user_id"), g.get("status")) for g in given]
+            reply[question] = [_Response(g.get("value"), g.get("user_id"), g.get("status")) for g in given]
     elif nested is not None:  # one entry per user, as Argilla 1 wrote them
         for given_by in need_records(record, "responses", source, number):
             values = given_by.get("values")
             for question, answer in values.items() if isinstance(values, dict) else ():
                 value = answer.get("value") if isinstance(answer, dict) else answer
                 response = _Response(value, given_by.get("user_id"), given_by.get("status"))
-                found.setdefault(question, []).append(response)
+                reply.setdefault(question, []).append(response)
     for column, responses in record.items():
         if answers := _answers(responses):
-            found[column] = [_Response(a["value"], a["user_id"], a.get("status")) for a in answers]
+            reply[column] = [_Response(a["value"], a["user_id"], a.get("status")) for a in answers]
         if column.endswith(".responses") and responses is not None:
             users, states = record.get(f"{column}.users"), record.get(f"{column}.status")
             lists = [part for part in (responses, users, states) if isinstance(part, list)]
@@ -371,8 +371,8 @@ def _responses(record: dict[str, Any], number: int, source: Source) -> dict[str,
                 what = f"{column!r}, its users and their status are not lists of the same length"
                 raise DataError(what, file=source.path, row=number)
             question = column.removesuffix(".responses")
-            found[question] = [_Response(*answer, *([None] * (3 - len(lists)))) for answer in zip(*lists, strict=True)]
-    return found
+            reply[question] = [_Response(*answer, *([None] * (3 - len(lists)))) for answer in zip(*lists, strict=True)]
+    return reply
 
 
 def _answers(value: Any) -> list[Any]:
@@ -382,7 +382,7 @@ def _answers(value: Any) -> list[Any]:
 
 
 def _fields(record: dict[str, Any], questions: list[str]) -> dict[str, Any]:
-    """What the task shows: ``fields``, or the columns that belong to nothing else."""
+    """Contents of the task: ``fields``, or the columns without another role."""
     if isinstance(record.get("fields"), dict):
         return dict(record["fields"])
     own = {"id", "status", "_server_id", "external_id", "metadata", *(f"{q}-suggestion" for q in questions)}
@@ -421,8 +421,8 @@ class LeWiDi(Reader):
             if not isinstance(item, dict):
                 raise DataError("This item is not a record", file=source.path, row=number)
             answers.list_task(task, text=_text_of(item.get("text")), split=text_of(item.get("split")))
-            for who, label in _pairs(item, source, number):
-                answers.add(number, task, who, label)
+            for annotator, label in _pairs(item, source, number):
+                answers.add(number, task, annotator, label)
             hard = hard or bool(item.get("hard_label") or item.get("soft_label"))
         sentence = "Hard and soft labels are made from the same annotations, and are not read as gold"
         return answers.raw(self.name, findings=[Finding("not-gold", "note", sentence)] if hard else [])
@@ -435,14 +435,14 @@ def _items(source: Source) -> dict[str, Any]:
 
 def _pairs(item: dict[str, Any], source: Source, number: int) -> list[tuple[str, list[str]]]:
     """Annotator and labels: one each in 2023, maybe several joined by commas in 2025."""
-    who, given = _split(item.get("annotators")), item.get("annotations")
+    annotators, given = _split(item.get("annotators")), item.get("annotations")
     if isinstance(given, dict):
-        return [(name, _split(given.get(name))) for name in dict.fromkeys([*who, *given])]
+        return [(name, _split(given.get(name))) for name in dict.fromkeys([*annotators, *given])]
     labels = _split(given)
-    if len(who) != len(labels):
-        what = f"{len(labels)} annotations by {len(who)} annotators"
+    if len(annotators) != len(labels):
+        what = f"{len(labels)} annotations by {len(annotators)} annotators"
         raise DataError(what, "There must be one each, separated by commas.", file=source.path, row=number)
-    return [(name, [label] if label else []) for name, label in zip(who, labels, strict=True)]
+    return [(name, [label] if label else []) for name, label in zip(annotators, labels, strict=True)]
 
 
 def _split(value: Any) -> list[str]:

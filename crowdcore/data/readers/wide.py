@@ -60,13 +60,13 @@ class WideTable(Reader):
         if source.table is None or settings.worker or settings.label:
             return 0.0
         columns = source.table.columns
-        found = find_workers(source.table, settings)
-        named = {c for c in columns if plain(c) in (*ALIASES["worker"], *ALIASES["label"])} - {*found.roles.values()}
-        named -= {c for c in found.aside if are_texts(cells_of(source.table, c))}
-        alone = named <= {*found.aside} and len(found.workers) > 1 and alike(found.workers)
-        if named and settings.turn is None and not (alone and _names_once(source.table, found.roles)):
+        cols = find_workers(source.table, settings)
+        named = {c for c in columns if plain(c) in (*ALIASES["worker"], *ALIASES["label"])} - {*cols.roles.values()}
+        named -= {c for c in cols.aside if are_texts(cells_of(source.table, c))}
+        alone = named <= {*cols.aside} and len(cols.workers) > 1 and alike(cols.workers)
+        if named and settings.turn is None and not (alone and _names_once(source.table, cols.roles)):
             return 0.0
-        roles, workers = found.roles, found.workers
+        roles, workers = cols.roles, cols.workers
         if not workers:
             return 0.0
         if len(workers) == 1 and (
@@ -86,18 +86,18 @@ class WideTable(Reader):
         """Read the filled cells, piece by piece."""
         table = source.need_table()
         missing = ("", *(settings.missing or ()))
-        found = find_workers(table, settings)
-        roles, workers = found.roles, found.workers
+        cols = find_workers(table, settings)
+        roles, workers = cols.roles, cols.workers
         if not workers:
             raise DataError("There is no column of a worker", file=source.path, remedies=(Remedy("workers"),))
         if table.repeated:
             twice = min(table.repeated)
             raise DataError(f"Two columns are called {twice!r}", "Rename one.", file=source.path, column=twice)
-        about = {role: Encoder() for role in roles}
+        encoders = {role: Encoder() for role in roles}
         labels, rows, columns = Encoder(), bytearray(), bytearray()  # int32, grow in place
         n = 0
         for chunk in table.stream(table.columns):
-            for role, encoder in about.items():
+            for role, encoder in encoders.items():
                 with table.naming(roles[role]):
                     encoder.add(chunk[roles[role]])
             row, column, values = _melt(table, chunk, workers, missing)
@@ -116,7 +116,7 @@ class WideTable(Reader):
         without, noticed = _without_minus_one(label, cells, settings)
         if without is not None:
             task_row, worker, label = task_row[without], worker[without], label.take(without)
-        part = {role: encoder.finish() for role, encoder in about.items()}
+        part = {role: encoder.finish() for role, encoder in encoders.items()}
         notes = _footnotes(task_row, n, part.get("task"))
         noticed, end = [*noticed, *notes], int(task_row.max()) + 1 if notes else n
         total = _total_row(label, task_row, end, part.get("task"), settings)
@@ -143,7 +143,7 @@ class WideTable(Reader):
             rows=task_row + 1 if table.rows is None else table.rows[task_row],
             tasks=RawTasks.of({**part, "task": ids}, True, table.escaped).take(listed),
             findings=(
-                *(*table.findings, *findings, *found.findings, *repeated),
+                *(*table.findings, *findings, *cols.findings, *repeated),
                 *(*empty_cells(empty, cells), *noticed, *_empty_columns(workers, counts)),
             ),
         )
@@ -191,7 +191,7 @@ def _footnotes(task_row: IntArray, n: int, task: Codes | None) -> list[Finding]:
 
 
 def _orientation(n: int, workers: tuple[str, ...], ids: Codes, task: str, settings: ReadSettings) -> list[Finding]:
-    """What to ask where more workers than tasks were read, or both are the same names."""
+    """Ask whether the table is turned, if workers outnumber tasks or share their names."""
     n_workers, named = len(workers), settings.workers is not None
     if n > 1 and not named and {*ids.values.to_pylist()} == {*workers}:
         sentence = "Rows and columns have the same names: the table may count how often two people chose these classes"
@@ -231,8 +231,8 @@ def _without_minus_one(label: Codes, cells: int, settings: ReadSettings) -> tupl
     n = int(gone.sum())
     remedies = (Remedy("missing", [], when="-1 is a label"), Remedy("missing", ["-1"], when="it means “missing”"))
     what = f"{n:,} of {plural(cells, 'cell')} that hold -1"
-    found = make_change("minus-one", what, "be read as missing", count=n, remedies=remedies, left_out=n)
-    return np.flatnonzero(~gone), [replace(found, level="note") if settings.classes is not None else found]
+    change = make_change("minus-one", what, "be read as missing", count=n, remedies=remedies, left_out=n)
+    return np.flatnonzero(~gone), [replace(change, level="note") if settings.classes is not None else change]
 
 
 def _empty_columns(workers: tuple[str, ...], counts: IntArray) -> list[Finding]:
@@ -336,8 +336,8 @@ class TurnedTable(Reader):
         n = len(codes[items[0]])
         people = codes[worker] if worker is not None else number_rows(n)
         blocks = [Block(constant(name, n), people, codes[name]) for name in items]
-        who = f"the workers of column {worker!r}" if worker is not None else "workers, who are called 1, 2, 3 …"
-        sentence = f"{plural(n, 'row')} became {who}, and {plural(len(items), 'column')} became tasks"
+        workers = f"the workers of column {worker!r}" if worker is not None else "workers, who are called 1, 2, 3 …"
+        sentence = f"{plural(n, 'row')} became {workers}, and {plural(len(items), 'column')} became tasks"
         remedies = (Remedy("turn", False, when="rows are tasks and columns workers"),)
         finding = Finding("turned", "warning", sentence, n, remedies=remedies)
         change = [columns_left_out(tuple(items), aside, "task")] if aside else []

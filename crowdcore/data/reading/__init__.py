@@ -1,4 +1,4 @@
-"""Reading a dataset in three rooms: a table (`data.tables`), what was understood of it, and the dataset.
+"""Read a dataset in three steps: a table (`data.tables`), what it means, and the dataset.
 
 A reader of `data.readers` opens a format: its columns by role are `Raw`. `understand` cleans them and decides what the
 labels are: `Understood`. `assemble` numbers them: a `CrowdDataset` or `RatingDataset`, and the report of every loss.

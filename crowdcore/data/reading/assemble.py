@@ -114,7 +114,7 @@ def assemble(understood: Understood, settings: ReadSettings, name: str) -> tuple
         low, high = labels.low, labels.high
         dataset = RatingDataset(called, low, high, rating=given.label, levels=labels.names, **parts)
         about = {"classes": (), "classes_from": "", "rating_range": (low, high)}
-    found = pd.DataFrame() if dataset.extra is None else dataset.extra
+    frame = pd.DataFrame() if dataset.extra is None else dataset.extra
     report = ImportReport(
         source=name,
         **{name: getattr(raw, name) for name in _OF_RAW},
@@ -126,7 +126,7 @@ def assemble(understood: Understood, settings: ReadSettings, name: str) -> tuple
         variants=understood.variants,
         n_sentences=0 if raw.sentences is None else len(raw.sentences),
         examples=examples_of(dataset),
-        times=tuple(column for column in (TIME, SECONDS) if column in found and found[column].notna().any()),
+        times=tuple(column for column in (TIME, SECONDS) if column in frame and frame[column].notna().any()),
         **about,
     )
     return report, dataset

@@ -124,23 +124,23 @@ def no_shared_tasks(given: Annotations, per_task: IntArray, raw: Raw) -> list[Fi
     alone = bool((given.worker[1:] == given.worker[:-1])[same].all() and np.ptp(given.worker) > 0)
     if per_task.max() > 1 and not alone:
         return []
-    found, rows = [], pa.array(np.arange(len(given.task)) if given.rows is None else given.rows)
+    others, rows = [], pa.array(np.arange(len(given.task)) if given.rows is None else given.rows)
     for name, column in further_columns(raw) if alone and len(rows) <= _SOME else ():
         codes = encode(column.take(rows)).codes
         cells = np.unique(np.column_stack([codes, given.worker])[codes >= 0], axis=0)[:, 0]
         if len(cells) > 0.9 * len(rows) and (np.unique(cells, return_counts=True)[1] > 1).mean() > 0.5:
-            found.append(Remedy("task", name, when="that names it"))
+            others.append(Remedy("task", name, when="that names it"))
     files = files and alone
     what = f"None of {plural(len(per_task), 'task')} has two labels: agreement cannot be measured"
     if files:
         what = f"No two files have one of the {len(per_task):,} tasks in common: each may call them otherwise"
-    level: Level = "question" if found or files else "warning"
-    remedies = tuple(found) or (Remedy("task", when="another column names it in all files" if files else _ROW),)
+    level: Level = "question" if others or files else "warning"
+    remedies = tuple(others) or (Remedy("task", when="another column names it in all files" if files else _ROW),)
     return [Finding("no-shared-tasks", level, what, len(per_task), remedies=remedies)]
 
 
 def look_again(given: Annotations, gold: IntArray, labels: Classes, tasks: Arrow, raw: Raw) -> list[Finding]:
-    """What counts say of the whole: a row of sums, nobody who errs, no disagreement or more of it than by chance.
+    """Findings on totals: a row of sums, no errors, no disagreement, or more of it than by chance.
 
     The first hundred thousand annotations, sorted by task, are looked at.
     """
@@ -226,8 +226,8 @@ def _unread_gold(given: Annotations, classes: tuple[str, ...], raw: Raw) -> list
     """Columns that hold one of the classes for each task: the gold may be there under another name."""
     columns = []
     for name, codes in _further_codes(raw, given, 10 * _LOOKED_AT):
-        held = np.unique(np.column_stack([given.task[: len(codes)], codes.codes])[codes.codes >= 0], axis=0)[:, 0]
-        if len(codes.values) > 1 and len(held) >= _TASKS and len(held) == len(np.unique(held)):
+        tasks = np.unique(np.column_stack([given.task[: len(codes)], codes.codes])[codes.codes >= 0], axis=0)[:, 0]
+        if len(codes.values) > 1 and len(tasks) >= _TASKS and len(tasks) == len(np.unique(tasks)):
             columns += [name] if {*codes.values.to_pylist()} <= {*classes} else []
     if not columns or len(np.unique(given.task)) == len(given.task):
         return []
@@ -279,7 +279,7 @@ def void_classes(given: Annotations, gold: IntArray, classes: Classes, n_tasks: 
     classes do; of a class 0 below 1, 2, 3 …, than if it agreed a quarter as well, and about as many. Several workers
     use it, and it is no gold.
     """
-    parts, k, found = (given.task[:_SOME], given.worker[:_SOME], given.label[:_SOME]), len(classes.names), []
+    parts, k, void = (given.task[:_SOME], given.worker[:_SOME], given.label[:_SOME]), len(classes.names), []
     for name, near in classes.codes_of_none:
         c = classes.names.index(name)
         by_worker = counted(parts[1][parts[2] == c], n_workers)
@@ -302,8 +302,8 @@ def void_classes(given: Annotations, gold: IntArray, classes: Classes, n_tasks: 
             continue
         of_a_class = expected + pairs * kappa / (4 if near else 2) * share * (1 - share)
         if of_a_class - expected - both * np.log(of_a_class / expected) >= np.log(20):
-            found += [name] if not near or both <= expected + np.sqrt(expected) else []
-    return found
+            void += [name] if not near or both <= expected + np.sqrt(expected) else []
+    return void
 
 
 def _other_labels(raw: Raw, given: Annotations) -> tuple[Remedy, ...]:
@@ -338,8 +338,8 @@ def worker_findings(raw: Raw, worker: Codes, labels: Labels, settings: ReadSetti
         twice = [name for others in same.values() for name in others]
         sentence = f"Workers that are the same number as others: {', '.join(map(repr, twice[:_NAMED]))}"
         column = raw.roles.get("worker") if raw.roles.get("worker") in raw.columns else None
-        found = Finding("same-number-workers", "question", sentence, len(twice), (), column, (*twice[:5],))
-        findings.append(replace(found, remedies=(remedy,)))
+        finding = Finding("same-number-workers", "question", sentence, len(twice), (), column, (*twice[:5],))
+        findings.append(replace(finding, remedies=(remedy,)))
     names = [name for name in labels.names if not re.match(r"[-+0-9.]", name)][:_LOOKED_AT]
     both = tuple(strings(names).filter(pc.is_in(strings(names), value_set=values)).to_pylist())
     if raw.format in ("long", "wide") and len(both) > 1 and 2 * len(both) >= min(len(names), len(values)):
@@ -434,8 +434,8 @@ def merge_numbers(
     remedies = tuple(Remedy("merge_tasks", value, when=when) for value, when in choices.items())
     column = raw.roles.get("task") if raw.roles.get("task") in raw.columns else None
     if not settings.merge_tasks:
-        found = Finding("same-number-tasks", "question", what, len(names), (), column, names[:5], remedies=remedies)
-        return task, listed, [found]
+        finding = Finding("same-number-tasks", "question", what, len(names), (), column, names[:5], remedies=remedies)
+        return task, listed, [finding]
     became = {name: first for first, others in same.items() for name in others}
     note = Finding("same-number-tasks", "note", f"{what}, became one with them", len(names), (), column, names[:5])
     return rename(task, became), None if listed is None else rename(listed, became), [note]

@@ -1,4 +1,4 @@
-"""Read a file: open its table, understand it, assemble the dataset; report first, or take it in at once."""
+"""Read a file: open its table, understand it, assemble the dataset; report first, or import at once."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Import:
                 code=first.code,
                 remedies=(*first.remedies, Remedy.accept()),
             )
-        found = self._dataset
-        return found if features is None else replace(found, features=feature_rows(found, features, named=True))
+        dataset = self._dataset
+        return dataset if features is None else replace(dataset, features=feature_rows(dataset, features, named=True))
 
     @property
     def needs_files(self) -> bool:
@@ -162,11 +162,11 @@ def examine_table(path: str | Path, **mapping: Any) -> Import:
     settings = ReadSettings(**mapping)
     source, lends = open_source(path, settings), False
     try:
-        found = examine_source(source, settings)
-        lends = found.needs_files
+        opened = examine_source(source, settings)
+        lends = opened.needs_files
     finally:
         source.close(lends)
-    return found
+    return opened
 
 
 @frugal_memory()
@@ -266,10 +266,10 @@ def rating_values(path: str | Path, **mapping: Any) -> RatingValues:
         raw = _read(source, settings, None)
     finally:
         source.close()
-    found = clean(raw.label, raw.missing, raw.escaped).codes.values.to_pandas()
-    numbers = pd.to_numeric(found, errors="coerce").replace([np.inf, -np.inf], np.nan)
+    values = clean(raw.label, raw.missing, raw.escaped).codes.values.to_pandas()
+    numbers = pd.to_numeric(values, errors="coerce").replace([np.inf, -np.inf], np.nan)
     known = numbers.dropna()
-    words = tuple(found[numbers.isna()][:_WORDS])
-    if 2 * len(known) < len(found) or known.empty:
-        return RatingValues(raw.columns, raw.roles, None, None, tuple(found[:_WORDS]))
+    words = tuple(values[numbers.isna()][:_WORDS])
+    if 2 * len(known) < len(values) or known.empty:
+        return RatingValues(raw.columns, raw.roles, None, None, tuple(values[:_WORDS]))
     return RatingValues(raw.columns, raw.roles, float(known.min()), float(known.max()), words)

@@ -1,4 +1,4 @@
-"""What the labels of a file are: classes of a list, or ratings in a range; and which number each label is."""
+"""Meaning of the labels: classes of a list or ratings in a range, and the number of each label."""
 
 from __future__ import annotations
 
@@ -131,25 +131,25 @@ class Classes:
         odd = [name for name in self.names if _looks_missing(name, self.names)]
         names = [name for name in self.names if name not in odd]
         odd += _far_codes(names)
-        found = [(name, False) for name in odd]
+        suspects = [(name, False) for name in odd]
         whole = {int(name): name for name in names if re.fullmatch(r"-?[0-9]{1,4}", name)}
         high = next(n for n in count(1) if n not in whole) - 1  # classes 1, 2 … high, and maybe 0
         if 2 < len(whole) == len(names) and high + (0 in whole) > 1:
-            found += [(name, False) for n, name in whole.items() if name not in odd and not 0 <= n <= high]
-            found += [(whole[0], True)] if 0 in whole and high > 1 else []
-        return found
+            suspects += [(name, False) for n, name in whole.items() if name not in odd and not 0 <= n <= high]
+            suspects += [(whole[0], True)] if 0 in whole and high > 1 else []
+        return suspects
 
     def findings(self, per_class: IntArray, void: Sequence[str] = ()) -> list[Finding]:
-        """What looks odd about the list: one class, very many, unused ones, names that look like none.
+        """Findings on the list of classes: only one, very many, unused ones, names that look like missing values.
 
         ``per_class`` (C,) counts the labels; ``void`` are the names that may mean that there is none, and behave so.
         """
         findings = []
-        names, n, found = self.names, int(per_class.sum()), self.source == "labels found"
+        names, n, by_labels = self.names, int(per_class.sum()), self.source == "labels found"
         if len(names) == 1:
             sentence = f"There is only one class, {names[0]!r}: workers cannot disagree"
             findings.append(Finding("single-class", "warning", sentence, remedies=(Remedy("classes"),)))
-        if found and len(names) > 40 and 4 * len(names) > n:
+        if by_labels and len(names) > 40 and 4 * len(names) > n:
             sentence = f"{len(names):,} classes for {plural(n, 'annotation')}: the labels may be free text"
             findings.append(Finding("many-classes", "warning", sentence, len(names), remedy="Check the label column."))
         if n and not per_class.all():
@@ -157,7 +157,7 @@ class Classes:
             listed = ", ".join(map(repr, unused[:5])) + (" …" if len(unused) > 5 else "")
             sentence = f"{plural(len(unused), 'class')} never given as a label: {listed}"
             findings.append(Finding("unused-classes", "note", sentence, len(unused), examples=tuple(unused[:5])))
-        if not found:
+        if not by_labels:
             return findings
         odd = [name for name in names if _looks_missing(name, names)]
         odd += _far_codes([name for name in names if name not in odd])

@@ -256,16 +256,16 @@ def find_repeats(task: IntArray, worker: IntArray, label: AnyArray, n_workers: i
 
 def _twice(task: IntArray, worker: IntArray, n_workers: int) -> IntArray:
     """``task * n_workers + worker`` of the pairs that stand there again, block by block of tasks."""
-    found, begin = [np.empty(0, np.int64)], 0
+    repeated, begin = [np.empty(0, np.int64)], 0
     while begin < len(task):
         end = int(np.searchsorted(task, task[min(begin + BLOCK, len(task)) - 1], "right"))
         key = task[begin:end].astype(np.int64)
         key *= n_workers
         key += worker[begin:end]
         key.sort()
-        found.append(key[1:][key[1:] == key[:-1]])
+        repeated.append(key[1:][key[1:] == key[:-1]])
         begin = end
-    return np.concatenate(found)
+    return np.concatenate(repeated)
 
 
 def reduce_repeats(repeats: Repeats, label: AnyArray, how: Literal["first", "last", "majority"]) -> IntArray:
@@ -327,8 +327,8 @@ def without_repeats(
         return given, repeats, [*findings, make_finding("repeats", "note", sentence, shown, remedies=remedies)]
     stay = np.ones(len(given.task), bool)
     stay[reduce_repeats(repeats, given.label, settings.repeats)] = False
-    found = make_finding("repeats", "note", sentence, shown, left_out=repeats.n_repeats)
-    return given.at(np.flatnonzero(stay)), repeats, [*findings, found]
+    finding = make_finding("repeats", "note", sentence, shown, left_out=repeats.n_repeats)
+    return given.at(np.flatnonzero(stay)), repeats, [*findings, finding]
 
 
 def one_gold(

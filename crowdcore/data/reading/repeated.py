@@ -100,8 +100,8 @@ def further_columns(raw: Raw) -> Iterator[tuple[str, pa.ChunkedArray]]:
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         if pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
             yield name, extra[name]
-    about = raw.tasks
-    for role, codes in about.media.items() if about is not None and not about.listed else ():
+    tasks = raw.tasks
+    for role, codes in tasks.media.items() if tasks is not None and not tasks.listed else ():
         yield raw.roles[role], pa.chunked_array([codes.values.take(pa.array(codes.codes, mask=codes.missing))])
 
 

@@ -51,7 +51,7 @@ class _Spelling(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """What merging makes of the names of a column.
+    """Result of merging the names of a column.
 
     Args:
         became: name -> the name that it is merged into.
@@ -178,7 +178,7 @@ def _rows(read: Codes, names: Iterable[str]) -> IntArray:
 def _finding(
     role: Role, level: Level, mapping: Mapping[str, str], counts: Mapping[str, int], raw: Raw, rows: IntArray
 ) -> Finding:
-    """What is merged (a change), or stays apart and may be one (a warning); the first three groups by name."""
+    """Finding on merged spellings (a change) or separate ones (a warning); names the first three groups."""
     groups: dict[str, list[str]] = {}
     for name, into in mapping.items():
         groups.setdefault(into, []).append(f"{name!r} ({counts.get(name, 0):,})")
@@ -188,9 +188,9 @@ def _finding(
     listed = "; ".join(parts[:3]) + ("; …" if len(parts) > 3 else "")
     start = f"Spellings of {_NOUN[role]} merged" if level == "change" else f"Some {_NOUN[role]} may be one"
     code = f"merged-{role}-variants" if level == "change" else f"{role}-variants"
-    found = make_finding(code, level, f"{start}: {listed}", raw.row_numbers(rows), column=raw.roles.get(role))
+    finding = make_finding(code, level, f"{start}: {listed}", raw.row_numbers(rows), column=raw.roles.get(role))
     remedies = () if level == "change" else (Remedy(_SETTING[role], "variants", "merge them"),)
-    return replace(found, examples=tuple(mapping)[:5], remedies=remedies)
+    return replace(finding, examples=tuple(mapping)[:5], remedies=remedies)
 
 
 def find_multi_selects(names: list[str]) -> set[str]:
@@ -212,7 +212,7 @@ def find_multi_selects(names: list[str]) -> set[str]:
 
 
 def name_parts(name: str) -> list[str]:
-    """What a label names, if that may be several classes, else nothing."""
+    """The classes that a combined label names, else nothing."""
     if name.startswith("[") and name.endswith("]"):
         return [str(part) for part in read_json(name, []) if not isinstance(part, (list, dict))]
     separator = _separator(name)
@@ -237,10 +237,10 @@ def multi_selects(classes: Classes, label: Codes, raw: Raw, settings: ReadSettin
     words = Counter(label.values.take(pa.array(label.codes[rows[:100_000]])).to_pylist())
     listed = ", ".join(f"{word!r} ({n:,})" for word, n in words.most_common(3)) + (" …" if len(words) > 3 else "")
     sentence = f"{plural(len(rows), 'label')} may name several classes; each combination is a class: {listed}"
-    found = make_finding("multi-select", "warning", sentence, raw.row_numbers(rows), column=raw.roles.get("label"))
+    finding = make_finding("multi-select", "warning", sentence, raw.row_numbers(rows), column=raw.roles.get("label"))
     effects = {"yes-no": "read each class as a question", "drop": "leave them out"}
     remedies = tuple(Remedy("multi_select", *choice) for choice in effects.items())
-    return classes, [replace(found, examples=tuple(w for w, _ in words.most_common(5)), remedies=remedies)]
+    return classes, [replace(finding, examples=tuple(w for w, _ in words.most_common(5)), remedies=remedies)]
 
 
 ANSWERS = ("no", "yes")
@@ -256,25 +256,25 @@ def ask_each_class(raw: Raw, settings: ReadSettings) -> Raw:
         what = "Tags, simulated crowds and folders are not read as questions of each class"
         raise DataError(what, "Read the table of annotations alone.", file=raw.path)
     label = clean(raw.label, raw.missing, raw.escaped).codes
-    about = raw.tasks
-    gold = clean(about.gold, ("-1",), about.escaped).codes if about is not None and about.gold is not None else None
+    tasks = raw.tasks
+    gold = clean(tasks.gold, ("-1",), tasks.escaped).codes if tasks is not None and tasks.gold is not None else None
     names = {name for codes in (label, gold) if codes is not None for name in codes.values.to_pylist()}
     several = find_multi_selects([*names])
     parts = {name: {*name_parts(name)} if name in several else {name} for name in names} | {"[]": set[str]()}
     listed = settings.classes or tuple(name for name in raw.classes or () if name not in several)
-    found = [*{part for name in names for part in parts[name]}]
-    classes = listed or tuple(found[i] for i in natural_order(found))
+    choices = [*{part for name in names for part in parts[name]}]
+    classes = listed or tuple(choices[i] for i in natural_order(choices))
     n, k = len(label), len(classes)
 
     def answers(codes: Codes) -> Codes:
         chosen = np.array([[c in parts[name] for c in classes] for name in codes.values.to_pylist()], bool)
         return _answers(codes, chosen.reshape(-1, k))
 
-    if about is not None:
-        rows = np.repeat(np.arange(len(about.task)), k)
-        task = _questions(clean(about.task, (), about.escaped, "mixed").codes, classes)
-        about = replace(about.take(rows), task=task, gold=None if gold is None else answers(gold), escaped=False)
-    outside = {*found} - {*classes}
+    if tasks is not None:
+        rows = np.repeat(np.arange(len(tasks.task)), k)
+        task = _questions(clean(tasks.task, (), tasks.escaped, "mixed").codes, classes)
+        tasks = replace(tasks.take(rows), task=task, gold=None if gold is None else answers(gold), escaped=False)
+    outside = {*choices} - {*classes}
     what = f"Each of {plural(k, 'class')} is a question: {plural(n, 'label')} were read as {n * k:,} answers"
     note = Finding("yes-no", "warning" if outside else "note", what + _left_aside(outside), n, examples=classes[:5])
     rows = np.repeat(np.arange(n), k)
@@ -285,7 +285,7 @@ def ask_each_class(raw: Raw, settings: ReadSettings) -> Raw:
         label=answers(label),
         rows=raw.row_numbers(rows),
         extra=None if raw.extra is None else raw.extra.take(rows),
-        tasks=about,
+        tasks=tasks,
         classes=ANSWERS,
         classes_from="yes or no for each class",
         n_rows=raw.n_rows - n + n * k,

@@ -29,7 +29,7 @@ _EMPTY = Codes(strings([]), np.empty(0, np.int32))
 
 @dataclass(eq=False)
 class Understood:
-    """What was read.
+    """Contents of the file.
 
     Args:
         raw: the rest of what the reader found; its columns that are cleaned here are empty.
@@ -55,7 +55,7 @@ class Understood:
     findings: list[Finding]
 
     def take(self, column: str) -> Codes:
-        """One of the columns, which is empty here from now on: what becomes numbers is not held twice."""
+        """Remove a column and return it, so that memory does not hold it twice."""
         taken: Codes = getattr(self, column)
         setattr(self, column, _EMPTY)
         return taken
@@ -74,7 +74,7 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
     noticed: list[Finding] = []
     if raw.extra is not None or settings.time is not None:
         raw, noticed = with_time(raw, settings)
-    about, findings = raw.tasks, [*raw.findings, *noticed]
+    tasks, findings = raw.tasks, [*raw.findings, *noticed]
 
     def cleaned(
         codes: Codes, role: str, missing: tuple[str, ...] = (), whole: Whole = "keep", about: RawTasks | None = None
@@ -94,24 +94,24 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
     whole: Whole = "keep" if spelled else "mixed"
     label = clean_ratings(raw.label, raw, raw.escaped) if rated else cleaned(raw.label, "label", raw.missing, whole)
     listed = gold = split = None
-    if about is not None and about.listed:
-        listed = cleaned(about.task, "task", whole="mixed", about=about)
+    if tasks is not None and tasks.listed:
+        listed = cleaned(tasks.task, "task", whole="mixed", about=tasks)
         refuse_bad_list(listed, raw)
     task, listed, noticed = merge_numbers(raw, task, listed, settings)
     findings += noticed
-    if about is not None and about.gold is not None and rated:
-        gold = clean_ratings(about.gold, raw, about.escaped)
-    elif about is not None and about.gold is not None:
+    if tasks is not None and tasks.gold is not None and rated:
+        gold = clean_ratings(tasks.gold, raw, tasks.escaped)
+    elif tasks is not None and tasks.gold is not None:
         spellings = settings.classes or raw.classes or label.values.to_pylist()
         unknown = (*(settings.missing or ()), *(() if {*MINUS_ONE} & {*spellings} else MINUS_ONE))
-        gold = cleaned(about.gold, "gold", unknown, whole, about)
-        findings += _unknown_gold(about.gold, unknown, raw, note=spelled)
-    if about is not None and about.split is not None:
-        split = cleaned(about.split, "split", about=about)
-    if about is not None:
-        about = replace(about, gold=None, split=None)
+        gold = cleaned(tasks.gold, "gold", unknown, whole, tasks)
+        findings += _unknown_gold(tasks.gold, unknown, raw, note=spelled)
+    if tasks is not None and tasks.split is not None:
+        split = cleaned(tasks.split, "split", about=tasks)
+    if tasks is not None:
+        tasks = replace(tasks, gold=None, split=None)
     labels, rest = labels or find_classes(raw, settings, label, gold), replace(raw, worker=_EMPTY, label=_EMPTY)
-    rest = replace(rest, tasks=about)
+    rest = replace(rest, tasks=tasks)
     understood = Understood(rest, labels, task, worker, label, listed, gold, split, {}, (), findings)
     if isinstance(understood.labels, Classes):
         _settle_classes(understood, understood.labels, raw, settings)
@@ -127,15 +127,15 @@ def understand(raw: Raw, settings: ReadSettings) -> Understood:
 
 def _settle_classes(understood: Understood, classes: Classes, raw: Raw, settings: ReadSettings) -> None:
     """Merge the spellings of classes, and settle labels of several classes, as the settings say."""
-    label, gold, found = understood.label, understood.gold, classes.source == "labels found"
-    listed = () if found else classes.names
+    label, gold, by_labels = understood.label, understood.gold, classes.source == "labels found"
+    listed = () if by_labels else classes.names
     merged = merge_variants(raw, "label", raw.label, label, gold=gold, listed=listed, merge=settings.merge_classes)
     understood.label = label = rename(label, merged.became)
     understood.gold = None if gold is None else rename(gold, merged.became)
     understood.labels, noticed = multi_selects(classes.renamed(merged.became), label, raw, settings)
     understood.variants = merged.variants
     understood.findings += [*merged.findings, *noticed]
-    for code, name in enumerate(label.values.to_pylist() if found else ()):
+    for code, name in enumerate(label.values.to_pylist() if by_labels else ()):
         if "\n" in name or "\r" in name:  # free text, or rows that a stray quote swallowed
             row = raw.row_numbers(np.flatnonzero(label.codes == code)[:1])[0]
             remedy = "Close the quote that is open, choose another column, or give the list of classes."
@@ -149,9 +149,9 @@ def _unknown_gold(gold: Codes, unknown: tuple[str, ...], raw: Raw, note: bool) -
     if not len(rows):
         return []
     what, where = f"{plural(len(rows), 'gold value')} of -1", row_numbers(raw, rows, raw.tasks)
-    found = make_change("gold-minus-one", what, "count as unknown", where, ", since no label is -1")
-    found = replace(found, column=raw.roles.get("gold"), remedies=(Remedy("classes", when="-1 is a class, too"),))
-    return [replace(found, level="note") if note else found]
+    change = make_change("gold-minus-one", what, "count as unknown", where, ", since no label is -1")
+    change = replace(change, column=raw.roles.get("gold"), remedies=(Remedy("classes", when="-1 is a class, too"),))
+    return [replace(change, level="note") if note else change]
 
 
 def clean_names(
@@ -177,11 +177,11 @@ def clean_names(
         return row_numbers(raw, chosen, about)
 
     if len(result.trimmed):
-        found = _respelled(codes, result)
+        fixes = _respelled(codes, result)
         what = f"{plural(len(result.trimmed), f'{role} name')} had surrounding blanks or an unusual spelling"
-        sentence = f"{what}: {'; '.join(f'{_shown(before)} is read as {after}' for before, after in found.items())}"
+        sentence = f"{what}: {'; '.join(f'{_quote(before)} is read as {after}' for before, after in fixes.items())}"
         numbers = rows(result.trimmed)
-        findings.append(make_finding("trimmed", "note", sentence, numbers, column=column, examples=tuple(found)))
+        findings.append(make_finding("trimmed", "note", sentence, numbers, column=column, examples=tuple(fixes)))
     cut = [name for name in result.codes.values[:_LOOKED_AT].to_pylist() if _CUT.match(name)]
     if cut and role in ("task", "worker"):
         sentence = f"Some {role} names are numbers that a spreadsheet cut short, such as {cut[0]!r}; several may be one"
@@ -191,7 +191,7 @@ def clean_names(
         sentence = f"Every {role} is a whole number; 1.0 was read as 1"
         findings.append(Finding("whole-numbers", "note", sentence, column=column))
     if result.merged:
-        pairs = "; ".join(f"{_shown(before)} with {_shown(after)}" for before, after in result.merged[:_SHOWN])
+        pairs = "; ".join(f"{_quote(before)} with {_quote(after)}" for before, after in result.merged[:_SHOWN])
         pairs += " …" if len(result.merged) > _SHOWN else ""
         sentence = f"{plural(len(result.merged), 'spelling')} of {role} names merged: {pairs}"
         examples = tuple(before for before, _ in result.merged[:5])
@@ -205,15 +205,15 @@ def clean_names(
 
 def _respelled(codes: Codes, result: Cleaned) -> dict[str, str]:
     """A few names as written -> as read, quoted."""
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for row in result.trimmed[:_LOOKED_AT]:
         code, new = int(codes.codes[row]), int(result.codes.codes[row])
-        if len(found) < _SHOWN:
-            found[codes.values[code].as_py()] = "missing" if new < 0 else _shown(result.codes.values[new].as_py())
-    return found
+        if len(pairs) < _SHOWN:
+            pairs[codes.values[code].as_py()] = "missing" if new < 0 else _quote(result.codes.values[new].as_py())
+    return pairs
 
 
-def _shown(name: str) -> str:
+def _quote(name: str) -> str:
     """The begin of a name, quoted; with escapes where it is encoded in an unusual way, since that cannot be seen."""
     name = f"{name[:_LONG]}…" if len(name) > _LONG else name
     return repr(name) if unicodedata.normalize("NFC", name) == name else ascii(name)

@@ -48,13 +48,13 @@ def copy_leader(
             np.where(copied, dataset.label[led], _own_labels(dataset, own, dataset.gold[dataset.task[led]], rng))
         )
     rows = np.concatenate([kept, *[led] * len(workers)])
-    who = np.concatenate([dataset.worker[kept], np.repeat(np.asarray(workers, np.int32), len(led))])
-    order = np.lexsort((who, dataset.task[rows]))
+    labeller = np.concatenate([dataset.worker[kept], np.repeat(np.asarray(workers, np.int32), len(led))])
+    order = np.lexsort((labeller, dataset.task[rows]))
     roles = {leader: "leader", **dict.fromkeys(workers, f"copier of {dataset.worker_ids[leader]}")}
     crowd = replace(
         dataset,
         task=dataset.task[rows][order],
-        worker=who[order],
+        worker=labeller[order],
         label=np.concatenate(labels)[order],
         extra=None,
         file_row=None,

@@ -259,7 +259,7 @@ class Ccc(ClassSimulation):
         right = np.where(kinds == "supportive", own_label == true, own_label != true)
         label = np.where(np.isin(kinds, ("supportive", "opposite")), np.where(right, true, anything), own_label)
         truth = SimulatedTruth(
-            worker_confusion=np.stack([_seen(kind[r], own[leader[r]]) for r in range(n_workers)]),
+            worker_confusion=np.stack([_confusion_of_kind(kind[r], own[leader[r]]) for r in range(n_workers)]),
             group=group,
             worker_role=tuple(
                 f"{patterns[group[r]]} of w{leader[r] + 1:0{len(str(n_workers))}d}"
@@ -281,7 +281,7 @@ def _confusion(pattern: str) -> FloatArray:
     return confusions.class_wise(10, tuple(int(c) for c in value.split(",")) if value else ())
 
 
-def _seen(kind: str, leader: FloatArray) -> FloatArray:
+def _confusion_of_kind(kind: str, leader: FloatArray) -> FloatArray:
     """(10, 10) confusion of a worker of this kind, given that of the worker followed (or the worker's own)."""
     if kind not in ("supportive", "opposite"):
         return leader

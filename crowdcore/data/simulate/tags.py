@@ -173,12 +173,12 @@ class Spans(TaggedSentences):
         first = np.searchsorted(true.start, start)
         span = rows_of(first, sentence)
         turn = np.repeat(np.arange(len(sentence)), np.diff(first)[sentence])  # the sentence of a worker it stands in
-        found = rng.random(len(span)) >= missed[worker[turn]]
-        span, turn = span[found], turn[found]
+        seen = rng.random(len(span)) >= missed[worker[turn]]
+        span, turn = span[seen], turn[seen]
         kind = self._kinds(true.type[span], rng.random(len(span)) < confused[worker[turn]], rng)
         sides = start[sentence[turn]], start[sentence[turn] + 1]
         wrong = rng.random(len(span)) < boundary[worker[turn]]
-        begin, end = _moved(true.start[span], true.end[span], *sides, wrong, rng)
+        begin, end = _move_boundaries(true.start[span], true.end[span], *sides, wrong, rng)
 
         label: IntArray = np.full(len(task), scheme.outside)
         at_random = roles[author] == SPAMMER
@@ -215,7 +215,7 @@ class Spans(TaggedSentences):
         return np.where(shared, 1, np.where(by_chance, other, kind))
 
 
-def _moved(
+def _move_boundaries(
     begin: IntArray, end: IntArray, low: IntArray, high: IntArray, wrong: BoolArray, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
     """Boundaries, one of them a token further out or in where they are wrong; spans stay in their sentence."""

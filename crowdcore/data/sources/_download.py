@@ -59,7 +59,7 @@ def download(
         raise DownloadError(f"{url} is not an http or https address.")
     target.parent.mkdir(parents=True, exist_ok=True)
     record = _record(target)
-    part = _beside(target, ".part")
+    part = _add_suffix(target, ".part")
     if not target.is_file():
         for attempt in range(attempts):
             try:
@@ -74,7 +74,7 @@ def download(
                     ) from error
                 time.sleep(pause * 2**attempt)
         part.replace(target)
-        _beside(part, ".json").unlink(missing_ok=True)
+        _add_suffix(part, ".json").unlink(missing_ok=True)
     digest = file_sha256(target)
     expected = sha256 or (record.read_text().strip() if record.is_file() else None)
     if expected is not None and digest != expected:
@@ -93,10 +93,10 @@ def remember(target: Path, sha256: str) -> None:
 
 
 def _record(target: Path) -> Path:
-    return _beside(target, ".sha256")
+    return _add_suffix(target, ".sha256")
 
 
-def _beside(path: Path, suffix: str) -> Path:
+def _add_suffix(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
@@ -119,7 +119,7 @@ def _attempt(url: str, name: str, part: Path, progress: Progress | None, limit: 
             total = begin + int(length) if length is not None and length.isdigit() else None
             if (total or 0) > limit:
                 raise DownloadError(f"{url} has {total} bytes, more than the {limit} allowed.")
-            _beside(part, ".json").write_text(json.dumps({"url": url, "validator": _validator(answer.headers)}))
+            _add_suffix(part, ".json").write_text(json.dumps({"url": url, "validator": _validator(answer.headers)}))
             with part.open("ab" if resumed else "wb") as out:
                 end = _copy(answer, out, name, begin, total, progress, limit)
             if total is not None and end < total:
@@ -172,7 +172,7 @@ def _validator(headers: http.client.HTTPMessage) -> str | None:
 def _begun(part: Path, url: str) -> tuple[int, str | None]:
     """Size and validator of a partial download from this URL; any other partial file is deleted."""
     try:
-        note = json.loads(_beside(part, ".json").read_text())
+        note = json.loads(_add_suffix(part, ".json").read_text())
         if note["url"] == url:
             return part.stat().st_size, note["validator"]
     except (OSError, ValueError, KeyError, TypeError):

@@ -92,7 +92,7 @@ class Table(ABC):
 
     @property
     def about(self) -> dict[str, Any]:
-        """What a report says of the table."""
+        """Description of the table for the report."""
         return {name: getattr(self, name) for name in ("columns", "encoding", "delimiter", "header", "escaped")}
 
     @abstractmethod
@@ -126,10 +126,10 @@ class Table(ABC):
         cells = chunk.take(pa.array(likely)).to_pydict()
         again = []
         for row, *values in zip(likely, *cells.values(), strict=True):
-            found = [str(cell).strip("\ufeff \t") for cell in values]
-            if found == names:
+            texts = [str(cell).strip("\ufeff \t") for cell in values]
+            if texts == names:
                 again.append(int(row))
-            elif sorted(found) == sorted(names) and len(set(names)) > 2:
+            elif sorted(texts) == sorted(names) and len(set(names)) > 2:
                 what = "This row holds the names of the columns in another order, and so may the rows below it"
                 number = self.n_read + int(row) + 1
                 remedy = "Split the file above this row."
@@ -144,7 +144,7 @@ class Table(ABC):
         return np.delete(np.arange(1, self.n_read + 1), self.headers_again)
 
     def repeated_headers(self, per_row: int) -> list[Finding]:
-        """What to say of the names that stand in the table again; ``per_row``: annotations that a row may hold."""
+        """Finding on repeated header rows; ``per_row``: annotations that a row may hold."""
         n = len(self.headers_again)
         if not n:
             return []
@@ -162,16 +162,16 @@ class Table(ABC):
     @cached_property
     def head(self) -> Arrow:
         """The first rows (up to 1,000) of all columns."""
-        taken, n = [], 0
+        pieces, n = [], 0
         for piece in self.stream(self.columns):
-            taken.append(piece)
+            pieces.append(piece)
             n += piece.num_rows
             if n >= HEAD_ROWS:
                 break
-        if not taken:
+        if not pieces:
             return pa.table({name: pa.array([], pa.string()) for name in self.columns})
-        found = pa.concat_tables(taken, promote_options="permissive")
-        return found.take(pa.array(np.arange(min(n, HEAD_ROWS))))  # a slice would keep the whole piece
+        rows = pa.concat_tables(pieces, promote_options="permissive")
+        return rows.take(pa.array(np.arange(min(n, HEAD_ROWS))))  # a slice would keep the whole piece
 
     def words(self, column: str) -> list[str]:
         """The first cells of a column as text, empty where nothing stands."""

@@ -247,13 +247,13 @@ def likely_encodings(path: Path) -> list[tuple[str, str]]:
         if all(_is_spelled([cell], "cp1252") for cell in cells):
             return []
         spelled = [name for name in ("cp1250", "cp1254", "cp1257") if _is_spelled(cells, name)]
-        return [(name, _shown(cells, name)) for name in (*spelled, *(["latin-1"] if spelled else []))]
+        return [(name, _decoded_sample(cells, name)) for name in (*spelled, *(["latin-1"] if spelled else []))]
     scores = {name: _share(cells, name) for name in (*_ALPHABETS, *_EAST, _WESTERN[2])}
     dos = [name for name in ("cp850", "cp852") if _is_spelled(cells, name) and _share(cells, name)[0] >= _ENOUGH]
     likely = [name for name, (score, _) in scores.items() if score >= _ENOUGH]
     likely.sort(key=lambda name: (name not in _ALPHABETS, *([-x for x in scores[name][:: 1 - 2 * (name in _EAST)]])))
     every = [*dos[: "cp850" in dos], *likely, *dos["cp850" in dos :], *(_WESTERN[:1] if dos else ())]
-    return [(name, _shown(cells, name)) for name in every]
+    return [(name, _decoded_sample(cells, name)) for name in every]
 
 
 def _is_spelled(cells: list[bytes], encoding: str) -> bool:
@@ -300,5 +300,5 @@ def _is_word(word: str) -> bool:
     return regular and (len(scripts) == 1 or scripts <= _JAPANESE)
 
 
-def _shown(cells: list[bytes], encoding: str) -> str:
+def _decoded_sample(cells: list[bytes], encoding: str) -> str:
     return next((text[:40] for cell in cells if (text := _decoded(cell, encoding)) is not None), "")

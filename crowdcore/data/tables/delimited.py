@@ -127,7 +127,7 @@ def _fault(error: str, path: Path, row: int | None, header: int, lines: int) -> 
 
 def _swallowed(rows: list[tuple[int, list[str]]], known: list[set[str]], delimiter: str) -> dict[int, int]:
     """Number of each row of several lines that seems to hold others -> how many."""
-    return {number: found for number, row in rows if (found := _rows_within(row, known, delimiter))}
+    return {number: n_rows for number, row in rows if (n_rows := _rows_within(row, known, delimiter))}
 
 
 def _rows_within(row: list[str], known: list[set[str]], delimiter: str) -> int:
@@ -135,7 +135,7 @@ def _rows_within(row: list[str], known: list[set[str]], delimiter: str) -> int:
     n = len(known)
     if len(row) != n:
         return 0
-    found = 0
+    n_rows = 0
     for place, cell in enumerate(row):
         first, *others = _LINE_END.split(cell)
         lines = [first, *(line for line in others[:-1] if line.strip()), *others[-1:]]
@@ -152,8 +152,8 @@ def _rows_within(row: list[str], known: list[set[str]], delimiter: str) -> int:
             if column != place
         )
         if 2 * (len(fitting) - 1) >= len(cut) - 1 and (seen or len(cut) > 10):
-            found += len(cut) - 1
-    return found
+            n_rows += len(cut) - 1
+    return n_rows
 
 
 BLOCK = CELL_LIMIT  # no single row may be longer
@@ -275,7 +275,7 @@ class DelimitedTable(Table):
                 skip_rows_after_names=self._named,
                 encoding={"utf-8-sig": "utf-8"}.get(self.encoding or "utf-8", self.encoding),
                 block_size=block,
-                use_threads=False,  # as fast here, and only so do errors carry their row
+                use_threads=False,  # as fast here, and errors name their row
             ),
             parse_options=pa_csv.ParseOptions(
                 delimiter=self.delimiter, quote_char='"' if self._quoted else False, newlines_in_values=self._quoted
@@ -392,17 +392,17 @@ def _find_delimiter(cut: Callable[[str], list[tuple[int, list[str]]]], suffix: s
     candidates = ("\t", *(d for d in _DELIMITERS if d != "\t")) if suffix == ".tsv" else _DELIMITERS
     sizes = {d: [len(row) for _, row in cut(d) if row] for d in candidates}
     best, best_share = "", 0.0
-    for delimiter, found in sizes.items():
-        if not found or found[0] < 2:
+    for delimiter, lengths in sizes.items():
+        if not lengths or lengths[0] < 2:
             continue
-        share = found.count(found[0]) / len(found)
+        share = lengths.count(lengths[0]) / len(lengths)
         if share > best_share + 1e-9:
             best, best_share = delimiter, share
-    for delimiter, found in sizes.items() if best_share < 0.5 else ():  # below a title
-        size, count = Counter(found).most_common(1)[0] if found else (0, 0)
-        if size > 1 and count > max(best_share, 0.5) * len(found):
-            best, best_share = delimiter, count / len(found)
+    for delimiter, lengths in sizes.items() if best_share < 0.5 else ():  # below a title
+        size, count = Counter(lengths).most_common(1)[0] if lengths else (0, 0)
+        if size > 1 and count > max(best_share, 0.5) * len(lengths):
+            best, best_share = delimiter, count / len(lengths)
     for other in () if best else sorted(_UNUSUAL & {*sample[: sample.find("\n")]}):
-        found = [len(row) for _, row in cut(other) if row]
-        best = best or (other if len(found) > 2 and {*found} == {max(found[0], 3)} else "")
+        lengths = [len(row) for _, row in cut(other) if row]
+        best = best or (other if len(lengths) > 2 and {*lengths} == {max(lengths[0], 3)} else "")
     return best or ("\t" if suffix == ".tsv" else ",")

@@ -19,7 +19,7 @@ _EXPLAINS = re.compile(
 
 
 class Header(NamedTuple):
-    """What the first rows are.
+    """Meaning of the first rows.
 
     Args:
         skip: rows above the names, such as a title.
@@ -42,7 +42,7 @@ def find_header(rows: list[list[str]], known: set[str], header: bool | None, ext
     ``rows`` are the first that are not blank; ``known`` are names of columns that play a role, in lower case.
     """
     findings: list[Finding] = []
-    if titles and header is None and extra is None and (joined := _joined(rows)):
+    if titles and header is None and extra is None and (joined := _join_header_rows(rows)):
         unfilled = len(rows) > 3 and _filled(rows[2][1:]) == 0 < _filled(rows[2])  # as pandas names the index
         sentence = f"Two rows of names were joined, such as {joined[-1]!r}"
         note = Finding("joined-names", "note", sentence, remedies=(Remedy("header", False, when="they are data"),))
@@ -74,7 +74,7 @@ def find_header(rows: list[list[str]], known: set[str], header: bool | None, ext
 JOINT = "__"
 
 
-def _joined(rows: list[list[str]]) -> tuple[str, ...]:
+def _join_header_rows(rows: list[list[str]]) -> tuple[str, ...]:
     """Names in two rows: groups, each above several columns, and what comes again below each of them; or nothing."""
     if len(rows) < 4 or len({*map(len, rows[:4])}) > 1 or len(rows[0]) < 5:
         return ()

@@ -70,7 +70,7 @@ class JsonTable(Table):
     def is_keyed(self) -> bool:
         """Whether the document holds several records by name: ``{"photo1": {…}, "photo2": {…}}``."""
         values = [*self.document.values()] if not self._lines and isinstance(self.document, dict) else []
-        return len(values) > 1 and (all(isinstance(value, dict) for value in values) or _alike(values))
+        return len(values) > 1 and (all(isinstance(value, dict) for value in values) or _are_records(values))
 
     @property
     def is_one_record(self) -> bool:
@@ -147,7 +147,7 @@ def _rows_as_records(document: Any) -> Any:
     )
 
 
-def _alike(values: list[Any]) -> bool:
+def _are_records(values: list[Any]) -> bool:
     """Whether a document's values are lists of records with the same names, or of the same few plain values."""
     if not all(isinstance(value, list) and value for value in values):
         return False
@@ -228,17 +228,17 @@ def nested_columns(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> dic
     Joined lists are recognised by another column that has as many entries in each row.
     """
     cells = {name: [row[k].strip() if k < len(row) else "" for row in rows] for k, name in enumerate(columns)}
-    found = {name: "" for name, column in cells.items() if _are_brackets(column)}
+    joints = {name: "" for name, column in cells.items() if _are_brackets(column)}
     for joint in _JOINTS if len(rows) >= _LEAST else "":
-        sizes = {name: [cell.count(joint) for cell in column] for name, column in cells.items() if name not in found}
+        sizes = {name: [cell.count(joint) for cell in column] for name, column in cells.items() if name not in joints}
         long = {name: n for name, n in sizes.items() if 2 * sum(map(bool, n)) > len(rows)}
         for one, other in combinations(long, 2):
             if long[one] == long[other]:
-                found |= {one: joint, other: joint}
+                joints |= {one: joint, other: joint}
     for joint in _JOINTS:
-        again = [name for name, column in cells.items() if name not in found and _repeat(column, joint)]
-        found |= dict.fromkeys(again, joint)
-    return found
+        again = [name for name, column in cells.items() if name not in joints and _repeat(column, joint)]
+        joints |= dict.fromkeys(again, joint)
+    return joints
 
 
 def _repeat(column: Sequence[str], joint: str) -> bool:

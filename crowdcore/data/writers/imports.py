@@ -64,7 +64,7 @@ class Proposal:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a person may want to see beside it."""
+        """Facts to show beside the proposal."""
         facts = {"task": self.task, "score": self.score, "workers": ", ".join(self.workers)}
         return {name: value for name, value in facts.items() if value not in (None, "")}
 
@@ -129,7 +129,7 @@ def _proposals(dataset: CrowdDataset, inferred: Inferred | None, tasks: Any) -> 
         raise SettingError("tasks", f"be tasks of {dataset.name}", list(workers)[int(np.argmin(numbers))])
     labels = np.full(dataset.n_tasks, -1) if inferred is None else np.asarray(inferred.labels)
     posterior = None if inferred is None else inferred.posterior
-    kind, shown = _shown(dataset)
+    kind, shown = _task_contents(dataset)
 
     def proposal(number: int, name: str) -> Proposal:
         label, soft = int(labels[number]), None if posterior is None else posterior[number].tolist()
@@ -160,13 +160,13 @@ def _workers(table: pd.DataFrame) -> dict[str, list[str]]:
         table = table[table["what"] == "task"].rename(columns={"name": "task"})
     if "task" not in table:
         raise DataError("The table has no column `task`", "Name the column of the tasks so.")
-    found: dict[str, list[str]] = {}
+    workers: dict[str, list[str]] = {}
     for task, worker in zip(table["task"], table.get("worker", pd.Series("", table.index)), strict=True):
-        found.setdefault(str(task), []).extend([] if pd.isna(worker) or worker == "" else [str(worker)])
-    return found
+        workers.setdefault(str(task), []).extend([] if pd.isna(worker) or worker == "" else [str(worker)])
+    return workers
 
 
-def _shown(dataset: CrowdDataset) -> tuple[str, dict[int, str]]:
+def _task_contents(dataset: CrowdDataset) -> tuple[str, dict[int, str]]:
     """The kind of what the tasks are, and task number -> its text or file."""
     columns = None if dataset.media is None else dataset.media.columns
     kind = next((name for name in MEDIA if columns is not None and name in columns), "text")
@@ -187,7 +187,7 @@ def _label_studio(dataset: CrowdDataset, proposals: Iterable[Proposal]) -> str:
 
 def _interface(dataset: CrowdDataset) -> str:
     """Label Studio's labelling interface for these tasks."""
-    view, (kind, _) = ET.Element("View"), _shown(dataset)
+    view, (kind, _) = ET.Element("View"), _task_contents(dataset)
     ET.SubElement(view, kind.capitalize(), name=kind, value=f"${kind}")
     choices = ET.SubElement(view, "Choices", name=_QUESTION, toName=kind)
     for name in dataset.classes:
@@ -218,7 +218,7 @@ def _doccano(dataset: CrowdDataset, proposals: Iterable[Proposal]) -> str:
 
 
 def _cvat(dataset: CrowdDataset, proposals: Iterable[Proposal]) -> str:
-    if _shown(dataset)[0] != "image":
+    if _task_contents(dataset)[0] != "image":
         raise DataError(f"{dataset.name} names no images, but CVAT finds tasks by them", "Read a column `image`.")
     root = ET.Element("annotations")
     ET.SubElement(root, "version").text = "1.1"
@@ -237,7 +237,7 @@ def _cvat(dataset: CrowdDataset, proposals: Iterable[Proposal]) -> str:
 
 def _huggingface(dataset: CrowdDataset, proposals: Iterable[Proposal]) -> pa.Table:
     number = {name: c for c, name in enumerate(dataset.classes)}
-    listed, (kind, _), (text, share) = list(proposals), _shown(dataset), (pa.string(), pa.float32())
+    listed, (kind, _), (text, share) = list(proposals), _task_contents(dataset), (pa.string(), pa.float32())
     words, shares = ({"dtype": dtype, "_type": "Value"} for dtype in ("string", "float32"))
     columns: dict[str, tuple[list[Any], pa.DataType, dict[str, Any]]] = {
         "task": ([p.task for p in listed], text, words),

@@ -154,7 +154,7 @@ def write_table(table: Arrow, path: Path) -> None:
             return
         columns = zip(table.columns, table.column_names, strict=True)
         table = pa.table([_safe(column, name) for column, name in columns], names=table.column_names)
-        header = ",".join(_quoted(name) for name in escape(strings(table.column_names)).to_pylist())
+        header = ",".join(_quote_name(name) for name in escape(strings(table.column_names)).to_pylist())
         for style in ("none", "needed"):
             with temporary.open("wb") as file:
                 file.write(f"{header}\n".encode())
@@ -206,7 +206,7 @@ def _safe(column: Arrow, name: str) -> Arrow:
     return column
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\r\n') else name
 
 
