@@ -158,12 +158,12 @@ def undo_mark(
         DataError: there is no such mark.
     """
     kept = read_marks(dataset, workspace)
-    found = [mark for mark in kept if (mark.id == id if id else by is None or mark.by == by)]
-    if not found:
+    candidates = [mark for mark in kept if (mark.id == id if id else by is None or mark.by == by)]
+    if not candidates:
         raise DataError(f"{dataset.name} has no mark {id!r}" if id else f"{dataset.name} has no mark to take back")
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    _append(marks_file(dataset, workspace), [{"undo": found[-1].id, "by": by or "", "at": now}])
-    return found[-1]
+    _append(marks_file(dataset, workspace), [{"undo": candidates[-1].id, "by": by or "", "at": now}])
+    return candidates[-1]
 
 
 def read_marks(dataset: CrowdDataset, workspace: Path | str | None = None) -> tuple[Mark, ...]:
@@ -173,11 +173,11 @@ def read_marks(dataset: CrowdDataset, workspace: Path | str | None = None) -> tu
         DataError: a line of the file is no mark on these data.
     """
     file = marks_file(dataset, workspace)
-    found = marks_in(file)
-    for row, mark in found.items():
+    by_row = marks_in(file)
+    for row, mark in by_row.items():
         if mark.truth and mark.truth not in dataset.classes:
             raise DataError(f"There is no class {mark.truth!r}", "Delete the line.", file=file, row=row)
-    return tuple(found.values())
+    return tuple(by_row.values())
 
 
 def current_marks(dataset: CrowdDataset, workspace: Path | str | None = None) -> dict[str, Mark]:
@@ -193,7 +193,7 @@ def marks_version(dataset: CrowdDataset, workspace: Path | str | None = None) ->
 
 def content_of(dataset: CrowdDataset, task: int) -> str:
     """Digest of a task's text, picture and sound; empty where it has none."""
-    media, found = dataset.media or Media(), blake2b(digest_size=8)
+    media, digest = dataset.media or Media(), blake2b(digest_size=8)
     columns = {} if media.columns is None else media.columns.iloc[task].dropna().to_dict()
     if dataset.sentences is not None:
         columns["word"] = dataset.sentences.words[task]
@@ -201,8 +201,8 @@ def content_of(dataset: CrowdDataset, task: int) -> str:
     if media.images is not None and media.images.present[task]:
         parts.append(media.images[np.array([task])][0].tobytes())
     for part in parts:
-        found.update(part)
-    return found.hexdigest() if parts else ""
+        digest.update(part)
+    return digest.hexdigest() if parts else ""
 
 
 def looked_at(dataset: CrowdDataset, task: str, worker: str) -> str:
@@ -231,10 +231,10 @@ def marks_file(dataset: CrowdDataset, workspace: Path | str | None) -> Path:
 def _stamp(file: Path) -> tuple[int, int]:
     """Size and time of a file; zeros where there is none."""
     try:
-        found = file.stat()
+        stat = file.stat()
     except FileNotFoundError:
         return 0, 0
-    return found.st_size, found.st_mtime_ns
+    return stat.st_size, stat.st_mtime_ns
 
 
 def marks_in(file: Path) -> dict[int, Mark]:
@@ -318,13 +318,13 @@ def marks_of_file(dataset: CrowdDataset, file: Path | str, content: bytes | None
     """
     path = Path(file)
     try:
-        held = path.read_bytes() if content is None else content
-        if len(held) > _MOST:
+        data = path.read_bytes() if content is None else content
+        if len(data) > _MOST:
             raise DataError(f"A file of marks has at most {_MOST // 10**6} MB", "Cut it into parts.", file=path)
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header would be cut
             frame = pd.read_csv(
-                io.BytesIO(held), dtype=str, keep_default_na=False, encoding="utf-8-sig", index_col=False
+                io.BytesIO(data), dtype=str, keep_default_na=False, encoding="utf-8-sig", index_col=False
             )
     except OSError as error:
         raise DataError(f"The marks cannot be read: {error.strerror}", file=path) from error
@@ -359,7 +359,7 @@ class _FaultError(Exception):
 def _roles(frame: pd.DataFrame, path: Path) -> dict[str, str]:
     """Role -> name of the column."""
     named = Counter(plain(str(column)) for column in frame.columns)
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for role, aliases in _COLUMNS.items():
         alias = next((name for name in aliases if name in named), None)
         if alias is None and role in {"task", "right class"}:
@@ -368,8 +368,8 @@ def _roles(frame: pd.DataFrame, path: Path) -> dict[str, str]:
         if alias is not None and named[alias] > 1:
             raise DataError(f"Two columns are called {alias!r}", "Rename one.", file=path)
         if alias is not None:
-            found[role] = next(str(column) for column in frame.columns if plain(str(column)) == alias)
-    return found
+            roles[role] = next(str(column) for column in frame.columns if plain(str(column)) == alias)
+    return roles
 
 
 def _mark(dataset: CrowdDataset, cells: Mapping[str, str]) -> Mark:

@@ -34,7 +34,7 @@ _BELIEFS: WeakKeyDictionary[CrowdDataset, FloatArray | None] = WeakKeyDictionary
 
 
 class Confidence(NamedTuple):
-    """How sure a fit is, and how many of its labels are right.
+    """Mean probability of a fit's labels, and the share that is right.
 
     Attributes:
         said: mean probability that the fit gives its labels.
@@ -58,17 +58,17 @@ class Confidence(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What is to be said of it, in a sentence or two; empty where it is not too sure."""
+        """Describe the overconfidence in a sentence or two; empty where there is none."""
         if not self.too_sure:
             return ""
-        said = f"Its probabilities are too high: on average it calls a label {100 * self.said:.0f} % sure, but "
+        start = f"Its probabilities are too high: on average it calls a label {100 * self.said:.0f} % sure, but "
         if self.by_gold:
             return (
-                f"{said}{100 * self.right:.0f} % of its labels are right by gold ({100 * self.low:.0f} to "
+                f"{start}{100 * self.right:.0f} % of its labels are right by gold ({100 * self.low:.0f} to "
                 f"{100 * self.high:.0f} %, {self.n:,} tasks)."
             )
         return (
-            f"{said}about {100 * self.right:.0f} % are expected to be right, as some tasks are harder than others and "
+            f"{start}about {100 * self.right:.0f} % are expected to be right, as some tasks are harder than others and "
             f"labels of a task repeat one another. Where most workers share mistakes, even fewer are."
         )
 
@@ -86,7 +86,7 @@ def confidence(
     *,
     known: IntArray | None = None,
 ) -> Confidence | None:
-    """How sure is a fit, and how many of its labels are right?
+    """Compare the mean probability of a fit's labels with the share that is right.
 
     With 20 gold labels or more, gold says. Else it is the smaller of two means over tasks: the probability of the
     fit's labels by `ItemResponse`, and by confusions counted on the other tasks with the dependence of the labels. Of
@@ -105,8 +105,8 @@ def confidence(
     Examples:
         >>> import crowdcore as cc
         >>> votes = cc.load_dataset("demo")
-        >>> found = cc.aggregation.confidence(votes, cc.aggregation.get("one-coin").fit(votes))
-        >>> found.too_sure
+        >>> sureness = cc.aggregation.confidence(votes, cc.aggregation.get("one-coin").fit(votes))
+        >>> sureness.too_sure
         False
     """
     if not len(result.log_likelihood) and result.confusion is None:
@@ -160,11 +160,11 @@ def _by_items(dataset: CrowdDataset, some: CrowdDataset, known: IntArray | None)
     if some.n_classes < 2:
         return None
     if known is not None and (known >= 0).any():
-        found = ItemResponse().fit(some, known=known)
-        return None if found.collapsed else found.posterior
+        fit = ItemResponse().fit(some, known=known)
+        return None if fit.collapsed else fit.posterior
     if dataset not in _BELIEFS:
-        found = ItemResponse().fit(some)
-        _BELIEFS[dataset] = None if found.collapsed else found.posterior
+        fit = ItemResponse().fit(some)
+        _BELIEFS[dataset] = None if fit.collapsed else fit.posterior
     return _BELIEFS[dataset]
 
 
@@ -190,9 +190,9 @@ def flattened(posterior: FloatArray, judged: BoolArray, right: float) -> FloatAr
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if softmax(middle * some, 1).max(1).mean() > right else (middle, high)
-    found = posterior.copy()
-    found[judged] = softmax(high * np.log(np.maximum(of, 1e-12)), 1)
-    return found
+    flat = posterior.copy()
+    flat[judged] = softmax(high * np.log(np.maximum(of, 1e-12)), 1)
+    return flat
 
 
 def calibrated(
@@ -225,9 +225,9 @@ def calibrated(
         return x[1:] if biased else np.zeros(1)
 
     x = minimize(loss, np.zeros(1 + biased * logs.shape[1]), method="L-BFGS-B").x
-    found, power = posterior.copy(), float(np.exp(x[0]))
-    found[judged] = softmax(power * logs[judged] + bias(x), axis=1)
-    return found, power
+    scaled, power = posterior.copy(), float(np.exp(x[0]))
+    scaled[judged] = softmax(power * logs[judged] + bias(x), axis=1)
+    return scaled, power
 
 
 def temper(
@@ -271,11 +271,11 @@ def temper(
     judged = evident & dataset.annotated
     if known is not None:
         judged &= known < 0
-    found, posterior = confidence(dataset, result, known=known), result.posterior
+    sureness, posterior = confidence(dataset, result, known=known), result.posterior
     note = "Tempered: nothing had to be changed."
-    if found is not None and found.said > found.right:
-        posterior = flattened(posterior, judged, found.right)
-        note = f"Tempered: labels are {100 * found.right:.1f} % sure on average, not {100 * found.said:.1f} %."
+    if sureness is not None and sureness.said > sureness.right:
+        posterior = flattened(posterior, judged, sureness.right)
+        note = f"Tempered: labels are {100 * sureness.right:.1f} % sure on average, not {100 * sureness.said:.1f} %."
     if gold is not None:
         n = int((judged & (np.asarray(gold) >= 0)).sum())
         if n < _ENOUGH:

@@ -232,7 +232,7 @@ def _logit(p: FloatArray) -> FloatArray:
 
 
 def _expected_logit(mean: FloatArray, strength: FloatArray) -> FloatArray:
-    """Of Beta variables."""
+    """Expected logit of Beta variables."""
     psi = digamma(strength * np.stack([mean, 1 - mean])[:, None])
     return np.asarray(psi[0] - psi[1])
 

@@ -24,7 +24,7 @@ FLOOR = 1e-10
 """Counts and shares that would be zero without smoothing are raised to this, so that logarithms stay finite."""
 
 ENOUGH = 5.0
-"""Labels per estimated row of a confusion below which a result carries a warning."""
+"""Labels per estimated row of a confusion below which a result has a warning."""
 
 NO_EVIDENCE = 1e-6
 """A row of expected counts below a millionth of an annotation is no evidence on the worker."""
@@ -285,7 +285,7 @@ def class_shares(sums: Sums, smoothing: float) -> tuple[FloatArray, float]:
 
 
 def disagreement(ends: Sequence[tuple[float, IntArray]]) -> tuple[str, ...]:
-    """Warn if restarts that are as good as the best infer other labels; of objectives per annotation and labels."""
+    """Warn if restarts with the best objective infer different labels; takes objectives per annotation, and labels."""
     if not ends:
         return ()
     best, labels = max(ends, key=lambda end: end[0])

@@ -87,8 +87,8 @@ class Evidence:
 
     @cached_property
     def _equal_labels(self) -> tuple[FloatArray, FloatArray]:
-        of = self._dataset
-        return equal_labels(of.task_start, of.label, self._log_confusion, of.n_classes)
+        dataset = self._dataset
+        return equal_labels(dataset.task_start, dataset.label, self._log_confusion, dataset.n_classes)
 
 
 def estimate_dependence(dataset: CrowdDataset, posterior: FloatArray) -> float:

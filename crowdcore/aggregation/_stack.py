@@ -68,12 +68,12 @@ def stacked(order: Order, border: float, known: IntArray, belief: float = 1.0) -
         return np.column_stack([np.ones(len(tasks)), order.place[tasks] - border, order.left[tasks].toarray()])
 
     some, y = design(gold), known[gold].astype(np.float64)
-    found, centre = [], np.r_[0.0, 1.0, np.zeros(m)]
+    approximations, centre = [], np.r_[0.0, 1.0, np.zeros(m)]
     for a, b, t in product(_BORDERS, _SLOPES, _JUDGES):
         precision = np.r_[1 / a**2, 1 / b**2, np.full(m, m / t**2)]
         evidence, w, bend = _laplace(some, y, centre, precision)
-        found.append((evidence - belief * np.log(a) - 0.5 * np.log(t), w, bend))
-    share = np.exp([evidence - max(one[0] for one in found) for evidence, *_ in found])
+        approximations.append((evidence - belief * np.log(a) - 0.5 * np.log(t), w, bend))
+    share = np.exp([evidence - max(one[0] for one in approximations) for evidence, *_ in approximations])
     share[share < _RARE] = 0
     share /= share.sum()
     probability = np.full(len(order.place), np.nan)
@@ -82,7 +82,7 @@ def stacked(order: Order, border: float, known: IntArray, belief: float = 1.0) -
         rows = design(tasks)
         probability[tasks] = sum(
             weight * expit(rows @ w / np.sqrt(1 + np.pi / 8 * (rows * cho_solve(bend, rows.T).T).sum(1)))
-            for weight, (_, w, bend) in zip(share, found, strict=True)
+            for weight, (_, w, bend) in zip(share, approximations, strict=True)
             if weight
         )
     return probability

@@ -50,8 +50,8 @@ class Calibration(Shown):
     def frame(self) -> pd.DataFrame:
         """One row per group."""
         group = {"from": self.edges[:-1], "to": self.edges[1:], "tasks": self.n_tasks}
-        found = {"confidence": self.bin_confidence, "accuracy": self.bin_accuracy}
-        return pd.DataFrame({**group, **found, "low": self.low, "high": self.high})
+        observed = {"confidence": self.bin_confidence, "accuracy": self.bin_accuracy}
+        return pd.DataFrame({**group, **observed, "low": self.low, "high": self.high})
 
 
 def calibration(result: AggregationResult, gold: IntArray, n_bins: int = 10) -> Calibration:

@@ -122,8 +122,8 @@ def note_on_confidence(dataset: CrowdDataset, truth: Reference) -> str:
     """
     if truth.posterior is None or truth.name.split()[0] in _SHARED_OUT or "gold=" in truth.name:
         return ""
-    found = of_posterior(dataset, truth.posterior, dataset.gold)
-    return f"{truth.name!r}: {found.words} Tasks are shown with lower ones." if found and found.too_sure else ""
+    sure = of_posterior(dataset, truth.posterior, dataset.gold)
+    return f"{truth.name!r}: {sure.words} Tasks are shown with lower ones." if sure and sure.too_sure else ""
 
 
 _SHARED_OUT = frozenset({"majority-vote", "wawa", "zero-based-skill", "kos"})
@@ -131,7 +131,7 @@ _SHARED_OUT = frozenset({"majority-vote", "wawa", "zero-based-skill", "kos"})
 
 
 def note_on_inferred(truth: Reference) -> str:
-    """What a truth that nobody checked does to shares of right labels, and in which direction; empty for gold.
+    """Say how an inferred truth biases shares of right labels, and in which direction; empty for gold.
 
     Measured against gold on simulated crowds (`python -m benchmarks.notes`).
 
@@ -176,10 +176,10 @@ def _alone(dataset: CrowdDataset) -> BoolArray:
 
 
 class Judging(Protocol):
-    """What makes a reference of its own: a trained result, or a run of one."""
+    """An object that can serve as a reference: a trained result, or a run."""
 
     def as_reference(self, dataset: CrowdDataset) -> Reference:
-        """What it predicts for the dataset's tasks."""
+        """Return its predictions for the dataset's tasks as a reference."""
 
 
 ReferenceLike: TypeAlias = "str | Reference | AggregationResult | Judging | ByTask | None"
@@ -208,7 +208,7 @@ def default_reference(dataset: CrowdDataset) -> str:
 
 @door
 def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = None) -> Reference:
-    """What to take for the truth, whatever it is given as.
+    """Return the reference that a name, a result or values per task stand for.
 
     Args:
         reference: ``"gold"``, ``"reviewed"`` or ``"reviewed+gold"`` (the marks in the workspace, see
@@ -259,10 +259,10 @@ def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = None) ->
         return given
     if hasattr(given, "as_reference"):
         return cast(Reference, given.as_reference(dataset))
-    return _given(dataset, given)
+    return _reference_of_values(dataset, given)
 
 
-def _given(dataset: CrowdDataset, values: ByTask) -> Reference:
+def _reference_of_values(dataset: CrowdDataset, values: ByTask) -> Reference:
     """A reference of the caller's own; a series that is called like the aggregator that made it keeps that name."""
     called = str(getattr(values, "name", ""))
     name = called if called in aggregation.aggregators else "given"

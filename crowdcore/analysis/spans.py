@@ -61,7 +61,7 @@ def pair_spans(true: IntArray, given: IntArray, first: BoolArray, scheme: TagSch
 
 @dataclass(frozen=True)
 class TaggingScores(Shown):
-    """How near one tagging is to another.
+    """Agreement of one tagging with another.
 
     Args:
         precision: share of the given spans that are true: same tokens, same type.
@@ -309,7 +309,7 @@ def span_crowd(
     first, last = task[pairs.true.start].astype(np.int64), task[pairs.true.end - 1]
     extent, number = np.unique(first * dataset.n_tasks + last, return_inverse=True)
     paired = np.flatnonzero(pairs.partner >= 0)
-    partner, who = pairs.partner[paired], worker[pairs.true.start[paired]]
+    partner, worker_of = pairs.partner[paired], worker[pairs.true.start[paired]]
     gold: IntArray = np.zeros(len(extent), int)
     if of == "type":
         classes, label = scheme.types, pairs.given.type[partner]
@@ -319,7 +319,7 @@ def span_crowd(
         late = pairs.given.end[partner] - pairs.true.end[paired]
         differs = [(early != 0) & (late != 0), early < 0, early > 0, late < 0, late > 0]
         classes, label = BOUNDARY, np.select(differs, [5, 1, 2, 3, 4], 0)
-    order = np.lexsort((who, number[paired]))
+    order = np.lexsort((worker_of, number[paired]))
     start, end = np.divmod(extent, dataset.n_tasks)
     return CrowdDataset(
         f"{dataset.name}, spans by {of}",
@@ -327,7 +327,7 @@ def span_crowd(
         pd.Index([f"{dataset.task_ids[a]}-{b - a + 1}" for a, b in zip(start, end, strict=True)]),
         dataset.worker_ids,
         number[paired][order],
-        who[order],
+        worker_of[order],
         label[order],
         gold=gold,
         split=dataset.split[start],

@@ -27,11 +27,11 @@ def majority_labels(votes: scipy.sparse.csr_array) -> IntArray:
     """(n_tasks,) the most frequent label, ties to the lowest class, -1 for tasks without labels."""
     size = np.diff(votes.indptr)
     labels = np.full(len(size), -1, np.int32)
-    some = np.flatnonzero(size)
-    if len(some):
-        most = np.maximum.reduceat(votes.data, votes.indptr[some])
-        winners = np.flatnonzero(votes.data == np.repeat(most, size[some]))
-        task = np.repeat(some, size[some])[winners]
+    rows = np.flatnonzero(size)
+    if len(rows):
+        most = np.maximum.reduceat(votes.data, votes.indptr[rows])
+        winners = np.flatnonzero(votes.data == np.repeat(most, size[rows]))
+        task = np.repeat(rows, size[rows])[winners]
         first = np.r_[True, task[1:] != task[:-1]]
         labels[task[first]] = votes.indices[winners[first]]
     return labels

@@ -246,7 +246,7 @@ class Crf:
         return chains.most_probable(self.scores(x), first, move)
 
     def learn(self, x: Any, chains: Chains, expected: FloatArray, ridge: float, rounds: int) -> Crf:
-        """Some rounds towards the largest ``⟨table, expected⟩ - Σ log Z - ridge/2 ‖table‖²``, from here.
+        """Take some ascent steps on ``⟨table, expected⟩ - Σ log Z - ridge/2 ‖table‖²``.
 
         Args:
             x: sparse (n, V) features of the chains' elements.

@@ -323,18 +323,18 @@ class TorchEngine:
         import torch
 
         self.hard, self.n_annotations, self.device = hard, table.n_annotations, torch.device(device)
-        cell = self._put(table.cell).long()
+        cell = self._to_tensor(table.cell).long()
         task = torch.repeat_interleave(
-            torch.arange(table.n_tasks, device=self.device), self._put(np.diff(table.task_start))
+            torch.arange(table.n_tasks, device=self.device), self._to_tensor(np.diff(table.task_start))
         )
         self.by_task = self._sparse(task, cell, (table.n_tasks, table.n_cells))
         self.by_cell = self._sparse(cell, task, (table.n_cells, table.n_tasks))
-        self.known = self._put(np.flatnonzero(table.known >= 0))
-        self.known_class = self._put(table.known).long()[self.known]
-        self.evident = self._put(table.evident)
-        self.q = self._put(posterior)
+        self.known = self._to_tensor(np.flatnonzero(table.known >= 0))
+        self.known_class = self._to_tensor(table.known).long()[self.known]
+        self.evident = self._to_tensor(table.evident)
+        self.q = self._to_tensor(posterior)
 
-    def _put(self, array: AnyArray) -> torch.Tensor:
+    def _to_tensor(self, array: AnyArray) -> torch.Tensor:
         import torch
 
         return torch.tensor(array, device=self.device)
@@ -363,7 +363,7 @@ class TorchEngine:
         """Sums after an E-step."""
         import torch
 
-        log_confusion, log_prior = map(self._put, parameters.logs())
+        log_confusion, log_prior = map(self._to_tensor, parameters.logs())
         joint = self.by_task @ log_confusion
         joint += log_prior
         of_known = joint[self.known, self.known_class]

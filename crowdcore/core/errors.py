@@ -228,7 +228,7 @@ def did_you_mean(name: str, known: Iterable[str], say: Callable[[str], str] = re
 
 
 def missing_extra(feature: str, *packages: str) -> MissingExtraError | None:
-    """The refusal if any of ``packages`` is not installed, else None; none of them is imported."""
+    """Return an error if any of ``packages`` is not installed, else None; import none of them."""
     missing = [package for package in packages if find_spec(package) is None]
     return need_extra(feature, *missing) if missing else None
 

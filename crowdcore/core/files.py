@@ -19,7 +19,7 @@ def workspace(folder: Path | str | None = None) -> Path:
 
 
 def cache_folder() -> Path:
-    """Where fetched datasets are kept."""
+    """Folder of downloaded datasets."""
     try:
         import platformdirs
     except ModuleNotFoundError:  # a machine that only trains need not have it

@@ -105,7 +105,7 @@ class Child:
 
 
 class ForkServer:
-    """Starts its server process when it is first needed, and anew when that is gone.
+    """Start the server process on first use, and again if it died.
 
     Args:
         modules: what the server imports; one that is not installed is left out.

@@ -61,11 +61,11 @@ class Anderson:
         self._steps.append((image, image - point))
 
     def forget(self) -> None:
-        """Start anew."""
+        """Forget earlier steps."""
         self._steps.clear()
 
     def extrapolate(self, weight: FloatArray) -> FloatArray | None:
-        """Where to go on, (n,); None while fewer than two steps are known. ``weight`` (n,): of squared changes."""
+        """Next point (n,); None while fewer than two steps are known. ``weight`` (n,): of squared changes."""
         if len(self._steps) < 2:
             return None
         images, changes = (np.array(each) for each in zip(*self._steps, strict=True))

@@ -128,11 +128,11 @@ def soft_mistakes(
         with np.errstate(divide="ignore"):
             spared = np.log1p(-np.minimum(q, 1.0))[task[once]]
         chance = -np.expm1(np.bincount(of_group, weights=spared, minlength=groups.shape[1]))
-        some = np.flatnonzero(chance > 0)
-        some = some[np.argsort(groups[1, some], kind="stable")]
-        cells.append(a * n + groups[1, some])
-        workers.append(groups[0, some])
-        chances.append(chance[some])
+        rows = np.flatnonzero(chance > 0)
+        rows = rows[np.argsort(groups[1, rows], kind="stable")]
+        cells.append(a * n + groups[1, rows])
+        workers.append(groups[0, rows])
+        chances.append(chance[rows])
     return SoftMistakes(np.concatenate(cells), np.concatenate(workers), np.concatenate(chances), tasks, annotations)
 
 

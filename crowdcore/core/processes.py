@@ -41,7 +41,7 @@ def run_module(
 
     Where it fails, the last line of its standard error is raised: as a `RefusedError` if its exit code was `REFUSED`.
     """
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", module, *arguments],
         input=input,
         capture_output=True,
@@ -50,10 +50,10 @@ def run_module(
         timeout=timeout,
         check=False,
     )
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"{module} ended with exit code {done.returncode}."])[-1]
-        raise (RefusedError if done.returncode == REFUSED else CrowdError)(last.removeprefix("crowdcore: "))
-    return done.stdout
+    if process.returncode:
+        last = (process.stderr.strip().splitlines() or [f"{module} ended with exit code {process.returncode}."])[-1]
+        raise (RefusedError if process.returncode == REFUSED else CrowdError)(last.removeprefix("crowdcore: "))
+    return process.stdout
 
 
 def start_detached(module: str, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -133,7 +133,7 @@ def age() -> float:
 
 
 class ProcessorShare:
-    """How much of the processors this process gets; Linux counts it, elsewhere the share is 1."""
+    """Share of the CPU time that this process gets; measured on Linux, 1 elsewhere."""
 
     def __init__(self) -> None:
         self._before = (0, 0)

@@ -61,7 +61,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     @cached_property
     def base(self) -> type[T]:
-        """The class whose subclasses count."""
+        """Base class of the members."""
         return pkgutil.resolve_name(self._base) if isinstance(self._base, str) else self._base
 
     @cached_property
@@ -158,12 +158,12 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
 
 def plugged_in(group: str) -> dict[str, EntryPoint]:
-    """What installed packages add to a group, by name; nothing is loaded."""
+    """Entry points of a group in installed packages, by name; none is loaded."""
     return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda e: e.name)}
 
 
 def load_plugin(kind: str, entry: EntryPoint, wrong: Callable[[Any], str]) -> Any:
-    """What an entry point names; ``wrong`` says what is wrong with it, "" if nothing.
+    """Load an entry point; ``wrong`` returns what is wrong with it, "" if nothing.
 
     Raises:
         PluginError: it cannot be imported, or is no such thing.

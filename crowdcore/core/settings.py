@@ -67,7 +67,7 @@ class Settings(BaseModel):
             raise SettingError(argument, must, first["input"]) from error
 
     def __dir__(self) -> Iterable[str]:
-        """What a user needs, without pydantic's own names."""
+        """Names without pydantic's own."""
         return [name for name in super().__dir__() if name.startswith("__") or name not in dir(BaseModel)]
 
 

@@ -122,7 +122,7 @@ def visible(text: str) -> str:
         >>> visible("a\\x1b[31mb")
         'a\\\\x1b[31mb'
     """
-    return _OBEYED.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _OBEYED.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def log_visibly(name: str | None = None) -> None:

@@ -68,7 +68,7 @@ def accuracy_along(
 
 
 def _curves_and_clouds(bands: Sequence[Band]) -> list[tuple[str, list[Band]]]:
-    """What is drawn together: a curve by itself; the many single points of a method, as a search leaves, too."""
+    """Group what is drawn: curves one by one, and a method's many single points from a search together."""
     points: dict[str, list[Band]] = {}
     for b in bands:
         if len(b.x) == 1:

@@ -16,7 +16,7 @@ from crowdcore.figures import theme
 from crowdcore.figures.theme import bar, named, readable, room_below
 
 MAX_NUMBERS = 20  # rows or columns up to which a number is written into each cell
-MAX_LABELS = 60  # ... up to which rows and columns carry their names
+MAX_LABELS = 60  # ... up to which rows and columns are labelled
 MAX_CELLS = 300  # ... up to which cells are cells; above it the matrix is an image
 IMAGE_SIDE = 900  # pixels an image has at most on a side; larger matrices are averaged down to it
 

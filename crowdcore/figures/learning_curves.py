@@ -1,4 +1,4 @@
-"""What was measured after every epoch, one line per run."""
+"""Figure of metrics by epoch, one line per run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WRAP = 78  # characters in a line of remarks
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """One run as it is drawn.
+    """Drawing data of one run.
 
     Args:
         band: its name and style, positions without values left out.
@@ -154,7 +154,7 @@ def _rows(remarks: Sequence[str]) -> list[str]:
 
 
 def _of_seeds(seeds: set[int], shown: bool) -> str:
-    """What a line stands for; no ± where there is none."""
+    """Label of a line, with ± where known."""
     if seeds <= {1}:
         return "one seed each" if seeds else ""
     return "mean over seeds ± standard deviation" if shown else "mean over seeds"
@@ -254,7 +254,7 @@ def _name_ends(
     ends = np.array([line.drawn.mean[-1] for line in lines])
     ends = np.clip(np.log10(ends) if log_values else ends, bottom + gap / 2, top - gap / 2)
     beside = max(float(line.band.x[-1]) for line in lines) * (_BESIDE**2 if log_epochs else _BESIDE)
-    for line, end, place in zip(lines, ends, _apart(ends, gap, top - gap / 2), strict=True):
+    for line, end, place in zip(lines, ends, _spread_out(ends, gap, top - gap / 2), strict=True):
         ends_at = [10**end, 10**place] if log_values else [end, place]
         theme.line(fig, [float(line.band.x[-1]), beside], ends_at, line.color, 1, "dot", name=line.band.name)
         fig.add_annotation(
@@ -271,7 +271,7 @@ def _name_ends(
     fig.update_xaxes(range=[first, max(last, np.log10(beside) if log_epochs else beside)])
 
 
-def _apart(ends: FloatArray, gap: float, top: float) -> FloatArray:
+def _spread_out(ends: FloatArray, gap: float, top: float) -> FloatArray:
     """Places at or near the ends, a gap apart or more, none above the top."""
     order, k = np.argsort(ends, kind="stable"), np.arange(len(ends))
     placed = np.empty_like(ends)

@@ -63,16 +63,16 @@ def omega_ranking(
 
 def _strip(edges: FloatArray, counts: IntArray, name: str, number: int, base: float) -> go.Bar:
     """One histogram, as high as its fullest bin asks for."""
-    some = np.flatnonzero(counts)
+    bins = np.flatnonzero(counts)
     total = int(counts.sum())
-    data = np.empty((len(some), 5), object)
-    for k, b in enumerate(some.tolist()):
+    data = np.empty((len(bins), 5), object)
+    for k, b in enumerate(bins.tolist()):
         data[k] = edges[b], edges[b + 1], int(counts[b]), 100 * counts[b] / total, number * BINS + b
     return go.Bar(
-        x=(edges[some] + edges[some + 1]) / 2,
-        y=0.85 * counts[some] / max(int(counts.max()), 1),
+        x=(edges[bins] + edges[bins + 1]) / 2,
+        y=0.85 * counts[bins] / max(int(counts.max()), 1),
         base=base,
-        width=np.diff(edges)[some],
+        width=np.diff(edges)[bins],
         name=name,
         marker={"color": theme.ACCENT, "line": {"width": 0}},
         customdata=data,

@@ -56,10 +56,10 @@ def recovery_errors(
             color = theme.method_color(methods[name])
             reach.append(float(values.max()))
             place = {"showlegend": False, "row": 1, "col": column}
-            about = np.stack([part["crowd"], part["seed"], _written(measure, values)], 1)
+            about = np.stack([part["crowd"], part["seed"], _format_values(measure, values)], 1)
             hover = f"<b>{name}</b>, crowd %{{customdata[0]}}, seed %{{customdata[1]}}<br>{words}: %{{customdata[2]}}"
             dots(fig, values, np.full(len(values), row), color, hover, about, size=8, marker_opacity=0.55, **place)
-            hover = f"<b>{name}</b>, mean of {len(values)}<br>{words}: {_written(measure, [values.mean()])[0]}"
+            hover = f"<b>{name}</b>, mean of {len(values)}<br>{words}: {_format_values(measure, [values.mean()])[0]}"
             bar = {"size": 20, "marker_symbol": "line-ns", "marker_line": {"color": color, "width": 3}}
             dots(fig, [values.mean()], [row], None, hover, **bar, **place)
         for dash, name in zip(_LINES, bounds, strict=False):
@@ -75,7 +75,7 @@ def recovery_errors(
                     name=name,
                     legendgroup=name,
                     showlegend=not any(t.name == name for t in fig.data),
-                    hovertemplate=f"<b>{name}</b><br>{words}: {_written(measure, [value])[0]}<extra></extra>",
+                    hovertemplate=f"<b>{name}</b><br>{words}: {_format_values(measure, [value])[0]}<extra></extra>",
                     row=1,
                     col=column,
                 )
@@ -148,7 +148,7 @@ def recovery_along(
                     name=name,
                     legendgroup=name,
                     showlegend=not any(t.name == name for t in fig.data),
-                    customdata=_written(measure, mean),
+                    customdata=_format_values(measure, mean),
                     hovertemplate=f"<b>{name}</b>, {x} %{{x}}<br>{words}: %{{customdata}}<extra></extra>",
                     row=row,
                     col=column,
@@ -186,7 +186,7 @@ def _axis(measure: str) -> Mapping[str, object]:
     return theme.PERCENT if "accuracy" in measure else {}
 
 
-def _written(measure: str, values: Iterable[float]) -> list[str]:
+def _format_values(measure: str, values: Iterable[float]) -> list[str]:
     """The values as the pointer shows them."""
     return [f"{100 * value:.1f} %" if "accuracy" in measure else f"{value:.3f}" for value in values]
 
@@ -250,7 +250,7 @@ def _bars(run: SkillComparison, order: AnyArray) -> go.Bar:
         y=run.observed[order],
         name=f"observed ({run.reference})",
         marker={"color": "rgba(128, 136, 150, 0.45)", "cornerradius": 2},
-        customdata=_about(run, order, run.observed),
+        customdata=_hover_columns(run, order, run.observed),
         hovertemplate="<b>%{customdata[0]}</b><br>observed %{customdata[3]:.1f} %, %{customdata[1]:.4~g} labels, "
         "%{customdata[2]} classes<extra></extra>",
     )
@@ -268,14 +268,14 @@ def _points(name: str, run: SkillComparison, order: AnyArray, color: str, bars: 
         name=f"{name}: r = {run.correlation:z.2f}",
         marker={"color": color, "size": 8 if len(order) <= 200 else 5, "line": {"width": 0}},
         error_y=error if some and len(order) <= 300 else None,
-        customdata=np.column_stack([_about(run, order, run.learned), 100 * spread]),
+        customdata=np.column_stack([_hover_columns(run, order, run.learned), 100 * spread]),
         hovertemplate="<b>%{customdata[0]}</b><br>learnt %{customdata[3]:.1f} %"
         + (" ± %{customdata[4]:.1f}" if some else "")
         + f"<extra>{name}</extra>",
     )
 
 
-def _about(run: SkillComparison, order: AnyArray, skill: FloatArray) -> AnyArray:
+def _hover_columns(run: SkillComparison, order: AnyArray, skill: FloatArray) -> AnyArray:
     """(n, 4) name, labels, classes and skill in percent of each worker."""
     columns = np.asarray(run.worker_ids, object), run.n_annotations, run.n_classes, 100 * skill
     return np.stack([column[order] for column in columns], axis=1)

@@ -64,17 +64,17 @@ def labels_per_worker(summary: Summary, *, title: str = "Annotations per worker"
 def labels_per_task(summary: Summary, *, title: str = "Annotations per task") -> go.Figure:
     """How many tasks have 0, 1, 2, … annotations."""
     tasks = summary.tasks_by_annotations
-    some = np.flatnonzero(tasks)
+    rows = np.flatnonzero(tasks)
     bars = go.Bar(
-        x=some,
-        y=tasks[some],
+        x=rows,
+        y=tasks[rows],
         marker={"color": theme.ACCENT, "cornerradius": 3},
         hovertemplate="annotations: %{x}<br>tasks: %{y}<extra></extra>",
     )
     mean = summary.n_annotations / max(summary.n_annotated, 1)
     subtitle = f"{summary.n_annotated:,} of {plural(summary.n_tasks, 'task')} with annotations, {mean:.2f} on average"
     fig = theme.figure(bars, title=title, subtitle=subtitle, height=320, showlegend=False)
-    fig.update_xaxes(title="annotations", showgrid=False, dtick=1 if np.ptp(some) <= 20 else None)
+    fig.update_xaxes(title="annotations", showgrid=False, dtick=1 if np.ptp(rows) <= 20 else None)
     return fig.update_yaxes(title="tasks", rangemode="tozero", dtick=None if tasks.max(initial=0) > _FEW else 1)
 
 

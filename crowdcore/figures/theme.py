@@ -152,7 +152,7 @@ def method_color(name: str) -> str:
 
 
 class Look(NamedTuple):
-    """How a curve is drawn."""
+    """Style of a curve."""
 
     color: str
     dash: str

@@ -129,10 +129,10 @@ def pair_mistakes(
         most: most pairs drawn, the least probable ones; those never wrong alike are left out.
     """
     called = np.asarray(pairs.worker_ids if names is None else names, object)
-    some = np.flatnonzero(pairs.wrong_alike)
-    p = np.nan_to_num(pairs.p_value[some], nan=1.0)
-    shown = some[np.argpartition(p, most)[:most]] if len(p) > most else some
-    words = [f"{len(pairs.p_value):,} pairs share a task, {len(some):,} were wrong alike"]
+    rows = np.flatnonzero(pairs.wrong_alike)
+    p = np.nan_to_num(pairs.p_value[rows], nan=1.0)
+    shown = rows[np.argpartition(p, most)[:most]] if len(p) > most else rows
+    words = [f"{len(pairs.p_value):,} pairs share a task, {len(rows):,} were wrong alike"]
     words += [f"the {most:,} least probable are drawn"] if len(p) > most else []
     subtitle = " · ".join([*words, f"reference: {pairs.reference}"])
     fig = theme.figure(title=title, subtitle=subtitle, height=480, margin_t=64)
@@ -144,7 +144,7 @@ def pair_mistakes(
     ):
         of = shown[which[shown]]
         look = {"size": size, "marker_opacity": 0.5 if color == theme.INK else 0.9}
-        about, entry = _pair_words(pairs, called, of), f"{name} ({int(which[some].sum()):,})"
+        about, entry = _pair_words(pairs, called, of), f"{name} ({int(which[rows].sum()):,})"
         dots(fig, pairs.expected[of], pairs.wrong_alike[of], color, "%{customdata}", about, name=entry, **look)
     if len(shown):
         low, high = float(pairs.expected[shown].min()), float(pairs.expected[shown].max())
@@ -159,7 +159,7 @@ def pair_mistakes(
 
 
 def _pair_words(pairs: PairMistakes, called: AnyArray, of: AnyArray) -> list[str]:
-    """What the pointer shows on a pair."""
+    """Hover text of a pair."""
     return [
         f"<b>{called[pairs.worker_a[k]]}</b> and <b>{called[pairs.worker_b[k]]}</b><br>"
         f"{pairs.both_labelled[k]} tasks in common, {pairs.both_wrong[k]} both wrong, {pairs.wrong_alike[k]} alike<br>"
@@ -197,7 +197,7 @@ def coordinated_workers(
     judged = bool((right >= 0).all())
     parts = [("become right", theme.ACCENT, right), ("become wrong", theme.WARN, wrong)] if judged else []
     parts.append(("change otherwise" if judged else "change", theme.FAINT, changed - (right + wrong if judged else 0)))
-    called = [_called(result, group.members.tolist()) for group in groups]
+    called = [_group_names(result, group.members.tolist()) for group in groups]
     for name, color, count in parts:
         fig.add_bar(
             x=count,
@@ -218,7 +218,7 @@ def coordinated_workers(
     return fig.update_yaxes(**ticks, showgrid=False, range=[len(groups) - 0.4, -0.6])
 
 
-def _called(result: CoordinatedWorkers, members: list[int]) -> tuple[str, str]:
+def _group_names(result: CoordinatedWorkers, members: list[int]) -> tuple[str, str]:
     """A group by the names of some members, and of all."""
     names = sorted(str(result.worker_ids[member]) for member in members)
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""

@@ -207,7 +207,7 @@ def rules_of(given: Mapping[str, Any]) -> Rules:
 
 
 def _yaml(text: str) -> object:
-    """What a YAML document holds; a name that is given twice is refused, as PyYAML would take the last."""
+    """Parse a YAML document; refuse a key that occurs twice, of which PyYAML would take the last."""
     try:
         import yaml
     except ImportError:
@@ -413,8 +413,8 @@ class Measures:
 
     def _share_of_labels(self, right: FloatArray, words: str, workers: IntArray = NOBODY) -> Measured:
         """Share of ones among the known (1, 0, NaN), resampled over tasks of one pattern at a time."""
-        of, known = self.dataset, ~np.isnan(right)
-        n, ones = (np.bincount(of.task[known], w, of.n_tasks) for w in (None, right[known]))
+        dataset, known = self.dataset, ~np.isnan(right)
+        n, ones = (np.bincount(dataset.task[known], w, dataset.n_tasks) for w in (None, right[known]))
         patterns, tasks = np.unique(np.stack([ones, n])[:, n > 0], axis=1, return_counts=True)
         drawn = bootstrap_weights(tasks, self.rules.resamples, np.random.default_rng(self.rules.seed))
         low, high = percentile_interval((patterns[0] @ drawn) / (patterns[1] @ drawn), self.rules.level)

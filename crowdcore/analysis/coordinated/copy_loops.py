@@ -97,7 +97,7 @@ def urn_likelihoods(
 ) -> FloatArray:
     """Log likelihood of each label given the others of its task, for each size of the urn."""
     task, label = labels[1], labels[3]
-    n_classes, found = votes.shape[1], np.zeros(len(urns))
+    n_classes, log_likelihoods = votes.shape[1], np.zeros(len(urns))
     for j in range(len(task)):
         equal, others, known = votes[task[j], label[j]] - 1, -1.0, 0.0
         for c in range(n_classes):
@@ -109,8 +109,8 @@ def urn_likelihoods(
             chance = 1e-12
             for c in range(n_classes):
                 chance += judge[j, c] * (urns[u] * own[j, c] + equal)
-            found[u] += log(chance / (urns[u] + others))
-    return found
+            log_likelihoods[u] += log(chance / (urns[u] + others))
+    return log_likelihoods
 
 
 @compiled

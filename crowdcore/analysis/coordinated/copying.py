@@ -343,7 +343,7 @@ def copying(dataset: CrowdDataset, truth: Reference, peers: Peers | None = None)
     noise = variance / np.maximum(both - expected, 0.5) ** 2
     excess = (agreed - expected) / np.maximum(both - expected, 0.5)
     apart = (group[pairs[0]] >= 0) & (group[pairs[0]] == group[pairs[1]])
-    usual = _usual(excess[~apart], noise[~apart])
+    usual = _usual_excess(excess[~apart], noise[~apart])
     copied = np.array([share for share in SHARES if share > usual])
     evidence = np.empty((len(copied), len(both)))
     evidence_of = labels[3], begin, common, chance, copied, usual, evidence
@@ -362,8 +362,8 @@ def copying(dataset: CrowdDataset, truth: Reference, peers: Peers | None = None)
             by_others[suspect] = agreement_by_others(dataset, judges, *those).p_value
             acquitted[suspect] = by_others[suspect] > SUPPORT
             by_others[suspect] *= len(both)
-    found = *pairs, both, agreed, expected, np.sqrt(variance), excess
-    return Copying(*found, usual, p_value, holm(p_value), by_others, acquitted, checked)
+    columns = *pairs, both, agreed, expected, np.sqrt(variance), excess
+    return Copying(*columns, usual, p_value, holm(p_value), by_others, acquitted, checked)
 
 
 def no_copying() -> Copying:
@@ -428,7 +428,7 @@ def copying_groups(of: Copying, n_workers: int, level: float = 0.05) -> tuple[Gr
     return tuple(sorted(groups, key=lambda group: (group.p_value, group.members[0])))
 
 
-def _usual(excess: FloatArray, noise: FloatArray) -> float:
+def _usual_excess(excess: FloatArray, noise: FloatArray) -> float:
     """The excess that is usual: robust deviations over all pairs, beyond noise."""
     if len(excess) < _MANY:
         return 0.0
@@ -462,7 +462,7 @@ def common_labels(
 
 
 def _crowd(labels: Labels, peers: Peers) -> Crowd:
-    """What judges labels, for `fill_chances`."""
+    """The beliefs that judge labels, for `fill_chances`."""
     _, task, worker, label, _, _ = labels
     counts = peers.count(peers.judge)[0]
     n_tasks, n = peers.crowd.shape

@@ -181,10 +181,10 @@ def coordinated_workers(
     return CoordinatedWorkers(tuple(result), dataset.worker_ids, dataset.task_ids, dataset.classes, truth.name, notes)
 
 
-def linked_workers(dataset: CrowdDataset, found: Copying, level: float) -> tuple[tuple[Group, ...], int]:
+def linked_workers(dataset: CrowdDataset, pairs: Copying, level: float) -> tuple[tuple[Group, ...], int]:
     """Groups of at most half of the workers; and how many workers are in larger ones, of which none is reported."""
     most = int((dataset.labels_per_worker > 0).sum()) // 2
-    groups = copying_groups(found, dataset.n_workers, level)
+    groups = copying_groups(pairs, dataset.n_workers, level)
     if (n := sum(len(group.members) for group in groups)) > most:
         return (), n
     return groups, 0

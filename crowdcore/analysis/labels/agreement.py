@@ -297,9 +297,9 @@ def agreement(
 
 def _tokens(dataset: CrowdDataset) -> tuple[scipy.sparse.csr_array, IntArray, IntArray]:
     """Rows of the labelled tokens, and the sentences that are drawn: once each, and which one every row belongs to."""
-    some = np.flatnonzero(dataset.annotated)
-    sentences, of = np.unique(dataset.unit[some], return_inverse=True)
-    return sparse_votes(dataset)[some], np.ones(len(sentences), np.int64), of
+    rows = np.flatnonzero(dataset.annotated)
+    sentences, of = np.unique(dataset.unit[rows], return_inverse=True)
+    return sparse_votes(dataset)[rows], np.ones(len(sentences), np.int64), of
 
 
 def _profiles(votes: scipy.sparse.csr_array) -> tuple[scipy.sparse.csr_array, IntArray, IntArray]:
@@ -307,13 +307,13 @@ def _profiles(votes: scipy.sparse.csr_array) -> tuple[scipy.sparse.csr_array, In
 
     Rows are distinguished by a random 64-bit sum (Zobrist hash): two of n rows collide with probability n^2 / 2^65.
     """
-    some = np.flatnonzero(np.diff(votes.indptr))
-    if not len(some):
-        return votes[:0], np.empty(0, np.int64), some
+    rows = np.flatnonzero(np.diff(votes.indptr))
+    if not len(rows):
+        return votes[:0], np.empty(0, np.int64), rows
     keys = np.random.default_rng(0).integers(0, 2**64, votes.shape[1], dtype=np.uint64)
-    hashed = np.add.reduceat(keys[votes.indices] * votes.data.astype(np.uint64), votes.indptr[some])
+    hashed = np.add.reduceat(keys[votes.indices] * votes.data.astype(np.uint64), votes.indptr[rows])
     _, first, sizes = np.unique(hashed, return_index=True, return_counts=True)
-    return votes[some[first]], sizes, np.arange(len(first))
+    return votes[rows[first]], sizes, np.arange(len(first))
 
 
 def _coefficients(

@@ -50,9 +50,9 @@ class LabelDisagreement(Shown):
         """One row per pair: how often they differ, and how often either is right there."""
         a, b = np.triu_indices(len(self.names), 1)
         names = np.array(self.names, object)
-        found = {name: getattr(self, name)[a, b] for name in ("compared", "differ", "share")}
+        pairs = {name: getattr(self, name)[a, b] for name in ("compared", "differ", "share")}
         right = {"first_right": self.row_right[a, b], "second_right": self.row_right[b, a]}
-        return pd.DataFrame({"first": names[a], "second": names[b], **found, **right, "p_value": self.p_value[a, b]})
+        return pd.DataFrame({"first": names[a], "second": names[b], **pairs, **right, "p_value": self.p_value[a, b]})
 
 
 @door

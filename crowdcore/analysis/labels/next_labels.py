@@ -134,13 +134,13 @@ def next_labels(
     may[held_back] = False
     gains = _information(q[:, None], confusion) + explore * q @ learnt.T
     gains[~may] = -np.inf
-    task, worker, gain = _chosen(gains, q, confusion, learnt * explore, left, budget)
+    task, worker, gain = _choose_labels(gains, q, confusion, learnt * explore, left, budget)
     bits = 1 / np.log(2)
     wrong, entropy = (np.where(held_back, np.nan, of) for of in (1 - q.max(1), entr(q).sum(1) * bits))
     return NextLabels(task, worker, gain * bits, wrong, entropy, dataset.task_ids, dataset.worker_ids, fitted.method)
 
 
-def _chosen(
+def _choose_labels(
     gains: FloatArray, q: FloatArray, confusion: FloatArray, learnt: FloatArray, left: IntArray, budget: int
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Tasks, workers and gains; ``gains`` (n_tasks, n_workers) is kept up to date, -inf where nobody may be asked."""

@@ -223,15 +223,15 @@ def _labels(dataset: CrowdDataset, truth: Reference) -> Labels:
 def _tail(alike: IntArray, both: IntArray, moments: FloatArray, mean: FloatArray) -> FloatArray:
     """(n_pairs,) P(at least ``alike``) by chance, the cumulants scaled to ``mean``; NaN where it cannot be small."""
     out = np.ones(len(alike))
-    some = np.flatnonzero(alike)
-    t, m, mu = alike[some].astype(float), both[some], mean[some]
-    scale = mu / moments[some, 0]
-    variance, third = scale * np.maximum(moments[some, 1], 0), scale * moments[some, 2]
+    rows = np.flatnonzero(alike)
+    t, m, mu = alike[rows].astype(float), both[rows], mean[rows]
+    scale = mu / moments[rows, 0]
+    variance, third = scale * np.maximum(moments[rows, 1], 0), scale * moments[rows, 2]
     gap = t - 0.5 - mu
     with np.errstate(divide="ignore", invalid="ignore"):
         limited = _pearson(gap, variance, third)
     limited[variance < 1e-12] = 1.0  # the margins leave no choice
-    out[some] = np.minimum(bdtrc(t - 1, m, np.minimum(mu / m, 1)), limited)
+    out[rows] = np.minimum(bdtrc(t - 1, m, np.minimum(mu / m, 1)), limited)
     out[np.minimum(mean / both, 1) ** both > _TESTABLE] = np.nan
     return out
 

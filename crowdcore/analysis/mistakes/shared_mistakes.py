@@ -67,7 +67,7 @@ class SharedMistakes(Shown):
         tasks, annotations: (C, C) tasks and annotations behind each cell (expected numbers when soft).
         low, high: (C, C) ends of the bootstrap interval of ``percent`` over workers; None without one.
         expected: (C, C) number of workers to expect in each cell under ``null``; NaN where not tested.
-        carriers: (C, C) how many tasks carry the cell: their number where all add as much to the test, 1 where one
+        carriers: (C, C) effective number of tasks with the cell: their number if all contribute equally, 1 if one
             of them adds nearly all (see `task_evidence`); NaN where not tested.
         p_workers: (C, C) chance that the label ranks at least as high among the workers' wrong labels for the class
             if each worker errs individually and tasks do not mislead (see `sharing_p_values`); NaN on the diagonal and

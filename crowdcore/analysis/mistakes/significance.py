@@ -290,13 +290,13 @@ CARRIERS = 3
 """Workers who surely make a mistake, from which it is the guideline's."""
 _FLOOR = 0.05  # rate of a mistake that needs no explanation
 _SHARE, _TIMES = 0.2, 2.5  # share of a class, and labels, from which a mistake is one of a worker's
-_MANY = 0.1  # share of the workers who carry a mistake of two classes, from which it is the guideline's
+_MANY = 0.1  # share of workers who make a mistake of two classes, above which it is the guideline's
 _NEAR = 0.25  # median class's share of mistakes with its neighbours, beyond chance, from which classes are grades
 
 
 @dataclass(frozen=True, eq=False)
 class GuidelineMistakes:
-    """Who carries which mistake of the guideline.
+    """The workers who make each mistake of the guideline.
 
     Attributes:
         cells: (C, C) bool, whether a mistake (true, given) is the guideline's.

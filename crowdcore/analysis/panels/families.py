@@ -63,8 +63,8 @@ def are_models(names: Iterable[str]) -> bool:
         >>> are_models(["kestrel-small", "kestrel-large", "osprey-7b"])
         True
     """
-    told = [*map(is_model, map(str, names))]
-    return 2 * sum(told) >= len(told) > 0
+    models = [*map(is_model, map(str, names))]
+    return 2 * sum(models) >= len(models) > 0
 
 
 def model_families(names: Iterable[str], families: Mapping[str, str] | None = None) -> tuple[str, ...]:

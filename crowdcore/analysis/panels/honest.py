@@ -106,8 +106,8 @@ def honest_score(
     Examples:
         >>> import crowdcore as cc
         >>> demo = cc.load_dataset("demo")
-        >>> found = honest_score(demo, demo.classes[0])
-        >>> bool(found.high[0] - found.low[0] < found.gold_high[0] - found.gold_low[0])
+        >>> score = honest_score(demo, demo.classes[0])
+        >>> bool(score.high[0] - score.low[0] < score.gold_high[0] - score.gold_low[0])
         True
     """
     check_share(level=level)
@@ -133,8 +133,8 @@ def honest_score(
         return np.array([_rare(row, y, 1 - n / len(items), level) for row, y in counted]).T
 
     (estimate, low, high), (gold, gold_low, gold_high) = three(f, sure), three(none, none)
-    told = np.array([hit.mean(), np.nan, np.nan])
-    notes = (_LEFT, *_chosen(f, has))
+    verdict_shares = np.array([hit.mean(), np.nan, np.nan])
+    notes = (_LEFT, *_warn_of_selection(f, has))
     names = (f"passes: {passes}", "accuracy of the labels", f"share of {passes} that is found")
     after = _spread(f, np.flatnonzero(~has), n_next, seed)
     shrunk = (
@@ -148,7 +148,7 @@ def honest_score(
         gold=gold,
         gold_low=gold_low,
         gold_high=gold_high,
-        verdicts=told,
+        verdicts=verdict_shares,
         n_gold=n,
         n_items=len(items),
         next_items=items[after],
@@ -169,7 +169,7 @@ def _spread(f: FloatArray, of: IntArray, k: int, seed: int) -> IntArray:
     return np.sort(by_score[((np.arange(k) + rng.random()) * len(of) / k).astype(np.int64)])
 
 
-def _chosen(f: FloatArray, has: BoolArray) -> tuple[str, ...]:
+def _warn_of_selection(f: FloatArray, has: BoolArray) -> tuple[str, ...]:
     """A warning where the scores of items with gold differ from the others'."""
     if has.all() or f.std() == 0:
         return ()

@@ -54,9 +54,9 @@ def kin(moments: Moments, seed: int = 0) -> tuple[Kin, ...]:
     weight = bootstrap_weights(np.ones(len(moments.items), np.int64), _RESAMPLES, np.random.default_rng(seed)).T
     drawn = moments.correlation(1, weight) if m <= 100 else np.stack([moments.correlation(1, one) for one in weight])
     far = -float(ndtri(0.05 / (m * (m - 1))))
-    found: list[Kin] = []
+    groups: list[Kin] = []
     for members in _candidates(w):
-        if any(np.isin(members, other.members).any() for other in found):
+        if any(np.isin(members, other.members).any() for other in groups):
             continue
         inside = np.zeros(m, bool)
         inside[members] = True
@@ -66,19 +66,19 @@ def kin(moments: Moments, seed: int = 0) -> tuple[Kin, ...]:
         mean = float(excess.mean())
         low = mean - far * float(np.nanstd(_excess(drawn, inside)[0].mean(1)))
         if low > 0:
-            found.append(Kin(members, mean + float(explained.mean()), float(explained.mean()), low))
-    return (*sorted(found, key=lambda one: one.expected - one.correlation), *_copies(w, found))
+            groups.append(Kin(members, mean + float(explained.mean()), float(explained.mean()), low))
+    return (*sorted(groups, key=lambda one: one.expected - one.correlation), *_copies(w, groups))
 
 
-def _copies(w: FloatArray, found: list[Kin]) -> tuple[Kin, ...]:
+def _copies(w: FloatArray, kin_groups: list[Kin]) -> tuple[Kin, ...]:
     """Judges whose pairs all correlate by `_COPIES`, of those who are in no group yet."""
     group = fcluster(_tree(w, "complete"), 1 - _COPIES, "distance")
-    told = [j for one in found for j in one.members.tolist()]
+    grouped = [j for one in kin_groups for j in one.members.tolist()]
     groups = [np.flatnonzero(group == k) for k in np.unique(group)]
     return tuple(
         Kin(members, float(w[np.ix_(members, members)][np.triu_indices(len(members), 1)].mean()), np.nan, np.nan)
         for members in groups
-        if len(members) > 1 and not np.isin(members, told).any()
+        if len(members) > 1 and not np.isin(members, grouped).any()
     )
 
 

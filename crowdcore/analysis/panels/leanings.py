@@ -1,4 +1,4 @@
-"""What moves judges beside the answer itself: where it was shown, how long it is, and who wrote it."""
+"""Biases of judges: position, length, and authorship of an answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WITHOUT = (
 
 @dataclass(frozen=True, eq=False)
 class PanelLeanings(Shown):
-    """What moves each judge; a row for each judge and thing that its labels were told with.
+    """What biases each judge: one row per judge and attribute.
 
     Attributes:
         worker_ids: (n_workers,) names of the workers.
@@ -72,16 +72,16 @@ class PanelLeanings(Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """What the effects mean, and what they rest on."""
-        told = ", ".join(f"{what} by {column!r}" for what, column in self.columns.items())
-        said = [f"Points by which labels move from {self.classes[0]} to {self.classes[-1]}: {told}."] if told else []
+        terms = ", ".join(f"{what} by {column!r}" for what, column in self.columns.items())
+        notes = [f"Points by which labels move from {self.classes[0]} to {self.classes[-1]}: {terms}."] if terms else []
         if POSITION in self.columns:
-            said.append(
+            notes.append(
                 f"Position: where {self.columns[POSITION]!r} is {self.sides[1]} beside {self.sides[0]}. Labels must "
                 f"name the answers, not the places where they were shown."
             )
         if self.columns:
-            said.append(_BY_GOLD if self.by_gold else _WITHOUT)
-        return tuple(said)
+            notes.append(_BY_GOLD if self.by_gold else _WITHOUT)
+        return tuple(notes)
 
     def frame(self) -> pd.DataFrame:
         """One row per judge and thing, in points; the largest sure effect first."""
@@ -130,9 +130,9 @@ def panel_leanings(
         for j in np.unique(dataset.worker):
             some = usable & (dataset.worker == j)
             tasks = len(np.unique(dataset.task[some]))
-            found = _slope(of[some], score[some], dataset.task[some], true[some] if by_gold else 0 * true[some])
-            if tasks >= _FEWEST and np.isfinite(found[1]):
-                rows.append((j, what, *found, tasks))
+            slope = _slope(of[some], score[some], dataset.task[some], true[some] if by_gold else 0 * true[some])
+            if tasks >= _FEWEST and np.isfinite(slope[1]):
+                rows.append((j, what, *slope, tasks))
     same = _repeated(dataset, x.get(POSITION))
     if not rows and not sum(part.sum() for part in same):
         raise DataError(
@@ -163,7 +163,7 @@ def panel_leanings(
 def _columns(dataset: CrowdDataset, named: dict[str, str | None]) -> dict[str, str]:
     """What -> its column: as named, else by its usual name where it is of that kind."""
     extra = pd.DataFrame() if dataset.extra is None else dataset.extra
-    found = {}
+    columns = {}
     for what, column in named.items():
         if column is not None and column not in extra:
             raise SettingError(what, f"be a further column ({', '.join(map(str, extra)) or 'there is none'})", column)
@@ -174,8 +174,8 @@ def _columns(dataset: CrowdDataset, named: dict[str, str | None]) -> dict[str, s
             kinds = {POSITION: "hold two values", LENGTH: "hold numbers", OWN: "hold names"}
             raise SettingError(what, kinds[what], column)
         if fitting:
-            found[what] = fitting[0]
-    return found
+            columns[what] = fitting[0]
+    return columns
 
 
 def _is_of_kind(what: str, column: pd.Series) -> bool:
@@ -221,7 +221,7 @@ def _length(dataset: CrowdDataset, column: str) -> FloatArray:
     return np.asarray((value - np.nanmean(value)) / max(float(np.nanstd(value)), 1e-9))
 
 
-def _own(dataset: CrowdDataset, column: str) -> FloatArray:
+def _same_family(dataset: CrowdDataset, column: str) -> FloatArray:
     assert dataset.extra is not None
     author = dataset.extra[column].fillna("").astype(str).to_numpy()
     names = np.unique(np.r_[author, dataset.worker_ids.astype(str)])
@@ -231,7 +231,7 @@ def _own(dataset: CrowdDataset, column: str) -> FloatArray:
     return np.where(author == "", np.nan, (of_author == of_judge).astype(float))
 
 
-_MAKE: dict[str, Callable[[CrowdDataset, str], FloatArray]] = {POSITION: _position, LENGTH: _length, OWN: _own}
+_MAKE: dict[str, Callable[[CrowdDataset, str], FloatArray]] = {POSITION: _position, LENGTH: _length, OWN: _same_family}
 
 
 def _slope(x: FloatArray, y: FloatArray, task: IntArray, group: IntArray) -> tuple[float, float]:

@@ -174,11 +174,11 @@ def effective_votes(
     groups, m = len(moments.items), len(moments.shared)
     step = max(1, 20_000_000 // (m * m))
     weight = bootstrap_weights(np.ones(groups, np.int64), n_resamples, np.random.default_rng(seed)).T
-    found = []
+    votes = []
     for kind, name in enumerate(KINDS):
         r = moments.correlation(kind)
         if np.isnan(r[np.triu_indices(m, 1)]).all():
-            found.append(EffectiveVotes(name, truth, *[np.nan] * 6))
+            votes.append(EffectiveVotes(name, truth, *[np.nan] * 6))
             continue
         drawn = [moments.correlation(kind, weight[at : at + step]) for at in range(0, n_resamples, step)]
         numbers: list[float] = []
@@ -187,5 +187,5 @@ def effective_votes(
             samples = np.concatenate([measure(part) for part in drawn])
             low, high = percentile_interval(samples + value - np.median(samples), 0.95)
             numbers += [value, float(np.clip(low, 1, value)), float(np.clip(high, value, m))]
-        found.append(EffectiveVotes(name, truth, *numbers))
-    return found[0], found[1]
+        votes.append(EffectiveVotes(name, truth, *numbers))
+    return votes[0], votes[1]

@@ -1,4 +1,4 @@
-"""What verdicts alone say of a panel: one opinion by degrees or two classes, and between what its votes lie."""
+"""Analyse a panel without gold: one graded opinion or two classes, and bounds on its effective votes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _NEITHER = (
 
 
 class Opinion(NamedTuple):
-    """What the verdicts show without gold.
+    """Results of the analysis without gold.
 
     Attributes:
         gain: of two classes the log-likelihood of one trait less that of two classes with independent mistakes, in
@@ -76,18 +76,18 @@ def one_opinion(dataset: CrowdDataset) -> Opinion | None:
         return None
     items = np.arange(0, dataset.n_tasks, -(-dataset.n_annotations // (_MOST if n_classes == 2 else _MOST_OF_MANY)))
     items = items[dataset.annotated[items]]
-    some = take_tasks(dataset, items)
+    sample = take_tasks(dataset, items)
     smoothing = {"smoothing": 0.5, "prior_smoothing": 0.5, "max_iterations": 300, "tolerance": 1e-7}
-    classes = aggregation.get("dawid-skene", **smoothing).fit(some)
+    classes = aggregation.get("dawid-skene", **smoothing).fit(sample)
     assert classes.confusion is not None and classes.prior is not None
     given, prior = np.log(np.nan_to_num(classes.confusion, nan=1 / n_classes)), np.log(classes.prior)
-    table = LabelTable.of(some.task_start, some.worker, some.label, some.n_workers, n_classes)
+    table = LabelTable.of(sample.task_start, sample.worker, sample.label, sample.n_workers, n_classes)
     if n_classes > 2:
         likelihoods = [_hard_for_all(table, given, prior, spread) for spread in _SPREADS]
         return Opinion(max(likelihoods) - likelihoods[0], items, classes.posterior)
-    trait = aggregation.get("trait").fit(some)
+    trait = aggregation.get("trait").fit(sample)
     given = given.transpose(0, 2, 1).reshape(-1, 2)
-    two = em_step(table, given, prior, np.empty((some.n_tasks, 2))).log_likelihood
+    two = em_step(table, given, prior, np.empty((sample.n_tasks, 2))).log_likelihood
     return Opinion(float(trait.log_likelihood[-1]) - two, items, trait.posterior)
 
 

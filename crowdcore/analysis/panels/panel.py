@@ -118,15 +118,15 @@ class Panel(Shown):
     def why(self) -> tuple[str, ...]:
         """(m,) the reason of each verdict, with names."""
         names = [str(self.worker_ids[j]) for j in self.like]
-        told = zip(self.reasons, names, self.like, strict=True)
-        return tuple(reason.replace(LIKE, name) if at >= 0 else reason for reason, name, at in told)
+        rows = zip(self.reasons, names, self.like, strict=True)
+        return tuple(reason.replace(LIKE, name) if at >= 0 else reason for reason, name, at in rows)
 
     def frame(self) -> pd.DataFrame:
         """One row per judge."""
         columns = {name: getattr(self, name) for name in ("accuracy", "kappa", "alone", "alone_expected", "without")}
         ends = {"without low": self.without_low, "without high": self.without_high}
-        said = {"verdict": self.verdicts, "reason": self.why}
-        return pd.DataFrame({"worker": self.worker_ids, "family": self.families, **said, **columns, **ends})
+        verdicts = {"verdict": self.verdicts, "reason": self.why}
+        return pd.DataFrame({"worker": self.worker_ids, "family": self.families, **verdicts, **columns, **ends})
 
     def votes_frame(self) -> pd.DataFrame:
         """One row for each way to count effective votes."""
@@ -219,12 +219,12 @@ def panel(
         >>> import numpy as np, pandas as pd
         >>> import crowdcore as cc
         >>> rng = np.random.default_rng(0)
-        >>> said = (rng.random((300, 4)) < .3).astype(int)
-        >>> said[:, 1] = said[:, 0]
-        >>> rows = [(f"i{i}", f"gpt-{j}", "yn"[said[i, j]]) for i in range(300) for j in range(4)]
-        >>> found = panel(cc.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"]),
+        >>> wrong = (rng.random((300, 4)) < .3).astype(int)
+        >>> wrong[:, 1] = wrong[:, 0]
+        >>> rows = [(f"i{i}", f"gpt-{j}", "yn"[wrong[i, j]]) for i in range(300) for j in range(4)]
+        >>> result = panel(cc.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"]),
         ...                             gold={f"i{i}": "yn"[i < 0] for i in range(300)}))
-        >>> found.votes[0].kish < 3.5, found.families[0]
+        >>> result.votes[0].kish < 3.5, result.families[0]
         (True, 'OpenAI')
     """
     if dataset.n_workers < 2:
@@ -257,7 +257,7 @@ def panel(
         effective = votes_alone(table, known, soft, truth.name, opinion, n_resamples, seed)
     else:
         effective = effective_votes(moments, truth.name, n_resamples, seed)
-    gain, low, high, whole = _without(votes, true, n_classes, circular)
+    gain, low, high, whole = _gains_without(votes, true, n_classes, circular)
     together = kin(moments, seed)
     verdicts, reasons, like = _verdicts(dataset, counts, accuracy, low, high, together, circular)
     alone, alone_expected, many, many_expected = _extremes(votes, true, counts, seed)
@@ -336,7 +336,7 @@ def _capa(votes: AnyArray, true: IntArray, n_classes: int) -> FloatArray:
     return divide(agree - expected, 1 - expected)
 
 
-def _without(
+def _gains_without(
     votes: AnyArray, true: IntArray, n_classes: int, circular: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """(m,) what the vote gains without each judge, with its interval, and its accuracy with all."""
@@ -400,7 +400,7 @@ def _verdicts(
     together: tuple[Kin, ...],
     circular: bool,
 ) -> tuple[tuple[str, ...], tuple[str, ...], IntArray]:
-    """What to do with each judge, and why; where the truth was inferred, only likeness is judged.
+    """The verdict on each judge and its reason; where the truth was inferred, only similarity counts.
 
     Of kin one stays: the vote may be better without any one of three copies, and worse without all.
     """

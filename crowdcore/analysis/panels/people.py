@@ -43,20 +43,20 @@ def who_are_people(dataset: CrowdDataset, people: str | Iterable[str] | None = N
     if isinstance(people, str):
         if people not in columns:
             raise SettingError("people", f"name workers, or a column ({', '.join(columns) or 'there is none'})", people)
-        found = _told(dataset, columns[people])
-        if found is None:
+        flags = _people_by_column(dataset, columns[people])
+        if flags is None:
             raise SettingError("people", "be a column that calls each worker a person or a model", people)
-        return found
+        return flags
     if people is not None:
         given = [str(name) for name in people]
         if strange := [name for name in given if name not in names]:
             raise SettingError("people", "name workers", strange[0])
         return np.asarray(names.isin(given))
-    told = (found for column in columns.values() if (found := _told(dataset, column)) is not None)
-    return next(told, np.array([not is_model(name) and not _CALLED.search(name.lower()) for name in names]))
+    by_column = (flags for column in columns.values() if (flags := _people_by_column(dataset, column)) is not None)
+    return next(by_column, np.array([not is_model(name) and not _CALLED.search(name.lower()) for name in names]))
 
 
-def _told(dataset: CrowdDataset, column: pd.Series) -> BoolArray | None:
+def _people_by_column(dataset: CrowdDataset, column: pd.Series) -> BoolArray | None:
     """Which workers a column calls people; None where it is silent on one, contradicts itself, or says other things."""
     words = column.astype(str).str.strip().str.casefold()
     if not words.isin(_PEOPLE | _MODELS).all():
@@ -109,15 +109,15 @@ class PanelPeople(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to bear in mind."""
-        said = [
+        """Caveats."""
+        notes = [
             f"The alternative-annotator test asks whether a judge may stand for one of these people: it passes if it "
             f"wins {_WINS:g} of them at ε = {self.epsilon:g}. Usual are .2 beside experts, .1 beside crowd workers; "
             f"it does not say that people are right."
         ]
         if (most := int(self.tested.max(initial=0))) < _TRIED:
-            said.append(f"Only {most} people share {_FEWEST} items with others and a judge: that is too few to pass.")
-        return tuple(said)
+            notes.append(f"Only {most} people share {_FEWEST} items with others and a judge: that is too few to pass.")
+        return tuple(notes)
 
     @property
     def passes(self) -> BoolArray:
@@ -153,16 +153,16 @@ class PanelPeople(Shown):
         """The items on which all judges contradict people's vote, by number."""
         names = np.array([*self.classes, ""], object)
         of_people, of_judges = (
-            vote_counts(*_long(self.table[self.against][:, who]), len(self.against), len(self.classes))
-            for who in (self.people, self.judges)
+            vote_counts(*_long(self.table[self.against][:, group]), len(self.against), len(self.classes))
+            for group in (self.people, self.judges)
         )
-        said = np.array(["", "judges", "people"], object)[self.right + 1]
+        sides = np.array(["", "judges", "people"], object)[self.right + 1]
         counts = {"for it": of_people.max(1).astype(int), "of people": of_people.sum(1).astype(int)}
         columns = {"task": self.task_ids[self.against], "people": names[of_people.argmax(1)], **counts}
         judged = {
             "judges": names[of_judges.argmax(1)],
             "wrong judges": of_judges.sum(1).astype(int),
-            "who is right": said,
+            "who is right": sides,
         }
         return pd.DataFrame({**columns, **judged}, index=self.against)
 
@@ -196,29 +196,29 @@ def panel_people(
         >>> import numpy as np, pandas as pd
         >>> import crowdcore as cc
         >>> rng, names = np.random.default_rng(0), ["ann", "ben", "cid", "gpt-4o"]
-        >>> said = [rng.permutation(100) % 5 == 0 for _ in names]
-        >>> rows = [(i, w, "ab"[i % 2 ^ bool(s[i])]) for w, s in zip(names, said) for i in range(100)]
-        >>> found = panel_people(cc.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"])))
-        >>> found.worker_ids[found.people].tolist(), found.wins.tolist()
+        >>> wrong = [rng.permutation(100) % 5 == 0 for _ in names]
+        >>> rows = [(i, w, "ab"[i % 2 ^ bool(s[i])]) for w, s in zip(names, wrong) for i in range(100)]
+        >>> result = panel_people(cc.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"])))
+        >>> result.worker_ids[result.people].tolist(), result.wins.tolist()
         (['ann', 'ben', 'cid'], [1.0])
     """
     check_share(epsilon=epsilon)
     person = who_are_people(dataset, people) & (dataset.labels_per_worker > 0)
     judge = ~person & (dataset.labels_per_worker > 0)
     if not person.any() or not judge.any():
-        who = "no people" if not person.any() else "no judges"
-        raise DataError(f"{dataset.name} has {who} among its workers", "Say who are people: by names or a column.")
+        missing = "no people" if not person.any() else "no judges"
+        raise DataError(f"{dataset.name} has {missing} among its workers", "Say who are people: by names or a column.")
     table, n_classes = vote_table(dataset), dataset.n_classes
     votes = vote_counts(*_long(table[:, person]), dataset.n_tasks, n_classes)
     best = votes.max(1)
-    said = np.where((best > 0) & ((votes == best[:, None]).sum(1) == 1), votes.argmax(1), -1)
-    rows = np.flatnonzero(said >= 0)
+    vote = np.where((best > 0) & ((votes == best[:, None]).sum(1) == 1), votes.argmax(1), -1)
+    rows = np.flatnonzero(vote >= 0)
     of_judges = table[:, judge]
     row, column = np.nonzero(of_judges[rows] >= 0)
     if not len(row):
         raise DataError(f"{dataset.name} has no item that both people and judges judged")
     m, label = int(judge.sum()), of_judges[rows[row], column].astype(np.int64)
-    counts = confusion_counts(row, column, label, said[rows], m, n_classes)
+    counts = confusion_counts(row, column, label, vote[rows], m, n_classes)
     n, agreed = counts.sum((1, 2)), counts.trace(axis1=1, axis2=2)
     chance = divide((counts.sum(1) * counts.sum(2)).sum(1), n**2)
     share = divide(agreed, n)
@@ -226,9 +226,9 @@ def panel_people(
     tested = [_alternative(of_judges[:, j], table[:, person], votes, epsilon) for j in range(m)]
     wins, advantage, n_tested = (np.array(part) for part in zip(*tested, strict=True))
     given = of_judges[rows] >= 0
-    against = rows[(given.sum(1) > 1) & ~(of_judges[rows] == said[rows, None]).any(1)]
+    against = rows[(given.sum(1) > 1) & ~(of_judges[rows] == vote[rows, None]).any(1)]
     gold = dataset.gold[against]
-    right = np.where(gold < 0, -1, gold == said[against])
+    right = np.where(gold < 0, -1, gold == vote[against])
     order = np.lexsort((against, -best[against], -right))
     return PanelPeople(
         worker_ids=dataset.worker_ids,

@@ -1,4 +1,4 @@
-"""The vote of a panel: without each judge, and of the cheapest part of it that is as good."""
+"""Accuracy of a panel's vote without each judge, and of the cheapest sub-panel within a tolerance."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _share(right: IntArray, best: IntArray, ties: IntArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class SubPanel:
-    """The cheapest part of a panel whose vote is as good, within a tolerance.
+    """The cheapest sub-panel whose vote is as accurate, within a tolerance.
 
     Attributes:
         members: (k,) numbers of the judges who stay, ascending.

@@ -1,1 +1,1 @@
-"""Crowds whose labels are numbers: who is off by how much, and what the crowd has in common."""
+"""Analysis of numeric labels: bias and error of each worker, and the bias that the crowd shares."""

@@ -141,20 +141,20 @@ def _mean_squares(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]
     return msb, msw, (total - n2 / total) / freedom
 
 
-def _over(above: FloatArray, variance: FloatArray) -> FloatArray:
+def _divide_by_variance(above: FloatArray, variance: FloatArray) -> FloatArray:
     """``above / variance``, NaN where rounding alone makes the variance of ratings from -½ to ½."""
     return np.where(variance > SMALLEST_VARIANCE, above / variance, np.nan)
 
 
 def _icc(sums: FloatArray, mean: bool = False) -> FloatArray:
     msb, msw, k = _mean_squares(sums)
-    return _over(msb - msw, msb if mean else msb + (k - 1) * msw)
+    return _divide_by_variance(msb - msw, msb if mean else msb + (k - 1) * msw)
 
 
 def _alpha_interval(sums: FloatArray) -> FloatArray:
     """``1 − Do / De`` with squared differences, from sums over tasks."""
     total, _, s1, s2, _, within, _ = sums
-    return 1 - _over(within / total, (total * s2 - s1**2) / (total * (total - 1)))
+    return 1 - _divide_by_variance(within / total, (total * s2 - s1**2) / (total * (total - 1)))
 
 
 def _alpha_ordinal(counts: FloatArray, levels: FloatArray, w: FloatArray) -> FloatArray:

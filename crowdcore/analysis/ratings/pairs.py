@@ -153,9 +153,9 @@ def _without_copies(
     within = group[a] == group[b]
     for one in (-1, *extra[:_GROUPS]):
         shown = extra if one < 0 else np.setdiff1d(np.union1d(extra, first[group[one]]), one)
-        found = compared(shown)
+        correlations = compared(shown)
         these = ~within & (~np.isin(a, extra) & ~np.isin(b, extra) if one < 0 else (a == one) | (b == one))
-        r, z = np.where(these, found[0], r), np.where(these, found[1], z)
+        r, z = np.where(these, correlations[0], r), np.where(these, correlations[1], z)
     return r, z
 
 

@@ -47,7 +47,7 @@ class Planted(Shown):
         """One sentence: whether labels alone identify the classes."""
         if not len(self.misleading):
             return "In every class the true class is the most frequent label, so labels alone identify the classes."
-        swapped = [f"{self.classes[a]} is mostly labelled {self.classes[b]}" for a, b in self._taken()]
+        swapped = [f"{self.classes[a]} is mostly labelled {self.classes[b]}" for a, b in self._misled_cells()]
         listed = ", ".join(swapped[:3]) + (f" and {len(swapped) - 3} more" if len(swapped) > 3 else "")
         where = f"{len(swapped)} of {len(self.classes)} classes"
         return (
@@ -55,7 +55,7 @@ class Planted(Shown):
             "Labels alone cannot identify the classes; gold on the validation split can."
         )
 
-    def _taken(self) -> list[tuple[int, int]]:
+    def _misled_cells(self) -> list[tuple[int, int]]:
         return [(int(a), int(np.nanargmax(self.confusion[a]))) for a in self.misleading]
 
     def frame(self) -> pd.DataFrame:
@@ -255,7 +255,7 @@ def bias_correlation(dataset: RatingDataset, a: FloatArray, b: FloatArray) -> fl
 
 @dataclass(frozen=True, eq=False)
 class RatingRecovery(Shown):
-    """What was planted in ratings, and its estimates with a reference in the place of the truth.
+    """What was planted in ratings, and its estimates by a reference.
 
     Args:
         worker_ids: (R,) ids.

@@ -1,4 +1,4 @@
-"""What a run recovered of the largest confusions, and what shared mistakes explain: by class, and label by label."""
+"""Largest confusions recovered by a run, and the labels that shared mistakes explain, by class and one by one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LabelShares(Shown):
 
 @dataclass(frozen=True, eq=False)
 class RecoveredShares(FromSeeds):
-    """The largest confusions in the labels, and what a run makes of them.
+    """The largest confusions in the labels, and the shares that a run recovered.
 
     Args:
         cells: (n, 2) true class and given label of the largest confusions in the labels, the largest first.

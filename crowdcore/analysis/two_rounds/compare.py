@@ -344,7 +344,7 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = None, *, by: str = 
     """
     second, names = in_second(dataset, by, at)
     truth = resolve_reference(dataset, reference)
-    rows, judge, sentence = _judged(dataset, truth, second)
+    rows, judge, sentence = _judged_rows(dataset, truth, second)
     unit = dataset.unit
     task, worker, label, later = unit[dataset.task[rows]], dataset.worker[rows], dataset.label[rows], second[rows]
     n_classes, n_workers = dataset.n_classes, dataset.n_workers
@@ -371,7 +371,7 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = None, *, by: str = 
         names,
         np.array([len(tasks) for tasks, _ in parts]),
         np.array([len(np.unique(tasks)) for tasks, _ in parts]),
-        np.array([len(np.unique(who)) for _, who in parts]),
+        np.array([len(np.unique(workers_of)) for _, workers_of in parts]),
         within,
         measures,
         _controlled(measures.p_value),
@@ -395,7 +395,7 @@ def _controlled(p_value: FloatArray) -> FloatArray:
     return np.minimum(_FAMILIES * benjamini_hochberg(p_value), 1.0)
 
 
-def _judged(dataset: CrowdDataset, truth: Reference, second: BoolArray) -> tuple[IntArray, FloatArray, str]:
+def _judged_rows(dataset: CrowdDataset, truth: Reference, second: BoolArray) -> tuple[IntArray, FloatArray, str]:
     """Rows of the annotations that can be judged, belief in each class of their tasks (n, C), and by whom."""
     if truth.checked:
         rows = np.flatnonzero(truth.labels[dataset.task] >= 0)
@@ -421,6 +421,6 @@ def _measures(
     result = []
     for at, value, influence in ((rows, right, 1), (several, agreed, 2)):
         one = np.zeros(len(at), np.int64)
-        of = Clusters(one, 1, np.ones(len(at)), second[at], unit[dataset.task[at]], dataset.worker[at], within)
-        result.append(of.change(value, influence))
+        clusters = Clusters(one, 1, np.ones(len(at)), second[at], unit[dataset.task[at]], dataset.worker[at], within)
+        result.append(clusters.change(value, influence))
     return Change(*(np.concatenate([getattr(c, f) for c in result]) for f in Change.__dataclass_fields__))

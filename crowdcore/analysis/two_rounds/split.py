@@ -89,7 +89,7 @@ def in_second(dataset: CrowdDataset, by: str = "", at: str = "") -> tuple[BoolAr
             )
         drawn: BoolArray = np.zeros(dataset.n_workers, bool)
         drawn[np.random.default_rng(int(at or 0)).permutation(active)[: len(active) // 2]] = True
-        return _checked(dataset, drawn[dataset.worker], ("one half of the workers", "the other half"))
+        return _check(dataset, drawn[dataset.worker], ("one half of the workers", "the other half"))
     known = [] if dataset.extra is None else list(map(str, dataset.extra))
     by = by or (ROUND if ROUND in known else "")
     name = TIME if by == DATE else by
@@ -110,7 +110,7 @@ def in_second(dataset: CrowdDataset, by: str = "", at: str = "") -> tuple[BoolAr
         edge = float(at) if at else float(np.median(column.dropna()))
     except ValueError:
         raise SettingError("at", f"be a number, as {by} holds numbers", at) from None
-    return _checked(dataset, column.to_numpy(float) >= edge, (f"{by} below {edge:g}", f"{by} from {edge:g}"))
+    return _check(dataset, column.to_numpy(float) >= edge, (f"{by} below {edge:g}", f"{by} from {edge:g}"))
 
 
 def _by_value(
@@ -123,7 +123,7 @@ def _by_value(
         raise SettingError("at", f"be a value of {by}: {', '.join(names[:8])}", at)
     at = at or names[1]
     other = next((name for name in names if name != at), "") if len(names) == 2 else f"not {at}"
-    return _checked(dataset, (column.astype("str") == at).to_numpy(bool), (f"{by} {other}", f"{by} {at}"))
+    return _check(dataset, (column.astype("str") == at).to_numpy(bool), (f"{by} {other}", f"{by} {at}"))
 
 
 def _by_date(dataset: CrowdDataset, at: str) -> tuple[BoolArray, tuple[str, str]]:
@@ -140,10 +140,10 @@ def _by_date(dataset: CrowdDataset, at: str) -> tuple[BoolArray, tuple[str, str]
             raise SettingError("at", "be a time as the column has them, such as 2024-05-31", at) from None
     else:
         shown = f"{edge:g}" if numbers else pd.Timestamp(edge, unit="s").isoformat(sep=" ", timespec="minutes")
-    return _checked(dataset, moment >= edge, (f"before {shown}", f"from {shown}"))
+    return _check(dataset, moment >= edge, (f"before {shown}", f"from {shown}"))
 
 
-def _checked(dataset: CrowdDataset, second: BoolArray, names: tuple[str, str]) -> tuple[BoolArray, tuple[str, str]]:
+def _check(dataset: CrowdDataset, second: BoolArray, names: tuple[str, str]) -> tuple[BoolArray, tuple[str, str]]:
     if second.all() or not second.any():
         empty = names[0] if second.all() else names[1]
         raise DataError(

@@ -9,5 +9,5 @@ VERDICT_WORDS = {"underpowered": "undecided"}
 
 
 def verdict_word(verdict: str) -> str:
-    """What people read for a verdict."""
+    """The word for a verdict in tables and pages."""
     return VERDICT_WORDS.get(verdict, verdict)

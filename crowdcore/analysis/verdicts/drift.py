@@ -110,7 +110,7 @@ def drift(dataset: CrowdDataset, peers: Peers) -> Drift | None:
 
 
 def _unexplained(value: FloatArray, of: _Series, task: IntArray, judge: FloatArray, when: FloatArray) -> FloatArray:
-    """What is left of each value beside its class and the others' success on the task and at that time."""
+    """Residual of each value, given its class and the others' success on the task and at that time."""
     n_classes = judge.shape[1]
     total, number = np.bincount(task, value)[task], np.bincount(task)[task]
     on_task = (total - value) / np.maximum(number - 1, 1)

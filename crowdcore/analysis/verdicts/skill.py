@@ -134,8 +134,8 @@ def no_knowledge(peers: Peers, worker: int, *, ordered: bool = False) -> float:
 
     def statistics(labels: IntArray) -> FloatArray:
         joint = np.stack([np.bincount(labels, belief[:, c], n_classes) for c in range(n_classes)])
-        found = [joint.trace(), (joint * np.log(np.maximum(joint, 1e-12) / independent)).sum()]
-        return np.array([*found, abs(numbers @ labels)] if ordered else found)
+        values = [joint.trace(), (joint * np.log(np.maximum(joint, 1e-12) / independent)).sum()]
+        return np.array([*values, abs(numbers @ labels)] if ordered else values)
 
     here = statistics(label) - 1e-9
     beyond = sum((statistics(rng.permutation(label)) >= here).astype(int) for _ in range(_DRAWS))

@@ -205,10 +205,10 @@ def task_verdicts(
     check_share(sure=sure, split=split, level=level)
     truth = resolve_reference(dataset, reference)
     peers = peer_beliefs(dataset, truth) if peers is None else peers
-    total, there = dataset.labels_per_task, dataset.annotated
+    total, annotated = dataset.labels_per_task, dataset.annotated
     votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
     posterior = _probabilities(dataset, truth, votes, peers)
-    label = np.where(there, np.nan_to_num(posterior, nan=-1.0).argmax(1), -1)
+    label = np.where(annotated, np.nan_to_num(posterior, nan=-1.0).argmax(1), -1)
     here = np.arange(dataset.n_tasks), np.maximum(label, 0)
     belief, first_votes = posterior[here], votes[here]
     votes[here] = 0
@@ -246,15 +246,15 @@ def task_verdicts(
 
 def _probabilities(dataset: CrowdDataset, truth: Reference, votes: FloatArray, peers: Peers) -> FloatArray:
     """(n_tasks, C) the distribution that label and probability of each task come from, NaN without labels."""
-    there, held_out = dataset.annotated, peers.held_out
+    annotated, held_out = dataset.annotated, peers.held_out
     if truth.checked:
-        return calibrated(held_out, there, truth.labels)[0]
+        return calibrated(held_out, annotated, truth.labels)[0]
     own, shares = held_out if truth.posterior is None else truth.posterior, divide(votes, votes.sum(1, keepdims=True))
-    of = own[there]
-    if np.isnan(of).any() or (of.max(1) > 1 - 1e-9).all() or np.allclose(of, shares[there]):
+    of = own[annotated]
+    if np.isnan(of).any() or (of.max(1) > 1 - 1e-9).all() or np.allclose(of, shares[annotated]):
         own = held_out
-    found, own = of_posterior(dataset, own, dataset.gold, held_out), np.where(there[:, None], own, np.nan)
-    own = own if found is None else flattened(own, there, found.right)
+    sureness, own = of_posterior(dataset, own, dataset.gold, held_out), np.where(annotated[:, None], own, np.nan)
+    own = own if sureness is None else flattened(own, annotated, sureness.right)
     order = places(dataset)
     return own if order is None or not are_grades(peers.counted[0], order) else _between_grades(dataset, own, order)
 
@@ -273,15 +273,15 @@ def _between_grades(dataset: CrowdDataset, posterior: FloatArray, place: FloatAr
         return posterior
     y = place[dataset.label] - np.nan_to_num(lean.shift)[dataset.worker]
     at = divide(np.bincount(dataset.task, y, dataset.n_tasks), dataset.labels_per_task)
-    ranked, found = np.argsort(place), posterior.copy()
+    ranked, posterior_between = np.argsort(place), posterior.copy()
     each, label = np.flatnonzero(~np.isnan(at)), place[np.nan_to_num(posterior, nan=-1.0).argmax(1)].astype(int)
     for step in (-1, 1):
         some = each[(label[each] + step >= 0) & (label[each] + step < len(place))]
         here, there = ranked[label[some]], ranked[label[some] + step]
         moved = posterior[some, here] * np.minimum(ndtr((step * (at[some] - label[some]) - 0.5) / off), _MOVED)
-        found[some, here] -= moved
-        found[some, there] += moved
-    return found
+        posterior_between[some, here] -= moved
+        posterior_between[some, there] += moved
+    return posterior_between
 
 
 def _surprise(peers: Peers, label: IntArray) -> FloatArray:

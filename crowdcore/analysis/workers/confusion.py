@@ -64,8 +64,8 @@ class WorkerConfusion(Shown):
         worker, true, given = np.nonzero(self.counts)
         names = pd.Index(self.classes)
         of = {"worker": self.worker_ids[worker], "true": names[true], "given": names[given]}
-        found = {"count": self.counts[worker, true, given], "share": self.matrices[worker, true, given]}
-        return pd.DataFrame({**of, **found})
+        cells = {"count": self.counts[worker, true, given], "share": self.matrices[worker, true, given]}
+        return pd.DataFrame({**of, **cells})
 
 
 @door
@@ -338,7 +338,7 @@ def sampled_confusion(
         raise SettingError("n_samples", "be at least 20", n_samples)
     first, rng = DawidSkene().fit(dataset, known=known), np.random.default_rng(seed)
     n_tasks, n, shape = dataset.n_tasks, dataset.n_classes, (dataset.n_workers, dataset.n_classes, dataset.n_classes)
-    z = _drawn(np.log(np.maximum(np.nan_to_num(first.posterior), 1e-300)), known, rng)
+    z = _draw_classes(np.log(np.maximum(np.nan_to_num(first.posterior), 1e-300)), known, rng)
     labelled = np.flatnonzero(np.diff(dataset.task_start))
     draws, never, always = np.empty((n_samples, *shape)), np.zeros(shape), np.zeros(shape)
     for step in range(burn_in + n_samples):
@@ -355,7 +355,7 @@ def sampled_confusion(
         scores = np.tile(np.log(rng.standard_gamma(np.bincount(z[labelled], minlength=n) + 1.0)), (n_tasks, 1))
         evidence = confusion[dataset.worker, :, dataset.label]
         scores[labelled] += np.add.reduceat(evidence, dataset.task_start[labelled], axis=0)
-        z = _drawn(scores, known, rng)
+        z = _draw_classes(scores, known, rng)
     tails = (1 - level) / 2, (1 + level) / 2
     low, high = np.quantile(draws, tails, axis=0, method="weibull")  # another draw lies between them with `level`
     low = np.where(never >= n_samples / 2, 0.0, low)
@@ -367,7 +367,7 @@ def sampled_confusion(
     return ConfusionIntervals(first.method, how, level, first.confusion, low, high)
 
 
-def _drawn(scores: FloatArray, known: IntArray | None, rng: np.random.Generator) -> IntArray:
+def _draw_classes(scores: FloatArray, known: IntArray | None, rng: np.random.Generator) -> IntArray:
     """(n_tasks,) one class per row of log scores (Gumbel's trick), or the known one."""
     z = (scores + rng.gumbel(size=scores.shape)).argmax(1)
     return z if known is None else np.where(known >= 0, known, z)

@@ -191,8 +191,8 @@ class WorkerOrder(Shown):
 
     def frame(self) -> pd.DataFrame:
         """One line per worker in the order found: worker, position, group."""
-        who, position = self.worker_ids[self.order], np.arange(len(self.order))
-        return pd.DataFrame({"worker": who, "position": position, "group": self.groups[self.order]})
+        worker_ids, position = self.worker_ids[self.order], np.arange(len(self.order))
+        return pd.DataFrame({"worker": worker_ids, "position": position, "group": self.groups[self.order]})
 
 
 def order_workers(distance: WorkerDistance, n_groups: int | None = None) -> WorkerOrder:

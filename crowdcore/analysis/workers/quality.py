@@ -133,7 +133,7 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = None, *, le
     for block in (slice(start, start + step) for start in range(0, n_workers, step)):
         bits[block], limit[block] = information(hard.counts[block], prior)
         p_random[block] = independence_p_value(hard.counts[block])
-    agreement, kappa, others = _others(dataset)
+    agreement, kappa, others = _agreement_with_others(dataset)
     given = _by_label(dataset)
     called_for = np.fmax(others, divide(hard.evidence, judged[:, None]))
     called_for = np.where(np.isnan(called_for), given.sum(0) / max(dataset.n_annotations, 1), called_for)
@@ -184,7 +184,7 @@ def _dependence(dataset: CrowdDataset, truth: Reference) -> float:
     return max(float((together**2).sum() / max((off**2).sum(), 1e-12)), 1.0)
 
 
-def _others(dataset: CrowdDataset) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _agreement_with_others(dataset: CrowdDataset) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Agreement with the other workers on the same tasks, the same beyond chance (R,), their labels' shares (R, C)."""
     n_workers, n_classes = dataset.n_workers, dataset.n_classes
     task, worker, label = dataset.task.astype(np.int64), dataset.worker, dataset.label

@@ -344,21 +344,21 @@ def worker_over_time(
     Raises:
         DataError: no usable reference.
     """
-    moment, who = times(dataset), worker_number(dataset, worker)
+    moment, number = times(dataset), worker_number(dataset, worker)
     if moment is None or dataset.extra is None:
         return None
     truth = resolve_reference(dataset, reference)
     peers = peer_beliefs(dataset, truth)
     belief = peers.judge[np.arange(len(peers.label)), peers.label]
     when = moment[peers.row]
-    parts = _split((peers.worker == who) & ~np.isnan(belief) & ~np.isnan(when), when, n_blocks)
+    parts = _split((peers.worker == number) & ~np.isnan(belief) & ~np.isnan(when), when, n_blocks)
     if not parts:
         return None
     accuracy, n = np.array([belief[part].mean() for part in parts]), np.array([float(len(part)) for part in parts])
     low, high = wilson_interval(accuracy, n, 0.95)
     took = durations(dataset.extra[SECONDS]) if SECONDS in dataset.extra else np.full(dataset.n_annotations, np.nan)
-    about = _about(dataset, who, [peers.row[part] for part in parts], took)
-    return WorkerOverTime(*about, low, high, accuracy, truth.name)
+    fields = _block_fields(dataset, number, [peers.row[part] for part in parts], took)
+    return WorkerOverTime(*fields, low, high, accuracy, truth.name)
 
 
 @door
@@ -377,21 +377,21 @@ def worker_speed_over_time(
         >>> cc.analysis.worker_speed_over_time(cc.load_dataset("demo"), worker=0) is None
         True
     """
-    moment, (kept, seconds), who = times(dataset), timed_answers(dataset), worker_number(dataset, worker)
+    moment, (kept, seconds), number = times(dataset), timed_answers(dataset), worker_number(dataset, worker)
     if moment is None or not len(kept):
         return None
     rows, log_ratio = beside_others(dataset, kept, seconds, moment)
     changes = change_points(log_ratio, dataset.worker[rows], moment[rows], dataset.n_workers)
-    parts = _split(dataset.worker[rows] == who, moment[rows], n_blocks)
+    parts = _split(dataset.worker[rows] == number, moment[rows], n_blocks)
     if not parts:
         return None
     took = np.full(dataset.n_annotations, np.nan)
     took[kept] = seconds
     low, ratio, high = np.exp(np.array([np.quantile(log_ratio[part], (0.25, 0.5, 0.75)) for part in parts]).T)
-    sure = bool(changes.adjusted[who] <= CHANGED)
-    before, after = (float(np.exp(level[who])) if sure else np.nan for level in (changes.before, changes.after))
-    about = _about(dataset, who, [rows[part] for part in parts], took)
-    return WorkerSpeedOverTime(*about, low, high, ratio, int(changes.at[who]) if sure else -1, before, after)
+    sure = bool(changes.adjusted[number] <= CHANGED)
+    before, after = (float(np.exp(level[number])) if sure else np.nan for level in (changes.before, changes.after))
+    fields = _block_fields(dataset, number, [rows[part] for part in parts], took)
+    return WorkerSpeedOverTime(*fields, low, high, ratio, int(changes.at[number]) if sure else -1, before, after)
 
 
 def _split(chosen: BoolArray, when: FloatArray, blocks: int) -> list[IntArray]:
@@ -401,7 +401,7 @@ def _split(chosen: BoolArray, when: FloatArray, blocks: int) -> list[IntArray]:
     return np.array_split(own, max(1, min(blocks, len(own) // _FEWEST))) if len(own) else []
 
 
-def _about(
+def _block_fields(
     dataset: CrowdDataset, worker: int, rows: list[IntArray], took: FloatArray
 ) -> tuple[str, IntArray, IntArray, AnyArray, FloatArray]:
     """The first fields of `_Blocks`, of the annotations of each block and the seconds that every annotation took."""
