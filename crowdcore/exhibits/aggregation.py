@@ -41,11 +41,11 @@ def judgement(dataset: CrowdDataset, fit: str) -> Judgement:
 @cached
 def probabilities(dataset: CrowdDataset, fit: str) -> FloatArray:
     """(n_tasks, C) a fit's probabilities; tempered where it is too sure, by gold it was not shown or without any."""
-    found, (known, judging) = fitted(dataset, fit), shown_gold(dataset, read_fit(fit)[2])
-    sure = confidence(dataset, found, judging, known=known)
+    result, (known, judging) = fitted(dataset, fit), shown_gold(dataset, read_fit(fit)[2])
+    sure = confidence(dataset, result, judging, known=known)
     if sure is None or not sure.too_sure:
-        return found.posterior
-    return flattened(found.posterior, dataset.annotated & (known < 0), sure.right)
+        return result.posterior
+    return flattened(result.posterior, dataset.annotated & (known < 0), sure.right)
 
 
 @cached
@@ -64,7 +64,7 @@ def aggregators(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit:
     Args:
         fits: names of fits, such as ``dawid-skene smoothing=0.1``.
     """
-    found = [fitted(view.dataset, fit) for fit in fits]
+    results = [fitted(view.dataset, fit) for fit in fits]
     judged = [judgement(view.dataset, fit) for fit in fits]
     columns: dict[str, Any] = {"method": fits}
     most = max(j.n_judged for j in judged)
@@ -83,11 +83,11 @@ def aggregators(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit:
         spans = [span_judgement(view.dataset, fit) for fit in fits]
         columns |= {name: [getattr(s, name) for s in spans] for name in ("precision", "recall", "f1")}
         note += " Precision, recall and F1 are of the spans that the labels make."
-    columns["log-likelihood"] = [f.log_likelihood[-1] if len(f.log_likelihood) else np.nan for f in found]
-    columns["iterations"] = pd.array([len(f.log_likelihood) or None for f in found], "Int64")
-    columns["seconds"] = [f.seconds for f in found]
-    columns["converged"] = pd.array([f.converged for f in found], "boolean")
-    columns["stopped"] = [f.stopped for f in found]
+    columns["log-likelihood"] = [f.log_likelihood[-1] if len(f.log_likelihood) else np.nan for f in results]
+    columns["iterations"] = pd.array([len(f.log_likelihood) or None for f in results], "Int64")
+    columns["seconds"] = [f.seconds for f in results]
+    columns["converged"] = pd.array([f.converged for f in results], "boolean")
+    columns["stopped"] = [f.stopped for f in results]
     columns["warnings"] = [" ".join(j.warnings) for j in judged]
 
     def click(row: int) -> dict[str, str]:
@@ -107,32 +107,32 @@ def disagreement(dataset: CrowdDataset, fits: Fits) -> LabelDisagreement:
 @cached
 def label_disagreement(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit:
     """Where do the labels of aggregators differ? The share of tasks, each pair a cell, gold among them."""
-    found = disagreement(view.dataset, fits)
-    figure = figures.label_disagreement(view.drawable(found))
+    pairs = disagreement(view.dataset, fits)
+    figure = figures.label_disagreement(view.drawable(pairs))
 
     def click(row: int, column: int) -> dict[str, str]:
-        return {"first": found.names[row], "second": found.names[column]}
+        return {"first": pairs.names[row], "second": pairs.names[column]}
 
     alt = "Share of tasks that each pair of aggregators labels differently"
-    return Exhibit("label-disagreement", "Where the labels differ", figure, found.frame(), (), alt, click)
+    return Exhibit("label-disagreement", "Where the labels differ", figure, pairs.frame(), (), alt, click)
 
 
-def most_different(found: LabelDisagreement) -> tuple[int, int]:
+def most_different(pairs: LabelDisagreement) -> tuple[int, int]:
     """The two fits that differ on most tasks; gold is one of them only beside a single fit."""
-    first = 1 if found.names[0] == GOLD and len(found.names) > 2 else 0
-    differ = np.triu(found.differ[first:, first:], 1)
+    first = 1 if pairs.names[0] == GOLD and len(pairs.names) > 2 else 0
+    differ = np.triu(pairs.differ[first:, first:], 1)
     one, other = np.unravel_index(int(differ.argmax()), differ.shape) if differ.any() else (0, 1)
     return int(one) + first, int(other) + first
 
 
-def pair_in_words(found: LabelDisagreement, first: int, second: int) -> str:
+def pair_in_words(pairs: LabelDisagreement, first: int, second: int) -> str:
     """Which of two is right more often where they differ, as far as gold tells."""
-    names = found.names
+    names = pairs.names
     if GOLD in (names[first], names[second]):
         return "Tasks that the method has wrong, most confident first."
-    if not (found.n_judged[first] and found.n_judged[second]):
+    if not (pairs.n_judged[first] and pairs.n_judged[second]):
         return "Tasks are listed most confident first."
-    one, other, p = (table[first, second] for table in (found.row_right, found.row_right.T, found.p_value))
+    one, other, p = (table[first, second] for table in (pairs.row_right, pairs.row_right.T, pairs.p_value))
     verdict = "" if p != p else f" Such a gap is {'' if p <= LEVEL else 'not '}significant ({p_in_words(p)})."
     right = f"By gold, the first is right on {one:,} of them, the second on {other:,}."
     return f"{right}{verdict} Tasks are listed most confident first."
@@ -186,11 +186,11 @@ def aggregator_calibration(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exh
 @cached
 def objective(view: View, fits: tuple[str, ...] = SUGGESTED, gap: bool = True) -> Exhibit | None:
     """The objective of each fit by iteration, or its distance to the end; None where no fit has one."""
-    found = {fit: fitted(view.dataset, fit) for fit in fits}
-    values = {fit: result.log_likelihood for fit, result in found.items()}
+    results = {fit: fitted(view.dataset, fit) for fit in fits}
+    values = {fit: result.log_likelihood for fit, result in results.items()}
     if not any(len(v) for v in values.values()):
         return None
-    shown = {escaped(fit): result for fit, result in found.items()}
+    shown = {escaped(fit): result for fit, result in results.items()}
     figure = figures.log_likelihood(shown, view.dataset.n_annotations, gap=gap)
     table = pd.DataFrame(
         {
@@ -214,7 +214,7 @@ SAMPLED = "dawid-skene"
 
 
 def common_names(dataset: CrowdDataset, fit: str) -> list[str]:
-    """What the confusions that workers share are called, if the fit found any."""
+    """Names of the common confusions of a fit."""
     common = fitted(dataset, fit).common_confusion
     if common is None:
         return []
@@ -232,10 +232,10 @@ def fit_common_confusion(view: View, fit: str, group: int = 0) -> Exhibit:
     Raises:
         DataError: the method estimates none.
     """
-    names, found = common_names(view.dataset, fit), fitted(view.dataset, fit).common_confusion
-    if found is None:
+    names, confusions = common_names(view.dataset, fit), fitted(view.dataset, fit).common_confusion
+    if confusions is None:
         raise DataError(f"{fit} estimates no common confusion", "Choose another method, such as conal-em.")
-    common = found if found.ndim == 2 else found[group]
+    common = confusions if confusions.ndim == 2 else confusions[group]
     classes = [escaped(c) for c in view.classes]
     figure = figures.confusion(common, classes, title="Common confusion", subtitle=escaped(fit))
     table = cells(view.classes, percent=100 * common)
@@ -253,11 +253,11 @@ def fit_worker_confusion(view: View, fit: str, worker: str) -> Exhibit:
     Raises:
         DataError: the method estimates none.
     """
-    number, found = view.worker_number(worker), fitted(view.dataset, fit)
-    if found.counts is None or found.confusion is None:
+    number, result = view.worker_number(worker), fitted(view.dataset, fit)
+    if result.counts is None or result.confusion is None:
         raise DataError(f"{fit} estimates no confusions", "Choose another method, such as dawid-skene.")
-    counts = found.counts[number]
-    one = replace(found, counts=found.counts[[number]], confusion=found.confusion[[number]])
+    counts = result.counts[number]
+    one = replace(result, counts=result.counts[[number]], confusion=result.confusion[[number]])
     intervals = analysis.credible_intervals(one)
     if fit == SAMPLED:
         every = sampled(view.dataset)
@@ -291,19 +291,19 @@ def estimates_difficulty(dataset: CrowdDataset, fit: str) -> bool:
 
 
 def of_tasks(fit: str) -> str:
-    """What a fit's difficulties and foils mean, in a sentence."""
+    """Explain a fit's difficulties and foils in a sentence."""
     from crowdcore import aggregation
 
     return aggregation.aggregators.find(read_fit(fit)[0]).of_tasks
 
 
-def with_difficulty(view: View, found: AggregationResult | Reference, tasks: IntArray) -> dict[str, Any]:
+def with_difficulty(view: View, fit: AggregationResult | Reference, tasks: IntArray) -> dict[str, Any]:
     """Columns ``difficulty`` and ``foil`` of some tasks (n,), as far as a fit tells."""
     columns: dict[str, Any] = {}
-    if found.difficulty is not None:
-        columns["difficulty"] = found.difficulty[tasks]
-    if found.foil is not None:
-        columns["foil"] = np.array([*view.classes, None], object)[found.foil[tasks]]
+    if fit.difficulty is not None:
+        columns["difficulty"] = fit.difficulty[tasks]
+    if fit.foil is not None:
+        columns["foil"] = np.array([*view.classes, None], object)[fit.foil[tasks]]
     return columns
 
 
@@ -317,17 +317,17 @@ def hard_tasks(view: View, fit: str) -> Exhibit:
     Raises:
         DataError: the method estimates no difficulties.
     """
-    dataset, found = view.dataset, fitted(view.dataset, fit)
-    if found.difficulty is None:
+    dataset, result = view.dataset, fitted(view.dataset, fit)
+    if result.difficulty is None:
         raise DataError(f"{fit} estimates no difficulties", "Choose another method, such as item-response.")
     known = np.flatnonzero(dataset.annotated)
-    known = known[np.argsort(-found.difficulty[known], kind="stable")]
+    known = known[np.argsort(-result.difficulty[known], kind="stable")]
     table = pd.DataFrame(
         {
             "task": dataset.task_ids[known],
-            "label": np.array(view.classes, object)[found.labels[known]],
+            "label": np.array(view.classes, object)[result.labels[known]],
             "probability": probabilities(dataset, fit)[known].max(1),
-            **with_difficulty(view, found, known),
+            **with_difficulty(view, result, known),
         },
         index=known,
     )

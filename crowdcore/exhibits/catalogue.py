@@ -32,30 +32,30 @@ def catalogue() -> dict[str, Callable[..., Any]]:
     >>> "shared-mistakes" in catalogue()
     True
     """
-    found: dict[str, Callable[..., Any]] = {}
+    functions: dict[str, Callable[..., Any]] = {}
     for info in pkgutil.iter_modules(exhibits.__path__):
         module = importlib.import_module(f"{exhibits.__name__}.{info.name}")
         for name, function in vars(module).items():
             if not name.startswith("_") and _makes_exhibits(inspect.unwrap(function), module.__name__):
                 of_ratings = inspect.unwrap(function).__annotations__.get("view") == "RatingView"
                 called = f"{'ratings-' * of_ratings}{name.replace('_', '-')}"
-                assert called not in found, f"two exhibits are called {called!r}"
-                found[called] = function
-    return dict(sorted({**added(), **found}.items()))
+                assert called not in functions, f"two exhibits are called {called!r}"
+                functions[called] = function
+    return dict(sorted({**added(), **functions}.items()))
 
 
 def added() -> dict[str, Callable[..., Any]]:
     """The exhibits of other packages; one that cannot be used is left out, and the log names it."""
-    found = {}
+    functions = {}
     for name, entry in plugged_in("crowdcore.exhibits").items():
         try:
-            found[name] = load_plugin("exhibit", entry, _wrong)
+            functions[name] = load_plugin("exhibit", entry, _problem_of)
         except PluginError as error:
             _log.warning("%s", error)
-    return found
+    return functions
 
 
-def _wrong(function: Any) -> str:
+def _problem_of(function: Any) -> str:
     fits = inspect.isfunction(function) and _made_of(function) in MADE_OF
     must = "is no function of a `view: View` that returns an `Exhibit`, in a file with postponed annotations"
     return "" if fits else must

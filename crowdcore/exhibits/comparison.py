@@ -98,7 +98,7 @@ def seeds(results: Results, at: At = "selected") -> Exhibit:
         [a[at] for a in reached.values()],
         bands,
         together,
-        subtitle=f"{AT_WORDS[at]}, {_over(results.values())}{' · star: ensemble' if several else ''}",
+        subtitle=f"{AT_WORDS[at]}, {_seeds_in_words(results.values())}{' · star: ensemble' if several else ''}",
     )
     rows = [pd.DataFrame(dict(reached[n])).assign(run=n, seed=r.seeds) for n, r in results.items()]
     return Exhibit("seeds", "Test accuracy of every seed", figure, pd.concat(rows)[["run", "seed", *summary.AT]])
@@ -117,7 +117,7 @@ def classes(results: Results, at: Kept = "selected") -> Exhibit:
         n = np.bincount(gold[gold >= 0], minlength=len(r.classes)).tolist()
         tasks |= {(name, c): k for c, k in zip(r.classes, n, strict=True)}
     table["test tasks"] = [tasks[key] for key in zip(table["run"], table["class"], strict=True)]
-    figure = figures.class_accuracy(drawn, subtitle=f"{AT_WORDS[at]}, {_over(results.values())}")
+    figure = figures.class_accuracy(drawn, subtitle=f"{AT_WORDS[at]}, {_seeds_in_words(results.values())}")
     return Exhibit("classes", "Test accuracy per class", figure, _drop_empty_columns(table))
 
 
@@ -175,17 +175,17 @@ def curves(
 
 def calibration(results: Results) -> Exhibit | None:
     """Reliability of the test posterior; None where no gold judges it."""
-    found = {}
+    curves = {}
     for name, r in results.items():
         gold = r.gold[r.split == TEST]
         if (gold >= 0).any():
-            found[name] = analysis.calibration_of_seeds(r.method, r.posterior("test"), gold)
-    if not found:
+            curves[name] = analysis.calibration_of_seeds(r.method, r.posterior("test"), gold)
+    if not curves:
         return None
-    figure = figures.calibration({escaped(n): c for n, c in found.items()}, title="Calibration on the test split")
-    tables = [c.frame().query("tasks > 0").rename(columns={"tasks": "labels"}).assign(run=n) for n, c in found.items()]
+    figure = figures.calibration({escaped(n): c for n, c in curves.items()}, title="Calibration on the test split")
+    tables = [c.frame().query("tasks > 0").rename(columns={"tasks": "labels"}).assign(run=n) for n, c in curves.items()]
     table = pd.concat(tables, ignore_index=True)
-    several = any(len(results[n].seeds) > 1 for n in found)
+    several = any(len(results[n].seeds) > 1 for n in curves)
     notes = (
         ("All seeds together; the intervals count every task once, as seeds see the same tasks.",) if several else ()
     )
@@ -203,7 +203,7 @@ def along(results: Sequence[AnyResult], known: Sequence[variation.Facts], x: str
         return none_of("along", title, why)
     bands = variation.along(results, known, x, [of[at] for of in values])
     drawn = [replace(b, name=escaped(b.name)) for b in bands]
-    over = f"{AT_WORDS[at]}, {_over(results)}"
+    over = f"{AT_WORDS[at]}, {_seeds_in_words(results)}"
     y = f"test {score.measure}"
     figure = figures.accuracy_along(drawn, words, y, share=not score.lowest, title=title, subtitle=over)
     without = sorted({r.method for r, one in zip(results, known, strict=True) if x not in one})
@@ -213,13 +213,13 @@ def along(results: Sequence[AnyResult], known: Sequence[variation.Facts], x: str
 
 
 def recovery(results: Results, dataset: CrowdDataset) -> Exhibit | None:
-    """How near each result came to the truth that generated the crowd; None where none is known."""
+    """Errors of each result against the truth that generated the crowd; None where that is unknown."""
     rows = []
     for name, result in results.items():
-        found = summary.recovery(result, dataset)
-        if found:
+        errors = summary.recovery(result, dataset)
+        if errors:
             columns: dict[str, object] = {"run": name}
-            for what, values in found.items():
+            for what, values in errors.items():
                 columns |= {what: values.mean(), f"{what} ±": summary.deviation(values)}
             rows.append(columns)
     if not rows:
@@ -258,8 +258,8 @@ def truth(results: Results, dataset: CrowdDataset, worker: int | None, called: s
         matrices[name if seed is None else f"{name}, seed {seed}"] = of_seeds.mean(0) if seed is None else of_seeds[0]
     if len(matrices) == 1 or matrices["truth"].ndim != 2:
         return None
-    who = "" if worker is None else called or str(dataset.worker_ids[worker])
-    what = f"Confusion of {who}" if who else "Common confusion"
+    worker_name = "" if worker is None else called or str(dataset.worker_ids[worker])
+    what = f"Confusion of {worker_name}" if worker_name else "Common confusion"
     figure = figures.confusion(
         list(matrices.values()),
         [escaped(c) for c in dataset.classes],
@@ -267,14 +267,14 @@ def truth(results: Results, dataset: CrowdDataset, worker: int | None, called: s
         title=escaped(what),
         subtitle=f"what generated the labels, and what was learnt{_mean(results)}",
     )
-    return Exhibit(f"truth-{who or 'common'}", what, figure, cells(dataset.classes, **matrices))
+    return Exhibit(f"truth-{worker_name or 'common'}", what, figure, cells(dataset.classes, **matrices))
 
 
 def _mean(results: Results) -> str:
     return " (mean over seeds)" if any(len(r.seeds) > 1 for r in results.values()) else ""
 
 
-def _over(results: Iterable[AnyResult]) -> str:
+def _seeds_in_words(results: Iterable[AnyResult]) -> str:
     """How the seeds of these results are combined, for subtitles."""
     return seeds_in_words(len(r.seeds) for r in results)
 
@@ -290,12 +290,12 @@ def found_spans(results: Results) -> Exhibit | None:
     for name, result in results.items():
         for at in EPOCHS:
             try:
-                found = 100 * judged(result, "test", at)[["precision", "recall", "f1", "token_accuracy"]]
+                scores = 100 * judged(result, "test", at)[["precision", "recall", "f1", "token_accuracy"]]
             except DataError:
                 continue
             row: dict[str, object] = {"run": name, "epoch": at}
             for measure, words in _SPAN_SCORES.items():
-                row |= {f"{words} %": found[measure].mean(), f"{words} ±": deviation(found[measure].to_numpy())}
+                row |= {f"{words} %": scores[measure].mean(), f"{words} ±": deviation(scores[measure].to_numpy())}
             rows.append({**row, "seeds": len(result.seeds)})
     if not rows:
         return None
@@ -315,10 +315,10 @@ def rating_errors(results: RatingResults) -> Exhibit:
             row: dict[str, object] = {"run": name, "epoch": "best, optimistic" if at == "best" else at}
             for measure, words in _ERRORS.items():
                 try:
-                    found = result.score(measure, at=at)
+                    errors = result.score(measure, at=at)
                 except DataError as refusal:
                     return none_of("rating-errors", "Test errors", str(refusal))
-                row |= {words: found.mean(), f"{words} ±": deviation(found)}
+                row |= {words: errors.mean(), f"{words} ±": deviation(errors)}
             rows.append({**row, "seeds": len(result.seeds), "selected by": selected_by})
     notes = (
         "Mean absolute and root mean squared error in the unit of the ratings; R² is 1 for no error, and 0 for the "
@@ -422,15 +422,15 @@ def candidates(results: Mapping[str, TrainingResult]) -> Exhibit | None:
     tables = [r.candidates.assign(run=name) for name, r in results.items() if r.tried]
     if not tables:
         return None
-    found = pd.concat(tables, ignore_index=True)
+    tried = pd.concat(tables, ignore_index=True)
     table = pd.DataFrame(
         {
-            "run": found["run"],
-            "candidate": found["candidate"],
-            "validation %": 100 * found["accuracy"].astype(float),
-            "log-likelihood of a task's labels": found["likelihood"].astype(float),
-            "weight in the mean": found["weight"].astype(float),
-            "likeliest in %": 100 * found["chosen_in"],
+            "run": tried["run"],
+            "candidate": tried["candidate"],
+            "validation %": 100 * tried["accuracy"].astype(float),
+            "log-likelihood of a task's labels": tried["likelihood"].astype(float),
+            "weight in the mean": tried["weight"].astype(float),
+            "likeliest in %": 100 * tried["chosen_in"],
         }
     )
     notes = (

@@ -37,17 +37,17 @@ def confusion_grid(
         largest_mistake: leaves the diagonal out; colours end at this share.
     """
     sources = side_by_side(view, beside)
-    found, n, called = [confusions(view, of) for of in sources], view.dataset.n_classes, who_names(view)[who]
+    every, n, called = [confusions(view, of) for of in sources], view.dataset.n_classes, who_names(view)[who]
     n_labels = view.dataset.n_annotations if who < 0 else int(view.dataset.labels_per_worker[who])
     columns = 2 if len(sources) in {2, 4} else 3
     figure = figures.confusion_grid(
-        _stack(found, who, "common", "matrices", n),
+        _stack(every, who, "common", "matrices", n),
         [escaped(c) for c in view.classes],
-        names=[escaped(_named(c, of, beside)) for c, of in zip(found, sources, strict=True)],
+        names=[escaped(_matrix_title(c, of, beside)) for c, of in zip(every, sources, strict=True)],
         below=[error_in_words(view, of, who) for of in sources],
         columns=columns,
-        spread=_stack(found, who, "common_spread", "spread", n),
-        counts=_stack(found, who, "common_counts", "counts", n),
+        spread=_stack(every, who, "common_spread", "spread", n),
+        counts=_stack(every, who, "common_counts", "counts", n),
         diagonal=largest_mistake is None,
         scale=scale,
         scale_max=1.0 if largest_mistake is None else largest_mistake,
@@ -86,7 +86,7 @@ def recovered_confusion(
     matrix = pick(shown, who)
     if matrix is None:
         return None
-    title = f"{called}: {_named(shown, source, beside)}"
+    title = f"{called}: {_matrix_title(shown, source, beside)}"
     if source == "observed" and who < 0:
         title += ", labels that it explains" if commons(view) else ", all workers"
     figure = figures.confusion(
@@ -113,8 +113,8 @@ def confusion_difference(
     Rows that either lacks stay empty; None where either has no such matrix. A click chooses the cell.
     """
     other: Source = beside or ("truth" if has_truth(view) else "observed")
-    found = [confusions(view, of) for of in (view, other)]
-    matrix, compared = (pick(of, who) for of in found)
+    pair = [confusions(view, of) for of in (view, other)]
+    matrix, compared = (pick(of, who) for of in pair)
     if matrix is None or compared is None:
         return None
     figure = figures.confusion(
@@ -123,7 +123,7 @@ def confusion_difference(
         difference="only",
         dark=dark,
         title="Difference",
-        subtitle=escaped(" − ".join(of.title for of in found)),
+        subtitle=escaped(" − ".join(of.title for of in pair)),
     )
     table = cells(view.classes, share=matrix, beside=compared, difference=matrix - compared)
     alt = "The run's confusion minus the other one"
@@ -132,20 +132,20 @@ def confusion_difference(
 
 def every_confusion(view: RunView) -> Exhibit:
     """Every cell of every matrix of a run, as a table."""
-    found = view.renamed(recovered(view))
+    confusions = view.renamed(recovered(view))
 
     def table() -> pd.DataFrame:
-        return view.in_order(found.matrices_frame(), "who")
+        return view.in_order(confusions.matrices_frame(), "who")
 
     return Exhibit("confusions", f"Every worker's confusion by {view.run_name}", None, table)
 
 
 def largest_mistake(view: RunView, shown: Sequence[int], beside: RunView | None = None) -> float:
     """The largest share off the diagonal of these matrices from all sources: where their colours end without it."""
-    sources = [confusions(view, of) for of in side_by_side(view, beside)]
-    found = [m for who in shown for of in sources if (m := pick(of, who)) is not None]
+    sources = [confusions(view, source) for source in side_by_side(view, beside)]
+    matrices = [m for number in shown for source in sources if (m := pick(source, number)) is not None]
     off = ~np.eye(view.dataset.n_classes, dtype=bool)
-    return max((float(np.nan_to_num(m[off]).max()) for m in found), default=1.0) or 1.0
+    return max((float(np.nan_to_num(m[off]).max()) for m in matrices), default=1.0) or 1.0
 
 
 @cached
@@ -155,14 +155,14 @@ def largest_confusions(view: RunView) -> Exhibit:
     Recovered is what lies within the interval of the labels' share. The run's share of all labels is compared with
     that in all labels, its common confusion with that in the labels that it explains.
     """
-    found = shares(view)
-    table = (found if view.shown_seed is None else shares(replace(view, seed=view.shown_seed))).frame()
-    pairs = [(int(a), int(b)) for a, b in found.cells]
+    largest = shares(view)
+    table = (largest if view.shown_seed is None else shares(replace(view, seed=view.shown_seed))).frame()
+    pairs = [(int(a), int(b)) for a, b in largest.cells]
     table.insert(2, "tasks", [len(tasks_behind(view, a, b)) for a, b in pairs])
     truth = confusions(view, "truth").common if has_truth(view) else None
     if truth is not None and len(truth) == 1 and "common" in table:
-        table["true common"] = truth[0][found.cells[:, 0], found.cells[:, 1]]
-    notes = recovered_in_words(view, found) if pairs else ()
+        table["true common"] = truth[0][largest.cells[:, 0], largest.cells[:, 1]]
+    notes = recovered_in_words(view, largest) if pairs else ()
     title = "Largest confusions"
     return Exhibit("largest-confusions", title, None, table, notes, click=lambda row: view.clicked(*pairs[row]))
 
@@ -176,39 +176,39 @@ def tasks_behind(view: View, true: int, given: int, worker: int | None = None) -
     return np.unique(data.task[rows])
 
 
-def _whose(called: str, who: int) -> str:
-    return called if who < 0 else f"Confusion of {called}"
+def _whose(called: str, number: int) -> str:
+    return called if number < 0 else f"Confusion of {called}"
 
 
-def _named(of: Confusions, source: Source, beside: RunView | None) -> str:
-    """What a matrix is called; two runs go by their names."""
+def _matrix_title(of: Confusions, source: Source, beside: RunView | None) -> str:
+    """Title of a matrix; with two runs, their names."""
     if beside is not None and isinstance(source, RunView):
         return source.run_name + ("" if of.name == "learnt" else f", {of.name}")
     return of.name
 
 
-def _stack(found: Sequence[Confusions], who: int, common: str, own: str, n: int) -> FloatArray:
-    matrices = [pick(of, who, common, own) for of in found]
+def _stack(sources: Sequence[Confusions], number: int, common: str, own: str, n: int) -> FloatArray:
+    matrices = [pick(source, number, common, own) for source in sources]
     return np.stack([np.full((n, n), np.nan) if m is None else m for m in matrices])
 
 
-def _table(view: RunView, sources: Sequence[Source], who: int, called: str) -> pd.DataFrame:
+def _table(view: RunView, sources: Sequence[Source], number: int, called: str) -> pd.DataFrame:
     """Matrices side by side: source, who, true, given, share, share_std, annotations, low and high (95 %)."""
     frames = []
-    for of in (confusions(view, source) for source in sources):
-        matrix = pick(of, who)
+    for confusion in (confusions(view, source) for source in sources):
+        matrix = pick(confusion, number)
         if matrix is None:
             continue
         frame = cells(view.classes, share=matrix)
-        frame.insert(0, "source", of.title)
+        frame.insert(0, "source", confusion.title)
         frame.insert(1, "who", called)
-        spread, counts = (pick(of, who, f"common_{key}", key) for key in ("spread", "counts"))
+        spread, counts = (pick(confusion, number, f"common_{key}", key) for key in ("spread", "counts"))
         if spread is not None and np.isfinite(spread).any():
             frame["share_std"] = spread.ravel()
         if counts is not None:
             frame["annotations"] = counts.ravel()
-        if of.ends is not None and who >= 0:
-            frame["low"], frame["high"] = (end[who].ravel() for end in of.ends)
+        if confusion.ends is not None and number >= 0:
+            frame["low"], frame["high"] = (end[number].ravel() for end in confusion.ends)
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
 
@@ -260,7 +260,7 @@ def has_truth(view: View) -> bool:
 
 
 def side_by_side(view: RunView, beside: RunView | None = None) -> list[Source]:
-    """What stands side by side: the truth if it is known, the run or each of its seeds, the labels, another run."""
+    """Sources to compare: the truth if known, the run or each of its seeds, the labels, another run."""
     truth: list[Source] = ["truth"] if has_truth(view) else []
     return [*truth, *view.one_by_one(), "observed", *([] if beside is None else [beside])]
 
@@ -288,13 +288,13 @@ def confusions(view: RunView, source: Source) -> Confusions:
         several = common if common is None or common.ndim == 3 else common[None]
         own = _true(view.dataset, view.part)
         return Confusions("truth", "truth of the simulation", own, None, None, several, None, None)
-    found = recovered(source)
+    fit = recovered(source)
     common, around = (
-        part if part is None or part.ndim == 3 else part[None] for part in (found.common, found.common_spread)
+        part if part is None or part.ndim == 3 else part[None] for part in (fit.common, fit.common_spread)
     )
     name = "learnt" if source.shown_seed is None else f"seed {source.shown_seed}"
-    title = f"{source.run_name}, {found.combined}"
-    return Confusions(name, title, found.matrices, found.spread, found.counts, common, around, None, found.interval())
+    title = f"{source.run_name}, {fit.combined}"
+    return Confusions(name, title, fit.matrices, fit.spread, fit.counts, common, around, None, fit.interval())
 
 
 @cached
@@ -310,16 +310,16 @@ def _true(dataset: CrowdDataset, part: str) -> FloatArray:
     return np.where(np.isnan(mixed), own, mixed)
 
 
-def pick(of: Confusions, who: int, common: str = "common", own: str = "matrices") -> FloatArray | None:
+def pick(of: Confusions, number: int, common: str = "common", own: str = "matrices") -> FloatArray | None:
     """A matrix of a source (-1 - g is a common one, others are workers), or its spread, or its counts."""
-    values = getattr(of, common if who < 0 else own)
-    if values is None or (who < 0 and -1 - who >= len(values)):
+    values = getattr(of, common if number < 0 else own)
+    if values is None or (number < 0 and -1 - number >= len(values)):
         return None
-    return np.asarray(values[-1 - who if who < 0 else who], np.float64)
+    return np.asarray(values[-1 - number if number < 0 else number], np.float64)
 
 
 def commons(view: RunView) -> list[str]:
-    """What the common confusions of a run are called; empty where it has none to show."""
+    """Names of the common confusions of a run; empty without any."""
     common = recovered(view).common
     if common is None or (common.ndim == 3 and view.seed == EACH):  # groups of two seeds are not the same groups
         return []
@@ -329,35 +329,35 @@ def commons(view: RunView) -> list[str]:
 
 
 def who_names(view: RunView) -> dict[int, str]:
-    """What each matrix of a run is called: the common confusions (-1 - g), then the workers."""
+    """Name of each matrix of a run: the common confusions (-1 - g), then the workers."""
     workers = {view.worker_number(name): name for name in view.listed}
     return {-1 - g: name for g, name in enumerate(commons(view))} | workers
 
 
 def sorts(view: RunView) -> dict[str, str]:
     """The orders that a run's workers can be shown in."""
-    found = recovered(view)
-    without = ({"far", "near"} if found.distance is None else set()) | (
-        {"common", "own"} if found.common_share is None else set()
+    recovery = recovered(view)
+    without = ({"far", "near"} if recovery.distance is None else set()) | (
+        {"common", "own"} if recovery.common_share is None else set()
     )
     return {key: words for key, words in SORTS.items() if key not in without}
 
 
 def order(view: RunView, sort: str) -> IntArray:
     """(R,) workers in an order of `SORTS`; those without the number last."""
-    found = recovered(view)
+    recovery = recovered(view)
     values = {
-        "skilled": found.skill,
-        "unskilled": found.skill,
-        "far": found.distance,
-        "near": found.distance,
-        "common": found.common_share,
-        "own": found.common_share,
+        "skilled": recovery.skill,
+        "unskilled": recovery.skill,
+        "far": recovery.distance,
+        "near": recovery.distance,
+        "common": recovery.common_share,
+        "own": recovery.common_share,
     }.get(sort)
     if values is None:
-        return np.argsort(-found.n_annotations, kind="stable")
+        return np.argsort(-recovery.n_annotations, kind="stable")
     signed = values if sort in {"unskilled", "near", "own"} else -values
-    return np.lexsort((-found.n_annotations, np.where(np.isnan(signed), np.inf, signed)))
+    return np.lexsort((-recovery.n_annotations, np.where(np.isnan(signed), np.inf, signed)))
 
 
 def pages(view: RunView, sort: str) -> list[list[int]]:
@@ -384,12 +384,12 @@ def errors(view: RunView, source: Source) -> tuple[FloatArray, FloatArray]:
     return own, analysis.confusion_error(shown.common, compared.common)
 
 
-def error_in_words(view: RunView, source: Source, who: int) -> str:
-    """What stands beneath a matrix; empty where it has nothing to be compared with."""
+def error_in_words(view: RunView, source: Source, number: int) -> str:
+    """Caption of a matrix with its error; empty without a comparison."""
     own, common = errors(view, source)
-    if who < 0 and confusions(view, source).common is None:
+    if number < 0 and confusions(view, source).common is None:
         return "no common confusion"
-    value = float(own[who] if who >= 0 else common[-1 - who])
+    value = float(own[number] if number >= 0 else common[-1 - number])
     return "" if value != value else f"{'error' if has_truth(view) else 'distance'} {value:.4f}"
 
 

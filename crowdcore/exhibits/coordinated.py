@@ -22,13 +22,13 @@ _MOST = 5  # groups that have a sentence
 @cached
 def coordinated_workers(view: View) -> Exhibit:
     """Who acts together, what they push, and which labels change without them? A click chooses the group."""
-    found = coordinated(view)
-    table = view.renamed(found).frame()
-    words = [in_words(view, number) for number in range(1, min(len(found.groups), _MOST) + 1)]
-    figure = figures.coordinated_workers(view.drawable(found)) if found.groups else None
+    groups = coordinated(view)
+    table = view.renamed(groups).frame()
+    words = [in_words(view, number) for number in range(1, min(len(groups.groups), _MOST) + 1)]
+    figure = figures.coordinated_workers(view.drawable(groups)) if groups.groups else None
     alt = "Labels of the majority vote that change without each group of coordinated workers"
     first = () if words else ("No workers who act together were found.",)
-    notes = (*first, *words, *found.notes)
+    notes = (*first, *words, *groups.notes)
 
     def click(number: int) -> dict[str, str]:
         return {"together": str(number + 1)}
@@ -80,7 +80,7 @@ def members(view: View, together: int) -> tuple[str, ...]:
 def in_words(view: View, together: int) -> str:
     """One group: who, by which evidence, what they push and what changes without them."""
     group = _group(view, together)
-    of, names = group.influence, listed(list(members(view, together)))
+    influence, names = group.influence, listed(list(members(view, together)))
     sentences = [
         f"Group {together}: {names} {' and '.join(group.found_by)}, {in_crowds(group.adjusted)}; two or more of them "
         f"labelled {plural(group.shared_tasks, 'task')}."
@@ -90,10 +90,10 @@ def in_words(view: View, together: int) -> str:
         for a, b, tasks, alike in group.pushed[:3].tolist()
     ]
     sentences += [f"Mistakes that they share: {', '.join(pushed)}."] if pushed else []
-    changed = plural(len(of.changed), "label")
-    change = f"Without them {changed} of the majority vote {'changes' if len(of.changed) == 1 else 'change'}"
-    if of.become_right >= 0:
-        change += f": {of.become_right:,} become right, {of.become_wrong:,} become wrong"
+    changed = plural(len(influence.changed), "label")
+    change = f"Without them {changed} of the majority vote {'changes' if len(influence.changed) == 1 else 'change'}"
+    if influence.become_right >= 0:
+        change += f": {influence.become_right:,} become right, {influence.become_wrong:,} become wrong"
     return " ".join([*sentences, f"{change}."])
 
 

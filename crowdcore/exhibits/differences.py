@@ -50,23 +50,23 @@ def tests(results: Results, at: At = "selected") -> list[Exhibit]:
 
 def over_tasks(results: Results, at: Kept = "selected") -> Exhibit:
     """Paired bootstrap and McNemar's test of every pair, over the test tasks that all were judged on."""
-    found, title = significance.over_tasks(results, at), "Tests over test tasks"
-    if isinstance(found, str):
-        return none_of("task-tests", title, found)
-    points = {part: 100 * getattr(found, part) for part in ("difference", "low", "high")}
+    tests, title = significance.over_tasks(results, at), "Tests over test tasks"
+    if isinstance(tests, str):
+        return none_of("task-tests", title, tests)
+    points = {part: 100 * getattr(tests, part) for part in ("difference", "low", "high")}
     notes = (
-        f"{_significant(found)} {found.caveat} Difference: of mean accuracies over seeds, with its 95 % interval and p "
+        f"{_significant(tests)} {tests.caveat} Difference: of mean accuracies over seeds, with its 95 % interval and p "
         "(at least 0.0001) from a paired bootstrap over tasks. McNemar's exact test: of the ensembles. Adjusted: Holm.",
         SEEDS_AND_TASKS,
     )
-    table = found.frame().assign(**points).drop(columns="tasks").rename(columns=_TASK_COLUMNS)
+    table = tests.frame().assign(**points).drop(columns="tasks").rename(columns=_TASK_COLUMNS)
     return Exhibit("task-tests", title, None, table, notes)
 
 
-def _significant(found: analysis.TaskTests) -> str:
+def _significant(tests: analysis.TaskTests) -> str:
     """How many pairs differ, in words."""
-    bootstrap, mcnemar = ((p <= LEVEL).sum() for p in (found.adjusted, found.mcnemar_adjusted))
-    n = len(found.first)
+    bootstrap, mcnemar = ((p <= LEVEL).sum() for p in (tests.adjusted, tests.mcnemar_adjusted))
+    n = len(tests.first)
     return (
         f"Pairs that differ significantly (5 %): {bootstrap} of {n} by bootstrap, {mcnemar} of {n} by McNemar's test."
     )
@@ -74,12 +74,12 @@ def _significant(found: analysis.TaskTests) -> str:
 
 def over_seeds(results: Results, at: At = "selected") -> Exhibit:
     """Wilcoxon's signed-rank test of every pair, over the seeds that all have."""
-    found, title = significance.over_seeds(results, at), "Tests over seeds (Wilcoxon, Holm)"
-    if isinstance(found, str):
-        return none_of("paired-tests", title, found)
+    tests, title = significance.over_seeds(results, at), "Tests over seeds (Wilcoxon, Holm)"
+    if isinstance(tests, str):
+        return none_of("paired-tests", title, tests)
     columns = {"difference": "difference (points)", "p_value": "p", "adjusted": "adjusted p"}
-    table = found.frame().assign(difference=100 * found.difference).rename(columns=columns)
-    return Exhibit("paired-tests", title, None, table, (found.caveat,))
+    table = tests.frame().assign(difference=100 * tests.difference).rename(columns=columns)
+    return Exhibit("paired-tests", title, None, table, (tests.caveat,))
 
 
 def ranks(results: Results, at: At = "selected") -> Exhibit:
@@ -87,41 +87,41 @@ def ranks(results: Results, at: At = "selected") -> Exhibit:
     blocks, title = significance.seed_blocks(results, at), "Mean ranks and critical difference"
     if isinstance(blocks, str):
         return none_of("critical-difference", title, blocks)
-    found = analysis.critical_difference(blocks)
+    diagram = analysis.critical_difference(blocks)
     figure = figures.critical_difference(
-        replace(found, names=tuple(map(escaped, found.names))),
+        replace(diagram, names=tuple(map(escaped, diagram.names))),
         {escaped(name): r.method for name, r in results.items()},
-        subtitle=f"Mean rank over {found.n_blocks} seeds (1 = best). A grey bar joins runs that do not differ "
-        f"significantly ({100 * found.level:g} %).",
+        subtitle=f"Mean rank over {diagram.n_blocks} seeds (1 = best). A grey bar joins runs that do not differ "
+        f"significantly ({100 * diagram.level:g} %).",
     )
-    return Exhibit("critical-difference", title, figure, found.frame(), (found.caveat,))
+    return Exhibit("critical-difference", title, figure, diagram.frame(), (diagram.caveat,))
 
 
 def rank_changes(results: Results) -> list[Exhibit]:
     """How accuracy and ranks change with what selects the epoch: one exhibit for every two ways there are."""
     title, why = "What selects the epoch", explain_missing_gold(list(results.values()))
-    found = [] if why else changes_of(results)
-    if not found:
+    changes = [] if why else changes_of(results)
+    if not changes:
         kept_last = "All of these runs keep their last epoch; there is no selected one to compare it with."
         return [none_of("selection", title, why or kept_last)]
-    return [_changed(one, title) for one in found]
+    return [_changed(one, title) for one in changes]
 
 
-def _changed(found: RankChanges, title: str) -> Exhibit:
-    ways = (WAYS[found.before], WAYS[found.after])
+def _changed(change: RankChanges, title: str) -> Exhibit:
+    ways = (WAYS[change.before], WAYS[change.after])
     figure = None
-    if len(found.runs) > 1:
-        names = [escaped(name) for name in found.runs]
+    if len(change.runs) > 1:
+        names = [escaped(name) for name in change.runs]
         figure = figures.rank_changes(
-            names, found.methods, found.rank, found.accuracy, ways, title=title, subtitle=found.sentence
+            names, change.methods, change.rank, change.accuracy, ways, title=title, subtitle=change.sentence
         )
-    compared = "The last epoch is that of the same run." if found.after == "none" else "The runs differ in that alone."
+    compared = "The last epoch is that of the same run." if change.after == "none" else "The runs differ in that alone."
     notes = (
-        f"{found.sentence} {compared} Test accuracy, mean over seeds. Low and high: 95 % interval of the change over "
+        f"{change.sentence} {compared} Test accuracy, mean over seeds. Low and high: 95 % interval of the change over "
         "test tasks. p: of the change of each method, paired over tasks (bootstrap) and over seeds (Wilcoxon).",
     )
-    name = f"selection-{found.before}-{found.after}"
-    return Exhibit(name, f"{title}: {' or '.join(ways)}", figure, found.frame(), notes)
+    name = f"selection-{change.before}-{change.after}"
+    return Exhibit(name, f"{title}: {' or '.join(ways)}", figure, change.frame(), notes)
 
 
 SPLITS = {"test": "Test tasks", "train": "Training tasks", "valid": "Validation tasks", "all": "All tasks"}
@@ -135,19 +135,19 @@ def prediction_disagreement(results: Results, dataset: CrowdDataset, split: str 
 
 def prediction_differences(results: Results, dataset: CrowdDataset, split: str = "test") -> Exhibit:
     """Share of the tasks of a split that each pair of results labels differently; a click chooses a pair."""
-    found = prediction_disagreement(results, dataset, split)
+    differences = prediction_disagreement(results, dataset, split)
     title = f"Where the runs differ: {SPLITS[split].lower()}"
-    figure = figures.label_disagreement(replace(found, names=tuple(map(escaped, found.names))), title=title)
+    figure = figures.label_disagreement(replace(differences, names=tuple(map(escaped, differences.names))), title=title)
     notes = ("A run's label is the most probable class of the mean over its seeds, at the selected epoch.",)
     alt = "Share of tasks that each pair of runs labels differently"
     return Exhibit(
         "label-disagreement",
         title,
         figure,
-        found.frame,
+        differences.frame,
         notes,
         alt,
-        lambda row, column: {"first": found.names[row], "second": found.names[column]},
+        lambda row, column: {"first": differences.names[row], "second": differences.names[column]},
     )
 
 

@@ -70,7 +70,7 @@ class _Slot:
 
     def __init__(self) -> None:
         self.lock = RLock()
-        self.found: list[Any] = []
+        self.values: list[Any] = []
         self.size = 0
 
 
@@ -101,12 +101,12 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
             slot = _slots[key]
             _slots.move_to_end(key)
         with slot.lock:
-            if not slot.found:
-                slot.found.append(function(*arguments, **named))
-                slot.size = size_of(slot.found[0])
+            if not slot.values:
+                slot.values.append(function(*arguments, **named))
+                slot.size = size_of(slot.values[0])
                 with _lock:
                     _fit_into_memory()
-            return slot.found[0]  # type: ignore[no-any-return]
+            return slot.values[0]  # type: ignore[no-any-return]
 
     return call
 
@@ -122,7 +122,7 @@ def _grown(exhibit: object, table: pd.DataFrame) -> None:
     """Count a table that was made after its exhibit was kept."""
     with _lock:
         for slot in _slots.values():
-            held = [part for one in slot.found for part in (one if isinstance(one, tuple) else (one,))]
+            held = [part for one in slot.values for part in (one if isinstance(one, tuple) else (one,))]
             slot.size += size_of(table) if any(part is exhibit for part in held) else 0
         _fit_into_memory()
 
@@ -249,12 +249,12 @@ def cells(classes: Sequence[str], /, **matrices: AnyArray) -> pd.DataFrame:
 
 
 def cell_of(table: pd.DataFrame) -> Callable[[int], dict[str, str]]:
-    """What a click on a row of a table of mistakes selects: true class and given label."""
+    """Cell that a click on a row of a table of mistakes selects: true class and given label."""
     return lambda row: {name: str(table[name][row]) for name in ("true", "given")}
 
 
-def coefficients(found: Sequence[Coefficient | RatingCoefficient]) -> pd.DataFrame:
+def coefficients(agreement: Sequence[Coefficient | RatingCoefficient]) -> pd.DataFrame:
     """A row per coefficient of agreement: its name, its value, and its interval or why there is none."""
-    ends = [f"{c.low:z.3f} – {c.high:z.3f}" if c.low == c.low else c.state for c in found]
-    columns = {"coefficient": [c.name for c in found], "value": [c.value for c in found]}
+    ends = [f"{c.low:z.3f} – {c.high:z.3f}" if c.low == c.low else c.state for c in agreement]
+    columns = {"coefficient": [c.name for c in agreement], "value": [c.value for c in agreement]}
     return pd.DataFrame({**columns, "95 % interval": ends})

@@ -105,11 +105,11 @@ def fitted(dataset: CrowdDataset, name: str) -> AggregationResult:
 def _aggregator(method: str, settings: Mapping[str, Any]) -> Aggregator:
     from crowdcore import aggregation
 
-    found = aggregation.aggregators.find(method)
-    strange = next((key for key in settings if key not in found.model_fields), None)
+    aggregator = aggregation.aggregators.find(method)
+    strange = next((key for key in settings if key not in aggregator.model_fields), None)
     if strange is not None:
-        raise SettingError(f"a setting of {method}", f"be one of {', '.join(found.model_fields)}", strange)
-    return found(**settings)
+        raise SettingError(f"a setting of {method}", f"be one of {', '.join(aggregator.model_fields)}", strange)
+    return aggregator(**settings)
 
 
 _SAMPLES, _BURN_IN = 400, 150
@@ -135,15 +135,15 @@ def sampled(dataset: CrowdDataset, truth: Reference | None = None) -> ConfusionI
     return analysis.sampled_confusion(dataset, known=known, n_samples=_SAMPLES, burn_in=_BURN_IN)
 
 
-def describe_intervals(found: ConfusionIntervals, *, uncertain: bool = True) -> str:
-    """What the intervals hold, and where they do not fit the model.
+def describe_intervals(intervals: ConfusionIntervals, *, uncertain: bool = True) -> str:
+    """Describe the intervals, and where they do not fit the model.
 
     Args:
-        found: the intervals.
+        intervals: the intervals.
         uncertain: whether the true labels are inferred, not known.
     """
-    words = f"{100 * found.level:.0f} % intervals for each cell"
-    if "draws" in found.how:
+    words = f"{100 * intervals.level:.0f} % intervals for each cell"
+    if "draws" in intervals.how:
         drawn = "the true labels" if uncertain else "unknown true labels"
         words += f" by Dawid & Skene's model. They include the uncertainty of {drawn}."
         words += _COVERAGE if uncertain else ""
@@ -152,7 +152,7 @@ def describe_intervals(found: ConfusionIntervals, *, uncertain: bool = True) -> 
         words += (
             f". They leave out the uncertainty of {unknown}: with so many labels or classes, drawing them takes long."
         )
-    outside = np.maximum(found.low - found.estimate, found.estimate - found.high) > _CLEARLY
+    outside = np.maximum(intervals.low - intervals.estimate, intervals.estimate - intervals.high) > _CLEARLY
     if outside.any():
         words += (
             f" In {outside.sum()} cells the estimate is clearly outside its interval: there the model's smoothing or "

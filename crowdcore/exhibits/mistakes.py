@@ -44,14 +44,14 @@ def shared_mistakes(view: View, layer: Layer = "percent", marks: bool = True) ->
         layer: what the colours and numbers are.
         marks: mark the mistakes that more workers share than chance explains.
     """
-    found = view.of(analysis.shared_mistakes)
-    figure = figures.shared_mistakes(view.drawable(found), layer, significance=marks, level=LEVEL)
+    mistakes = view.of(analysis.shared_mistakes)
+    figure = figures.shared_mistakes(view.drawable(mistakes), layer, significance=marks, level=LEVEL)
     alt = f"Share of workers who gave each label to tasks of each true class; reference {view.reference}"
 
     def table() -> pd.DataFrame:
         return _with_intervals(view).frame()
 
-    notes = (found.null, *found.notes, *notes_on_unjudged(view.dataset, view.truth))
+    notes = (mistakes.null, *mistakes.notes, *notes_on_unjudged(view.dataset, view.truth))
     return Exhibit("shared-mistakes", "Shared mistakes", figure, table, notes, alt, view.clicked)
 
 
@@ -71,21 +71,21 @@ def mistake(view: View, true: str, given: str) -> Exhibit:
         true: name of the true class.
         given: name of the label that was given.
     """
-    cell, found = _cell(view, true, given), _with_intervals(view)
+    cell, mistakes = _cell(view, true, given), _with_intervals(view)
     at = view.class_number(true), view.class_number(given)
     numbers: dict[str, Any] = {
         "true": true,
         "given": given,
         "workers": len(cell.workers),
-        "of": found.n_workers,
-        "percent": found.percent[at],
-        "low": np.nan if found.low is None else found.low[at],
-        "high": np.nan if found.high is None else found.high[at],
-        "expected": found.expected[at],
-        "carriers": found.carriers[at],
-        "p_workers": found.p_workers[at],
-        "p_value": found.p_value[at],
-        "q_value": found.q_value[at],
+        "of": mistakes.n_workers,
+        "percent": mistakes.percent[at],
+        "low": np.nan if mistakes.low is None else mistakes.low[at],
+        "high": np.nan if mistakes.high is None else mistakes.high[at],
+        "expected": mistakes.expected[at],
+        "carriers": mistakes.carriers[at],
+        "p_workers": mistakes.p_workers[at],
+        "p_value": mistakes.p_value[at],
+        "q_value": mistakes.q_value[at],
         "annotations": len(cell.annotations),
         "tasks": len(cell.tasks),
     }
@@ -118,22 +118,22 @@ def _verdict(of: Mapping[str, Any], is_guideline: bool, repeated_by: int, soft: 
 
 def mistake_workers(view: View, true: str, given: str) -> Exhibit:
     """The workers who made a mistake, those who made it most often first; index = worker number."""
-    found = _cell(view, true, given)
-    names = view.names_of(found.workers)
-    table = _behind("worker", names, found.worker_times, "labels on the class", found.worker_labels, found.workers)
+    cell = _cell(view, true, given)
+    names = view.names_of(cell.workers)
+    table = _shares_frame("worker", names, cell.worker_times, "labels on the class", cell.worker_labels, cell.workers)
     return Exhibit(f"{true}-as-{given}-workers", f"Workers who labelled {true} {given}", None, table)
 
 
 def mistake_tasks(view: View, true: str, given: str) -> Exhibit:
     """The tasks on which a mistake was made, those with it most often first; index = task number."""
-    found, ids = _cell(view, true, given), view.dataset.task_ids
-    labels = view.dataset.labels_per_task[found.tasks]
-    table = _behind("task", ids[found.tasks], found.task_times, "labels", labels, found.tasks)
+    cell, ids = _cell(view, true, given), view.dataset.task_ids
+    labels = view.dataset.labels_per_task[cell.tasks]
+    table = _shares_frame("task", ids[cell.tasks], cell.task_times, "labels", labels, cell.tasks)
     title = f"Tasks of class {true} labelled {given}"
     return Exhibit(f"{true}-as-{given}-tasks", title, None, table, click=view.to_task)
 
 
-def _behind(what: str, names: Any, times: IntArray, of: str, labels: IntArray, numbers: IntArray) -> pd.DataFrame:
+def _shares_frame(what: str, names: Any, times: IntArray, of: str, labels: IntArray, numbers: IntArray) -> pd.DataFrame:
     return pd.DataFrame({what: names, "times": times, of: labels, "share": times / labels}, index=numbers)
 
 
@@ -155,22 +155,22 @@ _PAIRED = (
 @cached
 def span_scores(view: TaggedView) -> Exhibit:
     """Precision, recall and F1 of each worker's spans, with intervals over sentences, kinds of errors, invalid tags."""
-    found = view.of(analysis.span_scores)
-    table = view.in_order(view.renamed(found).frame())
+    scores = view.of(analysis.span_scores)
+    table = view.in_order(view.renamed(scores).frame())
     notes = (
-        f"Intervals of {100 * found.level:.0f} % are percentiles over resampled sentences.",
+        f"Intervals of {100 * scores.level:.0f} % are percentiles over resampled sentences.",
         "An invalid tag is an I- that follows O, another type or the start of the sentence; it begins a span here.",
     )
     alt = f"F1 of the spans of each worker; reference {view.reference}"
-    return Exhibit("span-scores", "Spans of workers", figures.span_f1(view.drawable(found)), table, notes, alt)
+    return Exhibit("span-scores", "Spans of workers", figures.span_f1(view.drawable(scores)), table, notes, alt)
 
 
 @cached
 def span_errors(view: TaggedView) -> Exhibit:
-    """What became of the true spans in each worker's hands: found, other type, other boundary, both, or missed."""
-    found = view.of(analysis.span_scores)
-    figure = figures.span_errors(view.drawable(found))
-    table = view.in_order(view.renamed(found).frame())
+    """Outcomes of true spans by worker: found, other type, other boundary, both, or missed."""
+    scores = view.of(analysis.span_scores)
+    figure = figures.span_errors(view.drawable(scores))
+    table = view.in_order(view.renamed(scores).frame())
     kinds = [*analysis.SPAN_ERRORS, "spurious"]
     alt = f"True spans of each worker by what became of them; reference {view.reference}"
     return Exhibit("span-errors", "Kinds of errors", figure, table[["worker", "true_spans", *kinds]], (_PAIRED,), alt)
@@ -182,8 +182,8 @@ def span_types(view: TaggedView) -> Exhibit:
     spans = view.of(analysis.span_crowd, "type")
     truth = analysis.Reference(view.reference, spans.gold)
     of, title = View(spans, truth, view.hidden), "Types confused with others"
-    made, found = shared_mistakes(of), of.drawable(of.of(analysis.shared_mistakes))
-    figure = figures.shared_mistakes(found, level=LEVEL, title=title)
+    made, mistakes = shared_mistakes(of), of.drawable(of.of(analysis.shared_mistakes))
+    figure = figures.shared_mistakes(mistakes, level=LEVEL, title=title)
     return replace(made, name="span-types", title=title, figure=figure, click=None)
 
 

@@ -26,7 +26,7 @@ By = Literal["class", "worker"]
 
 
 class OmegaNumbers(NamedTuple):
-    """What sums ω of a run up.
+    """Summary of ω of a run.
 
     Attributes:
         mean: of ω over annotations.
@@ -54,8 +54,8 @@ def ranked(view: RunView) -> OmegaRanking:
 @cached
 def spread_by(view: RunView, by: By) -> OmegaSpread:
     """Distribution of ω per class or per worker."""
-    of = view.result.seeds
-    return analysis.omega_spread(view.dataset, view.omega, by, view.truth, seeds=of, seed=view.shown_seed)
+    run_seeds = view.result.seeds
+    return analysis.omega_spread(view.dataset, view.omega, by, view.truth, seeds=run_seeds, seed=view.shown_seed)
 
 
 @cached
@@ -78,10 +78,10 @@ def numbers(view: RunView) -> OmegaNumbers:
     means = means[~np.isnan(means)]
     mean = float(means.mean()) if len(means) else float("nan")
     around = float(means.std(ddof=1)) if len(means) > 1 else float("nan")
-    found = ranked(view)
-    agreement, words = analysis.judge_omega(around, found.seed_correlation)
+    ranking = ranked(view)
+    agreement, words = analysis.judge_omega(around, ranking.seed_correlation)
     words = " ".join(filter(None, (words, omega_use(view).sentence)))
-    return OmegaNumbers(mean, around, found.task_correlation, found.seed_correlation, agreement, words)
+    return OmegaNumbers(mean, around, ranking.task_correlation, ranking.seed_correlation, agreement, words)
 
 
 def omega_ranking(view: RunView, task: int | None = None) -> Exhibit:
@@ -90,7 +90,7 @@ def omega_ranking(view: RunView, task: int | None = None) -> Exhibit:
     Args:
         task: number of a task to mark.
     """
-    found = ranked(view)
+    ranking = ranked(view)
 
     def click(code: int) -> dict[str, str]:
         true, part = divmod(code, BINS)
@@ -99,8 +99,8 @@ def omega_ranking(view: RunView, task: int | None = None) -> Exhibit:
     return Exhibit(
         "omega-ranking",
         "Tasks by ω̄",
-        figures.omega_ranking(view.drawable(found), highlight=task),
-        found.frame,
+        figures.omega_ranking(view.drawable(ranking), highlight=task),
+        ranking.frame,
         tuple(filter(None, [numbers(view).words, MEANING])),
         "How the mean ω of tasks spreads, one strip for each true class",
         click,
@@ -109,10 +109,10 @@ def omega_ranking(view: RunView, task: int | None = None) -> Exhibit:
 
 def omega_halves(view: RunView) -> Exhibit:
     """Figure 10 of the CoNAL paper, and the annotation entropy."""
-    found = ranked(view)
+    ranking = ranked(view)
     alt = "Tasks of each true class in the top and the bottom half, and the entropy of their labels"
-    figure = figures.omega_halves(view.drawable(found))
-    return Exhibit("omega-halves", "True classes in the halves", figure, found.halves, (), alt)
+    figure = figures.omega_halves(view.drawable(ranking))
+    return Exhibit("omega-halves", "True classes in the halves", figure, ranking.halves, (), alt)
 
 
 def ranges(view: RunView) -> dict[str, str]:
@@ -126,15 +126,15 @@ def omega_tasks(view: RunView, part: str = "", true: int | None = None) -> Exhib
 
     Largest ω̄ first, of the bottom half the smallest.
     """
-    found = ranked(view)
-    keep = np.ones(len(found.task), bool)
-    frame = found.frame().rename(columns={"omega": "mean ω", "omega_std": "mean ω ±"})
+    ranking = ranked(view)
+    keep = np.ones(len(ranking.task), bool)
+    frame = ranking.frame().rename(columns={"omega": "mean ω", "omega_std": "mean ω ±"})
     if part in HALVES and part:
         keep &= (frame["half"] == part).to_numpy()
     elif part:
-        keep &= np.clip((found.omega * BINS).astype(np.int64), 0, BINS - 1) == int(part.removeprefix("bin-"))
+        keep &= np.clip((ranking.omega * BINS).astype(np.int64), 0, BINS - 1) == int(part.removeprefix("bin-"))
     if true is not None:
-        keep &= found.label == true
+        keep &= ranking.label == true
     table = frame[keep] if part != "bottom" else frame[keep][::-1]
     title = f"Tasks by ω̄: {ranges(view).get(part, part)}"
     return Exhibit("omega-tasks", title, None, table, (), "", view.to_task)
@@ -149,8 +149,8 @@ def omega_spread(view: RunView, by: By, chosen: int | None = None) -> Exhibit:
         by: class or worker.
         chosen: number of the class or worker to mark.
     """
-    found = spread_by(view, by)
-    table = found.frame().rename(columns={"mean": "mean ω"})
+    spread = spread_by(view, by)
+    table = spread.frame().rename(columns={"mean": "mean ω"})
     names = view.workers if by == "worker" else view.classes
     beside = None
     if by == "worker":
@@ -160,7 +160,7 @@ def omega_spread(view: RunView, by: By, chosen: int | None = None) -> Exhibit:
         of = ranked(view)
         table = table.assign(**{"entropy (nats)": of.class_entropy, "top": of.top, "bottom": of.bottom})
     figure = figures.omega_spread(
-        replace(found, names=pd.Index([escaped(name) for name in names])),
+        replace(spread, names=pd.Index([escaped(name) for name in names])),
         beside=beside,
         beside_name=escaped(f"accuracy ({view.reference})"),
         highlight=chosen,
@@ -177,7 +177,7 @@ def omega_spread(view: RunView, by: By, chosen: int | None = None) -> Exhibit:
 
 def omega_truth(view: RunView) -> Exhibit:
     """How often a recovered ω goes with the true one of a simulation."""
-    found = against_truth(view)
-    figure = figures.omega_truth(drawable(found))
+    comparison = against_truth(view)
+    figure = figures.omega_truth(drawable(comparison))
     alt = "Recovered ω against the true ω of the simulation"
-    return Exhibit("omega-truth", "Recovered ω against the true one", figure, found.frame, (), alt)
+    return Exhibit("omega-truth", "Recovered ω against the true one", figure, comparison.frame, (), alt)

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 def overview(view: View) -> Exhibit:
     """Counts and noise rates, one a row."""
-    found = view.of(analysis.summary)
+    stats = view.of(analysis.summary)
     numbers = {
-        "tasks": found.n_tasks,
-        "tasks labelled": found.n_annotated,
-        "workers": found.n_active,
-        "annotations": found.n_annotations,
-        "classes": found.n_classes,
-        "labels per task": found.n_annotations / max(found.n_annotated, 1),
-        "wrong annotations": found.noise.wrong_annotations,
-        "tasks nobody got right": found.noise.tasks_without_truth,
-        "mean worker accuracy": found.worker_accuracy,
-        "majority vote is right": found.majority_vote_accuracy,
+        "tasks": stats.n_tasks,
+        "tasks labelled": stats.n_annotated,
+        "workers": stats.n_active,
+        "annotations": stats.n_annotations,
+        "classes": stats.n_classes,
+        "labels per task": stats.n_annotations / max(stats.n_annotated, 1),
+        "wrong annotations": stats.noise.wrong_annotations,
+        "tasks nobody got right": stats.noise.tasks_without_truth,
+        "mean worker accuracy": stats.worker_accuracy,
+        "majority vote is right": stats.majority_vote_accuracy,
     }
     table = pd.DataFrame({"what": list(numbers), "value": [float(v) for v in numbers.values()]})
     about = filter(None, (note_on_inferred(view.truth), note_on_confidence(view.dataset, view.truth)))
@@ -50,10 +50,10 @@ def annotations_per_worker(view: View) -> Exhibit:
 @cached
 def annotations_per_task(view: View) -> Exhibit:
     """How many tasks got 0, 1, 2, … labels."""
-    found = view.of(analysis.summary)
-    tasks = found.tasks_by_annotations
+    stats = view.of(analysis.summary)
+    tasks = stats.tasks_by_annotations
     table = pd.DataFrame({"annotations": np.arange(len(tasks)), "tasks": tasks})
-    return Exhibit("annotations-per-task", "Annotations per task", figures.labels_per_task(view.drawable(found)), table)
+    return Exhibit("annotations-per-task", "Annotations per task", figures.labels_per_task(view.drawable(stats)), table)
 
 
 @cached
@@ -72,26 +72,26 @@ def annotation_entropy(view: View) -> Exhibit:
 
 def class_table(view: View) -> Exhibit:
     """Per class: how often it is true and given, and the entropy of the labels its tasks get."""
-    found = view.of(analysis.summary)
-    table = found.balance.frame().assign(**{"entropy (nats)": found.entropy.entropy})
+    stats = view.of(analysis.summary)
+    table = stats.balance.frame().assign(**{"entropy (nats)": stats.entropy.entropy})
     return Exhibit("classes", "Classes", None, table)
 
 
 @cached
 def agreement(view: View) -> Exhibit:
     """How far workers agree: each coefficient with its interval."""
-    found = cached(analysis.agreement)(view.dataset)
+    coefficients = cached(analysis.agreement)(view.dataset)
     alt = "Agreement coefficients with their intervals"
-    notes = (found.sentence,) if found.sentence else ()
-    figure = figures.agreement(view.drawable(found))
-    return Exhibit("agreement", "Agreement between workers", figure, found.frame(), notes, alt)
+    notes = (coefficients.sentence,) if coefficients.sentence else ()
+    figure = figures.agreement(view.drawable(coefficients))
+    return Exhibit("agreement", "Agreement between workers", figure, coefficients.frame(), notes, alt)
 
 
 def agreement_coefficients(view: View) -> Exhibit:
     """Coefficient, value, 95 % interval and the overlap it rests on."""
-    found = cached(analysis.agreement)(view.dataset)
-    table = coefficients(found.coefficients).assign(tasks=[c.tasks for c in found.coefficients])
-    notes = (found.sentence,) if found.sentence else ()
+    agreement = cached(analysis.agreement)(view.dataset)
+    table = coefficients(agreement.coefficients).assign(tasks=[c.tasks for c in agreement.coefficients])
+    notes = (agreement.sentence,) if agreement.sentence else ()
     return Exhibit("agreement-coefficients", "Agreement between workers", None, table, notes)
 
 
@@ -101,8 +101,8 @@ def check(view: View, rules: str = "") -> Exhibit:
     Args:
         rules: a file of rules; default: all rules at recommended limits.
     """
-    found = checked(view, analysis.read_rules(rules) if rules else None)
-    return Exhibit("check", f"Rules (reference: {view.reference})", None, found.frame())
+    report = checked(view, analysis.read_rules(rules) if rules else None)
+    return Exhibit("check", f"Rules (reference: {view.reference})", None, report.frame())
 
 
 @cached

@@ -49,11 +49,11 @@ def of_view(view: View) -> Panel:
     Raises:
         DataError: the workers are no panel, or too few items have a known class.
     """
-    found = view.renamed(view.of(analysis.panel))
+    panel = view.renamed(view.of(analysis.panel))
     if view.hidden:
-        number = pd.factorize(pd.Series(found.families))[0]
-        found = replace(found, families=tuple(f"family {k + 1}" for k in number))
-    return found
+        number = pd.factorize(pd.Series(panel.families))[0]
+        panel = replace(panel, families=tuple(f"family {k + 1}" for k in number))
+    return panel
 
 
 def _panel(view: View) -> Panel | str:
@@ -70,42 +70,42 @@ def _or_why(make: Callable[[], T]) -> T | str:
 
 def headline(view: View) -> tuple[str, ...]:
     """What a panel counts as, who errs together, and whom to drop: a sentence each; why not, where it is no panel."""
-    found = _panel(view)
-    if isinstance(found, str):
-        return (found,)
-    judges, (raw, within) = len(found.families), found.votes
+    panel = _panel(view)
+    if isinstance(panel, str):
+        return (panel,)
+    judges, (raw, within) = len(panel.families), panel.votes
     about = f"about {raw.kish:.1f} votes ({raw.kish_low:.1f} to {raw.kish_high:.1f})"
-    last = _part(found) if found.sub_panel is not None else _INFERRED
-    if np.isnan(within.kish if found.sub_panel is None else raw.kish):
-        return (_UNKNOWN.format(judges), *found.notes, last)
-    first = f"{judges} judges count as {about}: their errors correlate by {mean_correlation(found.correlation):.2f}."
-    if found.sub_panel is None:
+    last = _part(panel) if panel.sub_panel is not None else _INFERRED
+    if np.isnan(within.kish if panel.sub_panel is None else raw.kish):
+        return (_UNKNOWN.format(judges), *panel.notes, last)
+    first = f"{judges} judges count as {about}: their errors correlate by {mean_correlation(panel.correlation):.2f}."
+    if panel.sub_panel is None:
         first = _ALONE.format(judges, within.kish_low, within.kish_high)
-        first += _ABOUT.format(within.kish) if found.opinion > MANY and len(found.classes) == 2 else ""
-    elif raw.kish_high > 0.9 * judges and not found.kin:
+        first += _ABOUT.format(within.kish) if panel.opinion > MANY and len(panel.classes) == 2 else ""
+    elif raw.kish_high > 0.9 * judges and not panel.kin:
         first = f"{judges} judges count as {about}: no dependence of their errors was found."
-    return (first, *_groups(found), *found.notes, last)
+    return (first, *_groups(panel), *panel.notes, last)
 
 
-def _groups(found: Panel) -> tuple[str, ...]:
+def _groups(panel: Panel) -> tuple[str, ...]:
     """A sentence on each of the groups that share most."""
-    told = []
-    for one in found.kin[:_MOST]:
+    sentences = []
+    for one in panel.kin[:_MOST]:
         words = _SHARES if one.expected == one.expected else _COPIES
         words = words.format(found=one.correlation, expected=one.expected)
-        told.append(f"{_listed([str(found.worker_ids[j]) for j in one.members])} {words}.")
-    return tuple(told) or (_NONE if len(found.families) > 4 else _NO_COPIES,)
+        sentences.append(f"{_join([str(panel.worker_ids[j]) for j in one.members])} {words}.")
+    return tuple(sentences) or (_NONE if len(panel.families) > 4 else _NO_COPIES,)
 
 
-def _part(found: Panel) -> str:
+def _part(panel: Panel) -> str:
     """The sentence on what to drop; the numbers are of items that did not choose."""
-    part = found.sub_panel
+    part = panel.sub_panel
     assert part is not None
-    gone = np.setdiff1d(np.arange(len(found.families)), part.members)
+    gone = np.setdiff1d(np.arange(len(panel.families)), part.members)
     where = f"on {part.n:,} items that did not choose them"
     if not len(gone):
         return "Nobody was found who can go without a loss of accuracy."
-    stay, away = (_listed([str(found.worker_ids[j]) for j in some]) for some in (part.members, gone))
+    stay, away = (_join([str(panel.worker_ids[j]) for j in some]) for some in (part.members, gone))
     points = f"{100 * part.accuracy:+.1f} points ({100 * part.low:+.1f} to {100 * part.high:+.1f})"
     beside = f"{points} beside the whole panel's {100 * part.whole:.1f} % {where}"
     if part.low < -_LOSS:
@@ -118,7 +118,7 @@ def _part(found: Panel) -> str:
     return f"Keep {stay}: their vote is {beside}, at {100 * part.cost:.0f} % of the cost."
 
 
-def _listed(names: list[str]) -> str:
+def _join(names: list[str]) -> str:
     """Names as words; of many the first ones and how many more."""
     if len(names) > _FEW:
         return f"{', '.join(names[: _FEW - 1])} and {len(names) - _FEW + 1} more"
@@ -132,20 +132,20 @@ def panel_errors(view: View) -> Exhibit:
     from crowdcore.figures.theme import DIVERGING, room_below
 
     name, title = "panel-errors", "Whose errors go together"
-    found = _panel(view)
-    if isinstance(found, str):
-        return none_of(name, title, found)
-    order = found.order
-    matrix = found.correlation[np.ix_(order, order)].copy()
+    panel = _panel(view)
+    if isinstance(panel, str):
+        return none_of(name, title, panel)
+    order = panel.order
+    matrix = panel.correlation[np.ix_(order, order)].copy()
     np.fill_diagonal(matrix, np.nan)
-    names = [escaped(found.worker_ids[j]) for j in order]
+    names = [escaped(panel.worker_ids[j]) for j in order]
     figure = heatmap(
         matrix,
         names,
         names,
         text=np.where(np.isnan(matrix), "", np.char.mod("%.2f", np.nan_to_num(matrix))),
         hover="%{y}<br>%{x}<br>correlation of errors <b>%{z:.2f}</b>, %{customdata[0]:,} items",
-        customdata=found.shared[np.ix_(order, order)][..., None],
+        customdata=panel.shared[np.ix_(order, order)][..., None],
         scale=DIVERGING,
         low=-1.0,
         high=1.0,
@@ -155,15 +155,15 @@ def panel_errors(view: View) -> Exhibit:
     )
     if len(order) > _FEW:  # the rows say the names
         figure.update_layout(height=figure.layout.height - room_below(names, 40)).update_xaxes(showticklabels=False)
-    same, other = found.family_correlation()
+    same, other = panel.family_correlation()
     words = [f"within families {same:.2f}"] * (same == same) + [f"between families {other:.2f}"] * (other == other)
     notes = (*headline(view), *([f"Mean correlation of errors {', '.join(words)}."] if words else []))
 
     def click(row: int, column: int) -> dict[str, str]:
-        return {"worker": str(found.worker_ids[order[row]]), "other": str(found.worker_ids[order[column]])}
+        return {"worker": str(panel.worker_ids[order[row]]), "other": str(panel.worker_ids[order[column]])}
 
     alt = f"{title}: a matrix of {plural(len(order), 'judge')}, ordered by family"
-    return Exhibit(name, title, figure, found.pairs_frame, notes, alt, click)
+    return Exhibit(name, title, figure, panel.pairs_frame, notes, alt, click)
 
 
 @cached
@@ -174,13 +174,13 @@ def panel_alone(view: View) -> Exhibit:
     from crowdcore.figures import theme
 
     name, title = "panel-alone", "Who is right alone"
-    found = _panel(view)
-    if isinstance(found, str):
-        return none_of(name, title, found)
-    order = found.order
-    names = [escaped(found.worker_ids[j]) for j in order]
+    panel = _panel(view)
+    if isinstance(panel, str):
+        return none_of(name, title, panel)
+    order = panel.order
+    names = [escaped(panel.worker_ids[j]) for j in order]
     bars = go.Bar(
-        x=found.alone[order],
+        x=panel.alone[order],
         y=np.arange(len(order)),
         orientation="h",
         marker_color=theme.ACCENT,
@@ -190,13 +190,13 @@ def panel_alone(view: View) -> Exhibit:
     figure = theme.figure(bars, title=title, subtitle=escaped(f"items · reference: {view.reference}"))
     figure.update_layout(height=int(np.clip(26 * len(order), 160, 700)) + 150)
     figure.update_yaxes(**theme.named(names), range=[len(order) - 0.5, -0.5])
-    figure.update_xaxes(range=None if found.alone.any() else [0, 1])
-    table = found.frame()[["worker", "family", "alone", "alone_expected"]].iloc[order]
-    many = f"At least ¾ of the judges are wrong on {100 * found.many_wrong:.2f} % of the items; independent errors"
-    notes = (f"{many} would give {100 * found.many_expected:.2f} %.",)
+    figure.update_xaxes(range=None if panel.alone.any() else [0, 1])
+    table = panel.frame()[["worker", "family", "alone", "alone_expected"]].iloc[order]
+    many = f"At least ¾ of the judges are wrong on {100 * panel.many_wrong:.2f} % of the items; independent errors"
+    notes = (f"{many} would give {100 * panel.many_expected:.2f} %.",)
 
     def click(number: int) -> dict[str, str]:
-        judge = str(found.worker_ids[order[number]])
+        judge = str(panel.worker_ids[order[number]])
         return {"worker": judge, "other": judge}
 
     return Exhibit(name, title, figure, table, notes, f"{title}: a bar for each judge, ordered by family", click)
@@ -206,18 +206,18 @@ def panel_alone(view: View) -> Exhibit:
 def panel_judges(view: View) -> Exhibit:
     """What to do with each judge, and what the vote gains without it; a click on a row shows the worker."""
     name, title = "panel-judges", "Each judge, and the vote without it"
-    found = _panel(view)
-    if isinstance(found, str):
-        return none_of(name, title, found)
-    points = {"without": 100 * found.without, "low": 100 * found.without_low, "high": 100 * found.without_high}
+    panel = _panel(view)
+    if isinstance(panel, str):
+        return none_of(name, title, panel)
+    points = {"without": 100 * panel.without, "low": 100 * panel.without_low, "high": 100 * panel.without_high}
     changes = {"without, points" + f" {end}" * (end != "without"): values for end, values in points.items()}
-    table = found.frame()[["worker", "family", "verdict", "reason", "accuracy", "kappa", "alone"]].assign(**changes)
-    rank = pd.Series(found.verdicts).map({word: place for place, word in enumerate(_ORDER)})
-    table = table.iloc[np.lexsort((-np.nan_to_num(found.without), rank))]
-    counts = pd.Series(found.verdicts).value_counts()
-    said = ", ".join(f"{word} {counts[word]}" for word in _ORDER if word in counts)
-    notes = [f"{said[0].upper()}{said[1:]}."]
-    if found.sub_panel is not None:
+    table = panel.frame()[["worker", "family", "verdict", "reason", "accuracy", "kappa", "alone"]].assign(**changes)
+    rank = pd.Series(panel.verdicts).map({word: place for place, word in enumerate(_ORDER)})
+    table = table.iloc[np.lexsort((-np.nan_to_num(panel.without), rank))]
+    counts = pd.Series(panel.verdicts).value_counts()
+    verdicts = ", ".join(f"{word} {counts[word]}" for word in _ORDER if word in counts)
+    notes = [f"{verdicts[0].upper()}{verdicts[1:]}."]
+    if panel.sub_panel is not None:
         notes.append(
             "Intervals hold for all judges together. Each is left out alone: two who may go may not go together."
         )
@@ -228,13 +228,13 @@ def panel_judges(view: View) -> Exhibit:
 def panel_votes(view: View) -> Exhibit:
     """How many independent votes the panel counts as, by two measures, with intervals."""
     name, title = "panel-votes", "Effective votes"
-    found = _panel(view)
-    if isinstance(found, str):
-        return none_of(name, title, found)
-    table = found.votes_frame().rename(columns={"truth": "reference"})
+    panel = _panel(view)
+    if isinstance(panel, str):
+        return none_of(name, title, panel)
+    table = panel.votes_frame().rename(columns={"truth": "reference"})
     notes = (
         "Within classes, a judge who leans to one class whatever the item is not taken for alike; raw, it is.",
-        *(() if found.sub_panel is not None else (_INFERRED,)),
+        *(() if panel.sub_panel is not None else (_INFERRED,)),
     )
     return Exhibit(name, title, None, table, notes)
 
@@ -255,10 +255,10 @@ def panel_items(view: View, worker: str, other: str) -> Exhibit:
     a, b = view.worker_number(worker), view.worker_number(other)
     alone = a == b
     title = f"Items on which {worker} alone is right" if alone else f"Items on which {worker} and {other} are wrong"
-    found = _panel(view)
-    if isinstance(found, str):
-        return none_of(name, title, found)
-    rows = found.items(worker, None if alone else other)
+    panel = _panel(view)
+    if isinstance(panel, str):
+        return none_of(name, title, panel)
+    rows = panel.items(worker, None if alone else other)
     given = [column for column in rows if column not in ("task", "true", "wrong judges")]
     columns = {"task": rows["task"], "true": rows["true"], "given": rows[given[0]]}
     extra = {} if alone else {"other's label": rows[given[1]]}
@@ -280,17 +280,17 @@ def panel_score(view: View, passes: str = "") -> Exhibit:
         SettingError: no such class.
     """
     name, title = "panel-score", "Score with honest intervals"
-    found = _score(view, passes)
-    if isinstance(found, str):
-        return none_of(name, title, found)
+    score = _score(view, passes)
+    if isinstance(score, str):
+        return none_of(name, title, score)
     of = {"share": "measure", "estimate": "score", "low": "score low", "high": "score high", "verdicts": "by verdicts"}
-    table = found.frame().rename(columns=lambda name: of.get(name, name.replace("_", " ").replace("gold", "by gold")))
-    share, low, high = (100 * float(part[0]) for part in (found.estimate, found.low, found.high))
-    told = f"{share:.1f} % of the items are {found.names[0].removeprefix('passes: ')} ({low:.1f} to {high:.1f} %)"
-    first = f"{told}, by gold of {found.n_gold:,} of {found.n_items:,} items and the verdicts on all."
-    after = 100 * (found.next_high[0] - found.next_low[0])
-    more = f"Gold of {len(found.next_items)} more would make this interval about {after:.1f} points wide."
-    return Exhibit(name, title, None, table, (first, *found.notes, *([more] if len(found.next_items) else [])))
+    table = score.frame().rename(columns=lambda name: of.get(name, name.replace("_", " ").replace("gold", "by gold")))
+    share, low, high = (100 * float(part[0]) for part in (score.estimate, score.low, score.high))
+    words = f"{share:.1f} % of the items are {score.names[0].removeprefix('passes: ')} ({low:.1f} to {high:.1f} %)"
+    first = f"{words}, by gold of {score.n_gold:,} of {score.n_items:,} items and the verdicts on all."
+    after = 100 * (score.next_high[0] - score.next_low[0])
+    more = f"Gold of {len(score.next_items)} more would make this interval about {after:.1f} points wide."
+    return Exhibit(name, title, None, table, (first, *score.notes, *([more] if len(score.next_items) else [])))
 
 
 @cached
@@ -302,10 +302,10 @@ def panel_score_next(view: View, passes: str = "") -> Exhibit:
         passes: the class that passes; default: the last one.
     """
     name = "panel-score-next"
-    found = _score(view, passes)
-    if isinstance(found, str):
-        return none_of(name, "Label these next", found)
-    table = pd.DataFrame({"task": found.task_ids[found.next_items]}, index=found.next_items)
+    score = _score(view, passes)
+    if isinstance(score, str):
+        return none_of(name, "Label these next", score)
+    table = pd.DataFrame({"task": score.task_ids[score.next_items]}, index=score.next_items)
     note = "Drawn at random, evenly over the verdicts. Label all of them: leaving out hard ones would bend the score."
     notes = (note,) if len(table) else ("All items have gold.",)
     title = f"Label these {len(table)} next"
@@ -313,7 +313,7 @@ def panel_score_next(view: View, passes: str = "") -> Exhibit:
 
 
 def _score(view: View, passes: str) -> HonestScore | str:
-    """Of the majority vote, or of the labels that are looked at."""
+    """Score of the majority vote, or of the labels in view."""
     passes = view.classes[view.class_number(passes)] if passes else view.classes[-1]
     return _or_why(lambda: analysis.honest_score(view.dataset, passes, None if view.truth.checked else view.truth))
 
@@ -322,38 +322,38 @@ def _score(view: View, passes: str) -> HonestScore | str:
 def panel_people(view: View) -> Exhibit:
     """May a judge stand for a person? Agreement with people, and the alternative-annotator test."""
     name, title = "panel-people", "Judges beside people"
-    found = _people(view)
-    if isinstance(found, str):
-        return none_of(name, title, found)
-    table = found.frame()
+    panel = _people(view)
+    if isinstance(panel, str):
+        return none_of(name, title, panel)
+    table = panel.frame()
     passing = [str(worker) for worker in table["worker"][table["passes"]]] or ["No judge"]
-    test, (low, high) = f"alternative-annotator test at ε = {found.epsilon:g}", table["kappa"].agg(["min", "max"])
-    first = f"{_listed(passing)} passed the {test}; κ with the vote of people is {low:.2f} to {high:.2f}."
-    who = f"Taken for people: {_listed([str(found.worker_ids[k]) for k in found.people])}."
-    return Exhibit(name, title, None, table, (first, who, *found.notes))
+    test, (low, high) = f"alternative-annotator test at ε = {panel.epsilon:g}", table["kappa"].agg(["min", "max"])
+    first = f"{_join(passing)} passed the {test}; κ with the vote of people is {low:.2f} to {high:.2f}."
+    people = f"Taken for people: {_join([str(panel.worker_ids[k]) for k in panel.people])}."
+    return Exhibit(name, title, None, table, (first, people, *panel.notes))
 
 
 @cached
 def panel_people_items(view: View) -> Exhibit:
     """Items on which all judges contradict the vote of people; a click opens the item."""
     name, title = "panel-people-items", "Items on which all judges contradict people"
-    found = _people(view)
-    if isinstance(found, str):
-        return none_of(name, title, found)
-    right = found.right[found.right >= 0]
-    told = f"Of {len(right):,} with gold, people are right on {int(right.sum()):,}, the others were misjudged by them."
-    notes = (told,) if len(right) else ("There is no gold that says who is right.",) if len(found.right) else ("None.",)
-    return Exhibit(name, title, None, found.items(), notes, "", lambda row: view.to_task(int(row)))
+    panel = _people(view)
+    if isinstance(panel, str):
+        return none_of(name, title, panel)
+    right = panel.right[panel.right >= 0]
+    note = f"Of {len(right):,} with gold, people are right on {int(right.sum()):,}, the others were misjudged by them."
+    notes = (note,) if len(right) else ("There is no gold that says who is right.",) if len(panel.right) else ("None.",)
+    return Exhibit(name, title, None, panel.items(), notes, "", lambda row: view.to_task(int(row)))
 
 
 @cached
 def panel_people_confusions(view: View) -> Exhibit:
     """What judges say where people's vote is another class, all judges together."""
     name, title = "panel-people-confusions", "Where judges differ from people"
-    found = _people(view)
-    if isinstance(found, str):
-        return none_of(name, title, found)
-    return Exhibit(name, title, None, found.confusion_frame(), ("Share: of all judges' labels on these items.",))
+    panel = _people(view)
+    if isinstance(panel, str):
+        return none_of(name, title, panel)
+    return Exhibit(name, title, None, panel.confusion_frame(), ("Share: of all judges' labels on these items.",))
 
 
 @cached
@@ -369,12 +369,12 @@ def panel_flips(view: View) -> Exhibit:
 
 
 def _leanings(view: View, name: str, title: str, part: Callable[[PanelLeanings], pd.DataFrame]) -> Exhibit:
-    found = _or_why(lambda: view.renamed(analysis.panel_leanings(view.dataset)))
-    if isinstance(found, str):
-        return none_of(name, title, found)
-    table = part(found)
+    leans = _or_why(lambda: view.renamed(analysis.panel_leanings(view.dataset)))
+    if isinstance(leans, str):
+        return none_of(name, title, leans)
+    table = part(leans)
     return (
-        Exhibit(name, title, None, table, found.notes) if len(table) else none_of(name, title, "Nothing tells of it.")
+        Exhibit(name, title, None, table, leans.notes) if len(table) else none_of(name, title, "Nothing tells of it.")
     )
 
 
@@ -383,7 +383,7 @@ def _people(view: View) -> PanelPeople | str:
 
 
 def failures(view: View, least_votes: float, least_kappa: float) -> tuple[str, ...]:
-    """What of a panel breaks these limits, a sentence each.
+    """Sentences on the limits that a panel breaks.
 
     Args:
         view: of judges with gold.
@@ -394,20 +394,20 @@ def failures(view: View, least_votes: float, least_kappa: float) -> tuple[str, .
         DataError: the workers are no panel.
         CrowdError: the reference is inferred from the same verdicts.
     """
-    found = of_view(view)
-    if found.sub_panel is None:
+    panel = of_view(view)
+    if panel.sub_panel is None:
         raise CrowdError(f"A panel is not checked against {view.reference!r}, which is inferred from its verdicts.")
-    kish, kappa, judges, said = found.votes[0].kish, found.kappa, len(found.families), []
+    kish, kappa, judges, lines = panel.votes[0].kish, panel.kappa, len(panel.families), []
     if kish < least_votes:
-        said = [f"{judges} judges count as {_below(kish, least_votes, 1)} votes, fewer than {least_votes:g}."]
+        lines = [f"{judges} judges count as {_below(kish, least_votes, 1)} votes, fewer than {least_votes:g}."]
     elif kish != kish and least_votes > 0:
-        said = [_UNKNOWN.format(judges)]
-    who = [str(name) for name in found.worker_ids]
-    if unknown := [who[j] for j in range(judges) if kappa[j] != kappa[j]]:
-        said.append(f"κ with {view.reference} is not known, for no verdict or one class alone: {_listed(unknown)}.")
-    if low := [f"{who[j]} ({_below(kappa[j], least_kappa, 2)})" for j in range(judges) if kappa[j] < least_kappa]:
-        said.append(f"κ with {view.reference} is below {least_kappa:g}: {_listed(low)}.")
-    return tuple(said)
+        lines = [_UNKNOWN.format(judges)]
+    names = [str(name) for name in panel.worker_ids]
+    if unknown := [names[j] for j in range(judges) if kappa[j] != kappa[j]]:
+        lines.append(f"κ with {view.reference} is not known, for no verdict or one class alone: {_join(unknown)}.")
+    if low := [f"{names[j]} ({_below(kappa[j], least_kappa, 2)})" for j in range(judges) if kappa[j] < least_kappa]:
+        lines.append(f"κ with {view.reference} is below {least_kappa:g}: {_join(low)}.")
+    return tuple(lines)
 
 
 def _below(value: float, limit: float, digits: int) -> str:

@@ -1,4 +1,4 @@
-"""Crowds whose mistakes are known: what was planted, and what results found again."""
+"""Exhibits of simulated crowds: what was planted, and what results recovered."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _FEW = 6  # classes of which three matrices fit beside each other
 @cached
 def planted_crowd(crowd: CrowdDataset) -> Exhibit:
     """The common confusion, a worker's own, and the labels that come of them; two of these where room is short."""
-    found, truth = analysis.planted(crowd), crowd.truth
+    plants, truth = analysis.planted(crowd), crowd.truth
     shown = {}
     if truth is not None and truth.common_confusion is not None and truth.common_confusion.ndim == 2:
         shown["common"] = truth.common_confusion
     if truth is not None and truth.worker_confusion is not None and (not shown or crowd.n_classes <= _FEW):
         shown[f"own: {crowd.worker_ids[0]}"] = truth.worker_confusion[0]
-    shown["all labels"] = found.confusion
+    shown["all labels"] = plants.confusion
     figure = figures.confusion(
         list(shown.values()),
         [escaped(c) for c in crowd.classes],
@@ -45,8 +45,8 @@ def planted_crowd(crowd: CrowdDataset) -> Exhibit:
         subtitle="row: true class · column: given label",
     )
     alt = "Planted confusion matrices, and the resulting labels by true class"
-    notes = (found.sentence, *crowd.notes)
-    return Exhibit("planted", f"{crowd.name}: what was planted", figure, found.frame, notes, alt)
+    notes = (plants.sentence, *crowd.notes)
+    return Exhibit("planted", f"{crowd.name}: what was planted", figure, plants.frame, notes, alt)
 
 
 def _settings(crowd: Labelled) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _varied(crowds: Sequence[Labelled]) -> list[str]:
 
 
 def crowd_names(crowds: Mapping[str, Labelled]) -> dict[str, str]:
-    """What to call planted crowds that stand together: how they differ, else their names."""
+    """Names of planted crowds shown together: their differences, else their names."""
     if len(crowds) == 1:
         return {name: name for name in crowds}
     varied, words = _varied(list(crowds.values())), {}
@@ -94,7 +94,7 @@ def recovery_errors(
     }
     trained_on = list(dict.fromkeys(name for name, _ in results))
     rows = [_bounds(crowds[name]).assign(**heads[name]) for name in trained_on]
-    rows += [_judged(r, crowds[name]).assign(method=called, **heads[name]) for (name, called), r in results.items()]
+    rows += [_score(r, crowds[name]).assign(method=called, **heads[name]) for (name, called), r in results.items()]
     columns = [key.replace("_", " ") for key in varied]
     first = next(iter(crowds))
     words = f"{len(trained_on)} crowds" if len(trained_on) > 1 else f"{known[first].get('simulation', '')} · {first}"
@@ -105,13 +105,13 @@ _bounds = cached(measures.bounds)
 
 
 @cached
-def _judged(result: TrainingResult, crowd: CrowdDataset) -> pd.DataFrame:
-    """How near a result came to what was planted, and how long it took: a row for each seed."""
+def _score(result: TrainingResult, crowd: CrowdDataset) -> pd.DataFrame:
+    """Errors of a result against what was planted, and its duration: one row per seed."""
     return measures.judge(result, crowd).assign(seconds=result.seconds / len(result.seeds))
 
 
 def matrix_kinds(crowd: CrowdDataset) -> dict[Kind, str]:
-    """Which planted matrices there are, and in words."""
+    """Kinds of planted matrices, with their titles."""
     truth = crowd.truth
     if truth is None:
         return {}
@@ -133,7 +133,7 @@ def planted_and_learnt(
 
     Args:
         crowd: with its truth.
-        results: what each method is called -> what it came to.
+        results: name of each method -> its result.
         kind: one of `matrix_kinds`.
         worker: whose, unless it is the common one.
     """
@@ -147,9 +147,9 @@ def planted_and_learnt(
     }[kind]
     learnt = {}
     for called, result in results.items():
-        found = getattr(cached(measures.learnt_of)(result, crowd), kind)
-        if found is not None:
-            learnt[called] = found if kind == "common" else found[:, worker]
+        learnt_values = getattr(cached(measures.learnt_of)(result, crowd), kind)
+        if learnt_values is not None:
+            learnt[called] = learnt_values if kind == "common" else learnt_values[:, worker]
     if true is None or not learnt:
         return None
     of = "" if kind == "common" else f" of {crowd.worker_ids[worker]}"
@@ -207,8 +207,8 @@ def matrices(
         classes: names.
         subtitle: which crowd.
     """
-    means = {name: np.asarray(found.mean(0)) for name, found in learnt.items()}
-    errors = {name: float(((found - truth) ** 2).sum(-1).mean()) for name, found in learnt.items()}
+    means = {name: np.asarray(confusions.mean(0)) for name, confusions in learnt.items()}
+    errors = {name: float(((confusions - truth) ** 2).sum(-1).mean()) for name, confusions in learnt.items()}
     figure = figures.confusion(
         [truth, *means.values()],
         [escaped(c) for c in classes],
@@ -252,14 +252,14 @@ _ALIKE = (
 @cached
 def planted_ratings(crowd: RatingDataset) -> Exhibit:
     """The workers' lines as they were planted, and the bias that all share as the ratings show it."""
-    found, truth = _recover_ratings(crowd, "gold"), crowd.truth
+    recovery, truth = _recover_ratings(crowd, "gold"), crowd.truth
     assert truth is not None
-    figure = figures.rating_shared_bias(found.shared, planted=found.planted_shared, title="What is planted")
+    figure = figures.rating_shared_bias(recovery.shared, planted=recovery.planted_shared, title="What is planted")
     table = pd.DataFrame(
         {
             "worker": crowd.worker_ids,
-            "role": found.worker_role,
-            "ratings": found.n_ratings,
+            "role": recovery.worker_role,
+            "ratings": recovery.n_ratings,
             "planted bias": truth.worker_bias,
             "planted scale": truth.worker_scale,
             "planted noise": truth.worker_noise,
@@ -281,18 +281,18 @@ def rating_recovery(crowd: RatingDataset, compared: tuple[str, ...] = RATING_FIT
         crowd: simulated, with its truth.
         compared: names of fits such as ``raykar-em gold=20%``, or gold.
     """
-    found = {name: _recover_ratings(crowd, name) for name in compared}
+    recoveries = {name: _recover_ratings(crowd, name) for name in compared}
     table = pd.DataFrame(
         {
-            "method": list(found),
-            "truth error": [one.rmse for one in found.values()],
-            "bias error": [one.bias_error for one in found.values()],
-            "own bias error": [one.own_bias_error for one in found.values()],
-            "shared bias error": [one.shared_error for one in found.values()],
-            "scale error": [one.scale_error for one in found.values()],
+            "method": list(recoveries),
+            "truth error": [one.rmse for one in recoveries.values()],
+            "bias error": [one.bias_error for one in recoveries.values()],
+            "own bias error": [one.own_bias_error for one in recoveries.values()],
+            "shared bias error": [one.shared_error for one in recoveries.values()],
+            "scale error": [one.scale_error for one in recoveries.values()],
         }
     )
-    figure = _fit_errors(table, _RATING_ERRORS, [*found], "Errors (further left is better)", crowd.name)
+    figure = _fit_errors(table, _RATING_ERRORS, [*recoveries], "Errors (further left is better)", crowd.name)
     alt = "Errors of truth and biases, a row per aggregator"
     return Exhibit("rating-recovery", "Who recovered what", figure, table, _RATING_NOTES, alt)
 
@@ -308,36 +308,36 @@ def _fit_errors(
 
 def recovered_biases(crowd: RatingDataset, name: str) -> Exhibit:
     """The workers' biases as an aggregator leads to them, against the planted ones."""
-    found = _recover_ratings(crowd, name)
-    known = ~np.isnan(found.bias) & ~np.isnan(found.planted_bias)
-    r = bias_correlation(crowd, found.planted_bias[known], found.bias[known])
-    ids = pd.Index(map(escaped, map(str, found.worker_ids)))
-    drawn = RatingBiases(ids, found.n_ratings, found.planted_bias, found.bias[None], 1, np.array([r]), r)
+    recovery = _recover_ratings(crowd, name)
+    known = ~np.isnan(recovery.bias) & ~np.isnan(recovery.planted_bias)
+    r = bias_correlation(crowd, recovery.planted_bias[known], recovery.bias[known])
+    ids = pd.Index(map(escaped, map(str, recovery.worker_ids)))
+    drawn = RatingBiases(ids, recovery.n_ratings, recovery.planted_bias, recovery.bias[None], 1, np.array([r]), r)
     figure = figures.rating_biases(drawn, title="Recovered and planted biases", subtitle=escaped(name))
     figure.update_xaxes(title="planted bias").update_yaxes(title="recovered bias: mean of rating − recovered truth")
     alt = f"Biases of the workers, planted and recovered by {name}"
     return Exhibit(
-        "recovered-biases", "Recovered and planted biases", figure, _with_most_alike(crowd, found), (_ALIKE,), alt
+        "recovered-biases", "Recovered and planted biases", figure, _with_most_alike(crowd, recovery), (_ALIKE,), alt
     )
 
 
 def recovered_shared_bias(crowd: RatingDataset, name: str) -> Exhibit:
     """The shared bias over the range of what an aggregator takes for the truth, beside the planted one."""
-    found = _recover_ratings(crowd, name)
-    figure = figures.rating_shared_bias(found.shared, planted=found.planted_shared)
-    table = found.shared.frame().assign(**{"planted bias": found.planted_shared})
+    recovery = _recover_ratings(crowd, name)
+    figure = figures.rating_shared_bias(recovery.shared, planted=recovery.planted_shared)
+    table = recovery.shared.frame().assign(**{"planted bias": recovery.planted_shared})
     alt = f"Bias of the crowd over the range of the truth, planted and recovered by {name}"
     return Exhibit("recovered-shared-bias", "Recovered and planted shared bias", figure, table, (), alt)
 
 
-def _with_most_alike(crowd: RatingDataset, found: RatingRecovery) -> pd.DataFrame:
+def _with_most_alike(crowd: RatingDataset, recovery: RatingRecovery) -> pd.DataFrame:
     """A row per worker, with the other one whose errors are most alike."""
-    pairs = found.pairs
+    pairs = recovery.pairs
     ends = np.r_[pairs.worker_a, pairs.worker_b], np.r_[pairs.worker_b, pairs.worker_a]
     every = pd.DataFrame({"worker": crowd.worker_ids[ends[0]], "errs like": crowd.worker_ids[ends[1]]})
     every["error correlation"] = np.tile(pairs.error_correlation, 2)
     most = every.sort_values("error correlation", ascending=False, kind="stable").drop_duplicates("worker")
-    return found.frame().merge(most, on="worker", how="left")
+    return recovery.frame().merge(most, on="worker", how="left")
 
 
 @cached
@@ -345,14 +345,14 @@ def _recover_ratings(crowd: RatingDataset, name: str) -> RatingRecovery:
     method, settings, percent = read_fit(name)
     if method in ("gold", "mean"):  # the mean of the others, as the page Ratings has it
         return analysis.rating_recovery(crowd, analysis.rating_truth(crowd, method))
-    shown = _shown(crowd, percent)
+    shown = _with_gold_shown(crowd, percent)
     known = np.where(shown, crowd.gold, np.nan) if percent else None
     fitted = aggregation.ratings.get(method, **settings).fit(crowd, known=known).rating
     judging = crowd.annotated & ~np.isnan(crowd.gold) & ~shown
     return analysis.rating_recovery(crowd, RatingTruth(name, fitted, fitted[crowd.task]), judging)
 
 
-def _shown(crowd: RatingDataset, percent: int) -> BoolArray:
+def _with_gold_shown(crowd: RatingDataset, percent: int) -> BoolArray:
     """The rated tasks with gold whose gold is shown."""
     rated = np.flatnonzero(crowd.annotated & ~np.isnan(crowd.gold))
     shown = np.zeros(crowd.n_tasks, bool)
@@ -383,7 +383,7 @@ def tag_recovery(view: View, compared: tuple[str, ...] = TAG_FITS) -> Exhibit:
         view: of a crowd that tags tokens, with gold.
         compared: names of fits.
     """
-    found = {name: _recover_tags(view.dataset, name) for name in compared}
+    recoveries = {name: _recover_tags(view.dataset, name) for name in compared}
     rows = [
         {
             "method": name,
@@ -392,11 +392,11 @@ def tag_recovery(view: View, compared: tuple[str, ...] = TAG_FITS) -> Exhibit:
             "crowd confusion error": one.crowd_error,
             "own confusion error": one.own_error,
         }
-        for name, one in found.items()
+        for name, one in recoveries.items()
     ]
     table = pd.DataFrame(rows)
     title = "F1 (further right is better) and errors (further left is better)"
-    figure = _fit_errors(table, _TAG_ERRORS, [read_fit(name)[0] for name in found], title, view.dataset.name)
+    figure = _fit_errors(table, _TAG_ERRORS, [read_fit(name)[0] for name in recoveries], title, view.dataset.name)
     alt = "F1 of spans, and errors of what is found of the workers, a row per aggregator"
     return Exhibit("tag-recovery", "Who recovered what", figure, table, _TAG_NOTES, alt)
 
@@ -410,9 +410,9 @@ def recovered_tags(view: View, fit: str, worker: str = "") -> Exhibit:
         fit: whose tags stand in the place of the true ones.
         worker: whose tags; empty: of all workers.
     """
-    found = _recover_tags(view.dataset, fit)
+    recovery = _recover_tags(view.dataset, fit)
     at = view.worker_number(worker) if worker else -1
-    planted, learnt = (one.matrices[at] if worker else one.crowd for one in (found.true, found.found))
+    planted, learnt = (one.matrices[at] if worker else one.crowd for one in (recovery.true, recovery.found))
     what = f"Tags of {worker or 'all workers'}"
     return matrices(what, planted, {fit: learnt[None]}, view.classes, "by true tags, and by inferred ones")
 

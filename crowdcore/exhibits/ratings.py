@@ -60,18 +60,18 @@ def _formatted(value: float) -> str:
 @cached
 def agreement(view: RatingView) -> Exhibit:
     """How well do ratings agree?"""
-    found = analysis.rating_agreement(view.dataset)
+    stats = analysis.rating_agreement(view.dataset)
     notes = (
-        f"On {found.tasks:,} tasks with ratings by at least two workers; 95 % intervals from a bootstrap over tasks "
-        f"({found.resamples} resamples).",
+        f"On {stats.tasks:,} tasks with ratings by at least two workers; 95 % intervals from a bootstrap over tasks "
+        f"({stats.resamples} resamples).",
     )
-    return Exhibit("ratings-agreement", "Agreement of ratings", None, coefficients(found.coefficients), notes)
+    return Exhibit("ratings-agreement", "Agreement of ratings", None, coefficients(stats.coefficients), notes)
 
 
 @cached
 def worker_bias(view: RatingView) -> Exhibit:
     """Who rates too high or too low? Bias, spread, scale and error of each worker, with intervals."""
-    found = view.of(analysis.rating_workers)
+    biases = view.of(analysis.rating_workers)
     notes = (
         *_not_following(view),
         *_reference(view),
@@ -80,8 +80,8 @@ def worker_bias(view: RatingView) -> Exhibit:
         "workers without any bias, one in 20 has an interval that excludes 0. If a few tasks cause most of the error, "
         "the intervals of correlation, MAE and RMSE are too narrow.",
     )
-    table = view.in_order(view.renamed(found).frame())
-    figure = figures.rating_bias(view.drawable(found))
+    table = view.in_order(view.renamed(biases).frame())
+    figure = figures.rating_bias(view.drawable(biases))
     return Exhibit("ratings-workers", "Bias of each worker", figure, table, notes, click=view.to_worker)
 
 
@@ -92,10 +92,10 @@ def shared_bias(view: RatingView, bins: int = 10) -> Exhibit:
     Args:
         bins: equal parts of the range.
     """
-    found = view.of(analysis.shared_bias, bins)
-    notes, table, figure = (found.sentence(), *_reference(view)), found.frame(), None
-    if found.checked:
-        figure = figures.rating_shared_bias(found)
+    bias = view.of(analysis.shared_bias, bins)
+    notes, table, figure = (bias.sentence(), *_reference(view)), bias.frame(), None
+    if bias.checked:
+        figure = figures.rating_shared_bias(bias)
     else:  # errors cancel: only rounding would be shown
         table = table[["truth from", "truth to", "ratings", "tasks", "workers"]]
     return Exhibit("ratings-shared-bias", "Shared bias", figure, table, notes, click=lambda n: {"part": str(n)})
@@ -104,12 +104,12 @@ def shared_bias(view: RatingView, bins: int = 10) -> Exhibit:
 @cached
 def errors_alike(view: RatingView) -> Exhibit:
     """Which workers err alike? Distances, weighted kappa and error correlation of pairs, most alike first."""
-    found = view.of(analysis.rating_pairs)
-    table = view.renamed(found).frame().sort_values("error correlation", ascending=False, kind="stable")
+    pairs_of_workers = view.of(analysis.rating_pairs)
+    table = view.renamed(pairs_of_workers).frame().sort_values("error correlation", ascending=False, kind="stable")
     if view.hidden:  # which of two comes first would tell the order of names
         pair = np.sort(table[["worker", "other"]].to_numpy(str), axis=1)
         table[["worker", "other"]] = pair
-    figure = figures.rating_errors_alike(view.drawable(found)) if len(table) else None
+    figure = figures.rating_errors_alike(view.drawable(pairs_of_workers)) if len(table) else None
     errors = "An error is what is left beside the worker's own curve over the truth, so like scales are not alike."
     notes = ("Pairs with at least 10 common tasks whose truth is known.", errors, *_reference(view))
     if not view.truth.checked:
@@ -119,7 +119,7 @@ def errors_alike(view: RatingView) -> Exhibit:
             "independent workers is subtracted. One of each group of copies stands for all when others are compared.",
         )
     notes = (*_not_following(view), *notes)
-    names = [view.workers[n] for n in pairs_drawn(found)]
+    names = [view.workers[n] for n in pairs_drawn(pairs_of_workers)]
 
     def click(row: int, column: int) -> dict[str, str]:
         return {"worker": names[row], "other": names[column]}
@@ -130,21 +130,21 @@ def errors_alike(view: RatingView) -> Exhibit:
 @cached
 def aggregators(view: RatingView) -> Exhibit:
     """What are the true ratings? Each aggregator's error against gold, where there is gold."""
-    of, rows = view.dataset, []
-    judged = of.annotated & of.known
-    gold = of.gold[judged]
+    dataset, rows = view.dataset, []
+    judged = dataset.annotated & dataset.known
+    gold = dataset.gold[judged]
     for name in aggregation.ratings.names():
-        found = aggregation.ratings.get(name).fit(of)
-        error = found.rating[judged] - gold
+        result = aggregation.ratings.get(name).fit(dataset)
+        error = result.rating[judged] - gold
         square = float((error**2).mean()) if judged.any() else np.nan
-        variance = float(gold.var()) if judged.any() and np.ptp(gold) > of.rounding else np.nan
+        variance = float(gold.var()) if judged.any() and np.ptp(gold) > dataset.rounding else np.nan
         rows.append(
             {
                 "method": name,
                 "RMSE": np.sqrt(square),
                 "MAE": float(np.abs(error).mean()) if judged.any() else np.nan,
                 "R²": 1 - square / variance,
-                "iterations": len(found.log_likelihood),
+                "iterations": len(result.log_likelihood),
             }
         )
     about = f"Against gold of {int(judged.sum()):,} rated tasks." if judged.any() else "There is no gold to judge by."
@@ -153,9 +153,9 @@ def aggregators(view: RatingView) -> Exhibit:
 
 def _not_following(view: RatingView) -> tuple[str, ...]:
     """Who rates whatever the task, with the level and the spread of those ratings, and who the other way round."""
-    result, of = view.of(analysis.rating_workers), view.dataset
-    rated = pd.Series(of.rating).groupby(of.worker).agg(["mean", "std"])
-    ignores, reverses = ([*np.flatnonzero(some)] for some in (result.ignores, result.reverses))
+    result, dataset = view.of(analysis.rating_workers), view.dataset
+    rated = pd.Series(dataset.rating).groupby(dataset.worker).agg(["mean", "std"])
+    ignores, reverses = ([*np.flatnonzero(rows)] for rows in (result.ignores, result.reverses))
     words = []
     if ignores:
         listed = _those(ignores, view, lambda r: f"{rated['mean'][r]:.3g} ± {rated['std'][r]:.2g} whatever the task, ")
@@ -198,7 +198,7 @@ LEVEL = 0.01
 
 @dataclass(frozen=True)
 class RatedTask:
-    """What is said of one task; NaN: nothing.
+    """Estimates of one task; NaN where unknown.
 
     Args:
         reference: what is taken for its true rating.
@@ -228,7 +228,7 @@ def rated_tasks(view: RatingView, sort: Sort = "surprise", worker: str = "", oth
     Raises:
         SettingError: no such worker.
     """
-    dataset, found = view.dataset, view.of(analysis.rating_surprise)
+    dataset, surprise = view.dataset, view.of(analysis.rating_surprise)
     mean, spread = _moments(dataset)
     table = pd.DataFrame(
         {
@@ -238,7 +238,7 @@ def rated_tasks(view: RatingView, sort: Sort = "surprise", worker: str = "", oth
             **({} if view.truth.name == "mean" else {f"mean − {view.truth.name}": mean - view.truth.rating}),
             "spread of ratings": spread,
             "ratings": dataset.labels_per_task,
-            "smallest p": _smallest(dataset, found.p_value),
+            "smallest p": _smallest(dataset, surprise.p_value),
         }
     )
     keep = dataset.annotated.copy()
@@ -246,14 +246,14 @@ def rated_tasks(view: RatingView, sort: Sort = "surprise", worker: str = "", oth
         rows = _rows(view, name)
         keep &= np.bincount(dataset.task[rows], minlength=dataset.n_tasks) > 0
         p, given = np.full((2, dataset.n_tasks), np.nan)
-        given[dataset.task[rows]], p[dataset.task[rows]] = dataset.rating[rows], found.p_value[rows]
+        given[dataset.task[rows]], p[dataset.task[rows]] = dataset.rating[rows], surprise.p_value[rows]
         table.insert(1, f"rating of {name}", given)
         if name == worker:
             table["its p value"] = p
     by = {"surprise": "its p value" if worker else "smallest p", "spread": "spread of ratings"}.get(sort)
     key = (mean - view.truth.rating if by is None else table[by].to_numpy())[keep]
     table = table[keep].iloc[np.argsort(key if sort == "surprise" else -np.abs(key), kind="stable")]
-    return Exhibit("rated-tasks", SORTS[sort], None, table, _words(view, found), click=view.to_task)
+    return Exhibit("rated-tasks", SORTS[sort], None, table, _words(view, surprise), click=view.to_task)
 
 
 def rated_task(view: RatingView, task: str) -> RatedTask:
@@ -277,18 +277,18 @@ def task_ratings(view: RatingView, task: str) -> Exhibit:
         DataError: no such task.
     """
     dataset, number = view.dataset, task_number(view.dataset, task)
-    found, of = view.of(analysis.rating_surprise), rated_task(view, task)
+    surprise, of = view.of(analysis.rating_surprise), rated_task(view, task)
     rows = slice(*dataset.task_start[number : number + 2])
     worker = dataset.worker[rows]
     table = pd.DataFrame(
         {
             "worker": view.names_of(worker),
             "rating": dataset.rating[rows],
-            f"rating − {view.truth.name}": found.error[rows],
-            "usual bias": found.usual[rows],
-            "without it": np.clip(dataset.rating[rows] - found.usual[rows], dataset.low, dataset.high),
-            "p value": found.p_value[rows],
-            "surprising": np.where(found.p_value[rows] < LEVEL, "yes", ""),
+            f"rating − {view.truth.name}": surprise.error[rows],
+            "usual bias": surprise.usual[rows],
+            "without it": np.clip(dataset.rating[rows] - surprise.usual[rows], dataset.low, dataset.high),
+            "p value": surprise.p_value[rows],
+            "surprising": np.where(surprise.p_value[rows] < LEVEL, "yes", ""),
         },
         index=worker,
     )
@@ -311,7 +311,7 @@ def task_ratings(view: RatingView, task: str) -> Exhibit:
             at = np.linspace(dataset.low, dataset.high, len(dataset.levels))
             figure.update_xaxes(tickvals=at, ticktext=[escaped(word) for word in dataset.levels])
     others = ("Each rating is compared with the mean of the others of its task.",) * (view.truth.name == "mean")
-    notes = (_about_interval(dataset), *_words(view, found), *others, *_note(view))
+    notes = (_about_interval(dataset), *_words(view, surprise), *others, *_note(view))
     click = {int(n): {"task": "", "worker": view.workers[n], "other": ""} for n in worker}
     return Exhibit(f"{task}-ratings", f"Ratings of {task}", figure, table, notes, click=lambda n: click[n])
 
@@ -336,10 +336,10 @@ def _estimates(dataset: RatingDataset) -> tuple[FloatArray, FloatArray, FloatArr
     """(n_tasks,) inferred ratings and the ends of their 95 % intervals, within the range."""
     from crowdcore.aggregation.ratings import get
 
-    found = get(ESTIMATE).fit(dataset)
-    assert found.sd is not None
-    low, high = (np.clip(found.rating + sign * 1.96 * found.sd, dataset.low, dataset.high) for sign in (-1, 1))
-    return found.rating, low, high
+    fit = get(ESTIMATE).fit(dataset)
+    assert fit.sd is not None
+    low, high = (np.clip(fit.rating + sign * 1.96 * fit.sd, dataset.low, dataset.high) for sign in (-1, 1))
+    return fit.rating, low, high
 
 
 def _about_interval(dataset: RatingDataset) -> str:
@@ -353,9 +353,9 @@ def _about_interval(dataset: RatingDataset) -> str:
     return f"{words} Of the {known.sum():,} rated tasks with gold, such intervals contain gold in {100 * share:.1f} %."
 
 
-def _words(view: RatingView, found: RatingSurprise) -> tuple[str, ...]:
-    tested = ~np.isnan(found.p_value)
-    small = int((found.p_value[tested] < LEVEL).sum())
+def _words(view: RatingView, surprise: RatingSurprise) -> tuple[str, ...]:
+    tested = ~np.isnan(surprise.p_value)
+    small = int((surprise.p_value[tested] < LEVEL).sum())
     return (
         f"p value: the probability of such a distance from {view.truth.name}, given the errors of the worker's other "
         f"ratings. Below {LEVEL:g} a rating is called surprising: {small:,} of {tested.sum():,} ratings are, where "
@@ -396,14 +396,14 @@ def rating_biases(
     learnt = result.workers[at].get("bias")
     if learnt is None:
         raise DataError(f"{result.title} learns no biases of workers", "Train crowd-layer with connection=b.")
-    found = compared(dataset, learnt, least)
+    bias = compared(dataset, learnt, least)
     names = pd.Index(worker_names(dataset, hidden))
     about = f"{result.title} on {dataset.name}"
-    drawn = figures.rating_biases(replace(found, worker_ids=pd.Index(map(escaped, names))), subtitle=escaped(about))
-    table = replace(found, worker_ids=names).frame()
-    spread = ", ".join(f"{r:z.3f}" for r in found.correlation)
+    drawn = figures.rating_biases(replace(bias, worker_ids=pd.Index(map(escaped, names))), subtitle=escaped(about))
+    table = replace(bias, worker_ids=names).frame()
+    spread = ", ".join(f"{r:z.3f}" for r in bias.correlation)
     notes = (
-        f"Pearson's r over workers with {least} ratings or more: {found.mean_correlation:z.3f} of the mean over seeds; "
+        f"Pearson's r over workers with {least} ratings or more: {bias.mean_correlation:z.3f} of the mean over seeds; "
         f"by seed {spread}.",
         "Learnt bias: how far a worker's ratings lie above the network's on average over the training tasks.",
     )

@@ -40,7 +40,7 @@ class RunView(View):
     """A dataset, and a run that was trained on it; `of_run` makes one.
 
     Args:
-        result: what the run came to.
+        result: the result of the run.
         run_name: what figures and tables call it.
         seed: one of its seeds, `EACH`, or None for the mean over seeds (the first seed where there is no mean).
         at: "selected", "last", or an epoch of which the run kept matrices; 0 is the start.
@@ -57,8 +57,8 @@ class RunView(View):
     @property
     def has_confusions(self) -> bool:
         """Whether the run recovered any confusion, or a posterior that shows them."""
-        found = self.result
-        return any(part is not None for part in (found.worker_confusion, found.common_confusion, found.q))
+        result = self.result
+        return any(part is not None for part in (result.worker_confusion, result.common_confusion, result.q))
 
     @property
     def recovered_at(self) -> RecoveredAt:
@@ -74,7 +74,7 @@ class RunView(View):
         Raises:
             DataError: there are none.
         """
-        return _own(self.result, self.at, self.dataset)
+        return _own_confusions(self.result, self.at, self.dataset)
 
     @property
     def counts(self) -> FloatArray | None:
@@ -108,12 +108,12 @@ class RunView(View):
 _counts = cached(worker_counts)
 
 
-def _own(result: TrainingResult, at: Epoch, dataset: CrowdDataset) -> FloatArray:
-    found = result.recovered_at(at)
-    if found.worker_confusion is not None:
-        return found.worker_confusion
-    if found.common_confusion is not None:
-        common = found.common_confusion[:, None]
+def _own_confusions(result: TrainingResult, at: Epoch, dataset: CrowdDataset) -> FloatArray:
+    recovery = result.recovered_at(at)
+    if recovery.worker_confusion is not None:
+        return recovery.worker_confusion
+    if recovery.common_confusion is not None:
+        common = recovery.common_confusion[:, None]
         return np.broadcast_to(common, (len(common), dataset.n_workers, *common.shape[2:]))
     counts = None if result.q is None else _counts(result, dataset, at)
     if counts is None:
@@ -134,7 +134,7 @@ def of_run(
 
     Args:
         view: the dataset that it was trained on, with its reference.
-        result: what it came to.
+        result: its result.
         run_name: what to call it; default: its method.
         seed: which seed.
         at: which epoch; the selected one where the run kept nothing of it.
@@ -170,7 +170,7 @@ def epochs(result: TrainingResult) -> dict[Epoch, str]:
 
 
 def seeds(view: RunView) -> dict[Seed, str]:
-    """What can be shown of a run's seeds: their mean if they are comparable, all, and each by itself."""
+    """Choices of seeds to show: the mean if comparable, all, or each alone."""
     of = view.result.seeds
     several = len(of) > 1
     mean: dict[Seed, str] = {None: f"Mean of {len(of)} seeds"} if several and not _not_comparable(view) else {}
@@ -187,20 +187,20 @@ def why_no_mean(view: RunView) -> str:
 def _not_comparable(view: RunView) -> str:
     if len(view.result.seeds) < 2 or not view.has_confusions:
         return ""
-    return _judged(view.result, view.at, view.dataset)
+    return _compare_seeds(view.result, view.at, view.dataset)
 
 
 @cached
-def _judged(result: TrainingResult, at: Epoch, dataset: CrowdDataset) -> str:
+def _compare_seeds(result: TrainingResult, at: Epoch, dataset: CrowdDataset) -> str:
     chosen = result.selected_epoch if at == "selected" else [1] * len(result.seeds)
-    own = _own(result, at, dataset)
+    own = _own_confusions(result, at, dataset)
     return analysis.seeds_comparable(
         own, chosen, seeds=result.seeds, classes=result.classes, at_last=not result.validated_on
     ).reason
 
 
 def epoch_in_words(view: RunView) -> str:
-    """Which epochs the model is from."""
+    """Describe the epochs of the model."""
     result = view.result
     last = int(result.last_epoch.max())
     if view.at == 0:
@@ -216,13 +216,13 @@ def epoch_in_words(view: RunView) -> str:
     return f"Values at the epoch{'s' if len(of) > 1 else ''} chosen on validation ({listed} of {last})."
 
 
-def unmoved_in_words(view: RunView, who: int | None = None) -> str:
+def unmoved_in_words(view: RunView, number: int | None = None) -> str:
     """That matrices are still where the method starts, measured as distance; empty where they are not, or unknown.
 
     Counted matrices have no start.
 
     Args:
-        who: speak of this worker's matrix alone, -1 - g for a common one.
+        number: speak of this worker's matrix alone, -1 - g for a common one.
     """
     result = view.result
     if view.at == 0:
@@ -234,9 +234,9 @@ def unmoved_in_words(view: RunView, who: int | None = None) -> str:
         for part in ("worker_confusion", "common_confusion")
     )
     own = own if view.counts is None else None
-    if who is not None:
-        values = own if who >= 0 else common
-        far = 1.0 if values is None else float(np.atleast_1d(values)[who if who >= 0 else -1 - who])
+    if number is not None:
+        values = own if number >= 0 else common
+        far = 1.0 if values is None else float(np.atleast_1d(values)[number if number >= 0 else -1 - number])
         shows = "It shows the start, not what was learnt."
         return f"This matrix has hardly moved from its start ({100 * far:.1f} %). {shows}" if far < STILL else ""
     words = []
@@ -255,11 +255,11 @@ def unmoved_in_words(view: RunView, who: int | None = None) -> str:
 @cached
 def at_risk_in_words(view: RunView) -> str:
     """Classes whose tasks would most often get another label, by the recovered confusions; empty if there is none."""
-    found = analysis.names_at_risk(view.dataset, recovered(replace(view, part="")).matrices)
-    if not found:
+    pairs = analysis.names_at_risk(view.dataset, recovered(replace(view, part="")).matrices)
+    if not pairs:
         return ""
-    listed = "; ".join(f"{view.classes[b]} on tasks that are {view.classes[a]}" for a, b in found[:_AT_RISK])
-    more = f", and {len(found) - _AT_RISK} more" if len(found) > _AT_RISK else ""
+    listed = "; ".join(f"{view.classes[b]} on tasks that are {view.classes[a]}" for a, b in pairs[:_AT_RISK])
+    more = f", and {len(pairs) - _AT_RISK} more" if len(pairs) > _AT_RISK else ""
     return (
         f"Labels alone cannot name these classes: in the recovered matrices the most frequent label is {listed}{more}. "
         "Without gold on validation to match the classes, their names may be swapped."
@@ -293,7 +293,7 @@ def _explained(view: RunView) -> FloatArray:
 
 
 def observed(view: View) -> WorkerConfusion:
-    """What each worker's labels show, by the reference."""
+    """Confusions observed in the labels, by the reference."""
     return view.of(analysis.worker_confusion)
 
 
@@ -316,23 +316,23 @@ def shares(view: RunView) -> RecoveredShares:
     )
 
 
-def recovered_in_words(view: RunView, found: RecoveredShares) -> tuple[str, ...]:
+def recovered_in_words(view: RunView, largest: RecoveredShares) -> tuple[str, ...]:
     """How many of the largest confusions in the labels a run recovered, seed by seed, and how that is counted."""
 
     def share_within(within: BoolArray) -> str:
         counts = [int(row.sum()) for row in within]
         if len(set(counts)) == 1:
             return f"{counts[0]}" + f" in each of {len(counts)} seeds" * (len(counts) > 1)
-        return f"{', '.join(map(str, counts[:-1]))} and {counts[-1]} in seeds {', '.join(map(str, found.seeds))}"
+        return f"{', '.join(map(str, counts[:-1]))} and {counts[-1]} in seeds {', '.join(map(str, largest.seeds))}"
 
     mean = ""
-    if len(found.seeds) > 1 and not _not_comparable(view):
-        mean = f"{found.within.sum()} in the mean over seeds, "
-    words = f"Of the {len(found.cells)} largest confusions in the labels, {view.run_name} recovered {mean}"
-    words += f"{share_within(found.within_by_seed)}."
-    if (common := found.common_within_by_seed) is not None:
+    if len(largest.seeds) > 1 and not _not_comparable(view):
+        mean = f"{largest.within.sum()} in the mean over seeds, "
+    words = f"Of the {len(largest.cells)} largest confusions in the labels, {view.run_name} recovered {mean}"
+    words += f"{share_within(largest.within_by_seed)}."
+    if (common := largest.common_within_by_seed) is not None:
         words += f" Its common confusion recovered {share_within(common)}, compared with the labels that it explains."
-    about = f"the run's share lies within the 95 % interval of the labels' share (reference: {found.reference})."
+    about = f"the run's share lies within the 95 % interval of the labels' share (reference: {largest.reference})."
     return words, f"Recovered: {about}"
 
 
@@ -343,19 +343,19 @@ def contradicted_tasks(view: RunView) -> Exhibit:
     annotated tasks; of the seed that is shown, or the mean over seeds. Index = task number; a click chooses a task.
     """
     dataset, (tasks, probabilities) = view.dataset, _probabilities(view)
-    found = probabilities.argmax(1)
+    predicted = probabilities.argmax(1)
     key = dataset.task.astype(np.int64) * dataset.n_classes + dataset.label
     labelled = dataset.annotated[tasks]
-    contradicted = labelled & ~np.isin(tasks * dataset.n_classes + found, key)
+    contradicted = labelled & ~np.isin(tasks * dataset.n_classes + predicted, key)
     rows = np.flatnonzero(contradicted)
-    rows = rows[np.argsort(-probabilities[rows, found[rows]], kind="stable")]
+    rows = rows[np.argsort(-probabilities[rows, predicted[rows]], kind="stable")]
     shown, classes = tasks[rows], np.array([*view.classes, "unknown"], object)
     labels = view.of(task_disagreement)
     table = pd.DataFrame(
         {
             "task": dataset.task_ids[shown],
-            "class by the run": classes[found[rows]],
-            "probability": probabilities[rows, found[rows]],
+            "class by the run": classes[predicted[rows]],
+            "probability": probabilities[rows, predicted[rows]],
             "most given": classes[labels.winner[shown]],
             "share": labels.share[shown],
             "annotations": labels.n_annotations[shown],
@@ -370,7 +370,7 @@ def contradicted_tasks(view: RunView) -> Exhibit:
     ]
     known = labels.reference_label[shown] >= 0
     if known.any():
-        right = int((found[rows] == labels.reference_label[shown])[known].sum())
+        right = int((predicted[rows] == labels.reference_label[shown])[known].sum())
         voted = int((labels.winner[shown] == labels.reference_label[shown])[known].sum())
         notes.append(
             f"Where {view.reference} knows the class ({int(known.sum()):,} of them), it agrees with the run on "
@@ -384,9 +384,9 @@ def posterior(view: RunView) -> FloatArray:
     """(S, n_tasks, C) of the training tasks' classes, by the run's posterior or else its classifier; NaN elsewhere."""
     result = view.result
     rows = result.split == 0
-    of = result.probabilities["selected"][:, rows] if result.q is None else result.q
-    out = np.full((len(of), view.dataset.n_tasks, of.shape[2]), np.nan)
-    out[:, result.task[rows]] = of
+    selected = result.probabilities["selected"][:, rows] if result.q is None else result.q
+    out = np.full((len(selected), view.dataset.n_tasks, selected.shape[2]), np.nan)
+    out[:, result.task[rows]] = selected
     return out
 
 
@@ -402,10 +402,10 @@ def shared(view: RunView) -> SharedPart | None:
 def _probabilities(view: RunView) -> tuple[np.ndarray, FloatArray]:
     """Task numbers (n,), and class probabilities (n, C) of the seed shown or the mean over seeds."""
     result = view.result
-    of = result.probabilities["selected"] if result.q is None else result.q
-    tasks = result.task[: of.shape[1]].astype(np.int64)
+    selected = result.probabilities["selected"] if result.q is None else result.q
+    tasks = result.task[: selected.shape[1]].astype(np.int64)
     at = view.shown_seed
-    chosen = of.mean(0) if at is None else of[result.seeds.index(at)]
+    chosen = selected.mean(0) if at is None else selected[result.seeds.index(at)]
     return tasks, np.asarray(chosen, np.float64)
 
 

@@ -73,13 +73,13 @@ def review(
         task = task[np.sort(np.unique(task, return_index=True)[1])]
     names, ids = np.array([*view.classes, ""], object), dataset.task_ids.to_numpy(object)
     marks = current_marks(dataset)
-    found = view.of(task_disagreement)
+    votes = view.of(task_disagreement)
     columns: dict[str, Any] = {"task": ids[task]}
     if by == "label":
         columns |= {"worker": view.names_of(dataset.worker[rows]), "label": names[dataset.label[rows]]}
     else:
-        columns |= {"most given": names[found.winner[task]], "share": found.share[task]}
-        columns["annotations"] = found.n_annotations[task]
+        columns |= {"most given": names[votes.winner[task]], "share": votes.share[task]}
+        columns["annotations"] = votes.n_annotations[task]
     columns[view.reference] = names[truth.labels[task]]
     if not truth.checked:
         posterior = tasks_judged(view).posterior
@@ -115,7 +115,7 @@ def _rows(
 ) -> IntArray:
     """Numbers of the annotations to list, in order."""
     dataset, truth = view.dataset, view.truth.labels
-    found = view.of(task_disagreement)
+    votes = view.of(task_disagreement)
     task, label = dataset.task, dataset.label
     keep = np.ones(len(task), bool)
     if true is not None:
@@ -129,9 +129,9 @@ def _rows(
     if show in {"wrong", "alike"}:
         keep &= (truth[task] >= 0) & (label != truth[task])
     if show == "alike":
-        keep &= _alike(view, keep, max(len(workers), 2))
+        keep &= _repeated_labels(view, keep, max(len(workers), 2))
     if show == "disputed":
-        keep &= found.n_answers[task] > 1
+        keep &= votes.n_answers[task] > 1
     judged = tasks_judged(view)
     if show in {"check", "relabel", "ambiguous"}:
         keep &= judged.verdict[task] == show
@@ -145,7 +145,7 @@ def _rows(
     return np.asarray(rows[np.lexsort((rank[dataset.worker[rows]], place[task[rows]]))])
 
 
-def _alike(view: View, keep: BoolArray, n: int) -> BoolArray:
+def _repeated_labels(view: View, keep: BoolArray, n: int) -> BoolArray:
     """(n_annotations,) labels that at least ``n`` different workers, of those kept, gave to the same task."""
     dataset = view.dataset
     cell = dataset.task.astype(np.int64) * dataset.n_classes + dataset.label
@@ -163,7 +163,7 @@ def _texts(view: View, task: IntArray) -> dict[str, Any]:
 
 
 def _comments(view: View, marks: list[Mark | None]) -> list[str]:
-    """What people wrote; a worker whose name is hidden goes by the pseudonym there too."""
+    """Comments; hidden names of workers are replaced by pseudonyms."""
     comments = [mark.comment if mark else "" for mark in marks]
     if not (view.hidden and any(comments)):
         return comments
@@ -175,7 +175,7 @@ def _comments(view: View, marks: list[Mark | None]) -> list[str]:
 
 def marked_tasks(view: View) -> Exhibit:
     """What people marked, the last first: the label looked at, what they say of it, and the class that is right."""
-    table = _marked(view, list(current_marks(view.dataset).values())[::-1])
+    table = _marks_frame(view, list(current_marks(view.dataset).values())[::-1])
     counts = ", ".join(f"{n:,} {says}" for says in MARKS if (n := int((table["mark"] == says).sum())))
     notes = (f"Marked tasks: {len(table):,}{f' ({counts})' if counts else ''}.",)
     return Exhibit("marked-tasks", "Marks", None, table, notes, click=_to_task(view))
@@ -184,7 +184,7 @@ def marked_tasks(view: View) -> Exhibit:
 def relabel_list(view: View) -> Exhibit:
     """Tasks whose label was marked wrong or unclear: what to label again, with the class that people proposed."""
     marks = [mark for mark in current_marks(view.dataset).values() if mark.says != "right"]
-    return Exhibit("relabel-list", "Tasks to label again", None, _marked(view, marks), click=_to_task(view))
+    return Exhibit("relabel-list", "Tasks to label again", None, _marks_frame(view, marks), click=_to_task(view))
 
 
 def training_list(view: View) -> Exhibit:
@@ -210,7 +210,7 @@ def training_list(view: View) -> Exhibit:
     return Exhibit("training-list", "Labels to train workers on", None, table)
 
 
-def _marked(view: View, marks: list[Mark]) -> pd.DataFrame:
+def _marks_frame(view: View, marks: list[Mark]) -> pd.DataFrame:
     """A row per mark; index = task number. Where names are hidden, that of the person who marked is too."""
     dataset = view.dataset
     task = np.asarray(dataset.task_ids.get_indexer(pd.Index([mark.task for mark in marks])), np.int64)
@@ -291,7 +291,7 @@ def next_labels(
 
 
 def left_out(view: View, workers: tuple[str, ...] = ()) -> str:
-    """Which of the available workers are asked for nothing, and why; empty without any."""
+    """Available workers who get no task, and why; empty without any."""
     judged, available = workers_judged(view), np.isin(view.workers, workers or view.workers)
     why = {
         "no knowledge": judged.verdict == "remove",

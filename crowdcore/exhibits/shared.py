@@ -21,22 +21,22 @@ def shared_part(view: RunView) -> Exhibit | None:
     Of methods with a common confusion that is theirs, of others the one that their counts split into; None at epochs
     whose predictions the run did not keep. A click chooses the cell.
     """
-    found = shared(view)
-    if found is None:
+    shares = shared(view)
+    if shares is None:
         return None
     learnt = confusions(view, view).common
     own = learnt[0] if learnt is not None and len(learnt) == 1 else None
     off = ~np.eye(len(view.classes), dtype=bool)
-    share, beside = (np.where(off, m, np.nan) for m in (found.share, found.common if own is None else own))
+    share, beside = (np.where(off, m, np.nan) for m in (shares.share, shares.common if own is None else own))
     figure = figures.confusion(
         [share, beside],
         [escaped(c) for c in view.classes],
         names=["shared part ω̄ π<sup>g</sup>", "common confusion π<sup>g</sup>"],
-        spread=None if len(found.seeds) == 1 else [found.spread, np.full_like(share, np.nan)],
+        spread=None if len(shares.seeds) == 1 else [shares.spread, np.full_like(share, np.nan)],
         title="Shared mistakes",
-        subtitle=escaped(f"{view.run_name}, {found.combined}; right labels are left out"),
+        subtitle=escaped(f"{view.run_name}, {shares.combined}; right labels are left out"),
     )
-    table = found.frame()
+    table = shares.frame()
     true, given = (table[column].map(view.classes.index).to_numpy() for column in ("true", "given"))
     if own is not None:
         table["common"] = own[true, given]
@@ -53,11 +53,11 @@ def shared_part(view: RunView) -> Exhibit | None:
 @cached
 def explained(view: RunView, *, dark: bool = False) -> tuple[Exhibit, ...]:
     """How much of each mistake in the labels a run takes for shared: observed, its shared part, and what is left."""
-    part, found = shared_part(view), shared(view)
-    if part is None or found is None:
+    part, shares = shared_part(view), shared(view)
+    if part is None or shares is None:
         return ()
     off = ~np.eye(len(view.classes), dtype=bool)
-    both = [np.where(off, m, np.nan) for m in (observed(view).crowd, found.share)]
+    both = [np.where(off, m, np.nan) for m in (observed(view).crowd, shares.share)]
     classes, top = [escaped(c) for c in view.classes], float(np.nanmax(both))
     words = ("In the labels", f"share of each class · reference: {view.reference}"), ("Shared part", view.run_name)
     drawn = [
@@ -82,11 +82,11 @@ def omega_use(view: RunView) -> OmegaUse:
 
 def omega_labels(view: RunView) -> Exhibit:
     """ω, and the probability of a shared mistake, of labels that are right, wrong as others, and wrong alone."""
-    found = omega_use(view)
-    notes = [found.sentence] if found.sentence else []
-    for what, r in (("ω", found.omega_correlation), ("The probability of a shared mistake", found.mistake_correlation)):
+    use = omega_use(view)
+    notes = [use.sentence] if use.sentence else []
+    for what, r in (("ω", use.omega_correlation), ("The probability of a shared mistake", use.mistake_correlation)):
         if r == r:
             notes.append(f"{what} correlates with being wrong as another worker is by {r:z.2f}.")
-    if found.wrong_correlation == found.wrong_correlation:
-        notes.append(f"Among wrong labels, ω correlates with it by {found.wrong_correlation:z.2f}.")
-    return Exhibit("omega-labels", "ω of right and of wrong labels", None, found.frame(), tuple(notes))
+    if use.wrong_correlation == use.wrong_correlation:
+        notes.append(f"Among wrong labels, ω correlates with it by {use.wrong_correlation:z.2f}.")
+    return Exhibit("omega-labels", "ω of right and of wrong labels", None, use.frame(), tuple(notes))

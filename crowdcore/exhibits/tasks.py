@@ -60,23 +60,23 @@ def tasks(
         worker: only those that this worker labelled (with ``given``, if chosen).
         sort: in which order.
     """
-    found, dataset = view.of(task_disagreement), view.dataset
+    votes, dataset = view.of(task_disagreement), view.dataset
     keep = dataset.annotated.copy()
     if show == "disputed":
-        keep &= found.n_answers > 1
+        keep &= votes.n_answers > 1
     if show in {"misled", "agreed-wrong"}:
-        keep &= (found.reference_label >= 0) & (found.winner != found.reference_label)
+        keep &= (votes.reference_label >= 0) & (votes.winner != votes.reference_label)
     if show == "agreed-wrong":
-        keep &= found.n_answers == 1
+        keep &= votes.n_answers == 1
     if true is not None:
-        keep &= found.reference_label == view.class_number(true)
+        keep &= votes.reference_label == view.class_number(true)
     if given is not None or worker is not None:
         keep &= _with_label(
             dataset,
             None if given is None else view.class_number(given),
             None if worker is None else view.worker_number(worker),
         )
-    frame = found.frame(annotated=show != "unlabelled")
+    frame = votes.frame(annotated=show != "unlabelled")
     table = frame if show == "unlabelled" else frame[keep[frame.index]].copy(deep=False)
     if sort == "gain" and show != "unlabelled":
         judged = tasks_judged(view)
@@ -90,9 +90,9 @@ def with_words(dataset: CrowdDataset, table: pd.DataFrame) -> pd.DataFrame:
     """A table whose index is task numbers, with the word of each token beside its id where tasks are tokens."""
     if dataset.sentences is None:
         return table
-    found = table.copy(deep=False)
-    found.insert(1, "word", dataset.sentences.words[table.index])
-    return found
+    with_word = table.copy(deep=False)
+    with_word.insert(1, "word", dataset.sentences.words[table.index])
+    return with_word
 
 
 def with_context(dataset: CrowdDataset, table: pd.DataFrame) -> pd.DataFrame:
@@ -135,7 +135,7 @@ def sentences_beside(dataset: CrowdDataset, task: str) -> tuple[str, str]:
     first = start[np.logical_or.reduceat(dataset.annotated, start)]
     own = int(dataset.sentences.start[dataset.sentences.of_task[number]])
     beside = first[first < own][-1:], first[first > own][:1]
-    before, after = (str(dataset.task_ids[found[0]]) if len(found) else "" for found in beside)
+    before, after = (str(dataset.task_ids[tokens[0]]) if len(tokens) else "" for tokens in beside)
     return before, after
 
 
@@ -146,13 +146,13 @@ def _with_label(dataset: CrowdDataset, given: int | None, worker: int | None) ->
         wanted &= dataset.label == given
     if worker is not None:
         wanted &= dataset.worker == worker
-    found = np.zeros(dataset.n_tasks, bool)
-    found[dataset.task[wanted]] = True
-    return found
+    labelled = np.zeros(dataset.n_tasks, bool)
+    labelled[dataset.task[wanted]] = True
+    return labelled
 
 
 def task_title(dataset: CrowdDataset, name: str) -> str:
-    """What a page about a task is called: a token by its word, another task by its id.
+    """Title of a task's page: a token's word, else the task's id.
 
     Raises:
         DataError: no such task.
@@ -167,24 +167,24 @@ def task_number(dataset: Labelled, task: str) -> int:
     Raises:
         DataError: no such task.
     """
-    found = np.flatnonzero(dataset.task_ids == task)
-    if not len(found):
+    matches = np.flatnonzero(dataset.task_ids == task)
+    if not len(matches):
         remedy = f"Tasks are called {', '.join(dataset.task_ids[:3])} …"
         raise DataError(f"{dataset.name} has no task {task!r}", remedy)
-    return int(found[0])
+    return int(matches[0])
 
 
 def task(view: View, task: str) -> Exhibit:
     """One task in a row: what the reference says, what most workers say, and how far they disagree."""
-    found, number = view.of(task_disagreement), task_number(view.dataset, task)
+    votes, number = view.of(task_disagreement), task_number(view.dataset, task)
     names = (*view.classes, "unknown")
     row = {
         "task": task,
-        view.reference: names[found.reference_label[number]],
-        "most given": names[found.winner[number]] if found.n_annotations[number] else "–",
-        "wrong": found.wrong[number],
-        "entropy": found.entropy[number],
-        "annotations": found.n_annotations[number],
+        view.reference: names[votes.reference_label[number]],
+        "most given": names[votes.winner[number]] if votes.n_annotations[number] else "–",
+        "wrong": votes.wrong[number],
+        "entropy": votes.entropy[number],
+        "annotations": votes.n_annotations[number],
     }
     row |= {name: of[0] for name, of in with_difficulty(view, view.truth, np.array([number])).items()}
     return Exhibit("task", task, None, pd.DataFrame([row], index=[number]))

@@ -121,18 +121,18 @@ def _in_short(view: View, rounds: Rounds) -> str:
     noisier = np.flatnonzero(rounds.q_noise <= _LEVEL)
     for more, what in ((False, "Fewer"), (True, "More")):
         some = [f"“{view.classes[c]}”" for c in noisier if (rounds.noise.second[c] > rounds.noise.first[c]) == more]
-        sentences += [f"{what} wrong labels on {_listed(some)}."] if some else []
+        sentences += [f"{what} wrong labels on {_join_names(some)}."] if some else []
     mistakes = rounds.mistakes_frame()
     phrases = {"came": "Mistakes that appeared", "went": "Mistakes that disappeared"}
     for word in ("came", "went", "more often", "less often"):
         some = [f"“{a}” called “{b}”" for a, b in mistakes[mistakes["change"] == word][["true", "given"]].to_numpy()]
-        sentences += [f"{phrases.get(word, word.capitalize())}: {_listed(some)}."] if some else []
+        sentences += [f"{phrases.get(word, word.capitalize())}: {_join_names(some)}."] if some else []
     workers = view.renamed(rounds).workers_frame()
     for word in ("better", "worse"):
         some = workers["worker"][workers["change"] == word].tolist()
-        sentences += [f"Workers who became {word}: {_listed(some)}."] if some else []
+        sentences += [f"Workers who became {word}: {_join_names(some)}."] if some else []
     return " ".join(sentences)
 
 
-def _listed(names: list[str], most: int = 5) -> str:
+def _join_names(names: list[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

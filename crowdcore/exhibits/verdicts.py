@@ -1,4 +1,4 @@
-"""What this crowd did, and what to do about it: a verdict on every worker and task, with its reason in words."""
+"""Verdicts on every worker and task with their reasons, and the actions that follow."""
 
 from __future__ import annotations
 
@@ -87,20 +87,20 @@ def verdicts(
     return Exhibit("verdicts", "Verdicts", None, table, notes)
 
 
-def _typical(found: WorkerVerdicts) -> tuple[str, ...]:
+def _typical(verdicts: WorkerVerdicts) -> tuple[str, ...]:
     """The typical worker's skill, and the limits that follow from it, in words."""
-    if (found.only_peer >= 0).any() and (found.only_peer[found.n_annotations > 0] >= 0).all():
+    if (verdicts.only_peer >= 0).any() and (verdicts.only_peer[verdicts.n_annotations > 0] >= 0).all():
         return (
             "Nobody can be accused: every worker shares tasks with one other worker only, and where the two differ, "
             "labels do not tell who is wrong. Gold would, or a third worker.",
         )
-    if np.isnan(found.typical):
+    if np.isnan(verdicts.typical):
         return ("No worker can be judged: no gold and no other worker's label could contradict theirs.",)
-    if found.remove_below <= 0:
+    if verdicts.remove_below <= 0:
         return (
             "These workers' labels agree with the truth no more than guesses do, so no worker can be told from others.",
         )
-    typical, below, above = (100 * skill for skill in (found.typical, found.remove_below, found.trust_above))
+    typical, below, above = (100 * skill for skill in (verdicts.typical, verdicts.remove_below, verdicts.trust_above))
     return (
         f"The typical worker knows the answer on {typical:.0f} % of the tasks and guesses on the others.",
         f"Remove: those who show no knowledge and clearly know less than {below:.0f} %. Trust: those who clearly know "
@@ -120,26 +120,26 @@ def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, co
         trust: share of the typical skill above which a worker is trusted.
         confused: share of a class from which a confusion is worth training.
     """
-    found = workers_judged(view, remove, trust, confused)
+    verdicts = workers_judged(view, remove, trust, confused)
     table = pd.DataFrame(
         {
             "worker": list(view.workers),
-            "verdict": found.verdict,
-            "reason": reasons(view.renamed(found), common_confusions(view), leans_in_words(view.dataset)),
-            "skill κ": found.skill,
-            "κ low": found.low,
-            "κ high": found.high,
-            "labels": found.n_annotations,
-            "labels changed without": found.without.changed,
-            **({"accuracy without": found.without.accuracy_change} if view.truth.checked else {}),
+            "verdict": verdicts.verdict,
+            "reason": reasons(view.renamed(verdicts), common_confusions(view), leans_in_words(view.dataset)),
+            "skill κ": verdicts.skill,
+            "κ low": verdicts.low,
+            "κ high": verdicts.high,
+            "labels": verdicts.n_annotations,
+            "labels changed without": verdicts.without.changed,
+            **({"accuracy without": verdicts.without.accuracy_change} if view.truth.checked else {}),
         }
     )
-    urgency = np.array([list(WORKER_VERDICTS).index(verdict) for verdict in found.verdict], int)
-    cells = found.confused
-    extra = np.where(found.verdict == "train", cells.times - cells.others * cells.of, found.n_annotations)
+    urgency = np.array([list(WORKER_VERDICTS).index(verdict) for verdict in verdicts.verdict], int)
+    cells = verdicts.confused
+    extra = np.where(verdicts.verdict == "train", cells.times - cells.others * cells.of, verdicts.n_annotations)
     order = np.lexsort((table["worker"].to_numpy(str), -extra, urgency))
 
-    notes = (found.truth, found.control)
+    notes = (verdicts.truth, verdicts.control)
     return Exhibit("worker-verdicts", "Verdicts on workers", None, table.iloc[order], notes, click=view.to_worker)
 
 
@@ -151,28 +151,28 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
         sure: probability from which a task's label is taken.
         verdict: only tasks with this one.
     """
-    found = tasks_judged(view, sure)
+    tasks = tasks_judged(view, sure)
     names = np.array([*view.classes, ""], object)
     columns: dict[str, object] = {
-        "task": found.task_ids,
-        "verdict": found.verdict,
-        "label": names[found.label],
-        "probability": found.sure,
-        "second label": names[found.second],
-        "its share": found.dissent,
-        "labels": found.n_annotations,
-        "reason": np.array(REASONS, object)[found.reason],
+        "task": tasks.task_ids,
+        "verdict": tasks.verdict,
+        "label": names[tasks.label],
+        "probability": tasks.sure,
+        "second label": names[tasks.second],
+        "its share": tasks.dissent,
+        "labels": tasks.n_annotations,
+        "reason": np.array(REASONS, object)[tasks.reason],
     }
-    for i in np.flatnonzero(found.verdict == "check"):
+    for i in np.flatnonzero(tasks.verdict == "check"):
         columns["reason"][i] = (  # type: ignore[index]
-            f"{view.reference.capitalize()} says “{names[found.gold[i]]}”; the labels contradict it more than the "
-            f"workers' known mistakes explain. It is {100 * found.wrong_gold[i]:.0f} % likely to be wrong: look at it."
+            f"{view.reference.capitalize()} says “{names[tasks.gold[i]]}”; the labels contradict it more than the "
+            f"workers' known mistakes explain. It is {100 * tasks.wrong_gold[i]:.0f} % likely to be wrong: look at it."
         )
     columns[view.reference] = names[view.truth.labels]
     table = with_context(view.dataset, with_words(view.dataset, pd.DataFrame(columns)))
-    order = np.flatnonzero(found.n_annotations == 0) if verdict == "unlabelled" else found.order
-    listed = table.iloc[order[found.verdict[order] == verdict] if verdict else order]
-    return Exhibit("task-verdicts", "Verdicts on tasks", None, listed, (found.truth,), click=view.to_task)
+    order = np.flatnonzero(tasks.n_annotations == 0) if verdict == "unlabelled" else tasks.order
+    listed = table.iloc[order[tasks.verdict[order] == verdict] if verdict else order]
+    return Exhibit("task-verdicts", "Verdicts on tasks", None, listed, (tasks.truth,), click=view.to_task)
 
 
 @cached
@@ -182,11 +182,11 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
     Args:
         most: how many to tell of.
     """
-    found, by = shared(view), repeated(view)
-    wrong = ~np.eye(len(view.classes), dtype=bool) & (found.workers >= 2)
+    mistakes, by = shared(view), repeated(view)
+    wrong = ~np.eye(len(view.classes), dtype=bool) & (mistakes.workers >= 2)
     beyond = wrong & guideline_cells(view)
     true, given = np.nonzero(beyond if beyond.any() else wrong)
-    order = np.lexsort((-found.tasks[true, given], -found.workers[true, given]))[:most]
+    order = np.lexsort((-mistakes.tasks[true, given], -mistakes.workers[true, given]))[:most]
     true, given = true[order], given[order]
     names = np.array(view.classes, object)
     at = true, given
@@ -194,11 +194,11 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
         {
             "true": names[true],
             "given": names[given],
-            "workers": found.workers[at].astype(int),
+            "workers": mistakes.workers[at].astype(int),
             "of": int((view.dataset.labels_per_worker > 0).sum()),
-            "tasks": found.tasks[at].astype(int),
-            "q_value": found.q_value[at],
-            "adjusted p": holm(found.p_value.ravel()).reshape(found.p_value.shape)[at],
+            "tasks": mistakes.tasks[at].astype(int),
+            "q_value": mistakes.q_value[at],
+            "adjusted p": holm(mistakes.p_value.ravel()).reshape(mistakes.p_value.shape)[at],
             "repeated by": by.carriers.sum(0)[at],
             "shared": beyond[at],
         }
@@ -249,14 +249,14 @@ def actions(
         confused: share of a class from which a confusion is worth training.
         sure: probability from which a task's label is taken.
     """
-    found, tasks = workers_judged(view, remove, trust, confused), tasks_judged(view, sure)
+    judged, tasks = workers_judged(view, remove, trust, confused), tasks_judged(view, sure)
     workers = worker_verdicts(view, remove, trust, confused).table
-    workers = workers.loc[to_do(found)[workers.index]]
+    workers = workers.loc[to_do(judged)[workers.index]]
     mistakes, listed = mistakes_in_words(view, len(view.classes) ** 2).table, task_verdicts(view, sure).table
     listed, mistakes = listed[listed["verdict"] != "fine"], mistakes[mistakes["shared"]]
-    some, now = workers.index.to_numpy(), listed[view.reference if view.truth.checked else "label"].astype(str)
+    index, now = workers.index.to_numpy(), listed[view.reference if view.truth.checked else "label"].astype(str)
     of_worker = workers.rename(columns={"worker": "name", "verdict": "action"})[["name", "action", "reason"]]
-    of_worker = of_worker.assign(what="worker", sure=[how_sure(found, r) for r in some])
+    of_worker = of_worker.assign(what="worker", sure=[how_sure(judged, r) for r in index])
     of_task = listed.rename(columns={"task": "name", "verdict": "action"})[["name", "action", "reason"]]
     of_task = of_task.assign(what="task", sure=[f"{100 * p:.0f} % likely wrong" for p in tasks.gain[listed.index]])
     again = zip(mistakes["adjusted p"], mistakes["repeated by"], strict=True)
@@ -270,20 +270,20 @@ def actions(
             "effect": [plural(n, "task") for n in mistakes["tasks"]],
         }
     )
-    parts = [of_worker.assign(effect=changes_without(found)[some]), of_guideline, of_task.assign(effect="now " + now)]
+    parts = [of_worker.assign(effect=changes_without(judged)[index]), of_guideline, of_task.assign(effect="now " + now)]
     table = pd.concat(parts, ignore_index=True)[[*of_guideline.columns]].rename(columns={"sure": "how sure"})
-    return Exhibit("actions", "What to do", None, table, (found.truth, found.control))
+    return Exhibit("actions", "What to do", None, table, (judged.truth, judged.control))
 
 
-def to_do(found: WorkerVerdicts) -> BoolArray:
+def to_do(judged: WorkerVerdicts) -> BoolArray:
     """(n_workers,) whom there is something to do about: all who are flagged or weak, and whose labels likely get worse.
 
     Others who are watched would be named in nearly every crowd, as one honest worker in twenty looks so by chance.
     """
-    flagged = np.isin(found.verdict, ["remove", "check", "train"])
-    if found.drift is None:
+    flagged = np.isin(judged.verdict, ["remove", "check", "train"])
+    if judged.drift is None:
         return flagged
-    return np.asarray(flagged | ((found.verdict == "watch") & found.may_fall & (found.drift.adjusted <= POSSIBLE)))
+    return np.asarray(flagged | ((judged.verdict == "watch") & judged.may_fall & (judged.drift.adjusted <= POSSIBLE)))
 
 
 @cached
@@ -307,8 +307,8 @@ def repeated(view: View) -> GuidelineMistakes:
 @cached
 def common_confusions(view: View) -> dict[int, SharedConfusion]:
     """Worker -> the most frequent of the worker's confusions that are the guideline's, if it is worth naming."""
-    found, every, judged = view.of(analysis.worker_confusion), shared(view), workers_judged(view)
-    own = np.where(guideline_cells(view) & (found.matrices >= CONFUSED), found.counts, 0.0)
+    confusions, every, judged = view.of(analysis.worker_confusion), shared(view), workers_judged(view)
+    own = np.where(guideline_cells(view) & (confusions.matrices >= CONFUSED), confusions.counts, 0.0)
     taught = np.flatnonzero(judged.train)  # the reason names it, with the others' rate
     a, b = judged.confused.true[taught], judged.confused.given[taught]
     own[taught, a, b] = own[taught, b, a] = 0
@@ -316,7 +316,7 @@ def common_confusions(view: View) -> dict[int, SharedConfusion]:
     carriers, common = repeated(view).carriers.sum(0), {}
     for r in np.flatnonzero(own.max((1, 2)) >= _AGAIN):
         a, b = np.unravel_index(own[r].argmax(), own[r].shape)
-        of = float(found.counts[r, a].sum())
+        of = float(confusions.counts[r, a].sum())
         times = float(own[r, a, b])
         by = int(every.workers[a, b]), int(carriers[a, b]), n_workers
         common[int(r)] = SharedConfusion(names[a], names[b], times, of, *by)

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class View(Generic[D, R]):
-    """What to look at: of classes or tags by default, of ratings a ``View[RatingDataset, RatingTruth]``.
+    """A dataset with its reference: classes or tags by default, ratings as ``View[RatingDataset, RatingTruth]``.
 
     Args:
         truth: the reference, which stands for the true labels; `view` makes it of a name.
@@ -73,7 +73,7 @@ class View(Generic[D, R]):
 
     @property
     def extra(self) -> pd.DataFrame | None:
-        """Further columns of the annotations, as far as they may be read."""
+        """Further columns of the annotations that may be shown."""
         return self.dataset.extra if self.columns else None
 
     def of(self, analysis: Callable[Concatenate[D, R, P], T], *settings: P.args, **named: P.kwargs) -> T:
@@ -177,7 +177,7 @@ def named(dataset: CrowdDataset, reference: str) -> Reference:
     from crowdcore.analysis.reference import REVIEWED
     from crowdcore.marks import marks_version
 
-    return _named(dataset, reference, marks_version(dataset) if reference in REVIEWED else None)
+    return _reference_of_fit(dataset, reference, marks_version(dataset) if reference in REVIEWED else None)
 
 
 @cached
@@ -188,13 +188,13 @@ def _rating_truth(dataset: RatingDataset, reference: str) -> RatingTruth:
 
 
 @cached
-def _named(dataset: CrowdDataset, reference: str, version: object) -> Reference:
+def _reference_of_fit(dataset: CrowdDataset, reference: str, version: object) -> Reference:
     from crowdcore.analysis.reference import Reference, resolve_reference
     from crowdcore.exhibits.fits import fitted, is_fit
 
     if is_fit(reference):
-        found = fitted(dataset, reference)
-        return Reference.of_fit(found, reference)
+        fit = fitted(dataset, reference)
+        return Reference.of_fit(fit, reference)
     return resolve_reference(dataset, reference)
 
 

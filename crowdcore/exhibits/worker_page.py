@@ -21,27 +21,27 @@ from crowdcore.exhibits.workers import describe_pairs, worker_pairs
 @cached
 def worker_verdict(view: View, worker: str) -> Exhibit:
     """What to do about one worker, why, what changes without, and what one could write."""
-    found, r = view.renamed(workers_judged(view)), view.worker_number(worker)
+    verdicts, r = view.renamed(workers_judged(view)), view.worker_number(worker)
     row = {
         "worker": worker,
-        "verdict": found.verdict[r],
+        "verdict": verdicts.verdict[r],
         "reason": worker_verdicts(view).table.loc[r, "reason"],
-        "skill κ": found.skill[r],
-        "κ low": found.low[r],
-        "κ high": found.high[r],
-        "labels": found.n_annotations[r],
-        "without": changes_without(found)[r],
-        "message": message(found, r, common_confusions(view).get(r)),
+        "skill κ": verdicts.skill[r],
+        "κ low": verdicts.low[r],
+        "κ high": verdicts.high[r],
+        "labels": verdicts.n_annotations[r],
+        "without": changes_without(verdicts)[r],
+        "message": message(verdicts, r, common_confusions(view).get(r)),
     }
-    return Exhibit("worker-verdict", f"Verdict on {worker}", None, pd.DataFrame([row], index=[r]), (found.truth,))
+    return Exhibit("worker-verdict", f"Verdict on {worker}", None, pd.DataFrame([row], index=[r]), (verdicts.truth,))
 
 
 @cached
 def worker_mistakes(view: View, worker: str) -> Exhibit:
     """The confusions of one worker, the most frequent first; a click leads to their tasks."""
-    found, r = view.of(analysis.worker_confusion), view.worker_number(worker)
-    own = found.counts[r]
-    others = found.crowd_counts - own
+    confusion, r = view.of(analysis.worker_confusion), view.worker_number(worker)
+    own = confusion.counts[r]
+    others = confusion.crowd_counts - own
     rest = row_shares(others)
     true, given = np.nonzero((own > 0) & ~np.eye(len(view.classes), dtype=bool))
     order = np.argsort(-own[true, given], kind="stable")
@@ -53,7 +53,7 @@ def worker_mistakes(view: View, worker: str) -> Exhibit:
             "given": names[at[1]],
             "labels": own[at].round(1),
             "of": own.sum(1)[at[0]].round(1),
-            "share": found.matrices[r][at],
+            "share": confusion.matrices[r][at],
             "share low": ends.low[r][at],
             "share high": ends.high[r][at],
             "share of others": rest[at],
@@ -84,27 +84,27 @@ def worker_partners(view: View, worker: str) -> Exhibit:
 @cached
 def worker_over_time(view: View, worker: str) -> Exhibit:
     """Accuracy of one worker over time, with intervals; an empty table where labels have no times."""
-    found = view.of(analysis.worker_over_time, worker=np.intp(view.worker_number(worker)))
+    accuracies = view.of(analysis.worker_over_time, worker=np.intp(view.worker_number(worker)))
     title = f"{worker} over time"
-    if found is None:
+    if accuracies is None:
         none = pd.DataFrame({"times": ["none: the data have no column “timestamp”"]})
         return Exhibit("worker-over-time", title, None, none)
-    figure = figures.worker_over_time(view.drawable(replace(found, name=worker)))
+    figure = figures.worker_over_time(view.drawable(replace(accuracies, name=worker)))
     how = "Share of right labels" if view.truth.checked else "Mean probability of the labels given the others' labels"
     notes = (f"{how}, in blocks by time, with 95 % intervals.",)
-    return Exhibit("worker-over-time", title, figure, found.frame(), notes, f"Accuracy of {worker} over time")
+    return Exhibit("worker-over-time", title, figure, accuracies.frame(), notes, f"Accuracy of {worker} over time")
 
 
 @cached
 def worker_speed(view: View) -> Exhibit:
     """How long each worker's answers take beside the others', too-fast answers and changes of speed."""
-    found = analysis.worker_speed(view.dataset)
+    speeds = analysis.worker_speed(view.dataset)
     title = "Speed of the workers"
-    if found is None:
+    if speeds is None:
         return Exhibit(
             "worker-speed", title, None, pd.DataFrame({"seconds": ["none: no column “seconds” or “timestamp”"]})
         )
-    table = view.in_order(view.renamed(found).frame().sort_values("fast", ascending=False, kind="stable"))
+    table = view.in_order(view.renamed(speeds).frame().sort_values("fast", ascending=False, kind="stable"))
     gaps = view.dataset.extra is not None and "seconds" not in view.dataset.extra
     notes = (RULE, *([BY_GAPS] if gaps else []))
     return Exhibit("worker-speed", title, None, table, notes, click=view.to_worker)
@@ -113,19 +113,19 @@ def worker_speed(view: View) -> Exhibit:
 @cached
 def worker_speed_over_time(view: View, worker: str) -> Exhibit:
     """How long one worker's answers take over time, beside the others on the same tasks."""
-    found = analysis.worker_speed_over_time(view.dataset, worker=np.intp(view.worker_number(worker)))
+    speed = analysis.worker_speed_over_time(view.dataset, worker=np.intp(view.worker_number(worker)))
     title = f"Speed of {worker}"
-    if found is None:
+    if speed is None:
         none = pd.DataFrame({"seconds": ["none: it needs the column “timestamp”"]})
         return Exhibit("worker-speed-over-time", title, None, none)
-    found = replace(found, name=worker)
+    speed = replace(speed, name=worker)
     change = "No change of speed is significant."
-    if found.change >= 0:
+    if speed.change >= 0:
         change = (
-            f"After {found.change:,} answers the speed changes from {found.before:.2f} to {found.after:.2f} times the "
+            f"After {speed.change:,} answers the speed changes from {speed.before:.2f} to {speed.after:.2f} times the "
             "others' on the same tasks."
         )
-    figure = figures.worker_speed_over_time(view.drawable(found))
+    figure = figures.worker_speed_over_time(view.drawable(speed))
     level = f"Tested at {CHANGED:g} over all workers (Holm), a level of its own, beside that of the verdicts."
     notes = (f"{change} {level}",)
-    return Exhibit("worker-speed-over-time", title, figure, found.frame(), notes, f"Speed of {worker} over time")
+    return Exhibit("worker-speed-over-time", title, figure, speed.frame(), notes, f"Speed of {worker} over time")

@@ -29,23 +29,23 @@ def recovered_workers(view: RunView, sort: str = "annotations", beside: RunView 
         sort: one of `confusion_sources.SORTS`.
         beside: another run, whose skills stand beside.
     """
-    found, compared = recovered(view), skill_comparison(view)
+    recovery, compared = recovered(view), skill_comparison(view)
     columns: dict[str, object] = {
         "worker": list(view.workers),
-        "annotations": found.n_annotations,
+        "annotations": recovery.n_annotations,
         "observed skill": compared.observed,
     }
     for words, values, spread in (
-        ("skill", found.skill, found.skill_spread),
-        ("distance from common", found.distance, found.distance_spread),
-        ("common noise", found.common_share, found.common_share_spread),
+        ("skill", recovery.skill, recovery.skill_spread),
+        ("distance from common", recovery.distance, recovery.distance_spread),
+        ("common noise", recovery.common_share, recovery.common_share_spread),
     ):
         if values is not None:
             columns[words] = values
-            if len(found.seeds) > 1:
+            if len(recovery.seeds) > 1:
                 columns[f"{words} ±"] = spread
-    if found.group is not None:
-        columns["group"] = found.group + 1
+    if recovery.group is not None:
+        columns["group"] = recovery.group + 1
     if beside is not None:
         columns["skill of the other run"] = recovered(beside).skill
     own = errors(view, view)[0]
@@ -53,12 +53,12 @@ def recovered_workers(view: RunView, sort: str = "annotations", beside: RunView 
         columns["error" if has_truth(view) else "distance from observed"] = own
     if has_truth(view):
         true = confusions(view, "truth").matrices
-        columns["true skill"] = np.trace(true, axis1=1, axis2=2) / len(found.classes)
+        columns["true skill"] = np.trace(true, axis1=1, axis2=2) / len(recovery.classes)
     table = pd.DataFrame(columns).iloc[order(view, sort)]
-    about = [f"Numbers: {found.combined}.", *(text for column, text in _WORDS.items() if column in table)]
-    about += ["±: standard deviation over seeds."] if len(found.seeds) > 1 else []
+    about = [f"Numbers: {recovery.combined}.", *(text for column, text in _WORDS.items() if column in table)]
+    about += ["±: standard deviation over seeds."] if len(recovery.seeds) > 1 else []
     notes = (" ".join(about),)
-    title = f"What {view.run_name} says of each worker ({found.combined})"
+    title = f"What {view.run_name} says of each worker ({recovery.combined})"
     return Exhibit("workers", title, None, table, notes, "", view.to_worker)
 
 
@@ -75,16 +75,16 @@ def skills(views: Sequence[RunView], worker: int | None = None) -> Exhibit:
     colors = [method_color(view.result.method) for view in views]
     if len(set(colors)) < len(colors):
         colors = [PALETTE[k % len(PALETTE)] for k in range(len(views))]
-    found = [skill_comparison(view) for view in views]
-    drawn = {escaped(n): view.drawable(of) for n, view, of in zip(names, views, found, strict=True)}
-    tables = [view.in_order(view.renamed(of).frame()) for view, of in zip(views, found, strict=True)]
+    comparisons = [skill_comparison(view) for view in views]
+    drawn = {escaped(n): view.drawable(of) for n, view, of in zip(names, views, comparisons, strict=True)}
+    tables = [view.in_order(view.renamed(of).frame()) for view, of in zip(views, comparisons, strict=True)]
     if len(tables) > 1:
         tables = [table.assign(run=name) for name, table in zip(names, tables, strict=True)]
     notes = [
         f"Correlation of learnt with observed skill ({of.reference}; {f'{view.run_name}, ' * (len(views) > 1)}"
         f"{of.combined}): {_plain(of.correlation)}, weighted by annotations {_plain(of.weighted)}, by ranks "
         f"{_plain(of.rank_correlation)}."
-        for view, of in zip(views, found, strict=True)
+        for view, of in zip(views, comparisons, strict=True)
     ]
     return Exhibit(
         "skills",

@@ -210,12 +210,12 @@ def _of_100(p: float) -> str:
 
 def _fall(result: WorkerVerdicts, r: int, words: str) -> str:
     assert result.drift is not None
-    of = result.drift
+    drift = result.drift
     right = "right" if by_gold(result) else "likely right by the others' labels"
-    before, after = _percent(of.before[r]), _percent(of.after[r])
-    if of.steady[r]:
+    before, after = _percent(drift.before[r]), _percent(drift.after[r])
+    if drift.steady[r]:
         return f"{words} steadily: {before} {right} in the first half, {after} in the second"
-    return f"{words} after the first {of.at[r]:,} labels: {before} {right}, then {after}"
+    return f"{words} after the first {drift.at[r]:,} labels: {before} {right}, then {after}"
 
 
 def by_gold(result: WorkerVerdicts) -> bool:
@@ -249,8 +249,8 @@ def _percent(share: float) -> str:
 
 def changes_without(result: WorkerVerdicts) -> AnyArray:
     """(n_workers,) what a majority vote is like without each worker."""
-    words, of = [], result.without
-    for changed, lost, points in zip(of.changed, of.unlabelled, 100 * of.accuracy_change, strict=True):
+    words, without = [], result.without
+    for changed, lost, points in zip(without.changed, without.unlabelled, 100 * without.accuracy_change, strict=True):
         gold = f" ({points:+z.2f} points right)" if points == points and by_gold(result) else ""
         gone = f", {lost:,} task{' loses its' if lost == 1 else 's lose their'} only label" if lost else ""
         words.append(f"{changed:,} label{' changes' if changed == 1 else 's change'}{gone} without{gold}")

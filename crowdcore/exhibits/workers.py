@@ -52,8 +52,8 @@ def worker_distances(
         groups: cut the tree into this many; default: where it says.
         window: visible range of x and of y, for crowds with more workers than cells can be drawn.
     """
-    found, order = _distance(view, kind), _order(view, kind, groups)
-    figure = figures.worker_distance(view.drawable(found), view.drawable(order), view=window)
+    dist, order = _distance(view, kind), _order(view, kind, groups)
+    figure = figures.worker_distance(view.drawable(dist), view.drawable(order), view=window)
     places = order.order
 
     def click(row: int, column: int) -> dict[str, str]:
@@ -63,7 +63,7 @@ def worker_distances(
         places = np.argsort(view.workers) if view.hidden else np.arange(len(view.workers))
         square = np.ix_(places, places)
         called = pd.Index([view.workers[n] for n in places])
-        return replace(found, worker_ids=called, matrix=found.matrix[square], overlap=found.overlap[square]).frame()
+        return replace(dist, worker_ids=called, matrix=dist.matrix[square], overlap=dist.overlap[square]).frame()
 
     alt = "Distances between workers, similar ones side by side"
     seen = view.of(analysis.worker_confusion), view.truth.checked
@@ -81,35 +81,35 @@ def distance_cell(view: View, kind: Distance, groups: int | None, worker: str, o
 
 def worker_groups(view: View, kind: Distance = "shrunken-mse", groups: int | None = None) -> Exhibit:
     """Workers in the order of the matrix, with group, annotations and accuracy; index = worker number."""
-    found, good = _order(view, kind, groups), view.of(analysis.worker_quality)
+    ordering, good = _order(view, kind, groups), view.of(analysis.worker_quality)
     table = pd.DataFrame(
         {
-            "worker": view.names_of(found.order),
-            "group": found.groups[found.order] + 1,
-            "annotations": good.n_annotations[found.order],
-            "accuracy": good.accuracy[found.order],
+            "worker": view.names_of(ordering.order),
+            "group": ordering.groups[ordering.order] + 1,
+            "annotations": good.n_annotations[ordering.order],
+            "accuracy": good.accuracy[ordering.order],
         },
-        index=found.order,
+        index=ordering.order,
     )
-    words = set_apart(view.of(analysis.worker_confusion), found, gold=view.truth.checked)
+    words = set_apart(view.of(analysis.worker_confusion), ordering, gold=view.truth.checked)
     return Exhibit(f"groups-{kind}", "Groups of workers", None, table, words)
 
 
 def worker_pair(view: View, worker: str, other: str, kind: Distance = "shrunken-mse") -> Exhibit:
     """Two workers: their distance, and the tasks and mistakes that they have in common."""
-    a, b, found = view.worker_number(worker), view.worker_number(other), _distance(view, kind)
+    a, b, dist = view.worker_number(worker), view.worker_number(other), _distance(view, kind)
     both, alike, expected = _in_common(view, a, b)
     row = {
         "worker": worker,
         "other": other,
-        "distance": found.matrix[a, b],
-        "classes both labelled": found.overlap[a, b],
+        "distance": dist.matrix[a, b],
+        "classes both labelled": dist.overlap[a, b],
         "tasks both labelled": both,
         "wrong alike": alike,
         "expected": expected,
     }
     distance = "–" if np.isnan(row["distance"]) else f"{row['distance']:.2g}"
-    words = f"Distance {distance}; both labelled {found.overlap[a, b]} of {len(found.classes)} classes."
+    words = f"Distance {distance}; both labelled {dist.overlap[a, b]} of {len(dist.classes)} classes."
     if both:
         words += (
             f" Of {plural(both, 'task')} that both labelled, they made the same mistake on {alike} (reference: "
@@ -124,34 +124,34 @@ def worker_pair(view: View, worker: str, other: str, kind: Distance = "shrunken-
 def _in_common(view: View, a: int, b: int) -> tuple[int, int, float]:
     """Tasks that both labelled, on which both were wrong alike, and how many of these chance explains."""
     two = view.dataset.where(np.isin(view.dataset.worker, (a, b)))
-    found = analysis.pair_mistakes(two, view.truth)
-    if not len(found.worker_a):
+    pair = analysis.pair_mistakes(two, view.truth)
+    if not len(pair.worker_a):
         return 0, 0, float("nan")
-    return int(found.both_labelled[0]), int(found.wrong_alike[0]), float(found.expected[0])
+    return int(pair.both_labelled[0]), int(pair.wrong_alike[0]), float(pair.expected[0])
 
 
 @cached
 def worker_quality(view: View) -> Exhibit:
     """How good is each worker? Those with a signal first, then by how good they are at least; index = worker number."""
-    found, alone = view.of(analysis.worker_quality), view.of(analysis.without_each).frame()
+    quality, alone = view.of(analysis.worker_quality), view.of(analysis.without_each).frame()
     judged = workers_judged(view)
     signals = np.select(
         [judged.verdict == "remove", judged.together, judged.drifts],
-        [np.where(found.answers_single, "single answer", "guesses"), "acts with others", "becomes worse"],
+        [np.where(quality.answers_single, "single answer", "guesses"), "acts with others", "becomes worse"],
         "",
     )
     frame = pd.DataFrame(
         {
             "worker": list(view.workers),
             "signal": signals,
-            "accuracy": found.accuracy,
-            "acc. low": found.accuracy_low,
-            "acc. high": found.accuracy_high,
-            "annotations": found.n_annotations,
-            "balanced accuracy": found.skill,
-            "bits per label": found.information,
-            "agreement κ": found.agreement_kappa,
-            "with majority": found.majority_agreement,
+            "accuracy": quality.accuracy,
+            "acc. low": quality.accuracy_low,
+            "acc. high": quality.accuracy_high,
+            "annotations": quality.n_annotations,
+            "balanced accuracy": quality.skill,
+            "bits per label": quality.information,
+            "agreement κ": quality.agreement_kappa,
+            "with majority": quality.majority_agreement,
             "labels changed without": alone["changed"],
             **({"accuracy without": alone["accuracy_change"]} if view.truth.checked else {}),
         }
@@ -162,7 +162,7 @@ def worker_quality(view: View) -> Exhibit:
     def click(number: int) -> dict[str, str]:
         return {"worker": view.workers[number], "view": "One worker"}
 
-    notes = (_ORDER, *([_TOGETHER] if judged.together.any() and not view.truth.checked else []), *found.notes)
+    notes = (_ORDER, *([_TOGETHER] if judged.together.any() and not view.truth.checked else []), *quality.notes)
     return Exhibit("workers", "How good each worker is", None, table, notes, click=click)
 
 
@@ -178,17 +178,17 @@ def worker_ranking(view: View) -> Exhibit:
 @cached
 def worker(view: View, worker: str) -> Exhibit:
     """One worker in numbers."""
-    found, one = view.of(analysis.worker_quality), view.worker_number(worker)
+    quality, one = view.of(analysis.worker_quality), view.worker_number(worker)
     row = {
         "worker": worker,
-        "annotations": found.n_annotations[one],
-        "accuracy": found.accuracy[one],
-        "acc. low": found.accuracy_low[one],
-        "acc. high": found.accuracy_high[one],
-        "balanced accuracy": found.skill[one],
-        "bits per label": found.information[one],
-        "bits possible": found.information_limit[one],
-        "agreement κ": found.agreement_kappa[one],
+        "annotations": quality.n_annotations[one],
+        "accuracy": quality.accuracy[one],
+        "acc. low": quality.accuracy_low[one],
+        "acc. high": quality.accuracy_high[one],
+        "balanced accuracy": quality.skill[one],
+        "bits per label": quality.information[one],
+        "bits possible": quality.information_limit[one],
+        "agreement κ": quality.agreement_kappa[one],
     }
     return Exhibit("worker", worker, None, pd.DataFrame([row], index=[one]))
 
@@ -196,12 +196,12 @@ def worker(view: View, worker: str) -> Exhibit:
 @cached
 def worker_confusion(view: View, worker: str | None = None) -> Exhibit:
     """What a worker makes of each class; without a worker, what all annotations together do."""
-    found = view.of(analysis.worker_confusion)
+    confusion = view.of(analysis.worker_confusion)
     title = "All workers together" if worker is None else worker
     number = None if worker is None else view.worker_number(worker)
-    matrix = found.crowd if number is None else found.matrices[number]
-    counts = found.crowd_counts if number is None else found.counts[number]
-    shown = view.drawable(found)
+    matrix = confusion.crowd if number is None else confusion.matrices[number]
+    counts = confusion.crowd_counts if number is None else confusion.counts[number]
+    shown = view.drawable(confusion)
     figure = figures.confusion(
         matrix,
         shown.classes,
@@ -219,24 +219,24 @@ def worker_confusion(view: View, worker: str | None = None) -> Exhibit:
 @cached
 def worker_pairs(view: View) -> Exhibit:
     """Who acts together? Pairs named, then those with most tasks in common or wrong alike twice, the surest first."""
-    found, tags = wrong_together(view), view.dataset.kind.sequential
-    columns: dict[str, AnyArray] = {key: view.names_of(getattr(found, key)) for key in ("worker_a", "worker_b")}
-    columns |= {key: getattr(found, key).copy() for key in ("both_labelled", "agreed")}
-    columns |= {key: np.full(len(found.agreed), np.nan) for key in ("expected_agreed", "adjusted p")}
-    columns |= {key: getattr(found, key) for key in ("wrong_alike", "expected_beyond")}
+    pairs, tags = wrong_together(view), view.dataset.kind.sequential
+    columns: dict[str, AnyArray] = {key: view.names_of(getattr(pairs, key)) for key in ("worker_a", "worker_b")}
+    columns |= {key: getattr(pairs, key).copy() for key in ("both_labelled", "agreed")}
+    columns |= {key: np.full(len(pairs.agreed), np.nan) for key in ("expected_agreed", "adjusted p")}
+    columns |= {key: getattr(pairs, key) for key in ("wrong_alike", "expected_beyond")}
     if not tags:  # tasks, equal labels and what explains them as in the verdicts
         of, n = copy_evidence(view), view.dataset.n_workers
-        key, tested = found.worker_a * n + found.worker_b, of.worker_a * n + of.worker_b
+        key, tested = pairs.worker_a * n + pairs.worker_b, of.worker_a * n + of.worker_b
         there = np.isin(tested, key)
         place = np.searchsorted(key, tested[there])
         columns["both_labelled"][place], columns["agreed"][place] = of.both[there], of.agreed[there]
         columns["expected_agreed"][place], columns["adjusted p"][place] = of.expected[there], of.adjusted[there]
-    named = in_one_group(found, workers_judged(view).groups) & (not tags)
+    named = in_one_group(pairs, workers_judged(view).groups) & (not tags)
     often = np.isin(np.arange(len(named)), np.argsort(-columns["both_labelled"], kind="stable")[:_MOST])
-    some = np.flatnonzero(named | often | (found.wrong_alike >= 2))
-    chance = np.nan_to_num(columns["adjusted p"][some], nan=2.0)
-    some = some[np.lexsort((-columns["both_labelled"][some], chance, ~named[some]))]
-    table = pd.DataFrame({key: values[some] for key, values in {**columns, "named": named}.items()})
+    rows = np.flatnonzero(named | often | (pairs.wrong_alike >= 2))
+    chance = np.nan_to_num(columns["adjusted p"][rows], nan=2.0)
+    rows = rows[np.lexsort((-columns["both_labelled"][rows], chance, ~named[rows]))]
+    table = pd.DataFrame({key: values[rows] for key, values in {**columns, "named": named}.items()})
     if view.hidden:
         table[["worker_a", "worker_b"]] = np.sort(table[["worker_a", "worker_b"]].to_numpy(), axis=1)
 
@@ -271,14 +271,14 @@ def corrected_labels(view: View) -> Exhibit:
 
 @cached
 def what_if(view: View, without: tuple[str, ...]) -> Exhibit:
-    """What the majority vote would be without some workers, in numbers."""
-    found = _what_if(view, without)
+    """Changes of the majority vote without some workers, in numbers."""
+    vote = _what_if(view, without)
     numbers = {
-        "annotations left out": found.n_annotations,
-        "labels changed": len(found.changed),
-        "tasks left without label": len(found.unlabelled),
-        "accuracy before": found.accuracy_before,
-        "accuracy after": found.accuracy_after,
+        "annotations left out": vote.n_annotations,
+        "labels changed": len(vote.changed),
+        "tasks left without label": len(vote.unlabelled),
+        "accuracy before": vote.accuracy_before,
+        "accuracy after": vote.accuracy_after,
     }
     return Exhibit("what-if-numbers", f"Without {', '.join(without)}", None, pd.DataFrame([numbers]))
 
@@ -286,8 +286,8 @@ def what_if(view: View, without: tuple[str, ...]) -> Exhibit:
 @cached
 def what_if_tasks(view: View, without: tuple[str, ...]) -> Exhibit:
     """The tasks whose majority vote changes without some workers; index = task number."""
-    found = _what_if(view, without)
-    table = found.frame().set_index(np.sort(np.concatenate([found.changed, found.unlabelled])))
+    vote = _what_if(view, without)
+    table = vote.frame().set_index(np.sort(np.concatenate([vote.changed, vote.unlabelled])))
     return Exhibit("what-if", f"Labels that change without {', '.join(without)}", None, table)
 
 
@@ -317,17 +317,17 @@ _OF_TOKENS = "Not tested: the tokens of a sentence are not independent tasks."
 
 
 def describe_pairs(view: View, table: pd.DataFrame, worker: str = "") -> str:
-    """Who is named, all in all or with one worker."""
+    """Describe the pairs that are named, in all or of one worker."""
     if view.dataset.kind.sequential:
         return _OF_TOKENS
     named = table[table["named"]]
     if not len(named):
         most = plural(int(table["both_labelled"].max()) if len(table) else 0, view.dataset.task_noun)
-        who = f"Nobody who acts with {worker} was found" if worker else "No workers who act together were found"
-        return f"{who}: pairs have up to {most} in common."
+        named_pairs = f"Nobody who acts with {worker} was found" if worker else "No workers who act together were found"
+        return f"{named_pairs}: pairs have up to {most} in common."
     pairs = [f"{a} with {b}" for a, b in named.iloc[:, :2].to_numpy(object)]
-    who = f"{worker} with {listed(sorted(named['other']), 4)}" if worker else listed(pairs, 4)
-    return f"These seem to act together: {who}. They may copy, have shared a teacher, or be one person."
+    named_pairs = f"{worker} with {listed(sorted(named['other']), 4)}" if worker else listed(pairs, 4)
+    return f"These seem to act together: {named_pairs}. They may copy, have shared a teacher, or be one person."
 
 
 _SHRUNKEN = "Confusions are shrunk towards the crowd's (empirical Bayes), more so for workers with few labels."
