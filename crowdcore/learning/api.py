@@ -216,9 +216,9 @@ def sweep(
         One result per combination, the last setting varying fastest.
     """
     points = [{**settings, **dict(zip(over, values, strict=True))} for values in itertools.product(*over.values())]
-    which = seed_numbers(seeds)
+    numbers = seed_numbers(seeds)
     crowd = need_classes(as_dataset(dataset))
-    return _train(crowd, method, points, which, device, worker_features, accept, on_event, should_stop, None)
+    return _train(crowd, method, points, numbers, device, worker_features, accept, on_event, should_stop, None)
 
 
 def usual_settings(dataset: Labelled) -> dict[str, Any]:
@@ -236,20 +236,20 @@ def split_settings(method: type[CrowdMethod], given: Mapping[str, Any]) -> tuple
     given = drop_retired(given, known)
     for name in given:
         if name not in known:
-            raise SettingError(name, f"be a setting of the trainer or of {method.name!r}", given[name], _known(method))
+            raise SettingError(name, f"be a setting of the trainer or of {method.name!r}", given[name], _valid(method))
     variant = given.get("variant", getattr(method.Settings(), "variant", ""))
     chosen = {**method.variants.get(str(variant), {}), **given}
     own = method.Settings(**{k: v for k, v in chosen.items() if k in method.Settings.model_fields})
     return TrainSettings(**{k: v for k, v in chosen.items() if k in TrainSettings.model_fields}), own
 
 
-def _known(method: type[CrowdMethod]) -> str:
+def _valid(method: type[CrowdMethod]) -> str:
     own = ", ".join(method.Settings.model_fields) or "none"
     return f"The trainer's: {', '.join(TrainSettings.model_fields)}; the method's: {own}."
 
 
 def seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    """The seeds that a number of them, or a list, asks for.
+    """Seeds of a count or a list.
 
     Raises:
         SettingError: none, a negative one, or one twice.
@@ -273,15 +273,15 @@ def _train(
     checkpoint: tuple[Path, int] | None,
 ) -> list[Any]:
     method = method_for(dataset, which)
-    points = [_named({**usual_settings(dataset), **point}) for point in points]
+    points = [_name_networks({**usual_settings(dataset), **point}) for point in points]
     split = [split_settings(method, point) for point in points]
     device = resolve_device(device_name)
     listen, stop = on_event or (lambda event: None), should_stop or (lambda: False)
     n_read = len(dataset.notes)
     if not dataset.kind.numeric:
         dataset = with_inputs(dataset, accept, split[0][0].backbone, device_name)
-    made = dataset.notes[n_read:]
-    for note in made:
+    new_notes = dataset.notes[n_read:]
+    for note in new_notes:
         listen(NoteEvent(note))
     if method.candidates:
         fit = partial(train, device=device_name, worker_features=worker_features)
@@ -292,10 +292,10 @@ def _train(
     else:
         session = Session(dataset, method, device, listen, stop, checkpoint)
         results = _together(session, dataset, split, seeds, worker_features)
-    return [replace(result, crowd=dataset, notes=(*made, *result.notes)) for result in results]
+    return [replace(result, crowd=dataset, notes=(*new_notes, *result.notes)) for result in results]
 
 
-def _named(settings: dict[str, Any]) -> dict[str, Any]:
+def _name_networks(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings with a network and an aggregator by name."""
     if "backbone" in settings:
         settings["backbone"] = backbones.named(settings["backbone"])

@@ -82,17 +82,17 @@ class CrowdMethod(nn.Module):
 
     @classmethod
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
-        """What is used at test time, from inputs to (B, C) logits: one backbone, unless overridden."""
+        """Make the classifier used at test time, inputs to (B, C) logits: one backbone, unless overridden."""
         return network(n_classes)
 
     @classmethod
     def targets(cls, problem: Problem, settings: Any) -> AnyArray | None:
-        """What each batch shall carry as ``target``: (n_train, C) float32, (n_train,) int64, or None."""
+        """Targets of the batches: (n_train, C) float32, (n_train,) int64, or None."""
         return None
 
     @classmethod
     def notes(cls, problem: Problem, settings: Any, seeds: Sequence[int]) -> tuple[str, ...]:
-        """What should be known of how replicas with these seeds were fitted, one sentence each."""
+        """Notes on how replicas with these seeds were fitted, one sentence each."""
         return ()
 
     @classmethod

@@ -128,7 +128,7 @@ class Choice:
             )
         unlike = [s.candidate for s, why in zip(self.scores, self.left_aside, strict=True) if why == _OTHER_NAMES]
         if unlike:
-            return f"{' and '.join(unlike)} could be as good as {lead.candidate}, but would exchange classes. {remedy}"
+            return f"{' and '.join(unlike)} could match {lead.candidate}, but would exchange classes. {remedy}"
         alike = [s for s, why in zip(self.scores, self.left_aside, strict=True) if why in ("", _BY_WEIGHT)]
         differ = float(np.any([s.predicted != lead.predicted for s in alike], 0).mean())
         if differ > _MANY:

@@ -74,7 +74,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         if (rows := np.asarray(X)).ndim == 1:
             raise SettingError("X", "have one row per task", rows.shape)
-        X = self._checked(X)
+        X = self._check_features(X)
         task, worker, label, workers, classes = _annotations(y, len(X))
         dataset = CrowdDataset(
             "X",
@@ -94,7 +94,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.classes_, self.workers_ = classes, workers
         return self
 
-    def _checked(self, X: AnyArray, first: bool = True) -> AnyArray:
+    def _check_features(self, X: AnyArray, first: bool = True) -> AnyArray:
         """(n_tasks, …) numbers, with the features of the first fit; NaN is refused where tasks are named."""
         rows: AnyArray = validate_data(self, X, reset=first, allow_nd=True, ensure_all_finite=not first)
         return rows
@@ -102,7 +102,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def predict_proba(self, X: AnyArray) -> FloatArray:
         """(n_tasks, C) class probabilities, columns in the order of ``classes_``."""
         check_is_fitted(self)
-        probabilities: FloatArray = self.result_.predict_proba(self._checked(X, first=False))[0]
+        probabilities: FloatArray = self.result_.predict_proba(self._check_features(X, first=False))[0]
         return probabilities
 
     def predict(self, X: AnyArray) -> AnyArray:

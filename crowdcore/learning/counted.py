@@ -30,7 +30,7 @@ def counts_by_classifier(annotations: Annotations, log_p: Tensor) -> FloatArray:
         annotations: of n tasks.
         log_p: (n, C) float64, of the classifier, best without having seen the task's labels.
     """
-    q, best, found = softmax(log_p), -np.inf, torch.zeros(())
+    q, best, best_counts = softmax(log_p), -np.inf, torch.zeros(())
     for k, shared in enumerate(_SHARED):
         weight = annotations.weight(shared)
         for _ in range(_ROUNDS + (k == 0)):
@@ -39,8 +39,8 @@ def counts_by_classifier(annotations: Annotations, log_p: Tensor) -> FloatArray:
         counted, likelihood = annotations.left_out(q, log_p, _prior(annotations.counts(q)), shared)
         if likelihood < best:
             break
-        best, found = likelihood, counted
-    return np.asarray(found.float().numpy())
+        best, best_counts = likelihood, counted
+    return np.asarray(best_counts.float().numpy())
 
 
 def _prior(counts: Tensor) -> Tensor:

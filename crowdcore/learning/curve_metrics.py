@@ -33,7 +33,7 @@ class SelectionScore:
 
     @property
     def words(self) -> str:
-        """What it is called in sentences."""
+        """Name in sentences."""
         return f"validation {self.measure}"
 
     @property
@@ -136,7 +136,7 @@ def curve_metrics(metrics: Iterable[str]) -> dict[str, str]:
 
 
 def in_words(metric: str) -> str:
-    """What a metric is called where people read it; one that a method has named itself goes by its name."""
+    """Title of a metric; one that a method names itself keeps its name."""
     return _WORDS.get(metric, metric.replace("_", " ").capitalize())
 
 

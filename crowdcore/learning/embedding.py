@@ -1,4 +1,4 @@
-"""Features for the tasks of a dataset: from its texts, images or sounds, or embeddings of one's own."""
+"""Features for the tasks of a dataset: from its texts, images or sounds, or the user's embeddings."""
 
 from __future__ import annotations
 
@@ -158,14 +158,14 @@ def embed(
     if kind not in KINDS:
         raise SettingError("kind", f"be auto or one of {', '.join(KINDS)}", kind)
     if kind == "given":
-        return Embedded(_with_features(dataset, _given(dataset, given)), kind)
+        return Embedded(_with_features(dataset, _read_embedding(dataset, given)), kind)
     if kind in ("tfidf", "sentences"):
         dataset = usable_texts(dataset, accept)
         dataset = take_tasks(dataset, np.flatnonzero(given_texts(dataset).notna()))
         if kind == "tfidf":
             from crowdcore.learning.networks.texts import text_features
 
-            return Embedded((made := text_features(dataset))[0], kind, made[1])
+            return Embedded((rows := text_features(dataset))[0], kind, rows[1])
         return Embedded(_with_features(dataset, _sentences(given_texts(dataset).tolist(), model, device)), kind)
     if kind == "logmel":
         return Embedded(_with_sounds(dataset, accept), kind)
@@ -288,13 +288,13 @@ def estimate_seconds(dataset: CrowdDataset, kind: str, **settings: Any) -> float
     few = most if most == dataset.n_tasks else max(most // 4, 1)
     taken = {}
     for n in dict.fromkeys((few, most)):
-        some = take_tasks(dataset, np.unique(np.linspace(0, dataset.n_tasks - 1, n).astype(np.int64)))
+        sample = take_tasks(dataset, np.unique(np.linspace(0, dataset.n_tasks - 1, n).astype(np.int64)))
         with TemporaryDirectory() as folder:
             began = time.perf_counter()
             try:
-                embed(some, kind, **{**settings, "accept": True, "cache": Path(folder)})
+                embed(sample, kind, **{**settings, "accept": True, "cache": Path(folder)})
             except DataError:
-                if some.n_tasks == dataset.n_tasks:
+                if sample.n_tasks == dataset.n_tasks:
                     raise
                 return None
             taken[n] = time.perf_counter() - began
@@ -323,9 +323,9 @@ def _with_sounds(dataset: CrowdDataset, accept: bool, only_check: bool = False) 
         raise DataError(f"{dataset.name} has no sounds", "Add a column `audio` with paths of WAV files to the table.")
     base = (dataset.media.folder or Path()).resolve()
     files = [file_of(base, name) for name in names]
-    faults, there = np.array([fault for _, fault in files], object), [path for path, _ in files if path]
-    parts = [confined(sound_rows, there[k : k + _AT_ONCE], only_check) for k in range(0, len(there), _AT_ONCE)]
-    faults[faults == ""] = [fault for _, told in parts for fault in told]
+    faults, paths = np.array([fault for _, fault in files], object), [path for path, _ in files if path]
+    parts = [confined(sound_rows, paths[k : k + _AT_ONCE], only_check) for k in range(0, len(paths), _AT_ONCE)]
+    faults[faults == ""] = [fault for _, of_part in parts for fault in of_part]
     good = faults == ""
     note = refuse_unless(accept, dict(zip(dataset.task_ids[~good], faults[~good], strict=True)), len(good), "sound")
     rows = np.concatenate([some for some, _ in parts])[good[[bool(path) for path, _ in files]]]
@@ -352,7 +352,7 @@ def _sentences(texts: Sequence[str], model: str, device: str) -> FloatArray:
     return np.asarray(network.encode(list(texts)), np.float32)
 
 
-def _given(dataset: CrowdDataset, given: str | Path) -> FloatArray:
+def _read_embedding(dataset: CrowdDataset, given: str | Path) -> FloatArray:
     """(n_tasks, D) float32 from a file, or from a further column of the annotations."""
     if Path(given).suffix == ".npy":
         rows = np.asarray(open_array(Path(given)))

@@ -108,7 +108,7 @@ def _members(registry: Registry[Any]) -> dict[str, Learner]:
 
 
 def kind_of(dataset: Labelled) -> Kind:
-    """What the labels of a dataset are."""
+    """Kind of a dataset's labels."""
     return "ratings" if dataset.kind.numeric else "classes"
 
 
@@ -139,7 +139,7 @@ def about_method(name: str, kind: Kind = "classes") -> Learner:
 
 
 def about_backbone(name: str) -> Learner:
-    """One of `backbones`."""
+    """Description of one of `backbones`."""
     return _backbones()[name]
 
 

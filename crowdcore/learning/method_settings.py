@@ -1,4 +1,4 @@
-"""Settings of the methods that come along: defaults, bounds, one-line descriptions. No torch here.
+"""Settings of the built-in methods: defaults, bounds, one-line descriptions. No torch here.
 
 A method of one's own may have its settings in its own file.
 """

@@ -62,7 +62,7 @@ _execution: ContextVar[Execution] = ContextVar("execution", default=_USUAL)
 
 
 def execution() -> Execution:
-    """How training is carried out here."""
+    """Execution of training on this machine."""
     return _execution.get()
 
 

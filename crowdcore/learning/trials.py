@@ -133,7 +133,7 @@ class Trials:
         folder, every = self.checkpoint or (None, 10)
         with executing(brief=True):
             return self.fit(
-                self._without(fold),
+                self._without_fold(fold),
                 name,
                 seeds=self.seeds,
                 on_event=self.listener(self.share * done, self.share * part, is_trial=True),
@@ -167,7 +167,7 @@ class Trials:
         by = self.problem.validated_on
         return "none" if not by else "gold" if by_gold(by) else "consensus"
 
-    def _without(self, fold: int) -> CrowdDataset:
+    def _without_fold(self, fold: int) -> CrowdDataset:
         """The dataset without a fold's labels, without a test split, and with gold of the validation tasks only."""
         problem = self.problem
         dataset, order, splits = problem.dataset, problem.order, problem.splits

@@ -66,7 +66,7 @@ def start(entry: Entry, scale: Scale, *, device: str = "auto", workspace: Worksp
             spec = _spec(part, need_classes(open_labels(_name(part), accept=True, home=workspace.folder)), device)
         except CrowdError:  # `look` says why
             continue
-        run = _found(spec, runs.list_runs(dataset=spec.dataset, workspace=workspace))
+        run = _matching_run(spec, runs.list_runs(dataset=spec.dataset, workspace=workspace))
         if run is None:
             run = runs.submit(spec, workspace=workspace)
         elif run.state in ("failed", "cancelled"):
@@ -107,7 +107,7 @@ def look(
     open_: Callable[[str], CrowdDataset] | None = None,
     result: Callable[[str], TrainingResult] | None = None,
 ) -> list[Found]:
-    """What every part came to so far; nothing is started.
+    """Results of every part so far; starts nothing.
 
     Args:
         entry: which.
@@ -140,7 +140,7 @@ def _look(
     try:
         dataset = opened(name)
         if part.method:
-            run = _found(_spec(part, dataset), listed)
+            run = _matching_run(_spec(part, dataset), listed)
             if run is None:
                 return Found(part, "not run yet", dataset=dataset)
             if run.state != "finished":
@@ -166,10 +166,10 @@ def _plant(part: Part, workspace: Workspace) -> None:
     if isinstance(part.data, RecoveryPlan) and not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         crowd = need_classes(plant(part.data, part.data.points()[0]))
-        write_folder(_seen(crowd, part) if part.features else crowd, folder)
+        write_folder(_with_features(crowd, part) if part.features else crowd, folder)
 
 
-def _seen(crowd: CrowdDataset, part: Part) -> CrowdDataset:
+def _with_features(crowd: CrowdDataset, part: Part) -> CrowdDataset:
     """The crowd with principal components of pretrained features, computed once for all crowds on the same images."""
     assert isinstance(part.data, RecoveryPlan)
     features = embed(replace(crowd, name=part.data.dataset), part.features).dataset.features
@@ -198,7 +198,7 @@ def _spec(part: Part, dataset: CrowdDataset, device: str = "auto") -> RunSpec:
     return RunSpec.model_validate_json(spec.model_dump_json())
 
 
-def _found(spec: RunSpec, listed: Sequence[Run]) -> Run | None:
+def _matching_run(spec: RunSpec, listed: Sequence[Run]) -> Run | None:
     """The run that computes the same, wherever it ran: a finished one if there is, else the newest of the likeliest."""
     same = [
         run

@@ -98,13 +98,13 @@ def _statistics(scale: Scale) -> list[Part]:
     return [Part("crowd", n, p, n.lower().replace("-", ""), differs=whole.get(n, "")) for n, p in printed.items()]
 
 
-def _alike(result: None, dataset: Any) -> float:
+def _median_distance(result: None, dataset: Any) -> float:
     distance = analysis.worker_distance(dataset, "gold", kind="mse").matrix
     return float(np.median(distance[np.triu_indices(len(distance), 1)]))
 
 
 def _figure_3(scale: Scale) -> list[Part]:
-    stated = {Measure("median distance of two workers", _alike): "many blue patches"}
+    stated = {Measure("median distance of two workers", _median_distance): "many blue patches"}
     differs = {"LabelMe": "", "CIFAR-10N": "the worker ids of the public files carry no information on the labels."}
     return [Part("all pairs", n, stated, n.lower().replace("-", ""), differs=d) for n, d in differs.items()]
 

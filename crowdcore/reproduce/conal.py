@@ -194,8 +194,8 @@ def _figure_4(scale: Scale) -> list[Part]:
     """Methods on CIFAR-10; at small scale four of them, at two strengths of asymmetric noise."""
     if scale == "small":
         rows, points = ("DL-MV", "DL-CL", "AggNet", "CoNAL"), {"common_strength": (0.4, 0.8)}
-        return _along(scale, "cifar10", rows, _PATTERNS[:1], points, 5)
-    return _along(scale, "cifar10", _ALL, _PATTERNS, _POINTS, 5)
+        return _noise_runs(scale, "cifar10", rows, _PATTERNS[:1], points, 5)
+    return _noise_runs(scale, "cifar10", _ALL, _PATTERNS, _POINTS, 5)
 
 
 def _figure_6(scale: Scale) -> list[Part]:
@@ -203,8 +203,8 @@ def _figure_6(scale: Scale) -> list[Part]:
     if scale == "small":
         rows = ("DL-MV", "DL-CL", "Anno-Reg", "AggNet", "CoNAL")
         ends = {name: (values[0], values[-1]) for name, values in _POINTS.items()}
-        return _along(scale, "synthetic", rows, _PATTERNS, ends, 1)
-    return _along(scale, "synthetic", _ALL, _PATTERNS, _POINTS, 5)
+        return _noise_runs(scale, "synthetic", rows, _PATTERNS, ends, 1)
+    return _noise_runs(scale, "synthetic", _ALL, _PATTERNS, _POINTS, 5)
 
 
 def _recovered(on: str, scale: Scale) -> list[Part]:
@@ -219,7 +219,7 @@ _POINTS = {"common_strength": (0.4, 0.5, 0.6, 0.7, 0.8), "proportion": (0.0, 0.3
 _FIXED = {"common_strength": {"proportion": 0.5}, "proportion": {"common_strength": 0.4}}
 
 
-def _along(
+def _noise_runs(
     scale: Scale,
     on: str,
     rows: tuple[str, ...],

@@ -75,7 +75,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a part came to.
+    """Result of a part.
 
     Args:
         part: which.
@@ -125,7 +125,7 @@ class Entry:
     claims: Mapping[str, Callable[[Sequence[Found]], str]] = field(default_factory=dict)
 
     def scale_in_words(self, scale: Scale) -> str:
-        """What is computed or trained."""
+        """Describe what is computed or trained."""
         return self.small if scale == "small" else self.full
 
 

@@ -292,7 +292,7 @@ def of_dataset(exhibit: Callable[[View], Exhibit]) -> Draw:
     def draw(outcomes: Sequence[Found]) -> dict[str, go.Figure]:
         seen = {one.part.column: one.dataset for one in outcomes if one.dataset is not None}
         drawn = {name: exhibit(exhibits.view(ds, "gold", hidden=True)).figure for name, ds in seen.items()}
-        return {name: _of(name, figure) for name, figure in drawn.items() if figure is not None}
+        return {name: _with_column_title(name, figure) for name, figure in drawn.items() if figure is not None}
 
     return draw
 
@@ -305,12 +305,12 @@ def of_result(exhibit: Callable[[RunView], Exhibit]) -> Draw:
         assert one.dataset is not None and one.result is not None
         seen = exhibits.view(one.dataset, "gold", hidden=True)
         figure = exhibit(of_run(seen, one.result, one.part.row)).figure
-        return None if figure is None else _of(column, figure)
+        return None if figure is None else _with_column_title(column, figure)
 
     return _per_column(make)
 
 
-def _of(column: str, figure: go.Figure) -> go.Figure:
+def _with_column_title(column: str, figure: go.Figure) -> go.Figure:
     """A copy of a figure whose subtitle begins with the column that it is of."""
     subtitle = figure.layout.title.subtitle.text
     return theme.copied(figure).update_layout(

@@ -95,7 +95,7 @@ class WorkerState:
 
 @dataclass(frozen=True)
 class EngineState:
-    """What the engine reported last.
+    """Last report of the engine.
 
     Args:
         address: the scheduler's; None while the engine is down or still starting.

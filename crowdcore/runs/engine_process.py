@@ -305,7 +305,7 @@ class Reconciler:
                 shutil.rmtree(begun, ignore_errors=True)
 
     def _turn(self, run: Run) -> tuple[bool, int, datetime]:
-        """What a run's place in the queue goes by; one that only has to make its checkpoint a result goes first."""
+        """Sort key of a run in the queue; one that only turns its checkpoint into a result is first."""
         concludes = self._workspace.cancel_requested(run.id)
         return not concludes, -run.spec.priority, run.created or datetime.min.replace(tzinfo=UTC)
 
@@ -332,21 +332,21 @@ class Reconciler:
     def _is_queued(self, run: Run, is_over: Callable[[str], bool]) -> bool:
         """Whether a run that nobody works on waits, once the record says what its note says."""
         folder = self._workspace.run_folder(run.id)
-        if run.state == "queued" and self._due(run, read_note(folder), is_over)[0] == "queued":
+        if run.state == "queued" and self._due_state(run, read_note(folder), is_over)[0] == "queued":
             return True
         try:
             with leased(folder, wait=0):
                 run = store.get_run(run.id, workspace=self._workspace)
                 if run.has_ended:
                     return False
-                state, message = self._due(run, read_note(folder), self._is_over)
+                state, message = self._due_state(run, read_note(folder), self._is_over)
                 if state != run.state:
                     store.set_state(run.id, state, message, workspace=self._workspace)
                 return state == "queued"
         except BlockingIOError:  # somebody has just begun
             return False
 
-    def _due(self, run: Run, note: Note, is_over: Callable[[str], bool]) -> tuple[State, str]:
+    def _due_state(self, run: Run, note: Note, is_over: Callable[[str], bool]) -> tuple[State, str]:
         """The state that a run should be in on which nobody works, and why."""
         cancelled, ending = self._workspace.cancel_requested(run.id), note.outcome
         if cancelled and ending.state == "queued" and self._workspace.has_checkpoint(run.id):

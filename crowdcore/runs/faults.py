@@ -34,7 +34,7 @@ class RecordError(CrowdError):
     """The record of runs refused a request.
 
     Args:
-        sentence: what is wrong, and what helps.
+        sentence: the problem and its remedy.
         passes: whether the same may work later: a lock, a full disk, a server out of reach.
         error_code: MLflow's, such as RESOURCE_DOES_NOT_EXIST; "" where it gave none.
     """
@@ -85,7 +85,7 @@ def explain(error: Exception, workspace: Workspace) -> RecordError | None:
 
 
 def _of_file(text: str, workspace: Workspace, database: Path) -> tuple[str, bool]:
-    """What is wrong with a SQLite record, and whether it passes; "" for what SQLite knows nothing of."""
+    """Problem of a SQLite record, and whether it is transient; "" for other errors."""
     where = f"The record of runs ({database})"
     if "is locked" in text or "database is busy" in text:
         return f"{where} is locked by another program: nothing was changed. Try again when that has finished.", True
@@ -122,7 +122,7 @@ def _plain(text: str) -> str:
 
 
 def disk_problem(folder: Path) -> str:
-    """Why nothing can be written in a folder and what helps, one sentence; "" when it can. Takes microseconds."""
+    """Problem with writing to a folder and its remedy, one sentence; "" without any. Takes microseconds."""
     try:
         disk = os.statvfs(folder)
     except OSError:  # it is made when it is needed

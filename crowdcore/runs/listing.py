@@ -81,7 +81,7 @@ def differing(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
     known = {run.id: run.parameters or _requested(run) for run in runs}
     requested = {name for run in runs for name in _requested(run)}
     names = dict.fromkeys(name for settings in known.values() for name in settings)
-    telling = [name for name in names if _tells(name, runs, known, name in requested)]
+    telling = [name for name in names if _varies(name, runs, known, name in requested)]
     return {run.id: {name: known[run.id][name] for name in telling if name in known[run.id]} for run in runs}
 
 
@@ -89,7 +89,7 @@ def _requested(run: Run) -> dict[str, str]:
     return {name: str(value) for name, value in run.spec.settings.items()}
 
 
-def _tells(name: str, runs: Sequence[Run], known: Mapping[str, Mapping[str, str]], requested: bool) -> bool:
+def _varies(name: str, runs: Sequence[Run], known: Mapping[str, Mapping[str, str]], requested: bool) -> bool:
     """Whether a setting has two values, or was given in one run of a method and not in another."""
     having = [run for run in runs if name in known[run.id]]
     if len({_mark(known[run.id][name]) for run in having}) > 1:
@@ -114,7 +114,7 @@ def best_runs(runs: Sequence[Run]) -> set[str]:
     """
     rivals: dict[tuple[str, ...], dict[str, float]] = {}
     for run in runs:
-        scores = _reached(run)
+        scores = _final_scores(run)
         score = recorded_score(scores)
         if score is not None and run.spec.search is None:
             naming = run.parameters.get("names", "as-trained")
@@ -129,7 +129,7 @@ def best_runs(runs: Sequence[Run]) -> set[str]:
     }
 
 
-def _reached(run: Run) -> Mapping[str, float]:
+def _final_scores(run: Run) -> Mapping[str, float]:
     """The scores of a run's result; those that it had on the way do not count."""
     return run.scores if run.has_ended and run.has_result else {}
 
@@ -179,7 +179,7 @@ def run_table(runs: Sequence[Run], words: Words = plain_words) -> pd.DataFrame:
         (wall time of training); started (UTC); validated_on; note; tags.
     """
     names, differ, leading = dataset_names(runs), differing(runs), best_runs(runs)
-    scores = pd.DataFrame([_reached(run) for run in runs]).reindex(columns=[*REACHED, "seconds"])
+    scores = pd.DataFrame([_final_scores(run) for run in runs]).reindex(columns=[*REACHED, "seconds"])
     return pd.DataFrame(
         {
             "id": [run.id for run in runs],

@@ -103,7 +103,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class Note:
-    """What a supervisor left about its run.
+    """Note of a supervisor about its run.
 
     Args:
         lost: how many processes of the run, training or supervising, died without an outcome since the last checkpoint.
@@ -177,5 +177,5 @@ def read_note(folder: Path) -> Note:
 
 
 def forget_note(folder: Path) -> None:
-    """Count lost processes anew."""
+    """Reset the count of lost processes."""
     (folder / "note.json").unlink(missing_ok=True)

@@ -98,12 +98,12 @@ class Recorder:
             if ending and deadline is None:
                 deadline = time.monotonic() + _PATIENCE
             self._watch()
-            if self._due():
+            if self._has_news():
                 self._write()
-            if ending and (not self._due() or self.deleted or time.monotonic() > (deadline or 0.0)):
+            if ending and (not self._has_news() or self.deleted or time.monotonic() > (deadline or 0.0)):
                 return
 
-    def _due(self) -> bool:
+    def _has_news(self) -> bool:
         with self._lock:
             return bool(self._pending) or self._progress != self._written
 

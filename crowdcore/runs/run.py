@@ -75,7 +75,7 @@ class SearchPlan(Settings):
 
     @property
     def selection(self) -> SelectionScore:
-        """What trials are compared by."""
+        """Score by which trials are compared."""
         return SCORES[self.score]
 
     def grid(self) -> dict[str, list[Any]]:
@@ -186,7 +186,7 @@ class Run:
         remaining: seconds to go; None while unknown.
         created: when it was submitted, UTC.
         started: when its (last) child began.
-        ended: when it came to its end.
+        ended: the time of its end.
         device: where it runs, in words.
         scores: last known means over seeds, such as ``test_accuracy`` and ``test_accuracy_std``; with a result also
             ``test_accuracy_selected``, ``…_last``, ``…_best``, ``valid_accuracy_selected`` and their ``…_std``.
@@ -226,7 +226,7 @@ class Run:
 
     @property
     def at(self) -> str:
-        """How far it is: ``epoch 3 of 10``, ``first stage, epoch 3 of 10`` or, of a search, ``trial 3 of 10``."""
+        """Progress: ``epoch 3 of 10``, ``first stage, epoch 3 of 10`` or, of a search, ``trial 3 of 10``."""
         if self.spec.search is not None:
             return f"trial {self.epoch} of {self.epochs}" if self.epoch else "first trial"
         if not self.epoch and self.first_stage is None:
@@ -290,7 +290,7 @@ def is_spread(name: str, known: Collection[str]) -> bool:
 
 
 def default_name(spec: RunSpec) -> str:
-    """What MLflow shows of a run that nobody has named."""
+    """Default name of a run in MLflow."""
     return f"{spec.method}, {len(spec.seeds)} seed{'s' if len(spec.seeds) > 1 else ''}"
 
 

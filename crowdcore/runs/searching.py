@@ -201,14 +201,14 @@ def open_study(folder: Path, plan: SearchPlan | None = None) -> Study | None:
             with contextlib.suppress(KeyError):
                 return optuna.load_study(study_name=_NAME, storage=storage)
             return None
-        made = optuna.create_study(
+        study = optuna.create_study(
             study_name=_NAME,
             storage=storage,
             direction="minimize" if plan.selection.lowest else "maximize",
             load_if_exists=True,
         )
-        made.sampler = _sampler(plan, len(made.trials))
-    return made
+        study.sampler = _sampler(plan, len(study.trials))
+    return study
 
 
 def _cut_to_whole_lines(journal: Path) -> None:
@@ -233,7 +233,7 @@ def _sampler(plan: SearchPlan, already: int) -> Any:
 
 
 def distributions(plan: SearchPlan) -> dict[str, BaseDistribution]:
-    """What Optuna draws from."""
+    """Optuna distributions of the search space."""
     from optuna import distributions as d
 
     def one(part: Range | Choice) -> BaseDistribution:
@@ -343,7 +343,7 @@ class Coordinator:
             return
         score = self._plan.selection
         try:
-            value = _reached(run, score)
+            value = _trial_score(run, score)
         except CrowdError as error:
             study.tell(trial.number, state=TrialState.FAIL)
             self._log(f"Trial {trial.number} failed: {error}")
@@ -380,7 +380,7 @@ class Coordinator:
             log.write(f"{redact(text)}\n")
 
 
-def _reached(run: Run | None, score: SelectionScore) -> float:
+def _trial_score(run: Run | None, score: SelectionScore) -> float:
     """The validation score of a trial's run that has ended."""
     if run is None:
         raise CrowdError("Its run was deleted.")

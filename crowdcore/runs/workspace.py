@@ -45,7 +45,7 @@ class Workspace:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a child process needs to open the same workspace."""
+        """Environment variables with which a child process opens the same workspace."""
         return {"CROWDCORE_WORKSPACE": str(self.folder), "MLFLOW_TRACKING_URI": self.tracking_uri}
 
     @property
@@ -62,7 +62,7 @@ class Workspace:
 
     @property
     def read_only(self) -> str:
-        """Why the record must not be written, and what helps, in one sentence; "" where it may be."""
+        """Reason why the record is read-only, and the remedy, in one sentence; "" where it is not."""
         database = self.database
         if database is None:
             return ""

@@ -91,7 +91,7 @@ def _look(workspace: Workspace, repair: bool) -> Iterator[Finding]:
     lost = _lost(workspace)
     if lost:
         yield Finding(lost, _replace_database(workspace) if repair else "")
-    known = {} if lost and not repair else _known(workspace)
+    known = {} if lost and not repair else _lifecycle_stages(workspace)
     for run_id in sorted(_ids_with_files(workspace)):
         if run_id not in known:
             yield _orphan(workspace, run_id, repair)
@@ -121,7 +121,7 @@ def _integrity(workspace: Workspace) -> str:
         return str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
 
 
-def _known(workspace: Workspace) -> dict[str, str]:
+def _lifecycle_stages(workspace: Workspace) -> dict[str, str]:
     """Run -> "active" or "deleted"; empty where there is no record yet."""
     if not (workspace.database and workspace.database.exists()):
         return {}
@@ -221,7 +221,7 @@ def facts_of(workspace: Workspace, run_id: str) -> Facts | None:
         return Facts(**{**kept, "spec": spec, "tags": tags})
     except (KeyError, ValueError, TypeError):
         result = _read_result(workspace, run_id)
-        return None if result is None else _facts_of_result(result, _written(workspace, run_id))
+        return None if result is None else _facts_of_result(result, _result_time(workspace, run_id))
 
 
 def _here(dataset: str, workspace: Workspace) -> str:
@@ -240,7 +240,7 @@ def _read_result(workspace: Workspace, run_id: str) -> Learnt | None:
         return None
 
 
-def _written(workspace: Workspace, run_id: str) -> int:
+def _result_time(workspace: Workspace, run_id: str) -> int:
     """When the result was written, in milliseconds."""
     return round(1000 * (workspace.artefact_folder(run_id) / "result" / "result.json").stat().st_mtime)
 
@@ -418,7 +418,7 @@ def restore_workspace(file: Path | str, folder: Path | str | None = None) -> Wor
     try:
         with zipfile.ZipFile(file) as archive, replacing(place) as draft:
             draft.mkdir(mode=0o700)
-            _unpack(archive, _listed(archive, file), draft, file)
+            _unpack(archive, _listed_sums(archive, file), draft, file)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise DataError("This is not a backup of a workspace, or it is damaged", file=file) from error
     except OSError as error:
@@ -426,7 +426,7 @@ def restore_workspace(file: Path | str, folder: Path | str | None = None) -> Wor
     return workspace
 
 
-def _listed(archive: zipfile.ZipFile, file: Path) -> dict[str, tuple[int, str]]:
+def _listed_sums(archive: zipfile.ZipFile, file: Path) -> dict[str, tuple[int, str]]:
     """File -> size and sum, as the backup lists them."""
     try:
         entry = archive.getinfo(_LIST)

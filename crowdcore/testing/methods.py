@@ -95,8 +95,8 @@ def objective(module: CrowdMethod, batch: Batch) -> torch.Tensor:
 def gradients(module: CrowdMethod, batch: Batch) -> dict[str, Tensor]:
     """Gradient of the objective for every parameter; zeros where it does not depend on it."""
     names, parameters = zip(*module.named_parameters(), strict=True)
-    found = torch.autograd.grad(objective(module, batch), parameters, allow_unused=True)
-    return {n: torch.zeros_like(p) if g is None else g for n, p, g in zip(names, parameters, found, strict=True)}
+    grads = torch.autograd.grad(objective(module, batch), parameters, allow_unused=True)
+    return {n: torch.zeros_like(p) if g is None else g for n, p, g in zip(names, parameters, grads, strict=True)}
 
 
 def _is_described(which: Method) -> None:
@@ -111,10 +111,10 @@ def _is_described(which: Method) -> None:
 
 def _gradients_reach_everything(which: Method) -> None:
     module, _, batch = built(which, featured_crowd())
-    found = gradients(module, batch)
-    assert all(torch.isfinite(g).all() for g in found.values())
-    assert all((g != 0).any() for g in found.values()), {k: float(g.abs().max()) for k, g in found.items()}
-    assert any(k.startswith("classifier.") for k in found)
+    grads = gradients(module, batch)
+    assert all(torch.isfinite(g).all() for g in grads.values())
+    assert all((g != 0).any() for g in grads.values()), {k: float(g.abs().max()) for k, g in grads.items()}
+    assert any(k.startswith("classifier.") for k in grads)
 
 
 def _padded(batch: Batch, n: int) -> Batch:
@@ -230,7 +230,7 @@ _ODD = {  # crowd -> what a note must say of it
 }
 
 
-def _odd(case: str) -> CrowdDataset:
+def _odd_crowd(case: str) -> CrowdDataset:
     """A crowd that is odd."""
     if case.startswith("two classes"):
         return featured_crowd(n_tasks=90, per_task=1, n_classes=2)
@@ -243,7 +243,7 @@ def _odd(case: str) -> CrowdDataset:
 
 
 def _odd_crowds_give_finite_results_and_are_told(which: Method, case: str) -> None:
-    crowd = _odd(case)
+    crowd = _odd_crowd(case)
     try:
         result = train(crowd, which, seeds=1, epochs=1, select_on="gold", batch_size=5000)
     except DataError as refusal:

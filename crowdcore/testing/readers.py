@@ -40,9 +40,9 @@ class _Case:
     rows: list[tuple[str, str, str]]
 
     def rows_of(self, file: Path) -> list[tuple[str, str, str]]:
-        """What is read of a file in this format."""
-        found = read_dataset(file, format=self.reader.name, accept=True).annotations
-        return sorted(map(tuple, found.iloc[:, :3].astype(str).to_numpy().tolist()))
+        """Annotations read from a file in this format."""
+        annotations = read_dataset(file, format=self.reader.name, accept=True).annotations
+        return sorted(map(tuple, annotations.iloc[:, :3].astype(str).to_numpy().tolist()))
 
 
 def _describes_itself(case: _Case) -> None:
@@ -62,11 +62,11 @@ def _recognises_its_file(case: _Case) -> None:
 
 def _reads_what_the_file_holds(case: _Case) -> None:
     try:
-        found = case.rows_of(case.file)
+        rows = case.rows_of(case.file)
     except CrowdError as refusal:
         raise AssertionError(f"the file must be read, but is refused: {refusal}") from refusal
-    lost, made_up = sorted({*case.rows} - {*found}), sorted({*found} - {*case.rows})
-    assert found == sorted(case.rows), f"annotations are lost ({lost[:3]}) or made up ({made_up[:3]})"
+    lost, made_up = sorted({*case.rows} - {*rows}), sorted({*rows} - {*case.rows})
+    assert rows == sorted(case.rows), f"annotations are lost ({lost[:3]}) or made up ({made_up[:3]})"
 
 
 def _leaves_other_files_alone(case: _Case) -> None:
@@ -125,7 +125,7 @@ READER_CHECKS: Mapping[str, Callable[[Any], None]] = {
 
 
 @contextmanager
-def _listed(reader: type[Reader]) -> Iterator[None]:
+def _installed(reader: type[Reader]) -> Iterator[None]:
     """The reader as if its package were installed."""
     name = getattr(reader, "name", "")
     entry = SimpleNamespace(
@@ -166,5 +166,5 @@ def check_reader(
         raise SettingError("file", "be a file or folder that exists", str(file))
     given = annotations.to_numpy().tolist() if isinstance(annotations, pd.DataFrame) else annotations
     rows = [(str(task), str(worker), str(label)) for task, worker, label in given]
-    with _listed(made):
+    with _installed(made):
         run_checks(READER_CHECKS, only, _Case(made, Path(file), rows), getattr(made, "name", made.__name__))

@@ -21,7 +21,7 @@ REGISTRY: Registry[Backbone] = Registry(__name__, "crowdcore.learning.backbones.
 
 
 def names() -> list[str]:
-    """Names of the backbones that come along."""
+    """Names of the built-in backbones."""
     return list(REGISTRY)
 
 
@@ -58,8 +58,8 @@ def named(network: Any) -> str:
     return name
 
 
-def _own(name: str) -> Any:
-    """What makes a network of one's own.
+def _user_factory(name: str) -> Any:
+    """Factory of a user's own network.
 
     Raises:
         SettingError: it cannot be imported, or was made in another process.
@@ -104,7 +104,7 @@ def build(name: str, input_shape: tuple[int, ...], n_outputs: int, settings: Map
     if ":" not in name:
         backbone = REGISTRY.find(name)
         return backbone(input_shape, n_outputs, backbone.Settings(**settings))
-    factory = _own(name)
+    factory = _user_factory(name)
     if isinstance(factory, type) and issubclass(factory, REGISTRY.base):
         return factory(input_shape, n_outputs, factory.Settings(**settings))
     module = copy.deepcopy(factory) if isinstance(factory, nn.Module) else factory(**settings)

@@ -1,4 +1,4 @@
-"""What results can be compared by: selection, features seen, shared test tasks; warnings about differences."""
+"""Comparability of results: selection, features seen, shared test tasks; warnings about differences."""
 
 from __future__ import annotations
 

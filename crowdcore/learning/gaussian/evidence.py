@@ -102,7 +102,7 @@ class Annotations:
         return step, task, worker, (counts * (counts - 1)).sum() / 2, (labels * (labels - 1)).sum() / 2
 
     @cached_property
-    def _others(self) -> Tensor:
+    def _n_other_labels(self) -> Tensor:
         """(n,) labels of every task beside one."""
         return torch.bincount(self.task, minlength=self.n_tasks).double() - 1
 
@@ -113,7 +113,7 @@ class Annotations:
             shared: η.
             without: how many labels of every task are left out.
         """
-        return (1 / (1 + (self._others - without).clamp_min(0) * shared)).unsqueeze(1)
+        return (1 / (1 + (self._n_other_labels - without).clamp_min(0) * shared)).unsqueeze(1)
 
     def log_evidence(self, q: Tensor, counts: Tensor, prior: Tensor) -> Tensor:
         """``Σ_r log π^{r,-i}[c, y_i^r]``, (n, C), with the `counts` of q; the task's own q is left out of them."""
@@ -163,7 +163,7 @@ class Annotations:
         Returns:
             (R, C, C) expected counts, and the mean log-likelihood of the labels, each left out.
         """
-        only = (self._others == 0).to(q.dtype).unsqueeze(1)
+        only = (self._n_other_labels == 0).to(q.dtype).unsqueeze(1)
         counts, likelihood = q.new_zeros(self.n_workers, self.n_classes, self.n_classes), 0.0
         for task, worker, label, terms, rest in self.without_each(q, features, prior, shared):
             likelihood += float(torch.logsumexp(log_softmax(rest) + terms, 1).sum())

@@ -279,22 +279,22 @@ class Chosen:
         return softmax(self.power * self.fit.posterior.clamp_min(1e-300).log())
 
 
-def notes_on(found: Sequence[Chosen]) -> tuple[str, ...]:
+def notes_on(fits: Sequence[Chosen]) -> tuple[str, ...]:
     """What chose the fits of some seeds, and which classes have other names than the votes give, one sentence each."""
-    right, likelihood = np.transpose([one.score for one in found])
+    right, likelihood = np.transpose([one.score for one in fits])
     by = f"the labels' likelihood ({_span(likelihood, '.3f')})"
     by = by if np.isnan(right).any() else f"validation accuracy ({_span(100 * right, '.1f')} %)"
-    counted = Counter(f"Balance {one.balance:g} and sharpening {one.sharpening:g}" for one in found).most_common()
-    seeds = [f" for {n} of {len(found)} seeds" if len(counted) > 1 else "" for _, n in counted]
+    counted = Counter(f"Balance {one.balance:g} and sharpening {one.sharpening:g}" for one in fits).most_common()
+    seeds = [f" for {n} of {len(fits)} seeds" if len(counted) > 1 else "" for _, n in counted]
     chosen = "; ".join(what + of_seeds for (what, _), of_seeds in zip(counted, seeds, strict=True))
-    were = f"{chosen} were chosen among {found[0].n_fits} fits by {by}."
-    shared = _span([one.fit.shared for one in found], ".2f")
+    were = f"{chosen} were chosen among {fits[0].n_fits} fits by {by}."
+    shared = _span([one.fit.shared for one in fits], ".2f")
     notes = [f"{were} A share of {shared} of the pairs of labels of one task agree in mistakes (η)."]
-    renamed = Counter(one.renamed for one in found if one.renamed)
-    notes += [said if n == len(found) else f"{said} So in {n} of {len(found)} seeds." for said, n in renamed.items()]
-    if (least := min(one.power for one in found)) < 1:
-        powers = _span([one.power for one in found], "g")
-        basis = next(one.basis for one in found if one.power == least)
+    renamed = Counter(one.renamed for one in fits if one.renamed)
+    notes += [note if n == len(fits) else f"{note} So in {n} of {len(fits)} seeds." for note, n in renamed.items()]
+    if (least := min(one.power for one in fits)) < 1:
+        powers = _span([one.power for one in fits], "g")
+        basis = next(one.basis for one in fits if one.power == least)
         notes.append(f"The posterior shown is q to the power of {powers}, calibrated on {basis}.")
     return tuple(notes)
 

@@ -281,7 +281,7 @@ class Blocks:
         return scores
 
     @cached_property
-    def _turned(self) -> tuple[Tensor, Tensor]:
+    def _principal_axes(self) -> tuple[Tensor, Tensor]:
         """(n, D) coordinates along the axes of their second moment, float64, and (D,) its diagonal there."""
         variance, axes = torch.linalg.eigh(self.second.sum(0))
         return self.x.double() @ axes, variance
@@ -291,13 +291,13 @@ class Blocks:
 
         A fold and the class means are taken out of an inverse that is diagonal: O(m² D) for m tasks, not O(D³).
         """
-        x, variance = self._turned
+        x, variance = self._principal_axes
         rows = nn.utils.rnn.pad_sequence(folds, batch_first=True, padding_value=len(q))
-        held, soft = (torch.cat([part, part.new_zeros(1, part.shape[1])])[rows] for part in (x, q))
-        sums, of_fold = soft.mT @ held, soft.sum(1)
+        held_out, soft = (torch.cat([part, part.new_zeros(1, part.shape[1])])[rows] for part in (x, q))
+        sums, of_fold = soft.mT @ held_out, soft.sum(1)
         masses = (of_fold.sum(0) - of_fold + _RARE).unsqueeze(-1)  # (F, C, 1)
         mean, total = (sums.sum(0) - sums) / masses, masses.sum(-2, keepdim=True)
-        out = torch.cat([held, mean * masses.sqrt()], 1)
+        out = torch.cat([held_out, mean * masses.sqrt()], 1)
         trace = variance.sum() - out.square().sum((1, 2)).view(-1, 1, 1)
         ridge = shrinkage * (trace / total / x.shape[1]).clamp_min(1e-12)
         part = (1 - shrinkage) / total
@@ -309,7 +309,7 @@ class Blocks:
         weights = weights + turned.mT @ torch.cholesky_solve(out @ weights, torch.linalg.cholesky(rest))
         classes = _of_used(Classes(weights, (mean.mT * weights).sum(-2) / 2), of_fold.sum(0))
         scores = q.new_empty(len(q) + 1, q.shape[1])
-        scores[rows] = held @ classes.weights - classes.offsets.unsqueeze(1)
+        scores[rows] = held_out @ classes.weights - classes.offsets.unsqueeze(1)
         return scores[:-1]
 
     def _outside(self, of_block: Tensor, n_folds: int) -> Tensor:

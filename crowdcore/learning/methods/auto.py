@@ -33,25 +33,25 @@ class Auto(CrowdMethod):
 
     def __new__(cls, problem: Problem, settings: Any, network: Network) -> CrowdMethod:  # type: ignore[misc]
         """A module of the chosen method, or of the one that weighs most."""
-        _, method, own = _chosen(settings)[0]
+        _, method, own = _chosen_parts(settings)[0]
         return method(problem, own, network)
 
     @classmethod
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
-        """That of the chosen method, or the mean of several."""
-        chosen = _chosen(settings)
+        """Make the chosen method's classifier, or the mean of several."""
+        chosen = _chosen_parts(settings)
         parts = [method.make_classifier(network, n_classes, n_workers, own) for _, method, own in chosen]
         weights, powers = zip(*((part.weight, part.power) for part, _, _ in chosen), strict=True)
         return parts[0] if len(parts) == 1 else Blend(parts, weights, powers, n_classes)
 
     @classmethod
     def targets(cls, problem: Problem, settings: Any) -> AnyArray | None:
-        """Those of the chosen method, or of the one that weighs most."""
-        _, method, own = _chosen(settings)[0]
+        """Targets of the chosen method, or of the one with the largest weight."""
+        _, method, own = _chosen_parts(settings)[0]
         return method.targets(problem, own)
 
 
-def _chosen(settings: Any) -> list[tuple[spelling.Part, type[CrowdMethod], Settings]]:
+def _chosen_parts(settings: Any) -> list[tuple[spelling.Part, type[CrowdMethod], Settings]]:
     """Parts with methods and settings of what was chosen, the first candidate before trials."""
     parts = []
     for part in spelling.read_mean(settings.chosen or Auto.candidates[0]):

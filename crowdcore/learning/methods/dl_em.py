@@ -254,7 +254,7 @@ class Crowdlab(PosteriorTrained):
 
     @classmethod
     def notes(cls, problem: Problem, settings: Any, seeds: Sequence[int]) -> tuple[str, ...]:
-        """That nothing tells good workers from bad ones, where it is so."""
+        """Warn if the labels cannot distinguish good workers from bad ones."""
         if np.bincount(problem.task[: problem.n_train_annotations]).max() > 1:
             return ()
         return ("No training task has two labels: CROWDLAB cannot see who agrees, and follows its network alone.",)

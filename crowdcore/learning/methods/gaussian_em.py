@@ -74,7 +74,7 @@ class GaussianEm(CrowdMethod):
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
         refuse_words(problem.dataset, self.name)
-        chosen = _chosen(problem, settings, torch.initial_seed())
+        chosen = _fit_once(problem, settings, torch.initial_seed())
         fit, spread = chosen.fit, settings.label_smoothing
         weights, offsets = fit.temperature * fit.classes.weights, fit.temperature * fit.classes.offsets - fit.bias
         if chosen.network is not None:
@@ -97,11 +97,11 @@ class GaussianEm(CrowdMethod):
     @classmethod
     def notes(cls, problem: Problem, settings: Any, seeds: Sequence[int]) -> tuple[str, ...]:
         """What chose the fits, and how often features decided against every vote."""
-        found, votes = [_chosen(problem, settings, seed) for seed in seeds], problem.votes()
-        q = np.mean([one.fit.posterior.numpy() for one in found], 0)
+        fits, votes = [_fit_once(problem, settings, seed) for seed in seeds], problem.votes()
+        q = np.mean([one.fit.posterior.numpy() for one in fits], 0)
         n = (votes[np.arange(len(votes)), q.argmax(1)] == 0).sum()
         decided = f"On {n:,} of {len(votes):,} training tasks the features chose a label that no worker gave."
-        return (*notes_on(found), decided)
+        return (*notes_on(fits), decided)
 
     def fixed(self, features: Tensor) -> Tensor:
         """The Gaussians' probabilities."""
@@ -132,7 +132,7 @@ class GaussianEm(CrowdMethod):
         return (p[batch.row] * from_common / given).sum(1).clamp(_EDGE, 1 - _EDGE)
 
 
-def _chosen(problem: Problem, settings: GaussianSettings, seed: int) -> Chosen:
+def _fit_once(problem: Problem, settings: GaussianSettings, seed: int) -> Chosen:
     """Fitted once for all replicas of a problem with this seed."""
     key = f"gaussian {seed} {settings.model_dump_json(include=set(GaussianSettings.model_fields))}"
     if settings.alternate:

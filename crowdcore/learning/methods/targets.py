@@ -142,7 +142,7 @@ class DlAggregate(AggregateThenTrain):
 
     @classmethod
     def aggregator_of(cls, settings: Any) -> tuple[str, dict[str, Any]]:
-        """What the settings name."""
+        """The aggregator that the settings name."""
         return settings.aggregator, settings.aggregator_settings
 
 

@@ -99,7 +99,7 @@ class Reduced(nn.Module):
 
 
 def make_network(training: TrainSettings, input_shape: tuple[int, ...]) -> Network:
-    """What makes backbones under these settings.
+    """Factory of backbones with these settings.
 
     Raises:
         SettingError: augmentation of inputs that are no images.

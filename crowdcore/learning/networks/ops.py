@@ -249,8 +249,8 @@ def cross_entropy(log_probs: Tensor, target: Tensor) -> Tensor:
 
 def centre_and_scale(problem: Problem) -> tuple[Tensor, Tensor]:
     """(n_in,) mean of the prepared features of some training tasks, and `_REACH` / (standard deviation · √n_in)."""
-    some = problem.order[: problem.n_train][:: -(-problem.n_train // _SAMPLE)]
-    rows = torch.from_numpy(np.ascontiguousarray(problem.rows[some]))
+    sample = problem.order[: problem.n_train][:: -(-problem.n_train // _SAMPLE)]
+    rows = torch.from_numpy(np.ascontiguousarray(problem.rows[sample]))
     x = problem.preparation(rows).float().flatten(1)
     deviation = x.std(0, correction=0)
     deviation = torch.where(deviation > 1e-6, deviation, torch.ones_like(deviation))

@@ -21,7 +21,7 @@ from crowdcore.data.rows import Rows, read_npz
 
 @dataclass(frozen=True, eq=False)
 class TextFeatures:
-    """What makes features from texts.
+    """Feature extractor for texts.
 
     Args:
         vocabulary: (V,) words.

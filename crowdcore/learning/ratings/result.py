@@ -120,7 +120,7 @@ class RatingsResult(Result):
             raise SettingError("at", "be selected, last, or (on train and test) best", at)
         return rating_scores(self.predictions[at][:, rows], self.gold[rows])[metric]
 
-    def _compared(self, at: At) -> FloatArray:
+    def _compared_score(self, at: At) -> FloatArray:
         return self.score("rmse", at=at)
 
     def _predicted(self) -> dict[str, AnyArray]:

@@ -27,12 +27,12 @@ class Candidate(Settings):
 
     @property
     def name(self) -> str:
-        """What tables and figures call it."""
+        """Name in tables and figures."""
         return ", ".join([self.method, *(f"{k.replace('_', ' ')} {v}" for k, v in self.settings.items())])
 
 
 class RecoveryPlan(Settings):
-    """Crowds whose confusions are known, and the methods that shall find them again.
+    """Plan of a recovery study: crowds with known confusions, and methods to train on them.
 
     Examples:
         >>> plan = RecoveryPlan(over={"common_strength": (0.4, 0.7)}, crowds=2)
@@ -94,7 +94,7 @@ class RecoveryPlan(Settings):
 
 @dataclass(frozen=True)
 class Point:
-    """What sets some crowds of a plan apart from its others.
+    """Values of the varied settings of some crowds of a plan.
 
     Args:
         varied: setting -> value.

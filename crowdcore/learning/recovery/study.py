@@ -289,7 +289,7 @@ def bounds(dataset: CrowdDataset) -> pd.DataFrame:
 
 
 def facts(crowd: CrowdDataset) -> dict[str, Any]:
-    """How hard a crowd is."""
+    """Difficulty of a crowd."""
     stats = analysis.planted(crowd)
     return {
         "right labels": stats.right,

@@ -191,7 +191,7 @@ def _traced(module: nn.Module, input_shape: tuple[int, ...]) -> tuple[dict[str, 
 
 
 class _Whole(nn.Module):
-    """From stored rows to the probabilities of every seed."""
+    """Model from stored rows to the probabilities of every seed."""
 
     mean: Tensor
     scale: Tensor

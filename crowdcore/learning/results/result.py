@@ -101,24 +101,24 @@ class Result(Shown):
     crowd: Labelled | None = field(default=None, repr=False)
 
     def dataset_of(self, given: Labelled | None = None) -> Any:
-        """What it was trained on: the dataset that is given, or its own, or the one of that name; gold may differ.
+        """The training dataset: the given one, its own, or the one of that name; gold may differ.
 
         Raises:
             SettingError: these are others, or there is none.
         """
         own = self.crowd
-        found = own if given is None else given
-        if found is None:
+        data = own if given is None else given
+        if data is None:
             with suppress(CrowdError):
-                found = open_labels(self.dataset)
-        if found is None or not (found is own or found.fingerprint == self.fingerprint or _alike(found, own)):
+                data = open_labels(self.dataset)
+        if data is None or not (data is own or data.fingerprint == self.fingerprint or _same(data, own)):
             must = f"be {self.dataset} as this result of {self.method} was trained on it"
-            raise SettingError("dataset", must, getattr(found, "name", None), "Pass it before the result.")
-        return found
+            raise SettingError("dataset", must, getattr(data, "name", None), "Pass it before the result.")
+        return data
 
     @property
     def title(self) -> str:
-        """What to call it: the method, and what sets it apart from its other forms."""
+        """Title: the method, and the settings that distinguish it."""
         return self.method
 
     @property
@@ -134,9 +134,9 @@ class Result(Shown):
     def compared(self, at: At = "selected") -> FloatArray:
         """(S,) what results are compared by on the test split: the accuracy, of ratings the RMSE; NaN without gold."""
         known = (self.known & (self.split == _SPLITS.index("test"))).any()
-        return self._compared(at) if known else np.full(len(self.seeds), np.nan)
+        return self._compared_score(at) if known else np.full(len(self.seeds), np.nan)
 
-    def _compared(self, at: At) -> FloatArray:
+    def _compared_score(self, at: At) -> FloatArray:
         raise NotImplementedError
 
     def predicted(self, dataset: Labelled) -> pd.DataFrame:
@@ -299,12 +299,12 @@ class TrainingResult(Result):
         if part not in self.kept or 0 not in self.kept_epochs:
             return None
         start, now = self.recovered_at(0), self.recovered_at(at)
-        there = getattr(now, part)
+        end = getattr(now, part)
         if at == "last":  # named by the last epoch's predictions; the start by the selected epoch's
-            there = metrics.reorder_classes(
-                metrics.restore_classes(there, self.names["last"], -2), self.names["selected"], -2
+            end = metrics.reorder_classes(
+                metrics.restore_classes(end, self.names["last"], -2), self.names["selected"], -2
             )
-        return np.asarray(np.abs(there - getattr(start, part)).sum(-1).mean(-1) / 2)
+        return np.asarray(np.abs(end - getattr(start, part)).sum(-1).mean(-1) / 2)
 
     def accuracy(self, split: str = "test", at: At = "selected", ensemble: bool = False) -> FloatArray:
         """(S,) accuracy on a split.
@@ -322,17 +322,17 @@ class TrainingResult(Result):
         if ensemble:
             if at == "best":
                 raise SettingError("at", "be 'selected' or 'last' for the mean of the replicas", at)
-            probabilities, truth = self._of(split, at)
+            probabilities, truth = self._test_predictions(split, at)
             return metrics.accuracy(probabilities.astype(np.float64).mean(0, keepdims=True), truth)
         if at == "best":
             name = f"{split}_accuracy"
             if split != "test" or name not in self.curves:
                 raise SettingError("at", "be 'selected' or 'last' for a split that is not followed", at)
             return np.asarray(np.nanmax(self.curves[name], 0))
-        probabilities, truth = self._of(split, at)
+        probabilities, truth = self._test_predictions(split, at)
         return metrics.accuracy(probabilities, truth)
 
-    def _compared(self, at: At) -> FloatArray:
+    def _compared_score(self, at: At) -> FloatArray:
         return self.accuracy("test", at)
 
     def _predicted(self) -> dict[str, AnyArray]:
@@ -353,7 +353,7 @@ class TrainingResult(Result):
 
     def scores(self, split: str = "test", at: Literal["selected", "last"] = "selected") -> pd.DataFrame:
         """One row per seed: accuracy, macro F1, NLL, calibration error, then the accuracy of each class."""
-        probabilities, truth = self._of(split, at)
+        probabilities, truth = self._test_predictions(split, at)
         per_class = metrics.class_accuracy(probabilities, truth)
         return pd.DataFrame(
             {
@@ -412,7 +412,7 @@ class TrainingResult(Result):
 
         return predict_proba(self, features)
 
-    def _of(self, split: str, at: str) -> tuple[FloatArray, IntArray]:
+    def _test_predictions(self, split: str, at: str) -> tuple[FloatArray, IntArray]:
         rows = self._rows(split)
         truth = self.gold[rows]
         if not (truth >= 0).any():
@@ -424,7 +424,7 @@ class TrainingResult(Result):
         return self.probabilities[at][:, rows], truth
 
 
-def _alike(one: Labelled, other: Labelled | None) -> bool:
+def _same(one: Labelled, other: Labelled | None) -> bool:
     """Whether two datasets have the same tasks and labels, whatever their gold."""
     return other is not None and one.task_ids.equals(other.task_ids) and one.annotations.equals(other.annotations)
 

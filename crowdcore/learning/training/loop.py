@@ -47,7 +47,7 @@ class Replica:
 
 @dataclass(frozen=True)
 class Stage:
-    """What a stack of replicas learns from, and how.
+    """Data and schedule of a stack of replicas.
 
     Args:
         data: training, validation and test tasks on the device.

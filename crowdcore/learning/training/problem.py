@@ -241,7 +241,7 @@ def make_problem(
             f"{dataset.name} has only {len(train)} annotated training tasks with features",
             f"There must be at least {why}.",
         )
-    notes = () if crowd is None else (*_notes(crowd, train, annotation), *_alike(rows, train))
+    notes = () if crowd is None else (*_notes(crowd, train, annotation), *_notes_on_features(rows, train))
     return (RatingProblem if crowd is None else Problem)(
         dataset,  # type: ignore[arg-type]  # of the problem's kind
         rows,
@@ -337,8 +337,8 @@ def _worker_features(dataset: Labelled, features: AnyArray | None) -> FloatArray
     return features
 
 
-def _alike(rows: Rows, train: IntArray) -> tuple[str, ...]:
-    """What to know where no task differs from another."""
+def _notes_on_features(rows: Rows, train: IntArray) -> tuple[str, ...]:
+    """Note where all tasks have equal features."""
     some = rows[train[:_LOOKED_AT]]
     if (some != some[0]).any() or (rows[train] != some[0]).any():
         return ()

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What the parts are made of.
+    """Input of the parts of a report.
 
     Args:
         view: what the dataset's own exhibits show: a `View`, of ratings a `RatingView`.
@@ -122,17 +122,17 @@ def _confusions(of: Material) -> Iterator[Exhibit]:
         if len(exhibits_of_runs.commons(view)) == 1:
             common = exhibits_of_runs.recovered_confusion(view)
             if common is not None:
-                yield _named(common, view, f"Common confusion of {view.run_name}", "common")
+                yield _name_run(common, view, f"Common confusion of {view.run_name}", "common")
         workers = worker_skills.recovered_workers(view)
-        yield _named(workers, view, workers.title)
+        yield _name_run(workers, view, workers.title)
         every = exhibits_of_runs.every_confusion(view)
-        yield _named(every, view, every.title)
+        yield _name_run(every, view, every.title)
     if views:
         yield worker_skills.skills(views)
 
 
 def _omega(of: Material) -> Iterator[Exhibit]:
-    """Where the runs see common noise."""
+    """Section on common noise in the runs."""
     for view in _views(of):
         if view.result.omega is None or np.isnan(view.result.omega).all():
             continue
@@ -141,14 +141,14 @@ def _omega(of: Material) -> Iterator[Exhibit]:
             "omega-halves": exhibits_of_omega.omega_halves(view),
             "omega-classes": exhibits_of_omega.omega_spread(view, "class"),
         }.items():
-            yield _named(shown, view, f"{shown.title}: {view.run_name}", name)
+            yield _name_run(shown, view, f"{shown.title}: {view.run_name}", name)
 
 
 def _views(of: Material) -> list[RunView]:
     return [of_run(of.view, result, name) for name, result in of.results.items()]
 
 
-def _named(shown: Exhibit, view: RunView, title: str, name: str = "") -> Exhibit:
+def _name_run(shown: Exhibit, view: RunView, title: str, name: str = "") -> Exhibit:
     """An exhibit that says which run it is of, and which seed where there is no mean over seeds."""
     _, why = view.result.shown_seed
     figure = None if shown.figure is None else go.Figure(shown.figure).update_layout(title_text=escaped(title))
@@ -223,7 +223,7 @@ class Trained:
 
     Args:
         id: of the run.
-        result: what it came to.
+        result: its result.
         command: the command line that computes it again.
         name: the name that somebody gave it.
     """
@@ -253,7 +253,7 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What to write.
+    """Contents of a report.
 
     Args:
         dataset: its name.
@@ -305,7 +305,7 @@ def build(
             raise SettingError("runs", f"hold at least one for the part {part!r}", [])
     if not runs:
         chosen = [part for part in chosen if part in of_data]
-    own, guests = _apart(dataset, runs, crowds)
+    own, guests = _split_by_dataset(dataset, runs, crowds)
     if guests and not (own and "sweeps" in chosen):
         raise DataError(
             f"Run {guests[0].id} was trained on {guests[0].result.dataset}, which takes part in sweeps only",
@@ -347,7 +347,7 @@ def command_line(
     return shlex.join([*words, *(["--names"] if show_names else []), "--accept", "--out", out])
 
 
-def _apart(
+def _split_by_dataset(
     dataset: Labelled, runs: Sequence[Trained], crowds: Sequence[CrowdDataset]
 ) -> tuple[list[Trained], list[Trained]]:
     """The runs on the dataset, and those on the crowds."""
@@ -390,7 +390,7 @@ def _portable(exhibit: Exhibit) -> Exhibit:
 
 
 def _facts(name: str, run: Trained) -> dict[str, Any]:
-    """What a machine wants to know of a run."""
+    """Facts of a run for JSON."""
     r = run.result
     return {
         "name": name,

@@ -70,7 +70,7 @@ def _digest(script: str) -> str:
 
 
 def _head(report: Report) -> str:
-    """What this is about, and how to make it again."""
+    """Heading with the dataset and the command that reproduces the report."""
     names = "pseudonyms" if report.pseudonymised else "their own names"
     facts = {
         "Dataset": f"{report.dataset}, fingerprint {report.fingerprint}",
