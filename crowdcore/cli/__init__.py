@@ -78,12 +78,12 @@ def _load(name: str) -> Any:
     from crowdcore.cli._command import command
 
     module, _, function = _COMMANDS[name].partition(":")
-    found = getattr(import_module(f"crowdcore.cli.{module}"), function)
-    if not isinstance(found, typer.Typer):
+    app = getattr(import_module(f"crowdcore.cli.{module}"), function)
+    if not isinstance(app, typer.Typer):
         single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        single.command(name)(command(found))
-        found = single
-    loaded: Any = typer.main.get_command(found)
+        single.command(name)(command(app))
+        app = single
+    loaded: Any = typer.main.get_command(app)
     loaded.name = name
     loaded.rich_help_panel = next(panel for panel, names in _PANELS.items() if name in names)
     return loaded

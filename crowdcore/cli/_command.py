@@ -76,7 +76,7 @@ def is_folder(option: typer.CallbackParam, folder: Path | None) -> Path | None:
 
 
 def completes(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """What a shell completes an argument with."""
+    """Shell completions of an argument."""
 
     def matching(incomplete: str) -> list[str]:
         return [name for name in names() if name.startswith(incomplete)]
@@ -168,7 +168,7 @@ def open_rated(dataset: str, read: list[str] | None = None, accept: bool = False
 
 
 def open_ratings(dataset: str, read: list[str] | None = None, accept: bool = False) -> RatingDataset:
-    """A dataset whose labels are read as numbers."""
+    """Open a dataset whose labels are numbers."""
     return read_ratings(catalogue.find_dataset(dataset), accept=accept, **reading(read))
 
 
@@ -461,8 +461,8 @@ def full_id(given: str) -> str:
 
     if len(given) == 32:
         return given
-    found = [r.id for r in runs.list_runs() if given and r.id.startswith(given)]
-    if len(found) != 1:
-        what = "There is no run" if not found else f"There are {len(found)} runs"
+    matches = [r.id for r in runs.list_runs() if given and r.id.startswith(given)]
+    if len(matches) != 1:
+        what = "There is no run" if not matches else f"There are {len(matches)} runs"
         raise DataError(f"{what} whose id begins with {given!r}", "`crowdcore runs list` shows those there are.")
-    return found[0]
+    return matches[0]

@@ -46,8 +46,8 @@ def span_facts(ds: CrowdDataset, labels: IntArray, of: str = "") -> dict[str, fl
     """Precision, recall and F1 of the spans by gold, where there are spans and gold."""
     if ds.sentences is None or scheme_of(ds) is None or not (ds.gold[labels >= 0] >= 0).any():
         return {}
-    found = tagging_scores(ds, labels)
-    return {f"{of}span_precision": found.precision, f"{of}span_recall": found.recall, f"{of}span_f1": found.f1}
+    scores = tagging_scores(ds, labels)
+    return {f"{of}span_precision": scores.precision, f"{of}span_recall": scores.recall, f"{of}span_f1": scores.f1}
 
 
 def aggregate(

@@ -74,18 +74,18 @@ def distances(
     """How far apart are the workers' confusions (--kind mse: CCC, Fig. 3), and which workers group together?"""
     ds = seen.dataset
     distance = seen.renamed(analysis.worker_distance(ds, seen.truth, kind=kind))
-    found = analysis.order_workers(distance, n_groups=groups)
-    order = found.order
+    tree = analysis.order_workers(distance, n_groups=groups)
+    order = tree.order
     matrix = np.where(np.eye(ds.n_workers, dtype=bool), np.nan, distance.matrix)
     nearest = np.where(np.isnan(matrix).all(1), 0, np.nanargmin(np.where(np.isnan(matrix), np.inf, matrix), axis=1))
     columns = {
         "worker": seen.names_of(order),
-        "group": found.groups[order],
+        "group": tree.groups[order],
         "nearest": seen.names_of(nearest[order]),
         "distance": matrix[order, nearest[order]],
         "overlap": distance.overlap[order, nearest[order]],
     }
-    facts = {"dataset": ds.name, "workers": seen.workers, "distance": distance, "order": order, "groups": found.groups}
+    facts = {"dataset": ds.name, "workers": seen.workers, "distance": distance, "order": order, "groups": tree.groups}
     title = f"{ds.name}: workers in tree order ({kind}, reference: {distance.reference})"
     notes = exhibits.workers.worker_groups(seen, kind, groups).notes
     drawn = exhibits.workers.worker_distances(seen, kind, groups)
@@ -135,9 +135,9 @@ def panel(
     name = seen.dataset.name
     if person:
         of_people, extra = who_are_people(seen.dataset, person)[seen.dataset.worker], seen.dataset.extra
-        told = pd.DataFrame({"person or model": np.where(of_people, "person", "model")})
-        told = told if extra is None else pd.concat([told, extra.reset_index(drop=True)], axis=1)
-        seen, people = replace(seen, dataset=replace(seen.dataset, extra=told)), True
+        kinds = pd.DataFrame({"person or model": np.where(of_people, "person", "model")})
+        kinds = kinds if extra is None else pd.concat([kinds, extra.reset_index(drop=True)], axis=1)
+        seen, people = replace(seen, dataset=replace(seen.dataset, extra=kinds)), True
     if score or people or leanings:
         if leanings:
             several = [made.panel_leanings(seen), made.panel_flips(seen)]
@@ -304,18 +304,18 @@ def check(
     ds = opt.open_crowd(dataset, read, accept)
     if panel:
         _check_panel(view(ds, "gold", hidden=hide_names), min_votes, min_kappa, json)
-    found = renamed(analysis.check(ds, limits), worker_names(ds, hide_names))
-    for file, text in ((junit, analysis.junit_xml(found, strict)), (html, analysis.check_page(found, strict))):
+    check = renamed(analysis.check(ds, limits), worker_names(ds, hide_names))
+    for file, text in ((junit, analysis.junit_xml(check, strict)), (html, analysis.check_page(check, strict))):
         if file:
             file.write_text(text, encoding="utf-8")
-    failed = found.failed(strict)
+    failed = check.failed(strict)
     if json:
-        facts = {"dataset": found.dataset, "fingerprint": found.fingerprint, "reference": found.reference}
-        print_json({**facts, "failed": [o.rule for o in failed], "rules": found.frame()})
+        facts = {"dataset": check.dataset, "fingerprint": check.fingerprint, "reference": check.reference}
+        print_json({**facts, "failed": [o.rule for o in failed], "rules": check.frame()})
     else:
         columns = ["rule", "verdict", "sentence", "workers"]
-        title = f"{found.dataset}: {len(failed)} of {len(found.outcomes)} rules failed (reference: {found.reference})"
-        print_readable(found.frame()[columns], title, wrapped=("sentence", "workers"))
+        title = f"{check.dataset}: {len(failed)} of {len(check.outcomes)} rules failed (reference: {check.reference})"
+        print_readable(check.frame()[columns], title, wrapped=("sentence", "workers"))
     sys.exit(1 if failed else 0)
 
 
@@ -340,8 +340,8 @@ def glossary(
     from crowdcore.exhibits.glossary import glossary as every
 
     table = every().table
-    found = table[(table["column"] + " " + table["meaning"]).str.contains(word, case=False, regex=False)]
-    print_json(found) if json else print_table(found, "Glossary", limit=len(found), wrapped=("meaning",))
+    matches = table[(table["column"] + " " + table["meaning"]).str.contains(word, case=False, regex=False)]
+    print_json(matches) if json else print_table(matches, "Glossary", limit=len(matches), wrapped=("meaning",))
 
 
 def show(
@@ -371,7 +371,7 @@ def show(
     """Show a figure or table of the app's pages: its numbers here, its picture with --figure."""
     known = catalogue()
     if not exhibit:
-        listed = pd.DataFrame([_listed(name, function) for name, function in known.items()])
+        listed = pd.DataFrame([_list_row(name, function) for name, function in known.items()])
         print_json(listed) if json else print_table(listed, "Exhibits", limit=len(listed), wrapped=("what", "choices"))
         return
     if exhibit not in known:
@@ -406,19 +406,19 @@ def _name_of(subject: Any) -> str:
     return of if isinstance(of, str) else str(of.name)
 
 
-def _chosen(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """What can be chosen of an exhibit: what it is opened with besides the shared options, and its own parameters."""
+def _choices_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Options of an exhibit: those of its view beyond the shared options, and its own parameters."""
     shared = inspect.signature(show).parameters
     openers = [inspect.signature(opener, eval_str=True) for opener in openers_of(function).values()]
     extra = [p for opener in openers for p in opener.parameters.values() if p.name not in shared]
     return {p.name: p for p in (*extra, *options_of(function))}
 
 
-def _listed(name: str, function: Callable[..., Any]) -> dict[str, str]:
+def _list_row(name: str, function: Callable[..., Any]) -> dict[str, str]:
     """A row of the list: name, first sentence, choices with their defaults."""
     words = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
     of_runs = any("run" in inspect.signature(opener).parameters for opener in openers_of(function).values())
-    choices = [f"{c.name}={'…' if c.default is c.empty else c.default}" for c in _chosen(function).values()]
+    choices = [f"{c.name}={'…' if c.default is c.empty else c.default}" for c in _choices_of(function).values()]
     return {
         "exhibit": name,
         "what": " ".join(words.split()),
@@ -428,24 +428,24 @@ def _listed(name: str, function: Callable[..., Any]) -> dict[str, str]:
 
 def _choices(exhibit: str, function: Callable[..., Any], pairs: list[str]) -> dict[str, Any]:
     """``NAME=VALUE`` pairs, each as the type of the parameter; a list is given by repeating its name."""
-    choices = _chosen(function)
+    choices = _choices_of(function)
     given: dict[str, list[str]] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or name not in choices:
             raise SettingError("--set", f"be NAME=VALUE, with a name among {', '.join(choices) or 'none'}", pair)
         given.setdefault(name, []).append(value)
-    found = {}
+    arguments = {}
     for name, parameter in choices.items():
         if name in given:
-            found[name] = _value(name, parameter.annotation, given[name])
+            arguments[name] = _value(name, parameter.annotation, given[name])
         elif parameter.default is parameter.empty:
             raise SettingError(name, f"be chosen: `crowdcore show {exhibit} DATASET -s {name}=…`", "nothing")
-    return found
+    return arguments
 
 
 def _value(name: str, kind: Any, texts: list[str]) -> Any:
-    """What is given, as the type that it is to have."""
+    """Convert a value to the type of its parameter."""
     try:
         return TypeAdapter(kind).validate_python(texts if str(kind).startswith("tuple") else texts[-1])
     except ValidationError as error:

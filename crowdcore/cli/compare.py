@@ -169,15 +169,15 @@ def _trained_tables(
     title = f"Test accuracy in % on {', '.join(datasets)}, {over_seeds(seeds)}"
     shown = frame.drop(columns=unseen).replace({"method": ensembles})
     tables = {"learning": Compared(frame, shown, title, _what_to_bear_in_mind(results))}
-    found = [(one, row) for one in trained for row in span_rows(one.dataset, one.result)]
-    if found:
-        spans = pd.DataFrame([{"dataset": one.dataset.name, "method": one.result.method, **row} for one, row in found])
+    scored = [(one, row) for one in trained for row in span_rows(one.dataset, one.result)]
+    if scored:
+        spans = pd.DataFrame([{"dataset": one.dataset.name, "method": one.result.method, **row} for one, row in scored])
         tables["spans"] = Compared(spans, spans, f"Spans of the test split in %, {over_seeds(seeds)}")
     by_dataset: dict[str, dict[str, TrainingResult]] = {}
     for r in results:
         by_dataset.setdefault(r.dataset, {})[r.method] = r
     for name, (title, test) in _TESTS.items():
-        tables[name] = _joined(title, [(dataset, one) for dataset, of in by_dataset.items() for one in test(of)])
+        tables[name] = _join_tests(title, [(dataset, one) for dataset, of in by_dataset.items() for one in test(of)])
     return tables
 
 
@@ -196,7 +196,7 @@ def _what_to_bear_in_mind(results: Sequence[TrainingResult]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notes))
 
 
-def _joined(title: str, parts: Sequence[tuple[str, Compared]]) -> Compared:
+def _join_tests(title: str, parts: Sequence[tuple[str, Compared]]) -> Compared:
     """One table of the tests on all datasets, each note once."""
     empty = pd.DataFrame()
     frames = [one.frame.assign(dataset=name, caveat=" ".join(one.notes)) for name, one in parts if len(one.frame)]
@@ -215,48 +215,48 @@ def _over_tasks(results: Results) -> list[Compared]:
     from crowdcore.analysis.method_tests import SEEDS_AND_TASKS
     from crowdcore.learning.comparison import significance
 
-    found = significance.over_tasks(results)
-    if isinstance(found, str):
-        return [Compared(pd.DataFrame(), pd.DataFrame(), notes=(found,))]
-    reach = zip(100 * found.difference, 100 * found.low, 100 * found.high, strict=True)
+    tests = significance.over_tasks(results)
+    if isinstance(tests, str):
+        return [Compared(pd.DataFrame(), pd.DataFrame(), notes=(tests,))]
+    reach = zip(100 * tests.difference, 100 * tests.low, 100 * tests.high, strict=True)
     shown = {
-        "first": found.first,
-        "second": found.second,
+        "first": tests.first,
+        "second": tests.second,
         "difference": [f"{d:+z.1f} [{low:z.1f}, {high:z.1f}]" for d, low, high in reach],
-        "p": found.adjusted,
-        "McNemar p": found.mcnemar_adjusted,
+        "p": tests.adjusted,
+        "McNemar p": tests.mcnemar_adjusted,
     }
     words = "p: paired bootstrap of the mean accuracy over seeds (at least 0.0001). McNemar p: of the ensembles."
-    return [Compared(found.frame(), pd.DataFrame(shown), notes=(f"{found.caveat} {words}", SEEDS_AND_TASKS))]
+    return [Compared(tests.frame(), pd.DataFrame(shown), notes=(f"{tests.caveat} {words}", SEEDS_AND_TASKS))]
 
 
 def _over_seeds(results: Results) -> list[Compared]:
     from crowdcore.learning.comparison import significance
 
-    found = significance.over_seeds(results)
-    if isinstance(found, str):
-        return [Compared(pd.DataFrame(), pd.DataFrame(), notes=(found,))]
-    names = {"first": found.first, "second": found.second}
-    shown = {**names, "difference": [f"{100 * d:+z.2f}" for d in found.difference], "p": found.adjusted}
-    return [Compared(found.frame(), pd.DataFrame(shown), notes=(found.caveat,))]
+    tests = significance.over_seeds(results)
+    if isinstance(tests, str):
+        return [Compared(pd.DataFrame(), pd.DataFrame(), notes=(tests,))]
+    names = {"first": tests.first, "second": tests.second}
+    shown = {**names, "difference": [f"{100 * d:+z.2f}" for d in tests.difference], "p": tests.adjusted}
+    return [Compared(tests.frame(), pd.DataFrame(shown), notes=(tests.caveat,))]
 
 
 def _selection(results: Results) -> list[Compared]:
     from crowdcore.learning.comparison.significance import rank_changes
 
     compared = []
-    for found in rank_changes(results):
-        frame = found.frame()
+    for change in rank_changes(results):
+        frame = change.frame()
         shown = {
             "run": frame["run"],
             "from": frame["from %"].round(2),
             "to": frame["to %"].round(2),
             "change": [f"{c:+z.2f}" for c in frame["change (points)"]],
-            "p tasks": found.over_tasks,
-            "p seeds": found.over_seeds,
-            "rank": [f"{a} → {b}" for a, b in found.rank.tolist()],
+            "p tasks": change.over_tasks,
+            "p seeds": change.over_seeds,
+            "rank": [f"{a} → {b}" for a, b in change.rank.tolist()],
         }
-        compared.append(Compared(frame, pd.DataFrame(shown), notes=(found.sentence,)))
+        compared.append(Compared(frame, pd.DataFrame(shown), notes=(change.sentence,)))
     return compared
 
 

@@ -240,11 +240,11 @@ def marks(
         save_table(exhibits.review.relabel_list(seen).table, export)
     if training:
         save_table(exhibits.review.training_list(seen).table, training)
-    found = exhibits.review.marked_tasks(seen)
+    marked = exhibits.review.marked_tasks(seen)
     if json:
-        print_json({"dataset": ds.name, "fingerprint": ds.fingerprint, "marks": found.table, "notes": found.notes})
+        print_json({"dataset": ds.name, "fingerprint": ds.fingerprint, "marks": marked.table, "notes": marked.notes})
         return
-    print_readable(found.table, f"{ds.name}: marks", found.notes, wrapped=("text", "comment"))
+    print_readable(marked.table, f"{ds.name}: marks", marked.notes, wrapped=("text", "comment"))
 
 
 def _keep(dataset: CrowdDataset, taken: TakenMarks, accept: bool) -> None:

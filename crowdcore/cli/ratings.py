@@ -56,10 +56,10 @@ def aggregate(
     """Infer the true ratings with one method, or compare all methods with gold."""
     if not method:
         return as_drawn(ratings.aggregators(rating_view(ds)), ds.name)
-    found = methods.get(method, **opt.settings(set)).fit(ds)
-    table = found.frame(ds)
-    facts = {"dataset": ds.name, "method": method, "settings": found.settings, "ratings": table}
-    return Shown(facts, [Printed(table, f"{ds.name}: true ratings by {method}", found.notes, 15)], table)
+    result = methods.get(method, **opt.settings(set)).fit(ds)
+    table = result.frame(ds)
+    facts = {"dataset": ds.name, "method": method, "settings": result.settings, "ratings": table}
+    return Shown(facts, [Printed(table, f"{ds.name}: true ratings by {method}", result.notes, 15)], table)
 
 
 _COMMANDS: dict[str, Callable[..., Any]] = {

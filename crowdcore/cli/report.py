@@ -49,13 +49,13 @@ def report(
     truth, note = choose_reference(reference, ds) if isinstance(ds, CrowdDataset) else (reference, "")
     with progress() as tell:
         tell(0, "Putting it together")
-        found = build(ds, trained, part, crowds=crowds, reference=truth, show_names=not hide_names, command=again)
-        files, fault = write_report(found, out, svg, lambda share, title: tell(share, f"Drawing {title}"))
+        doc = build(ds, trained, part, crowds=crowds, reference=truth, show_names=not hide_names, command=again)
+        files, fault = write_report(doc, out, svg, lambda share, title: tell(share, f"Drawing {title}"))
     print_note(note)
     if json:
-        print_json({"dataset": ds.name, "written": files, "exhibits": [e.title for e in found.exhibits], "note": fault})
+        print_json({"dataset": ds.name, "written": files, "exhibits": [e.title for e in doc.exhibits], "note": fault})
         return
-    tables, figures = len(found.exhibits), sum(exhibit.figure is not None for exhibit in found.exhibits)
+    tables, figures = len(doc.exhibits), sum(exhibit.figure is not None for exhibit in doc.exhibits)
     say(f"{ds.name}: {plural(tables, 'table')} and {plural(figures, 'figure')} -> {out / 'report.html'}")
     print_notes((fault,) if fault else ())
 

@@ -66,7 +66,7 @@ def again(
     old = runs.get_run(full_id(run_id)).spec
     changes = opt.settings(set)
     opened = opt.open_labels(old.dataset, accept=True)
-    _checked(opened, old.method, old.settings | changes, old.accept)
+    _check_method(opened, old.method, old.settings | changes, old.accept)
     _print_started([runs.run_again(full_id(run_id), **changes)], json)
 
 
@@ -119,8 +119,8 @@ def _spec(
     group: str = "",
     tried: Mapping[str, Any] | None = None,
 ) -> RunSpec:
-    """What to train; ``tried`` are settings that a search will put in the place of these."""
-    _checked(opened, method, given | dict(tried or {}), accept)
+    """The spec of the run; ``tried``: settings that a search varies."""
+    _check_method(opened, method, given | dict(tried or {}), accept)
     return runs.RunSpec(
         dataset=dataset,
         fingerprint=opened.fingerprint,
@@ -134,7 +134,7 @@ def _spec(
     )
 
 
-def _checked(dataset: Labelled, method: str, given: dict[str, Any], accept: bool) -> None:
+def _check_method(dataset: Labelled, method: str, given: dict[str, Any], accept: bool) -> None:
     """Refuse now what the run's process would refuse later."""
     from crowdcore.learning import split_settings
     from crowdcore.learning.api import method_for
@@ -212,7 +212,7 @@ def list_(
     if problem := runs.engine_state().problem:  # an engine that was killed while runs waited is started again
         say(f"crowdcore: {problem}", err=True)
     everything = runs.list_runs()
-    found = runs.matching(
+    matches = runs.matching(
         everything,
         datasets=[full_name(name) for name in dataset or ()],
         methods=method or (),
@@ -222,18 +222,18 @@ def list_(
         trials=trials,
     )
     if out:
-        table = runs.run_table(found)
+        table = runs.run_table(matches)
         save_table(table.assign(started=table["started"].dt.strftime("%Y-%m-%dT%H:%M:%SZ")), out)
     if json:
-        best, differ = runs.best_runs(found), runs.differing(found)
-        print_json([_facts(run) | {"best": run.id in best, "differs_in": differ[run.id]} for run in found])
-    elif found:
-        several = any(len(run.spec.seeds) > 1 for run in found)
+        best, differ = runs.best_runs(matches), runs.differing(matches)
+        print_json([_facts(run) | {"best": run.id in best, "differs_in": differ[run.id]} for run in matches])
+    elif matches:
+        several = any(len(run.spec.seeds) > 1 for run in matches)
         title = f"Runs; accuracies in %{', mean ± std over seeds' if several else ''}"
         print_table(
-            _table(found),
+            _table(matches),
             title,
-            (_BEST,) if runs.best_runs(found) else (),
+            (_BEST,) if runs.best_runs(matches) else (),
             limit=200,
             wrapped=("name", "settings", "tags", "note"),
         )
@@ -263,23 +263,23 @@ def log(
     run_id: RunId, lines: Annotated[int, typer.Option("--lines", "-n", min=1)] = 40, json: opt.Json = False
 ) -> None:
     """The last lines that a run's process wrote."""
-    found = runs.log_lines(full_id(run_id), lines)
-    _answer(found, "\n".join(found), json)
+    log_lines = runs.log_lines(full_id(run_id), lines)
+    _answer(log_lines, "\n".join(log_lines), json)
 
 
 @app.command()
 def diff(run_ids: RunIds, out: opt.Out = None, json: opt.Json = False) -> None:
     """In which settings, data, seeds and devices some runs differ."""
-    found = [runs.get_run(i) for i in dict.fromkeys(map(full_id, run_ids))]
-    if len(found) < 2:
+    compared = [runs.get_run(i) for i in dict.fromkeys(map(full_id, run_ids))]
+    if len(compared) < 2:
         raise CrowdError("Name a second run to compare with.")
-    frame = runs.settings_table(found)
+    frame = runs.settings_table(compared)
     if out:
         save_table(frame, out)
     if json:
         print_json(frame)
     elif len(frame):
-        print_table(frame, plural(len(found), "run"), limit=200)
+        print_table(frame, plural(len(compared), "run"), limit=200)
     else:
         say("These runs have the same settings, seeds and data.")
 
@@ -291,8 +291,8 @@ def rename(
     json: opt.Json = False,
 ) -> None:
     """Name a run."""
-    runs.rename(found := full_id(run_id), name)
-    _show_marks([found], json)
+    runs.rename(full := full_id(run_id), name)
+    _show_marks([full], json)
 
 
 @app.command()
@@ -302,8 +302,8 @@ def note(
     json: opt.Json = False,
 ) -> None:
     """Write a note about a run."""
-    runs.set_note(found := full_id(run_id), text)
-    _show_marks([found], json)
+    runs.set_note(full := full_id(run_id), text)
+    _show_marks([full], json)
 
 
 @app.command()
@@ -316,8 +316,8 @@ def tag(
     """Add tags to runs, or remove them."""
     if not add and not remove:
         raise CrowdError("No tag was named: pass --add TAG or --remove TAG.")
-    runs.change_tags(found := [full_id(i) for i in run_ids], add or (), remove or ())
-    _show_marks(found, json)
+    runs.change_tags(ids := [full_id(i) for i in run_ids], add or (), remove or ())
+    _show_marks(ids, json)
 
 
 @app.command()
@@ -329,13 +329,13 @@ def cancel(
     json: opt.Json = False,
 ) -> None:
     """End runs after their epoch; what they have learnt by then is kept."""
-    found = [full_id(i) for i in run_ids]
-    for run_id in found:
+    ids = [full_id(i) for i in run_ids]
+    for run_id in ids:
         runs.cancel(run_id, now=now)
     if json:
-        print_json([{"id": run_id, "state": runs.get_run(run_id).state} for run_id in found])
+        print_json([{"id": run_id, "state": runs.get_run(run_id).state} for run_id in ids])
     else:
-        say("\n".join(f"Run {run_id} is being cancelled." for run_id in found))
+        say("\n".join(f"Run {run_id} is being cancelled." for run_id in ids))
 
 
 @app.command()
@@ -352,14 +352,14 @@ def delete(
     json: opt.Json = False,
 ) -> None:
     """Delete runs with their results, after asking."""
-    found = [runs.get_run(i) for i in dict.fromkeys(map(full_id, run_ids))]
+    doomed = [runs.get_run(i) for i in dict.fromkeys(map(full_id, run_ids))]
     if not yes:
-        for run in found:
+        for run in doomed:
             say(f"{run.id}  {run.title} on {run.spec.dataset}, {run.state}")
-        if not typer.confirm(f"Delete {plural(len(found), 'run')} and what they wrote?"):
+        if not typer.confirm(f"Delete {plural(len(doomed), 'run')} and what they wrote?"):
             raise CrowdError("Nothing was deleted.")
-    runs.delete([r.id for r in found])
-    _answer({"deleted": [r.id for r in found]}, f"Deleted {plural(len(found), 'run')}.", json)
+    runs.delete([r.id for r in doomed])
+    _answer({"deleted": [r.id for r in doomed]}, f"Deleted {plural(len(doomed), 'run')}.", json)
 
 
 @app.command()
@@ -400,15 +400,15 @@ def _facts(run: Run) -> dict[str, Any]:
 
 def _show_marks(run_ids: list[str], json: bool) -> None:
     """Name, note and tags as they are now."""
-    found = [runs.get_run(run_id) for run_id in run_ids]
-    facts = [{"id": run.id, "name": run.name, "note": run.note, "tags": run.tags} for run in found]
-    lines = [f"{run.id}  {' | '.join(filter(None, (run.title, ', '.join(run.tags), run.note)))}" for run in found]
+    marked = [runs.get_run(run_id) for run_id in run_ids]
+    facts = [{"id": run.id, "name": run.name, "note": run.note, "tags": run.tags} for run in marked]
+    lines = [f"{run.id}  {' | '.join(filter(None, (run.title, ', '.join(run.tags), run.note)))}" for run in marked]
     _answer(facts, "\n".join(lines), json)
 
 
-def _table(found: Sequence[Run]) -> pd.DataFrame:
+def _table(rows: Sequence[Run]) -> pd.DataFrame:
     """The runs for people, without columns that are empty for all."""
-    frame = runs.run_table(found)
+    frame = runs.run_table(rows)
     shown = pd.DataFrame(
         {
             "id": frame["id"].str[:_SHORT],
@@ -417,21 +417,21 @@ def _table(found: Sequence[Run]) -> pd.DataFrame:
             "method": frame["method"],
             "settings": frame["settings"],
             "seeds": frame["seeds"],
-            "state": [f"running, {run.at}" if run.state == "running" else run.state for run in found],
-            "test selected": [_reached(run, "test", "selected") for run in found],
-            "test last": [_reached(run, "test", "last") for run in found],
-            "validation": np.where(frame["best"], "* ", "") + [_reached(run, "valid", "selected") for run in found],
+            "state": [f"running, {run.at}" if run.state == "running" else run.state for run in rows],
+            "test selected": [_score(run, "test", "selected") for run in rows],
+            "test last": [_score(run, "test", "last") for run in rows],
+            "validation": np.where(frame["best"], "* ", "") + [_score(run, "valid", "selected") for run in rows],
             "seconds": frame["seconds"].round(1),
-            "started": [run.started.astimezone().strftime("%Y-%m-%d %H:%M") if run.started else "" for run in found],
+            "started": [run.started.astimezone().strftime("%Y-%m-%d %H:%M") if run.started else "" for run in rows],
             "tags": frame["tags"],
-            "note": [(run.note or run.message).partition("\n")[0][:60] for run in found],
+            "note": [(run.note or run.message).partition("\n")[0][:60] for run in rows],
         }
     )
     empty = [name for name in ("name", "settings", "tags", "note") if not shown[name].any()]
     return shown.drop(columns=empty)
 
 
-def _reached(run: Run, split: str, at: str) -> str:
+def _score(run: Run, split: str, at: str) -> str:
     """Accuracy in %; of tags and ratings what they are judged by, with its name, where the record has it."""
     measure = leading(run.scores)
     score = f"{split}_{measure.name}_{at}" if measure else ""

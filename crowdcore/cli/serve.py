@@ -61,7 +61,7 @@ def _may_have_sign_in() -> bool:
 
 
 def _welcome(address: str) -> str:
-    """What to explore first, and where."""
+    """Print what to explore first, and the address."""
     tabs = [f"&view={step.tab}" if step.tab else "" for step in TOUR]
     lines = [
         f"  {step.question:<44}{address}/{step.path}?dataset={DEMO}{tab}" for step, tab in zip(TOUR, tabs, strict=True)
@@ -149,14 +149,14 @@ def check(
     """Say where record and files of the workspace do not fit together; exit code 1 when something is left to repair."""
     from crowdcore.runs import check_workspace
 
-    found = check_workspace(repair=repair)
+    findings = check_workspace(repair=repair)
     if json:
-        print_json([dataclasses.asdict(finding) for finding in found])
+        print_json([dataclasses.asdict(finding) for finding in findings])
     else:
-        say("\n".join(f"{one.what} {one.done}".strip() for one in found) or "Record and files fit together.")
-        if found and not repair:
+        say("\n".join(f"{one.what} {one.done}".strip() for one in findings) or "Record and files fit together.")
+        if findings and not repair:
             say("`crowdcore workspace check --repair` puts this right.")
-    if not all(finding.done for finding in found):
+    if not all(finding.done for finding in findings):
         raise typer.Exit(1)
 
 

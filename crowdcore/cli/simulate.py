@@ -194,16 +194,16 @@ def _labels(crowd: CrowdDataset) -> tuple[list[Exhibit], dict[str, Any], str]:
     from crowdcore.exhibits import planted, view
     from crowdcore.exhibits.planted import planted_crowd
 
-    found, shown = analysis.planted(crowd), [planted_crowd(crowd)]
-    misleading = [crowd.classes[c] for c in found.misleading]
-    facts = _facts(crowd) | {"right_labels": found.right, "right_majority_votes": found.majority}
-    facts |= {"misleading_classes": misleading, "classes": found.frame()}
+    plants, shown = analysis.planted(crowd), [planted_crowd(crowd)]
+    misleading = [crowd.classes[c] for c in plants.misleading]
+    facts = _facts(crowd) | {"right_labels": plants.right, "right_majority_votes": plants.majority}
+    facts |= {"misleading_classes": misleading, "classes": plants.frame()}
     if crowd.kind.sequential:
         shown.append(planted.tag_recovery(view(crowd)))
         facts["recovery"] = shown[-1].table
     sentence = (
         f"{crowd.n_annotations:,} labels by {crowd.n_workers:,} workers on {facts['labelled_tasks']:,} tasks; "
-        f"{100 * found.right:.1f} % of them are right, and so are {100 * found.majority:.1f} % of the majority votes."
+        f"{100 * plants.right:.1f} % of them are right, and so are {100 * plants.majority:.1f} % of the majority votes."
     )
     return shown, facts, sentence
 

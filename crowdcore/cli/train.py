@@ -86,12 +86,12 @@ def choose_runs(
         return dataset, opened, rows, tuple(seeds or range(n or SEEDS))
     if method:
         raise SettingError("--method", "be left out with --preset, which has methods of its own", method[0])
-    found = presets.get(preset)
+    chosen = presets.get(preset)
     rows = [
-        (label, name, {**settings, **given}) for label, (name, settings) in zip(found.labels, found.runs, strict=True)
+        (label, name, {**settings, **given}) for label, (name, settings) in zip(chosen.labels, chosen.runs, strict=True)
     ]
-    name = dataset or found.dataset
-    return name, read(name), rows, tuple(seeds or (range(n) if n else found.seeds))
+    name = dataset or chosen.dataset
+    return name, read(name), rows, tuple(seeds or (range(n) if n else chosen.seeds))
 
 
 def train(
@@ -204,7 +204,7 @@ def _spread(values: FloatArray, digits: int) -> str:
 
 
 def over_seeds(n_seeds: int) -> str:
-    """What numbers over so many seeds are."""
+    """How numbers over so many seeds are combined."""
     return "one seed" if n_seeds == 1 else f"mean ± standard deviation over {n_seeds} seeds"
 
 
@@ -323,8 +323,8 @@ def topics(
     --set n_topics=30 and the like; --out writes the labels of the texts.
     """
     given = {"device": device, **opt.settings(set)}
-    found = _rating_topics(ds, out, **given) if isinstance(ds, RatingDataset) else _class_topics(ds, out, **given)
-    model, judged, more, lines = found
+    fitted = _rating_topics(ds, out, **given) if isinstance(ds, RatingDataset) else _class_topics(ds, out, **given)
+    model, judged, more, lines = fitted
     table = model.words(words)
     facts = {"dataset": ds.name, "texts": len(model.tasks), "vocabulary": len(model.vocabulary), **judged}
     facts |= {"iterations": len(model.bound), "bound": model.bound[-1], "settings": model.settings.model_dump()}
