@@ -74,7 +74,7 @@ def read_sign_in(secrets: Mapping[str, Any]) -> SignIn:
         AccessError: a table or key missing, unknown, or of an odd value; says which, and never a value.
     """
     try:
-        found = SignIn.model_validate(dict(secrets))
+        sign_in = SignIn.model_validate(dict(secrets))
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         table, *keys = map(str, first["loc"])
@@ -84,11 +84,11 @@ def read_sign_in(secrets: Mapping[str, Any]) -> SignIn:
             f"Nobody may enter: `{place}` in the secrets file {fault}. "
             "It holds [auth] and [access] as docs/sharing.md shows them, and nothing else."
         ) from None
-    if found.access is not None and not found.access.emails and not found.access.domains:
+    if sign_in.access is not None and not sign_in.access.emails and not sign_in.access.domains:
         raise AccessError("Nobody may enter: [access] in the secrets file lists neither `emails` nor `domains`.")
     if find_spec("authlib") is None:
         raise AccessError("Nobody may enter: signing in needs `pip install 'crowdcore[sharing]'`.")
-    return found
+    return sign_in
 
 
 def sign_in_settings() -> SignIn | None:

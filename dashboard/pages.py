@@ -120,8 +120,8 @@ FOUND: Mapping[str, str] = {"home": "", "data": "", "mistakes": "shared-mistakes
 def place_of(page: str, view: str = "") -> Place:
     """Where in the menu a page, or one of its views, is."""
     view = view or ("bias" if page == "ratings" else "")
-    here = [place for place in MENU if any(mode.page == page for mode in place.modes)]
-    return next((place for place in here if any(mode[1:3] == (page, view) for mode in place.modes)), here[0])
+    places = [place for place in MENU if any(mode.page == page for mode in place.modes)]
+    return next((place for place in places if any(mode[1:3] == (page, view) for mode in place.modes)), places[0])
 
 
 MODES = tuple(mode for place in MENU for mode in place.modes)

@@ -87,7 +87,7 @@ def _base() -> str:
     return "".join(f"/{part}" for part in str(config.get_option("server.baseUrlPath")).split("/") if part)
 
 
-def _moved(request: Request) -> Response:
+def _redirect(request: Request) -> Response:
     """From a page's title or name to its address, where that is another."""
     there = FOUND[request.url.path.rpartition("/")[2]]
     return RedirectResponse(f"./{there}?{request.url.query}")
@@ -120,7 +120,7 @@ log_visibly("dashboard")
 os.umask(os.umask(0o077) | 0o077)  # what the app and its engine write is for their user alone
 app = st.App(
     HERE / "app.py",
-    routes=[Route("/{base:path}sans.woff", _font), *(Route(f"{_base()}/{name}", _moved) for name in FOUND)],
+    routes=[Route("/{base:path}sans.woff", _font), *(Route(f"{_base()}/{name}", _redirect) for name in FOUND)],
     middleware=[Middleware(Headers)],
     lifespan=_running,
 )

@@ -78,11 +78,11 @@ def _drawer(key: str) -> dict[str, str]:
     return _memory()["shared" if key in (*SHARED, *CARRIED) else st.session_state["page"]]
 
 
-def _written() -> dict[str, str]:
+def _params() -> dict[str, str]:
     """The address bar's parameters that are ours."""
     keys = (*SHARED, *PAGES[st.session_state["page"]])
     values = {key: st.query_params.get_all(key) for key in keys}
-    return {key: _SEPARATOR.join(found if key in _MANY else found[-1:]) for key, found in values.items() if found}
+    return {key: _SEPARATOR.join(texts if key in _MANY else texts[-1:]) for key, texts in values.items() if texts}
 
 
 def enter(page: str) -> None:
@@ -90,21 +90,21 @@ def enter(page: str) -> None:
     arrived = st.session_state.get("page") != page
     st.session_state["page"] = page
     st.session_state["unknown"] = {}
-    here = _written()
-    moved = here != st.session_state.get("address")
+    params = _params()
+    moved = params != st.session_state.get("address")
     st.session_state["moved"] = arrived or moved or st.session_state.get("moved", False)
     if not st.session_state.pop("touched", False) and moved:
         memory = _memory()
-        if arrived and not set(here) - set(SHARED):
+        if arrived and not set(params) - set(SHARED):
             for key in _FLEETING:
                 memory[page].pop(key, None)
         else:
             memory[page] = {}
             for key in set(CARRIED) & set(PAGES[page]):
                 memory["shared"].pop(key, None)
-        if here.get("dataset") not in {None, memory["shared"].get("dataset")}:
+        if params.get("dataset") not in {None, memory["shared"].get("dataset")}:
             _forget_pages()
-        for key, value in here.items():
+        for key, value in params.items():
             _drawer(key)[key] = value
 
 
@@ -136,13 +136,13 @@ def same_items(there: str) -> dict[str, str | list[str]]:
     here = page()
     if here == there or not {here, there} <= {"tasks", "review", "next"}:
         return {}
-    found: dict[str, str | list[str]] = {key: get(key) for key in ("true", "given")}
+    query: dict[str, str | list[str]] = {key: get(key) for key in ("true", "given")}
     if "next" in (here, there):
-        return found
+        return query
     if get("show") == "disputed":  # the one that both have
-        found["show"] = "disputed"
+        query["show"] = "disputed"
     workers = [get("worker")] if here == "tasks" else get_many("workers")
-    return found | ({"workers": workers} if there == "review" else {"worker": workers[0] if len(workers) == 1 else ""})
+    return query | ({"workers": workers} if there == "review" else {"worker": workers[0] if len(workers) == 1 else ""})
 
 
 def chosen(key: str) -> str:
@@ -257,7 +257,7 @@ def publish() -> None:
     page = st.session_state["page"]
     view = {key: value for key in (*SHARED, *PAGES[page]) if (value := get(key))}
     st.session_state["address"] = view
-    if st.session_state.pop("moved", False) or view != _written():
+    if st.session_state.pop("moved", False) or view != _params():
         others = {k: st.query_params.get_all(k) for k in st.query_params if k not in (*SHARED, *PAGES[page])}
         st.query_params.from_dict({**others, **_unpacked(view)})
 

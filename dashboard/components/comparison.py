@@ -51,15 +51,15 @@ def _first_shown(key: str, value: str) -> str:
 def overview(fits: Fits) -> None:
     """The table of all fits, and what to be wary of."""
     view, dataset = looked_at(), state.get("dataset")
-    found = exhibits.aggregation.aggregators(view, fits)
-    st.caption(as_text(found.notes[0]))
-    show(found, "methods", file=f"{dataset}-aggregators", noun="method", rows=len(fits), notes=False)
+    exhibit = exhibits.aggregation.aggregators(view, fits)
+    st.caption(as_text(exhibit.notes[0]))
+    show(exhibit, "methods", file=f"{dataset}-aggregators", noun="method", rows=len(fits), notes=False)
     words: dict[str, list[str]] = {}
     for fit in fits:
         for warning in exhibits.aggregation.judgement(view.dataset, fit).warnings:
             words.setdefault(warning, []).append(titled(fit))
     if words:
-        listed = "\n".join(f"- **{as_text(', '.join(who))}**: {as_text(warning)}" for warning, who in words.items())
+        listed = "\n".join(f"- **{as_text(', '.join(names))}**: {as_text(warning)}" for warning, names in words.items())
         with st.expander(count(len(words), "warning"), icon=":material/warning:", expanded=True):
             st.markdown(listed)
 
@@ -67,8 +67,8 @@ def overview(fits: Fits) -> None:
 def differences(fits: Fits) -> None:
     """The matrix of pairs, and the tasks behind the chosen one."""
     view, dataset = looked_at(), state.get("dataset")
-    found = exhibits.aggregation.disagreement(view.dataset, fits)
-    if len(found.names) < 2:
+    pairs = exhibits.aggregation.disagreement(view.dataset, fits)
+    if len(pairs.names) < 2:
         st.caption("Run a second aggregator to see where the two differ.")
         return
 
@@ -77,11 +77,11 @@ def differences(fits: Fits) -> None:
 
     drawn = exhibits.aggregation.label_disagreement(view, fits)
     assert drawn.figure is not None
-    first, second = exhibits.aggregation.most_different(found)
+    first, second = exhibits.aggregation.most_different(pairs)
     if len(fits) > 1:
-        first = found.names.index(_first_shown("first", found.names[first]))
-        second = found.names.index(_first_shown("second", found.names[second]))
-    differing(found, drawn.figure, (first, second), tasks, dataset, "aggregators", reviewable=True)
+        first = pairs.names.index(_first_shown("first", pairs.names[first]))
+        second = pairs.names.index(_first_shown("second", pairs.names[second]))
+    differing(pairs, drawn.figure, (first, second), tasks, dataset, "aggregators", reviewable=True)
 
 
 def curves(fits: Fits) -> None:
@@ -117,9 +117,9 @@ def hard_tasks(fit: str) -> None:
     view, dataset = looked_at(), state.get("dataset")
     if exhibits.aggregation.estimates_difficulty(view.dataset, fit):
         st.subheader("Hard tasks")
-        found = exhibits.aggregation.hard_tasks(view, fit)
-        st.caption(as_text(found.notes[0]))
-        show(found, "hard-tasks", file=f"{dataset}-{found.name}", noun="task", rows=12, notes=False)
+        exhibit = exhibits.aggregation.hard_tasks(view, fit)
+        st.caption(as_text(exhibit.notes[0]))
+        show(exhibit, "hard-tasks", file=f"{dataset}-{exhibit.name}", noun="task", rows=12, notes=False)
 
 
 def confusions(fit: str) -> None:
@@ -147,7 +147,7 @@ def confusions(fit: str) -> None:
 
 
 def differing(
-    found: LabelDisagreement,
+    pairs: LabelDisagreement,
     drawn: go.Figure,
     pair: tuple[int, int],
     tasks_of: Callable[[str, str], pd.DataFrame],
@@ -158,7 +158,7 @@ def differing(
     """The matrix, the chosen pair in words, and its tasks as a table and as cards.
 
     Args:
-        found: the labellings in pairs, two or more.
+        pairs: the labellings in pairs, two or more.
         drawn: their matrix.
         pair: rows of the two to look at while nobody has chosen.
         tasks_of: makes the table of the tasks on which two of them (by name) differ; index = task number.
@@ -166,7 +166,7 @@ def differing(
         what: what the labellings are, in the plural.
         reviewable: whether their names are references, so that the page Review can show the tasks.
     """
-    names = list(found.names)
+    names = list(pairs.names)
     first, second = (state.index_of(key, names) for key in ("first", "second"))
     first, second = (pair[0] if first is None else first, pair[1] if second is None else second)
 
@@ -180,7 +180,7 @@ def differing(
             "disagreement",
             name=f"{name}-label-disagreement",
             alt=f"Share of tasks that each pair of {what} labels differently",
-            data=found.frame,
+            data=pairs.frame,
             cell=(first, second),
             on_click=chosen,
         )
@@ -188,21 +188,21 @@ def differing(
         with st.container(horizontal=True):
             picker("First", "first", names, names[first])
             picker("Second", "second", names, names[second])
-        _behind(found, first, second, tasks_of, name)
-    if found.differ[first, second]:
+        _detail(pairs, first, second, tasks_of, name)
+    if pairs.differ[first, second]:
         tasks = tasks_of(names[first], names[second])
         cards(tasks, lambda row: f"{row['first']} or {row['second']}", "differ")
         if reviewable:
             link("review", "Review and mark these tasks", by="task", reference=names[first], against=names[second])
 
 
-def _behind(found: LabelDisagreement, a: int, b: int, tasks_of: Callable[[str, str], pd.DataFrame], name: str) -> None:
+def _detail(pairs: LabelDisagreement, a: int, b: int, tasks_of: Callable[[str, str], pd.DataFrame], name: str) -> None:
     """How often a pair differs, who is right there, and the tasks."""
-    first, second = found.names[a], found.names[b]
+    first, second = pairs.names[a], pairs.names[b]
     st.markdown(
-        f"**{as_text(first)}** and **{as_text(second)}** differ on **{count(found.differ[a, b], 'task')}** "
-        f"of {found.compared[a, b]:,} ({percent(found.share[a, b])})."
+        f"**{as_text(first)}** and **{as_text(second)}** differ on **{count(pairs.differ[a, b], 'task')}** "
+        f"of {pairs.compared[a, b]:,} ({percent(pairs.share[a, b])})."
     )
-    st.caption(exhibits.aggregation.pair_in_words(found, a, b))
-    if found.differ[a, b]:
+    st.caption(exhibits.aggregation.pair_in_words(pairs, a, b))
+    if pairs.differ[a, b]:
         table(tasks_of(first, second), "differing", name=f"{name}-{first}-or-{second}", noun="task", rows=7)

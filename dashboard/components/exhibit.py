@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def looked_at(reference: str = "") -> View[Any, Any]:
-    """What the page is about: its dataset, seen by its reference or by another; with what may be read of workers."""
+    """View of the page: its dataset by its reference or another, with the names that may be shown."""
     dataset = state.get("dataset")
     return datasets.view(dataset, reference or state.get("reference"), hidden_names(), dataset in _columns_shown())
 
@@ -98,10 +98,10 @@ def show(
             on_window=on_window,
         )
     if notes:
-        told(exhibit.notes)
+        show_notes(exhibit.notes)
 
 
-def told(notes: Iterable[object]) -> None:
+def show_notes(notes: Iterable[object]) -> None:
     """Notes, each on a line of its own."""
     for note in notes:
         st.caption(as_text(note))
@@ -136,7 +136,7 @@ def folded(name: str, draw: Callable[[], None], *, open: bool = False) -> None:
 
 
 def clicks(select: Callable[..., Mapping[str, str]], leads: bool = False) -> Callable[..., None]:
-    """What a click does: show what it selects on this page, or have `follow` open the page that has it."""
+    """Handle a click: show its selection on this page, or let `follow` open the right page."""
 
     def clicked(*place: int) -> None:
         if leads:

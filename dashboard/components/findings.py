@@ -34,7 +34,7 @@ def findings(report: ImportReport, known: Known, mapping: dict[str, Any], accept
     loud = [finding for finding in report.findings if finding.level != "note"]
     for number, finding in enumerate(loud):
         with st.container(border=True, key=f"finding-{finding.level}-{number}"):
-            _one(finding, known, mapping, accepted, str(number))
+            _draw_finding(finding, known, mapping, accepted, str(number))
     if notes:
         with st.expander(count(len(notes), "note"), expanded=False):
             for number, finding in enumerate(notes):
@@ -46,11 +46,11 @@ def findings(report: ImportReport, known: Known, mapping: dict[str, Any], accept
 
 
 def identity(finding: Finding) -> Hashable:
-    """What makes a question the same one after something else has changed."""
+    """Key by which a question is recognised after other changes."""
     return finding.code, finding.column, finding.count, finding.examples
 
 
-def _one(finding: Finding, known: Known, mapping: dict[str, Any], accepted: set[Hashable], place: str) -> None:
+def _draw_finding(finding: Finding, known: Known, mapping: dict[str, Any], accepted: set[Hashable], place: str) -> None:
     answered = identity(finding) in accepted
     icon = ":green[:material/check:]" if answered else _ICONS.get(finding.level, _ODD)
     if finding.code in _UNUSABLE:
@@ -63,8 +63,8 @@ def _one(finding: Finding, known: Known, mapping: dict[str, Any], accepted: set[
         st.markdown(f"{icon} {as_text(finding.statement)}")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _ways(finding.remedies, known, mapping, f"finding-{place}-")
-        told = len(finding.remedies) > 1 and any(remedy.when == "so" for remedy in finding.remedies)
-        if finding.level == "question" and not told:
+        has_answer = len(finding.remedies) > 1 and any(remedy.when == "so" for remedy in finding.remedies)
+        if finding.level == "question" and not has_answer:
             label, act = ("Ask again", accepted.discard) if answered else ("It is right as it is", accepted.add)
             st.button(label, key=f"right-{place}-{known.path}", on_click=act, args=(identity(finding),))
 

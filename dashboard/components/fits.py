@@ -110,16 +110,16 @@ def settings(fit: str, draft: list[str], gold: int) -> None:
     """The form of one chosen fit, behind a button."""
     try:
         method, values, _ = read_fit(fit)
-        found = aggregation.aggregators.find(method)
+        aggregator = aggregation.aggregators.find(method)
     except CrowdError:
         return
     with st.popover(as_text(titled(fit)), type="tertiary"):
-        words = " ".join((found.__doc__ or "").split("\n\n")[0].split())
-        st.markdown(f"**{as_text(found.title)}**. {as_text(words)}")
-        if found.paper != "-":
-            st.caption(as_text(found.paper))
+        words = " ".join((aggregator.__doc__ or "").split("\n\n")[0].split())
+        st.markdown(f"**{as_text(aggregator.title)}**. {as_text(words)}")
+        if aggregator.paper != "-":
+            st.caption(as_text(aggregator.paper))
         with st.form(f"settings-{fit}", border=False):
-            chosen = method_form(found, values, f"set-{fit}")
+            chosen = method_form(aggregator, values, f"set-{fit}")
             with st.container(horizontal=True):
                 instead = st.form_submit_button("Run with these", type="primary")
                 beside = st.form_submit_button("Run beside it", help="Also keep the present settings, to compare.")
@@ -146,19 +146,19 @@ def follow(fits: Mapping[str, Job]) -> None:
     def status() -> None:
         with st.status(f"{ended} of {count(len(fits), 'aggregator')} done", expanded=True) as shown:
             st.progress(ended / len(fits))
-            lines = [f"{_ICONS[fit.state]} {as_text(titled(name))} · {_so_far(fit)}" for name, fit in fits.items()]
+            lines = [f"{_ICONS[fit.state]} {as_text(titled(name))} · {_progress_of(fit)}" for name, fit in fits.items()]
             st.markdown("  \n".join(lines))
         shown.update(state="running")
 
     watch(ended := n_ended(), n_ended, EVERY, status)
 
 
-def _so_far(fit: Job) -> str:
+def _progress_of(fit: Job) -> str:
     return f"running, {time.monotonic() - fit.began:.0f} s" if fit.state == "running" else fit.state
 
 
 def refused(fits: Mapping[str, Job]) -> None:
-    """Why some fits came to nothing, each at its method."""
+    """Show the errors of failed fits by method."""
     for name, fit in fits.items():
         if fit.refusal:
             st.warning(f"**{as_text(titled(name))}**: {as_text(str(fit.refusal))}", icon=_ICONS[fit.state])

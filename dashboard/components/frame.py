@@ -64,21 +64,21 @@ def page(
     with refusals():
         try:
             with pickers:
-                found = _pickers(above)
+                has_labels = _pickers(above)
             with below:
-                _about(found)
+                _draw_facts(has_labels)
         finally:
             with menu:
                 _menu()
-        if found:
+        if has_labels:
             kinds = _kinds()
             if not any(mode.of in kinds | {"simulated", "models"} for mode in MODES if mode.page == name):
                 _unfit()
             else:
                 (ratings or draw if "ratings" in kinds else draw)()
             for name, what in state.unknown_names().items():
-                said = f"{dataset_title(state.get('dataset'))} has no {what} {name!r}"
-                above.warning(as_text(f"{said}, so that part of the address is left out."))
+                missing = f"{dataset_title(state.get('dataset'))} has no {what} {name!r}"
+                above.warning(as_text(f"{missing}, so that part of the address is left out."))
         elif without is not None:
             without()
         else:
@@ -87,7 +87,7 @@ def page(
 
 
 def _kinds() -> set[str]:
-    """Which modes fit the dataset: classes, tags, ratings, simulated, models, all."""
+    """Modes that fit the dataset: classes, tags, ratings, simulated, models, all."""
     try:
         opened = opening.labelled(state.get("dataset"))
     except CrowdError:
@@ -189,9 +189,9 @@ def _pickers(above: DeltaGenerator) -> bool:
     return True
 
 
-def _about(found: bool) -> None:
+def _draw_facts(has_labels: bool) -> None:
     """How much there is, whose names are shown, and the page to print."""
-    if not found:
+    if not has_labels:
         return
     st.toggle(
         "Hide worker names",
@@ -244,8 +244,8 @@ def admitted() -> bool:
         st.button("Sign in", type="primary", icon=":material/login:", on_click=st.login)
         return False
     if not may_enter(st.user.to_dict(), settings.access):
-        who = as_text(str(st.user.get("email") or "This account"))
-        st.error(f"{who} has no access. Ask the operator of this app to be added.", icon=":material/block:")
+        account = as_text(str(st.user.get("email") or "This account"))
+        st.error(f"{account} has no access. Ask the operator of this app to be added.", icon=":material/block:")
         st.button("Sign out", icon=":material/logout:", on_click=st.logout)
         return False
     with st.sidebar:

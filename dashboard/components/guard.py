@@ -56,8 +56,8 @@ def attempt(act: Callable[..., object], *arguments: object) -> None:
 
 def refused_before() -> None:
     """Show what `attempt` was refused."""
-    if said := st.session_state.pop("refused", ""):
-        st.error(as_text(said), icon=":material/block:")
+    if refusal := st.session_state.pop("refused", ""):
+        st.error(as_text(refusal), icon=":material/block:")
 
 
 def fragment(function: Callable[[], None]) -> Callable[[], None]:
@@ -118,7 +118,7 @@ def watch(drawn: object, now: Callable[[], object], every: float, draw: Callable
         spare()
         with refusals():
             if now() != drawn:
-                state.put()  # nothing, but the session now wins over an address bar that may lag behind it
+                state.put()  # nothing, but the session overrides an address bar that may lag behind
                 st.rerun()
             draw()
 

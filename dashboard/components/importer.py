@@ -1,4 +1,4 @@
-"""Open a file of one's own: upload it, see what was understood, answer questions, accept."""
+"""Import a file: upload it, see what was understood, answer questions, accept."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def importer() -> None:
     mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
     place = st.container()
     try:
-        found = understood(path, mapping)
+        read = understood(path, mapping)
     except CrowdError as error:
         with place:
             ask_kind(path, mapping, None if getattr(error, "code", "") == "many-numbers" else "classes")
         stuck(error, path, mapping)
         return
-    rated = found is not None and found.report.rating_range is not None
+    rated = read is not None and read.report.rating_range is not None
     with place:
         ask_kind(path, mapping, "ratings" if rated else "classes")
-    if found is not None:
-        offer(found, path, mapping)
+    if read is not None:
+        offer(read, path, mapping)
 
 
 def understood(path: str, mapping: dict[str, Any]) -> Import | None:
@@ -78,28 +78,28 @@ def stuck(error: CrowdError, path: str, mapping: dict[str, Any]) -> None:
         otherwise(known, mapping)
 
 
-def offer(found: Import, path: str, mapping: dict[str, Any]) -> None:
-    """What was understood, what is doubtful, what can be read otherwise, and the way in."""
-    told = found.report
-    workers = uploads.worker_columns(found)
-    known = Known(path, told.columns, told.roles, workers, told.classes)
+def offer(read: Import, path: str, mapping: dict[str, Any]) -> None:
+    """Show what was understood and what is doubtful, other ways to read the file, and the import button."""
+    info = read.report
+    workers = uploads.worker_columns(read)
+    known = Known(path, info.columns, info.roles, workers, info.classes)
     accepted: set[Hashable] = st.session_state.setdefault("accepted", {}).setdefault(path, set())
-    report(told, path)
-    answered = findings(told, known, mapping, accepted)
-    merging(told, mapping, path)
-    asked = any(f.level == "warning" or f.code == "multi-select" for f in told.findings)
-    if not told.changes and not asked and all(v.merged for v in told.variants):
+    report(info, path)
+    answered = findings(info, known, mapping, accepted)
+    merging(info, mapping, path)
+    doubt = any(f.level == "warning" or f.code == "multi-select" for f in info.findings)
+    if not info.changes and not doubt and all(v.merged for v in info.variants):
         st.success("Nothing would be dropped or merged.", icon=":material/check_circle:")
-    otherwise(known, mapping, {finding.code for finding in told.findings})
-    ratings = told.rating_range is not None
+    otherwise(known, mapping, {finding.code for finding in info.findings})
+    ratings = info.rating_range is not None
     if not ratings:
-        ask_split(path, mapping, told)
-    changes = len(told.changes) - len(told.questions)
+        ask_split(path, mapping, info)
+    changes = len(info.changes) - len(info.questions)
     label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
     if not answered:
-        st.caption("Answer the question above first." if len(told.questions) == 1 else "Answer the questions first.")
+        st.caption("Answer the question above first." if len(info.questions) == 1 else "Answer the questions first.")
     if st.button(label, type="primary", icon=":material/check:", disabled=not answered):
-        name = uploads.accept(found, path, tuple(sorted(mapping.items())))
+        name = uploads.accept(read, path, tuple(sorted(mapping.items())))
         state.put(dataset=name)
         st.session_state["uploaded"] = {*st.session_state.get("uploaded", ()), name}  # who has the file knows the names
         page = "ratings" if ratings else "overview"
@@ -137,14 +137,14 @@ def merging(report: ImportReport, mapping: dict[str, Any], path: str) -> None:
             st.button(label, key=key, icon=":material/undo:", on_click=mapping.pop, args=(setting,))
         elif len(apart) > 1:
             key = f"chosen-{role}-{path}"
-            said = {name: f"{name} ← {', '.join(others)}" for name, others in apart.items()}
-            look: dict[str, Any] = {"format_func": said.__getitem__, "placeholder": "Choose which", "key": key}
+            labels = {name: f"{name} ← {', '.join(others)}" for name, others in apart.items()}
+            look: dict[str, Any] = {"format_func": labels.__getitem__, "placeholder": "Choose which", "key": key}
             st.multiselect(f"Merge only some {many}", list(apart), on_change=chosen, args=(setting, key, apart), **look)
 
 
-def ask_split(path: str, mapping: dict[str, Any], told: ImportReport) -> None:
+def ask_split(path: str, mapping: dict[str, Any], info: ImportReport) -> None:
     """How many tasks validate and test, where the file does not say."""
-    if "split" in told.roles:
+    if "split" in info.roles:
         return
     with st.expander("Validation and test tasks", expanded=False):
         st.caption("Drawn at random, by class; tasks with the same value in a column can be kept together.")
@@ -155,39 +155,39 @@ def ask_split(path: str, mapping: dict[str, Any], told: ImportReport) -> None:
                 st.number_input(label, 0, 90, width=150, **bound)
             bound = reading(path, mapping, "split_seed", mapping.get("split_seed", 0), lambda seed: seed or None)
             st.number_input("Seed of the draw", 0, None, width=150, **bound)
-            others = [c for c in told.columns if c not in told.roles.values()]
+            others = [c for c in info.columns if c not in info.roles.values()]
             bound = reading(path, mapping, "group", mapping.get("group"))
             st.selectbox("Keep together", others, index=None, **bound)
 
 
-def report(told: ImportReport, path: str) -> None:
-    """What was understood, in examples and in numbers."""
-    st.header(f"{as_text(uploads.called(told.source, path))}: what was understood")
-    if told.examples:
-        says, is_ = ("rates", "as") if told.rating_range else ("says", "is")
-        lines = [[as_text(name if len(name) <= _SHORT else f"{name[:_SHORT]}…") for name in e] for e in told.examples]
-        st.markdown("\n".join(f"- **{who}** {says} **{task}** {is_} **{label}**" for who, task, label in lines))
-    span = told.rating_range and "{:g} to {:g}".format(*told.rating_range)
+def report(info: ImportReport, path: str) -> None:
+    """Show what was understood, in examples and in numbers."""
+    st.header(f"{as_text(uploads.called(info.source, path))}: what was understood")
+    if info.examples:
+        says, is_ = ("rates", "as") if info.rating_range else ("says", "is")
+        lines = [[as_text(name if len(name) <= _SHORT else f"{name[:_SHORT]}…") for name in e] for e in info.examples]
+        st.markdown("\n".join(f"- **{worker}** {says} **{task}** {is_} **{label}**" for worker, task, label in lines))
+    span = info.rating_range and "{:g} to {:g}".format(*info.rating_range)
     cells = {
-        "Tokens" if told.n_sentences else "Tasks": f"{told.n_tasks:,}",
-        "Workers": f"{told.n_workers:,}",
-        "Annotations": f"{told.n_annotations:,}",
-        "Range" if span else "Classes": span or f"{len(told.classes):,}",
-        "Tasks with gold": f"{told.n_gold:,}",
+        "Tokens" if info.n_sentences else "Tasks": f"{info.n_tasks:,}",
+        "Workers": f"{info.n_workers:,}",
+        "Annotations": f"{info.n_annotations:,}",
+        "Range" if span else "Classes": span or f"{len(info.classes):,}",
+        "Tasks with gold": f"{info.n_gold:,}",
     }
     numbers(((label, value, None) for label, value in cells.items()), 120)
-    roles = ", ".join(f"{role} from {column!r}" for role, column in told.roles.items())
-    how = ", ".join(part for part in (told.format, told.encoding, roles) if part)
-    held = count(told.n_rows, "cell" if told.format == "wide" else "tag" if told.n_sentences else "row")
-    kept = f"{held} in the file: {told.n_annotations:,} became annotations, {told.n_left_out:,} did not."
+    roles = ", ".join(f"{role} from {column!r}" for role, column in info.roles.items())
+    how = ", ".join(part for part in (info.format, info.encoding, roles) if part)
+    counted = count(info.n_rows, "cell" if info.format == "wide" else "tag" if info.n_sentences else "row")
+    kept = f"{counted} in the file: {info.n_annotations:,} became annotations, {info.n_left_out:,} did not."
     st.caption(as_text(f"Read as {how}. {kept}"))
     if not span:
-        shown = ", ".join(told.classes[:20]) + (" …" if len(told.classes) > 20 else "")
-        st.caption(as_text(f"Classes ({told.classes_from}): {shown}"))
-    if told.times and not span:
-        named = [told.roles.get("time", column) if column == "timestamp" else column for column in told.times]
+        shown = ", ".join(info.classes[:20]) + (" …" if len(info.classes) > 20 else "")
+        st.caption(as_text(f"Classes ({info.classes_from}): {shown}"))
+    if info.times and not span:
+        named = [info.roles.get("time", column) if column == "timestamp" else column for column in info.times]
         st.caption(as_text(f"Drift and speed are judged by {' and '.join(map(repr, named))}."))
-    elif told.format == "long" and not span:
+    elif info.format == "long" and not span:
         st.caption(
             "No column was recognised as the time of a label, so drift and speed cannot be judged. If there is one, "
             "choose it under “Read it otherwise”."

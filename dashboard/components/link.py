@@ -30,8 +30,8 @@ def link(
         values: fields of the page's address.
     """
     shown = None if icon is None else f":material/{icon or ICONS[page]}:"
-    there = state.address(page, **values)
-    st.page_link(f"views/{page}.py", label=label or TITLES[page], icon=shown, help=help, query_params=there)
+    address = state.address(page, **values)
+    st.page_link(f"views/{page}.py", label=label or TITLES[page], icon=shown, help=help, query_params=address)
 
 
 LOOKS = {
@@ -65,9 +65,9 @@ def worker_link(row: pd.Series[Any]) -> None:
 
 def task_link(row: pd.Series[Any]) -> None:
     """A task's verdict; its name leads to its page."""
-    said = f"{row['label']}, {percent(row['probability'], 0)} sure: {row['reason']}"
+    verdict = f"{row['label']}, {percent(row['probability'], 0)} sure: {row['reason']}"
     with st.container(gap=None, key=f"verdict-task-{row.name}"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             badge(row["verdict"])
             link("tasks", as_text(row["task"]), icon=None, task=row["task"])
-        st.caption(as_text(f"{said} · {row['context']}" if "context" in row else said))
+        st.caption(as_text(f"{verdict} · {row['context']}" if "context" in row else verdict))

@@ -62,10 +62,10 @@ def cards(tasks: pd.DataFrame, caption: Callable[[Mapping[Any, Any]], str], key:
     shown = tasks.iloc[first : first + per_page]
     grid = st.grid("auto", min_column_width=SMALL if shows else 130, gap="xsmall" if shows else None, border=shows)
     for task, row in zip(shown.index, shown.to_dict("records"), strict=True):
-        name, said = str(opened.task_ids[task]), as_text(caption(row))
+        name, text = str(opened.task_ids[task]), as_text(caption(row))
         with grid.cell():
             if shows:
                 media(dataset, int(task), SMALL)
-            link("tasks", as_text(name), icon=None, help=said, task=name, **where)
+            link("tasks", as_text(name), icon=None, help=text, task=name, **where)
             if shows:
-                st.caption(said)
+                st.caption(text)

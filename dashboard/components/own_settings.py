@@ -34,26 +34,26 @@ def method_titled(line: str, kind: learners.Kind = "classes") -> str:
     return " · ".join([method, *learners.settings_in_words(settings, method)])
 
 
-def what_comes(lines: list[str]) -> dict[str, str]:
-    """Setting of the trainer -> what is used while nobody chooses: what methods bring along, else the default."""
+def default_words(lines: list[str]) -> dict[str, str]:
+    """Setting of the trainer -> the value unless chosen: that of the methods, else the default."""
     brought: dict[str, dict[str, Any]] = {}
     for line in lines:
         try:
-            brought[line] = {**_comes(line), **learners.read_method(line, _kind())[1]}
+            brought[line] = {**_variant_settings(line), **learners.read_method(line, _kind())[1]}
         except CrowdError:
             continue
     times = Counter(line.split()[0] for line in lines)
     short = {line: line.split()[0] if times[line.split()[0]] == 1 else method_titled(line, _kind()) for line in brought}
-    found, said = {}, learners.value_in_words
+    defaults, in_words = {}, learners.value_in_words
     for name, field in TrainSettings.model_fields.items():
-        words = ", ".join(f"{short[line]} {said(given[name])}" for line, given in brought.items() if name in given)
+        words = ", ".join(f"{short[line]} {in_words(given[name])}" for line, given in brought.items() if name in given)
         everywhere = lines and all(name in brought.get(line, {}) for line in lines)
-        found[name] = words if everywhere else f"{words}; else {said(field.default)}".removeprefix("; else ")
-    return found
+        defaults[name] = words if everywhere else f"{words}; else {in_words(field.default)}".removeprefix("; else ")
+    return defaults
 
 
-def _comes(line: str) -> dict[str, Any]:
-    """Settings that come with the variant that a line chooses."""
+def _variant_settings(line: str) -> dict[str, Any]:
+    """Settings of the variant that a line chooses."""
     return learners.variant_settings(*spelling.read(line), _kind())
 
 
@@ -71,14 +71,14 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
         method, values = learners.read_method(line, _kind())
     except CrowdError as refusal:
         return [line], str(refusal)
-    told, key = learners.about_method(method, _kind()), _key(line, lines)
+    learner, key = learners.about_method(method, _kind()), _key(line, lines)
     with st.popover(
         as_text(" · ".join([method, *learners.settings_in_words(values, method)])), type="tertiary", key=key
     ):
-        st.markdown(f"**{as_text(told.title)}**  \n{as_text(told.paper)}")
-        st.caption(as_text(told.description.replace("``", "")))
+        st.markdown(f"**{as_text(learner.title)}**  \n{as_text(learner.paper)}")
+        st.caption(as_text(learner.description.replace("``", "")))
         st.caption("Grey: the value used if you enter nothing.")
-        chosen = {**_own(line, told, values, key), **_training(line, values, key)}
+        chosen = {**_method_settings(line, learner, values, key), **_training(line, values, key)}
         plain = learners.spell_method(method, {}, _kind())
         beside = st.button(
             "Also run it with its defaults",
@@ -95,12 +95,12 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
     return [new, *([plain] if beside else [])], ""
 
 
-def _own(line: str, told: Learner, values: dict[str, Any], key: str) -> dict[str, Any]:
+def _method_settings(line: str, learner: Learner, values: dict[str, Any], key: str) -> dict[str, Any]:
     """The method's own settings; those that nobody chose show what comes along."""
-    fields = told.settings.model_fields
-    usual = dict(told.settings()) | _comes(line)
+    fields = learner.settings.model_fields
+    usual = dict(learner.settings()) | _variant_settings(line)
     grey = {name: learners.value_in_words(usual[name]) for name in fields}
-    drawn = method_form(told.settings, values, f"own-{key}", open=grey)
+    drawn = method_form(learner.settings, values, f"own-{key}", open=grey)
     others = {name: value for name, value in values.items() if name in fields and name not in drawn}
     return others | {name: value for name, value in drawn.items() if value is not None}
 
@@ -108,7 +108,7 @@ def _own(line: str, told: Learner, values: dict[str, Any], key: str) -> dict[str
 def _training(line: str, values: dict[str, Any], key: str) -> dict[str, Any]:
     """Settings of the trainer that hold for this method alone."""
     possible = learners.OWN_TRAINING
-    comes = {name: value for name, value in _comes(line).items() if name in possible}
+    comes = {name: value for name, value in _variant_settings(line).items() if name in possible}
     if comes:
         listed = ", ".join(learners.settings_in_words(comes))
         st.caption(as_text(f"Comes with {listed}, unless you choose otherwise here or under Training."))

@@ -14,7 +14,7 @@ Names = Sequence[K] | Mapping[K, str]
 """What can be chosen; of a mapping its keys, shown by what they stand for."""
 
 
-def _said(names: Collection[Any]) -> dict[str, Any]:
+def _option_arguments(names: Collection[Any]) -> dict[str, Any]:
     return {"options": list(names), "format_func": names.__getitem__ if isinstance(names, Mapping) else str}
 
 
@@ -22,14 +22,14 @@ def picker(label: str, key: str, names: Names[K], usual: K | None = None, **look
     """One of ``names``; by default ``usual``, else the first."""
     options = list(names)
     chosen = options[options.index(known)] if (known := state.one_of(key, options)) else usual or options[0]  # type: ignore[arg-type]
-    st.selectbox(label, **_said(names), **look, **state.bind(key, chosen))
+    st.selectbox(label, **_option_arguments(names), **look, **state.bind(key, chosen))
     return chosen
 
 
 def optional(label: str, key: str, names: Names[K], anything: str, usual: K | None = None, **look: Any) -> K | None:
     """One of ``names``, else ``usual``, or None while nothing is chosen, which ``anything`` stands for."""
     chosen = state.one_of(key, list(names)) or usual
-    st.selectbox(label, **_said(names), index=None, placeholder=anything, **look, **state.bind(key, chosen))
+    st.selectbox(label, **_option_arguments(names), index=None, placeholder=anything, **look, **state.bind(key, chosen))
     return chosen  # type: ignore[return-value]
 
 
@@ -38,7 +38,7 @@ def several(
 ) -> list[K]:
     """Some of ``names``: ``chosen``, by default those that the address has; ``nothing`` stands for none."""
     shown: list[Any] = [name for name in state.get_many(key) if name in names] if chosen is None else list(chosen)
-    st.multiselect(label, **_said(names), placeholder=nothing, wrap=True, **look, **state.bind(key, shown))
+    st.multiselect(label, **_option_arguments(names), placeholder=nothing, wrap=True, **look, **state.bind(key, shown))
     return shown
 
 

@@ -20,7 +20,7 @@ from crowdcore.data.uploads import dataset_title
 from crowdcore.exhibits import Exhibit, planted
 from crowdcore.learning.recovery.plan import PRESETS, RecoveryPlan, preset, simulators, usual_simulator
 from dashboard import state
-from dashboard.components.exhibit import show, told
+from dashboard.components.exhibit import show, show_notes
 from dashboard.components.guard import fragment, refusals, refused_before
 from dashboard.components.method_form import method_form
 from dashboard.components.pickers import picker
@@ -36,36 +36,36 @@ def aggregators(crowd: Labelled) -> None:
     if isinstance(crowd, RatingDataset):
         st.header("Which aggregators recover it")
         _errors(planted.rating_recovery(crowd))
-        by = _by(planted.RATING_FITS, "raykar-em gold=20%")
+        by = _pick_fit(planted.RATING_FITS, "raykar-em gold=20%")
         grid = st.grid(2, min_column_width=420, gap="medium")
-        found = planted.recovered_biases(crowd, by)
+        exhibit = planted.recovered_biases(crowd, by)
         with grid.cell():
-            show(found, "biases", file=f"{crowd.name}-biases", notes=False)
+            show(exhibit, "biases", file=f"{crowd.name}-biases", notes=False)
         with grid.cell():
             show(planted.recovered_shared_bias(crowd, by), "shared-bias", file=f"{crowd.name}-shared-bias")
-        table(found.table, "workers", name=f"{crowd.name}-workers", noun="worker")
-        st.caption(as_text(found.notes[0]))
+        table(exhibit.table, "workers", name=f"{crowd.name}-workers", noun="worker")
+        st.caption(as_text(exhibit.notes[0]))
     elif crowd.sentences is not None:
         st.header("Which aggregators recover it")
         view = exhibits.view(crowd)
         _errors(planted.tag_recovery(view))
         workers = [ALL, *map(str, crowd.worker_ids[crowd.labels_per_worker > 0])]
         with st.container(horizontal=True):
-            by = _by(planted.TAG_FITS, "bsc-seq")
+            by = _pick_fit(planted.TAG_FITS, "bsc-seq")
             whose = picker("Tags of", "whose", workers, width=200)
         show(planted.recovered_tags(view, by, "" if whose == ALL else whose), "tags", file=f"{crowd.name}-tags")
         st.subheader("Share of true spans, by kind of error")
-        found = planted.recovered_errors(view, by)
-        table(found.table, "kinds", name=f"{crowd.name}-kinds", noun="worker")
+        exhibit = planted.recovered_errors(view, by)
+        table(exhibit.table, "kinds", name=f"{crowd.name}-kinds", noun="worker")
 
 
-def _errors(found: Exhibit) -> None:
-    show(found, "aggregators", file=found.name, notes=False)
-    table(found.table, "aggregators-table", name=found.name, noun="aggregator")
-    told(found.notes)
+def _errors(exhibit: Exhibit) -> None:
+    show(exhibit, "aggregators", file=exhibit.name, notes=False)
+    table(exhibit.table, "aggregators-table", name=exhibit.name, noun="aggregator")
+    show_notes(exhibit.notes)
 
 
-def _by(compared: tuple[str, ...], usual: str) -> str:
+def _pick_fit(compared: tuple[str, ...], usual: str) -> str:
     """Whose truth stands in the place of the true one."""
     return picker("As recovered by", "by", compared, usual, width=260)
 
@@ -89,7 +89,7 @@ def crowd_form(dataset: str) -> Wanted:
     """Draw the form; returns the simulator's line, what varies, the tasks' line and how many crowds."""
     usual = usual_simulator(opening.labelled(dataset))
     line, name, settings = _crowd_of_address(dataset, usual)
-    if st.session_state.get("sandbox-drawn") != (line, *_beside()):  # an address led here: new fields with its values
+    if st.session_state.get("sandbox-drawn") != (line, *_query()):  # an address led here: new fields with its values
         st.session_state["sandbox-filled"] = st.session_state.get("sandbox-filled", 0) + 1
     key = f"crowd-{st.session_state['sandbox-filled']}"
     model = simulate.get(name)
@@ -100,11 +100,11 @@ def crowd_form(dataset: str) -> Wanted:
     repeats = _repeats(key)
     now = sandbox.spell_crowd(name, chosen)
     _remember(now, vary, tasks, repeats, usual)
-    st.session_state["sandbox-drawn"] = (now, *_beside())
+    st.session_state["sandbox-drawn"] = (now, *_query())
     return now, vary, tasks, repeats
 
 
-def _beside() -> tuple[str, ...]:
+def _query() -> tuple[str, ...]:
     """What the address says of the crowds beside their simulator."""
     return tuple(map(state.get, ("vary", "tasks", "repeats")))
 
@@ -154,7 +154,7 @@ def _settings(model: type[Simulation], settings: Mapping[str, Any], key: str) ->
             chosen |= {field.name: _list(field, settings, key) for field in lists if field.name == "targets"}
     if "omega_spread" in fields:
         with st.popover("How to read strength and spread", type="tertiary"):
-            told(READINGS)
+            show_notes(READINGS)
     return chosen
 
 
@@ -264,11 +264,11 @@ def planting() -> None:
         wanted = crowd_form(dataset)
     crowd = None
     with grid.cell(), refusals():
-        found = sandbox.plan(dataset, *wanted)
+        plan = sandbox.plan(dataset, *wanted)
         with st.spinner("Planting …"):
-            crowd = sandbox.preview(dataset, found)
+            crowd = sandbox.preview(dataset, plan)
         _preview(crowd)
-        _button(dataset, found)
+        _button(dataset, plan)
     if crowd is not None:
         with refusals():
             aggregators(crowd)
@@ -288,23 +288,23 @@ def _presets() -> None:
 
 def _fill(name: str) -> None:
     """Have the address say what a preset plants and trains."""
-    found = preset(name)
-    if found.dataset and found.dataset != state.get("dataset"):
-        if found.dataset not in datasets.names():
+    chosen = preset(name)
+    if chosen.dataset and chosen.dataset != state.get("dataset"):
+        if chosen.dataset not in datasets.names():
             st.session_state["refused"] = (
-                f"The preset {name} plants on {found.dataset}, which was not found. `crowdcore datasets` lists what "
+                f"The preset {name} plants on {chosen.dataset}, which was not found. `crowdcore datasets` lists what "
                 "is; CROWDCORE_DATA can name more folders."
             )
             return
-        state.put(dataset=found.dataset)
-    settings = {key: value for key, value in found.model_dump(mode="json")["tasks"].items() if value}
+        state.put(dataset=chosen.dataset)
+    settings = {key: value for key, value in chosen.model_dump(mode="json")["tasks"].items() if value}
     state.put(
-        crowd=sandbox.spell_crowd(found.simulation, found.settings),
-        vary=[spell_settings({setting: values}) for setting, values in found.over.items()],
+        crowd=sandbox.spell_crowd(chosen.simulation, chosen.settings),
+        vary=[spell_settings({setting: values}) for setting, values in chosen.over.items()],
         tasks=sandbox.spell_tasks(settings),
-        repeats=str(found.crowds) if found.crowds > 1 else None,
-        methods=[spell(c.method, c.settings) for c in found.methods],
-        settings=spell_settings({"seeds": found.seeds, **found.training}),
+        repeats=str(chosen.crowds) if chosen.crowds > 1 else None,
+        methods=[spell(c.method, c.settings) for c in chosen.methods],
+        settings=spell_settings({"seeds": chosen.seeds, **chosen.training}),
         planted=None,
     )
 
@@ -325,7 +325,7 @@ def _preview(crowd: Labelled) -> None:
     say = st.warning if len(judged.misleading) else st.info
     say(as_text(judged.sentence), icon=":material/priority_high:" if len(judged.misleading) else ":material/check:")
     show(shown, "planted", file=f"{crowd.name}-planted", notes=False)
-    told(crowd.notes)
+    show_notes(crowd.notes)
 
 
 def _preview_ratings(crowd: RatingDataset) -> None:
@@ -342,14 +342,14 @@ def _preview_ratings(crowd: RatingDataset) -> None:
     show(shown, "planted", file=f"{crowd.name}-planted")
 
 
-def _button(dataset: str, found: RecoveryPlan) -> None:
+def _button(dataset: str, plan: RecoveryPlan) -> None:
     """Keep the crowds."""
-    n = len(found.points()) * found.crowds
+    n = len(plan.points()) * plan.crowds
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(f"Plant {count(n, 'crowd')}", type="primary", icon=":material/potted_plant:", disabled=n > MANY):
             with refusals(), st.spinner(f"Planting {count(n, 'crowd')} …"):
-                state.put(planted=sandbox.plant(dataset, found))
+                state.put(planted=sandbox.plant(dataset, plan))
                 st.rerun()
-        words = f"At most {MANY} crowds at once." if n > MANY else found.words if n > 1 else ""
+        words = f"At most {MANY} crowds at once." if n > MANY else plan.words if n > 1 else ""
         st.caption(as_text(f"{words}{'. Shown above: the first.' if 1 < n <= MANY else ''}") or " ", width="stretch")
     refused_before()

@@ -24,7 +24,7 @@ def draw() -> None:
 
 
 def in_numbers(seen: RatingView) -> None:
-    """What sums the ratings up, and how far workers agree."""
+    """Summary of the ratings, and agreement of workers."""
     file = f"{state.get('dataset')}-ratings"
     grid = st.grid(2, min_column_width=380, gap="small")
     with grid.cell():
@@ -45,14 +45,14 @@ def listing() -> None:
         listed = sorted(seen.workers)
         optional("Rated by", "worker", listed, "Anyone")
         optional("And by", "other", listed, "Anyone")
-    found = listed_tasks(seen)
+    exhibit = listed_tasks(seen)
     with live("listed"):
-        if not len(found.table):
+        if not len(exhibit.table):
             nobody = "No task was rated by both." if state.get("other") else "No task has a rating."
             st.info(nobody, icon=":material/filter_alt_off:")
             return
-        st.caption(f"{count(len(found.table), 'task')}, {as_text(ratings.SORTS[order].lower())}.")
-    show(found, "tasks", file=f"{state.get('dataset')}-tasks", noun="task", rows=16, limits="")
+        st.caption(f"{count(len(exhibit.table), 'task')}, {as_text(ratings.SORTS[order].lower())}.")
+    show(exhibit, "tasks", file=f"{state.get('dataset')}-tasks", noun="task", rows=16, limits="")
 
 
 def listed_tasks(seen: RatingView) -> Exhibit:
@@ -67,20 +67,20 @@ def one() -> None:
     dataset, seen, name = state.get("dataset"), looked_at(), state.get("task")
     links(seen, name)
     heading(as_text(name))
-    found = ratings.rated_task(seen, name)
+    task = ratings.rated_task(seen, name)
     grid = st.grid(2, min_column_width=380, gap="medium")
     with grid.cell():
         if not has_media(seen.dataset):
             st.caption("This dataset has no images, texts or sounds of its items.")
         media(dataset, task_number(seen.dataset, name), LARGE)
         with st.container(horizontal=True):
-            st.metric(as_text(seen.truth.name), number(found.reference))
-            st.metric(as_text(ratings.ESTIMATE), number(found.estimate))
-            st.metric("95 % interval", f"{number(found.low)} – {number(found.high)}")
-            st.metric("Mean rating", number(found.mean))
-            st.metric("Spread of ratings", number(found.spread))
+            st.metric(as_text(seen.truth.name), number(task.reference))
+            st.metric(as_text(ratings.ESTIMATE), number(task.estimate))
+            st.metric("95 % interval", f"{number(task.low)} – {number(task.high)}")
+            st.metric("Mean rating", number(task.mean))
+            st.metric("Spread of ratings", number(task.spread))
     with grid.cell():
-        if not found.n_ratings:
+        if not task.n_ratings:
             st.info("No worker has rated this task.", icon=":material/star_half:")
             return
         exhibit, file = ratings.task_ratings(seen, name), f"{dataset}-{name}-ratings"

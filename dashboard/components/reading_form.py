@@ -89,7 +89,7 @@ _BUTTONS: dict[str, str | dict[Any, str]] = {
 
 @dataclass(frozen=True)
 class Known:
-    """What a file offers to choose from.
+    """Choices that a file offers.
 
     Args:
         path: of the file.
@@ -131,8 +131,8 @@ def reading(
     def chosen() -> None:
         for name in (setting, *forget):
             mapping.pop(name, None)
-        if (held := kept(st.session_state[key])) is not None:
-            mapping[setting] = held
+        if (value := kept(st.session_state[key])) is not None:
+            mapping[setting] = value
 
     state.show(key, value)
     return {"key": key, "on_change": chosen}
@@ -151,12 +151,12 @@ def _button(setting: str, value: Any) -> str:
         return "Read " + ", ".join(f"“{'”, “'.join(names)}” as “{into}”" for into, names in value.items())
     words = [*value] if isinstance(value, list | tuple | dict) else [value]
     joined = (" + " if setting == "task" else ", ").join(f"“{word}”" for word in words)
-    found = _BUTTONS.get(setting)
-    if isinstance(found, str):
+    label = _BUTTONS.get(setting)
+    if isinstance(label, str):
         shown = str(value) if setting in ("encoding", "format", *NUMBERS) else joined
-        return found.format(shown)
-    plain = (found or CHOICES.get(setting, {})).get(value) if isinstance(value, str | bool) else None
-    return plain if plain and found else f"{TITLES.get(setting, setting)}: {plain or joined}"
+        return label.format(shown)
+    plain = (label or CHOICES.get(setting, {})).get(value) if isinstance(value, str | bool) else None
+    return plain if plain and label else f"{TITLES.get(setting, setting)}: {plain or joined}"
 
 
 def control(setting: str, known: Known, mapping: dict[str, Any], place: str = "") -> bool:
@@ -225,13 +225,13 @@ _FORM = {
 }
 
 
-def otherwise(known: Known, mapping: dict[str, Any], found: Collection[str] = ()) -> None:
+def otherwise(known: Known, mapping: dict[str, Any], codes: Collection[str] = ()) -> None:
     """Everything that can be read otherwise, folded.
 
     Args:
         known: what there is to choose from.
         mapping: how the file is read.
-        found: codes of what was found; a tool's settings are offered where they mean something.
+        codes: codes of what was found; a tool's settings are offered where they mean something.
     """
     of_tools = {"multi_select": "several-choices", "flagged": "flagged", "unmarked": "unmarked"}
     with st.expander("Read it otherwise", expanded=False):
@@ -242,23 +242,23 @@ def otherwise(known: Known, mapping: dict[str, Any], found: Collection[str] = ()
                     with st.container(width=250):
                         control(setting, known, mapping)
                 for setting, code in of_tools.items() if title == "Labels" else ():
-                    if code in found or setting in mapping:
+                    if code in codes or setting in mapping:
                         with st.container(width=250):
                             control(setting, known, mapping)
         if mapping:
             st.button("Undo all choices", icon=":material/undo:", on_click=mapping.clear, key=f"undo-{known.path}")
 
 
-def ask_kind(path: str, mapping: dict[str, Any], found: str | None) -> None:
+def ask_kind(path: str, mapping: dict[str, Any], kind_read: str | None) -> None:
     """What the labels are, if not what was found; settings that mean nothing for the other kind are forgotten."""
     key = f"kind-{path}"
 
     def chosen() -> None:
         choose_kind(mapping, st.session_state[key])
 
-    state.show(key, mapping.get("kind", found))
-    said, label = KINDS.__getitem__, "The labels are"
-    st.radio(label, list(KINDS), index=None, format_func=said, key=key, on_change=chosen, horizontal=True)
+    state.show(key, mapping.get("kind", kind_read))
+    title_of, label = KINDS.__getitem__, "The labels are"
+    st.radio(label, list(KINDS), index=None, format_func=title_of, key=key, on_change=chosen, horizontal=True)
 
 
 def choose_kind(mapping: dict[str, Any], kind: str) -> None:
@@ -268,15 +268,15 @@ def choose_kind(mapping: dict[str, Any], kind: str) -> None:
     mapping["kind"] = kind
 
 
-def ask_scale(path: str, mapping: dict[str, Any], found: RatingValues) -> bool:
+def ask_scale(path: str, mapping: dict[str, Any], rated: RatingValues) -> bool:
     """Lowest and highest rating, or the words from low to high; whether they are known now."""
-    if found.low is None:
-        _ask_words(path, mapping, found.words)
+    if rated.low is None:
+        _ask_words(path, mapping, rated.words)
         return len(mapping.get("levels", ())) > 1
     with st.container(horizontal=True):
-        low = _ask_end(path, mapping, "low", "Lowest", found.low)
-        high = _ask_end(path, mapping, "high", "Highest", found.high)
-    st.caption(f"The ratings of the file go from {found.low:g} to {found.high:g}.")
+        low = _ask_end(path, mapping, "low", "Lowest", rated.low)
+        high = _ask_end(path, mapping, "high", "Highest", rated.high)
+    st.caption(f"The ratings of the file go from {rated.low:g} to {rated.high:g}.")
     return low is not None and high is not None
 
 

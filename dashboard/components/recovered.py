@@ -13,7 +13,7 @@ from crowdcore import exhibits
 from crowdcore.exhibits.exhibit import escaped
 from crowdcore.learning import learners
 from dashboard import state
-from dashboard.components.exhibit import figure, panels, show, told as notes
+from dashboard.components.exhibit import figure, panels, show, show_notes as notes
 from dashboard.components.frame import hidden_names
 from dashboard.components.link import link
 from dashboard.components.media import cards
@@ -37,7 +37,7 @@ PARTS: dict[Literal["", "own"], str] = {"": "All labels of a worker", "own": "Th
 
 
 class Choice(NamedTuple):
-    """What the page shows.
+    """Selection of the page.
 
     Args:
         run: its id.
@@ -64,20 +64,20 @@ def choose(part: str, without: str) -> Choice | None:
     parts = (part, "common_confusion") if part == "worker_confusion" else (part,)
     able = {run.id: run for run in _runs(parts)}
     bar = st.container(horizontal=bool(able), vertical_alignment="bottom")
-    asked = state.get_many("runs")
+    run_ids = state.get_many("runs")
     with bar:
         run = pick_run(
-            only=lambda run: run.id in asked or run.id in able,
-            rather=lambda run: run.id in able and (bool(asked) or run.spec.method in _recovering(parts[-1])),
+            only=lambda run: run.id in run_ids or run.id in able,
+            rather=lambda run: run.id in able and (bool(run_ids) or run.spec.method in _recovering(parts[-1])),
             without=f"{without} Methods that do: {as_text(', '.join(_recovering(part)))}.",
         )
     if run is None:
         return None
     view = _view(run)
     if not (view.has_confusions if part == "worker_confusion" else view.result.omega is not None):
-        _lacks(run, part)
+        _link_to_training(run, part)
         return None
-    beside = _beside(bar, run, able) if part == "worker_confusion" else None
+    beside = _pick_second_run(bar, run, able) if part == "worker_confusion" else None
     with bar, st.popover("Seeds, epoch", icon=":material/tune:"):
         seeds = {str("" if key is None else key): key for key in exhibits.recovered.seeds(view)}
         words = dict(zip(seeds, exhibits.recovered.seeds(view).values(), strict=True))
@@ -89,12 +89,12 @@ def choose(part: str, without: str) -> Choice | None:
         if len(options) > 1:
             bound = state.bind("epoch", str(view.at), of=[run.id, *options])
             st.select_slider("Epoch", list(options), format_func=options.__getitem__, **bound)
-    of = [run, *([beside] if beside else [])]
-    called = run_names(of)
-    return Choice(run.id, *(_view(one, seed, shown, called[one.id]) for one in of))
+    runs = [run, *([beside] if beside else [])]
+    called = run_names(runs)
+    return Choice(run.id, *(_view(one, seed, shown, called[one.id]) for one in runs))
 
 
-def _beside(bar: DeltaGenerator, run: Run, able: Mapping[str, Run]) -> Run | None:
+def _pick_second_run(bar: DeltaGenerator, run: Run, able: Mapping[str, Run]) -> Run | None:
     """Another run: the one chosen, else the second of those that are ticked."""
     labels = run_labels(runs_of(state.get("dataset")))
     options = {"none": "Nothing"} | {other: labels[other] for other in able if other != run.id}
@@ -105,11 +105,11 @@ def _beside(bar: DeltaGenerator, run: Run, able: Mapping[str, Run]) -> Run | Non
         return able.get(picker("Compare with", "beside", options, ticked))
 
 
-def told(choice: Choice) -> None:
-    """What to know of what is on screen: its epoch and seeds, and what has not left its start."""
+def show_caveats(choice: Choice) -> None:
+    """Show caveats: epoch, seeds, and parts that have not left their start."""
     view = choice.view
-    said = exhibits.recovered.epoch_in_words(view), exhibits.recovered.why_no_mean(view), *view.result.notes
-    st.caption(as_text(" ".join(filter(None, said))))
+    notes = exhibits.recovered.epoch_in_words(view), exhibits.recovered.why_no_mean(view), *view.result.notes
+    st.caption(as_text(" ".join(filter(None, notes))))
     for of in filter(None, (view, choice.beside)):
         still = exhibits.recovered.unmoved_in_words(of)
         which = f"{of.run_name}: " if choice.beside else ""
@@ -141,7 +141,7 @@ def _recovering(part: str) -> list[str]:
     return [] if training_fault() else learners.recovering(part)
 
 
-def _lacks(run: Run, part: str) -> None:
+def _link_to_training(run: Run, part: str) -> None:
     """What a run's method does not have, and where to train one that has it."""
     others = [name for name in _recovering(part) if name != run.spec.method]
     words = f"This run of {run.spec.method} {_LACKING[part]}. Methods that do: {', '.join(others)}."
@@ -157,14 +157,14 @@ WIDE = 12  # classes from which small matrices take the page's whole width
 def matrices(choice: Choice) -> None:
     """What all share, what one worker does, and what the labels show, in one row; and the truth, if it is known."""
     view = choice.view
-    who, workers = _worker(view)
-    name, cell = view.workers[who], _marked(view)
+    worker, workers = _worker(view)
+    name, cell = view.workers[worker], _marked_cell(view)
     made, common = exhibits.confusions.recovered_confusion, bool(exhibits.confusions.commons(view))
-    drawn = [made(view, -1) if common else None, made(view, who), exhibits.workers.worker_confusion(view)]
+    drawn = [made(view, -1) if common else None, made(view, worker), exhibits.workers.worker_confusion(view)]
     if common and exhibits.confusions.has_truth(view):
         drawn.append(made(view, -1, "truth"))
     if choice.beside is not None:
-        drawn += [made(view, one, choice.beside, choice.beside) for one in ((-1, who) if common else (who,))]
+        drawn += [made(view, one, choice.beside, choice.beside) for one in ((-1, worker) if common else (worker,))]
     there = [exhibit for exhibit in drawn if exhibit is not None]
     board = st.grid(min(len(there), 3), min_column_width=290, gap="small")
     for place, exhibit in enumerate(there):
@@ -173,10 +173,10 @@ def matrices(choice: Choice) -> None:
     strip(choice, workers, name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         picker("Worker, least like the crowd first", "worker", workers, name, width=260)
-        st.markdown(_in_numbers(view, who))
+        st.markdown(_in_numbers(view, worker))
     tasks(view, -1, name, cell)
     if cell is not None:
-        tasks(view, who, name, cell)
+        tasks(view, worker, name, cell)
 
 
 STRIP, CELLS = 12, 160  # thumbnails in a row, and columns of all their cells: more would be too small to see
@@ -188,13 +188,13 @@ def strip(choice: Choice, workers: list[str], shown: str) -> None:
 
     view, size = choice.view, len(choice.view.classes)
     names = workers[: max(2, min(STRIP, CELLS // (size + 1)))]
-    found = exhibits.confusions.confusions(view, view).matrices
+    matrices = exhibits.confusions.confusions(view, view).matrices
     if len(names) < 2:
         return
     gap = np.full((size, 1), np.nan)
-    z = np.hstack([part for name in names for part in (found[view.worker_number(name)], gap)])[:, :-1]
-    said, classes = list(map(escaped, names)), list(map(escaped, view.classes))
-    about = [[f"{name}: {t} labelled {g}" for name in said for g in (*classes, "")][:-1] for t in classes]
+    z = np.hstack([part for name in names for part in (matrices[view.worker_number(name)], gap)])[:, :-1]
+    labels, classes = list(map(escaped, names)), list(map(escaped, view.classes))
+    about = [[f"{name}: {t} labelled {g}" for name in labels for g in (*classes, "")][:-1] for t in classes]
     thumbnails = {"type": "heatmap", "z": z, "text": np.array(about), "colorscale": SEQUENTIAL, "zmin": 0, "zmax": 1}
     percent = {"customdata": 100 * z, "hovertemplate": "%{text}: %{customdata:.0f} %<extra></extra>"}
     thumbnails |= {"showscale": False, **percent}
@@ -230,7 +230,7 @@ def _worker(view: RunView) -> tuple[int, list[str]]:
     return view.worker_number(workers[state.index_of("worker", workers) or 0]), workers
 
 
-def _marked(view: RunView) -> tuple[int, int] | None:
+def _marked_cell(view: RunView) -> tuple[int, int] | None:
     """Row and column of the cell that is chosen."""
     true, given = state.index_of("true", view.classes), state.index_of("given", view.classes)
     return None if true is None or given is None else (true, given)
@@ -255,10 +255,10 @@ def small(choice: Choice) -> None:
     board = st.grid(1 if len(view.classes) > WIDE else 2, min_column_width=440, gap="small")
     on_page = [*(-1 - g for g in range(n_common)), *(pages[page - 1] if pages else ())]
     top = None if diagonal else exhibits.confusions.largest_mistake(view, on_page, beside)
-    for who in on_page:
-        drawn = exhibits.confusions.confusion_grid(view, who, beside, scale, top)
+    for k in on_page:
+        drawn = exhibits.confusions.confusion_grid(view, k, beside, scale, top)
         with board.cell():
-            show(drawn, f"small-{who}" if who >= 0 else f"common-{-who}", file=choice.file(drawn))
+            show(drawn, f"small-{k}" if k >= 0 else f"common-{-k}", file=choice.file(drawn))
     words = [exhibits.confusions.errors_in_words(view)]
     if not n_common:
         words.append(
@@ -285,47 +285,47 @@ def _turn(page: int, n_pages: int) -> None:
 
 def sources(choice: Choice) -> None:
     """The worker's matrix and the common ones from every source, the differences and the run's correction."""
-    view, cell = choice.view, _marked(choice.view)
-    for who in (_worker(view)[0], *(-1 - group for group in range(len(exhibits.confusions.commons(view))))):
-        still = exhibits.recovered.unmoved_in_words(view, who) if who >= 0 else ""
+    view, cell = choice.view, _marked_cell(choice.view)
+    for k in (_worker(view)[0], *(-1 - group for group in range(len(exhibits.confusions.commons(view))))):
+        still = exhibits.recovered.unmoved_in_words(view, k) if k >= 0 else ""
         if still:
             st.warning(as_text(still), icon=":material/hourglass_empty:")
-        key, board = f"one{who}", st.grid(3, min_column_width=min(150 + 28 * len(view.classes), 700), gap="small")
+        key, board = f"one{k}", st.grid(3, min_column_width=min(150 + 28 * len(view.classes), 700), gap="small")
         for place, source in enumerate(exhibits.confusions.side_by_side(view, choice.beside)):
-            drawn = exhibits.confusions.recovered_confusion(view, who, source, choice.beside)
+            drawn = exhibits.confusions.recovered_confusion(view, k, source, choice.beside)
             if drawn is not None:
                 with board.cell():
                     show(drawn, f"{key}-{place}", file=f"{choice.file(drawn)}-{place}", cell=cell)
         if view.seed != exhibits.recovered.EACH:
             dark = st.context.theme.type == "dark"
-            minus = exhibits.confusions.confusion_difference(view, who, choice.beside, dark=dark)
-            correction = exhibits.recovered.confusion_correction(view, who, dark=dark) if who >= 0 else None
+            minus = exhibits.confusions.confusion_difference(view, k, choice.beside, dark=dark)
+            correction = exhibits.recovered.confusion_correction(view, k, dark=dark) if k >= 0 else None
             for name, drawn in (("difference", minus), ("correction", correction)):
                 if drawn is not None:
                     with board.cell():
                         show(drawn, f"{key}-{name}", file=choice.file(drawn), cell=cell)
 
 
-def tasks(view: RunView, who: int, name: str, marked: tuple[int, int] | None) -> None:
+def tasks(view: RunView, number: int, name: str, marked: tuple[int, int] | None) -> None:
     """From the chosen cell to the tasks behind it."""
     if marked is None:
         st.caption("Click a cell to see the tasks behind it.")
         return
     true, given = (view.classes[c] for c in marked)
-    n = len(exhibits.confusions.tasks_behind(view, *marked, who if who >= 0 else None))
-    by = f"{name} labelled" if who >= 0 else "somebody labelled"
+    n = len(exhibits.confusions.tasks_behind(view, *marked, number if number >= 0 else None))
+    by = f"{name} labelled" if number >= 0 else "somebody labelled"
     label = as_text(f"{count(n, 'task')} that {'is' if n == 1 else 'are'} {true} and {by} {given}")
-    link("tasks", label, true=true, given=given, worker=name if who >= 0 else None)
+    link("tasks", label, true=true, given=given, worker=name if number >= 0 else None)
 
 
 def _in_numbers(view: RunView, worker: int) -> str:
-    """What sums a worker up."""
-    found = exhibits.recovered.recovered(view)
-    words = [count(found.n_annotations[worker], "annotation"), f"skill **{percent(found.skill[worker])}**"]
-    if found.distance is not None:
-        words.append(f"distance from common **{number(found.distance[worker], 5)}**")
-    if found.common_share is not None:
-        words.append(f"common noise **{percent(found.common_share[worker])}**")
+    """Summary of a worker."""
+    recovery = exhibits.recovered.recovered(view)
+    words = [count(recovery.n_annotations[worker], "annotation"), f"skill **{percent(recovery.skill[worker])}**"]
+    if recovery.distance is not None:
+        words.append(f"distance from common **{number(recovery.distance[worker], 5)}**")
+    if recovery.common_share is not None:
+        words.append(f"common noise **{percent(recovery.common_share[worker])}**")
     return " · ".join(words)
 
 
@@ -336,29 +336,29 @@ def ranking(choice: Choice) -> None:
     skills = exhibits.worker_skills.skills(runs, state.index_of("worker", view.workers))
     show(skills, "skills", file=choice.file(skills))
     sort = picker("Order", "sort", exhibits.confusions.sorts(view), width=220)
-    found = exhibits.worker_skills.recovered_workers(view, sort, beside)
+    exhibit = exhibits.worker_skills.recovered_workers(view, sort, beside)
 
     def opened(worker: int) -> None:
         state.put(worker=view.workers[worker])
 
-    table(found.table, "workers", name=choice.file(found), noun="worker", rows=14, on_row=opened)
-    st.caption(as_text(f"{found.notes[0]} Click a row to see the worker's matrix."))
+    table(exhibit.table, "workers", name=choice.file(exhibit), noun="worker", rows=14, on_row=opened)
+    st.caption(as_text(f"{exhibit.notes[0]} Click a row to see the worker's matrix."))
 
 
 def contradicted(choice: Choice) -> None:
     """How many there are, the tasks themselves with links to their pages, and all as a table."""
-    found = exhibits.recovered.contradicted_tasks(choice.view)
-    notes(found.notes)
-    if not len(found.table):
+    exhibit = exhibits.recovered.contradicted_tasks(choice.view)
+    notes(exhibit.notes)
+    if not len(exhibit.table):
         st.info("Every task has a label that this run agrees with.", icon=":material/check_circle:")
         return
 
     def caption(row: Mapping[Any, Any]) -> str:
         return f"{row['class by the run']} ({percent(row['probability'], 0)}), labelled {row['most given']}"
 
-    cards(found.table, caption, "contradicted")
+    cards(exhibit.table, caption, "contradicted")
     link("review", "Review and mark the tasks of another class by this run", by="task", against=f"run:{choice.run}")
-    table(found.table, "contradicted", name=choice.file(found), noun="task", rows=14)
+    table(exhibit.table, "contradicted", name=choice.file(exhibit), noun="task", rows=14)
 
 
 def explained() -> None:
@@ -388,18 +388,18 @@ def shared_part(choice: Choice) -> None:
 
 
 def sentence(choice: Choice) -> None:
-    """What is recovered, in one line."""
-    found = _largest(choice.view)
-    if found is not None:
-        st.markdown(as_text(found.notes[0]))
+    """Show the largest recovered confusion in one line."""
+    exhibit = _largest(choice.view)
+    if exhibit is not None:
+        st.markdown(as_text(exhibit.notes[0]))
 
 
 def _largest(view: RunView) -> Exhibit | None:
     """The largest shared confusions; None at a start, whose largest cells say nothing about the workers."""
     if view.at == 0 or exhibits.recovered.unmoved_in_words(view, -1 if exhibits.confusions.commons(view) else None):
         return None
-    found = exhibits.confusions.largest_confusions(view)
-    return found if len(found.table) else None
+    exhibit = exhibits.confusions.largest_confusions(view)
+    return exhibit if len(exhibit.table) else None
 
 
 def sentences(choice: Choice) -> None:
@@ -407,13 +407,13 @@ def sentences(choice: Choice) -> None:
     at_risk = exhibits.recovered.at_risk_in_words(choice.view)
     if at_risk:
         st.warning(as_text(at_risk), icon=":material/warning:")
-    found = _largest(choice.view)
-    if found is None:
+    exhibit = _largest(choice.view)
+    if exhibit is None:
         return
     with st.container(border=True, gap="xsmall"):
-        for row in found.table.to_dict("records"):
+        for row in exhibit.table.to_dict("records"):
             _line(row)
-        st.caption(as_text(found.notes[1]))
+        st.caption(as_text(exhibit.notes[1]))
 
 
 def _line(row: dict[Any, Any]) -> None:

@@ -67,7 +67,7 @@ def _stage(run: Run) -> tuple[object, ...]:
 
 
 def _engine(dataset: str) -> None:
-    """Who trains, what waits."""
+    """Show the engine: running and waiting runs."""
     engine, live = runs.engine_state(), live_runs()
     waiting = [run for run in live if run.state == "queued"]
     elsewhere = sum(run.spec.dataset != spelled(dataset) for run in live)
@@ -95,9 +95,9 @@ def row(run: Run, on: str = "") -> None:
     ):
         with st.container(gap=None):
             n = len(run.spec.seeds)
-            asked = "".join(f" · {as_text(words)}" for words in (run_asked(run) if run.name else "", on) if words)
+            details = "".join(f" · {as_text(words)}" for words in (run_asked(run) if run.name else "", on) if words)
             with live(f"run-{run.id}"):  # its progress is not in it: nobody wants to hear every epoch
-                st.markdown(f"{ICONS[run.state]} **{as_text(run_title(run))}**{asked} · {count(n, 'seed')}")
+                st.markdown(f"{ICONS[run.state]} **{as_text(run_title(run))}**{details} · {count(n, 'seed')}")
                 if run.state != "running":
                     st.caption(("finished · " if run.state == "finished" else "") + as_text(run_outcome(run)))
             if run.state == "running":
@@ -144,7 +144,7 @@ def _button(label: str, icon: str, run: Run, action: Callable[[str], object], ab
 
 
 def search_board(search: Run) -> None:
-    """One search."""
+    """Show one search."""
     st.header(as_text(run_title(search)))
     trials = train.search_trials(search)
     if not trials[train.compared_by(search).column].notna().any():
@@ -168,6 +168,6 @@ def search_board(search: Run) -> None:
         st.toast("The form above holds the best settings.", icon=":material/trophy:")
         st.rerun()
     if search.id in compare.searches(state.get("dataset")):
-        told = train.compared_by(search).measure
-        link("compare", f"Test {told} along what it varies", icon="show_chart", view="Sweeps", searches=[search.id])
+        measure = train.compared_by(search).measure
+        link("compare", f"Test {measure} along what it varies", icon="show_chart", view="Sweeps", searches=[search.id])
     table(trials.drop(columns="run"), f"trials-{search.id}", name=name, noun="trial")

@@ -38,7 +38,7 @@ def pick_runs(optional: bool = False) -> list[Run]:
     offered = _offered(lambda run: True, "", optional)
     if not offered:
         return []
-    names, chosen = _labelled(offered), _ticked(offered)
+    names, chosen = _labels_of(offered), _ticked(offered)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         several("Runs", "runs", names, "Choose finished runs", chosen)
         about = "All runs with their settings, scores, notes and tags; tick some there"
@@ -59,7 +59,7 @@ def pick_run(only: Callable[[Run], bool], rather: Callable[[Run], bool], without
     offered = _offered(only, without)
     if not offered:
         return None
-    names, ticked = _labelled(offered), _ticked(offered)
+    names, ticked = _labels_of(offered), _ticked(offered)
     shown = next((name for name in ticked if rather(offered[name])), ticked[0])
     widget = f"{state.page()}-runs"
 
@@ -104,17 +104,17 @@ def _untrained(dataset: str) -> None:
         link("train", "Choose methods")
 
 
-def _labelled(offered: Mapping[str, Run]) -> dict[str, str]:
+def _labels_of(offered: Mapping[str, Run]) -> dict[str, str]:
     labels = run_labels(runs_of(state.get("dataset")))
     return {name: labels[name] for name in offered}
 
 
 def _ticked(offered: Mapping[str, Run]) -> list[str]:
     """The runs that are ticked, as far as they are offered; the newest of each method while none is."""
-    asked = state.get_many("runs")
-    chosen = [name for name in asked if name in offered]
-    if len(chosen) < len(asked):
-        gone = len(asked) - len(chosen)
+    run_ids = state.get_many("runs")
+    chosen = [name for name in run_ids if name in offered]
+    if len(chosen) < len(run_ids):
+        gone = len(run_ids) - len(chosen)
         st.caption(f"{count(gone, 'chosen run')} cannot be shown here: unfinished, deleted, or on other data.")
     if not chosen:
         newest = {run.spec.method: run.id for run in reversed(list(offered.values())) if run.state == "finished"}
@@ -137,32 +137,32 @@ def nothing(why: str) -> None:
         link("train", "Train")
 
 
-def run_title(found: Run) -> str:
-    """What it is called, else its method and what differs from its defaults."""
-    return found.name or run_asked(found)
+def run_title(run: Run) -> str:
+    """Name of the run, else its method and settings other than the defaults."""
+    return run.name or run_asked(run)
 
 
-def run_asked(found: Run) -> str:
-    """Its method and what differs from its defaults, whatever it is called."""
-    return describe_spec(found.spec, settings_in_words, setting_title)
+def run_asked(run: Run) -> str:
+    """Method of the run and settings other than the defaults."""
+    return describe_spec(run.spec, settings_in_words, setting_title)
 
 
-def run_label(found: Run) -> str:
+def run_label(run: Run) -> str:
     """A run for people: its name, method, what differs from its defaults, seeds, when; other runs never change it."""
-    n = len(found.spec.seeds)
-    words = [*([found.name] if found.name else []), run_asked(found), f"{n} seed{'s' if n != 1 else ''}"]
-    return " · ".join([*words, *([when(found.created)] if found.created else [])])
+    n = len(run.spec.seeds)
+    words = [*([run.name] if run.name else []), run_asked(run), f"{n} seed{'s' if n != 1 else ''}"]
+    return " · ".join([*words, *([when(run.created)] if run.created else [])])
 
 
 def run_labels(listed: Sequence[Run]) -> dict[str, str]:
     """Id -> label of each of all the runs of a dataset; of several that read alike, the later ones have their id."""
     seen: set[str] = set()
     labels = {}
-    for found in reversed(listed):
-        label = run_label(found)
-        labels[found.id] = f"{label} · {found.id[:4]}" if label in seen else label
+    for run in reversed(listed):
+        label = run_label(run)
+        labels[run.id] = f"{label} · {run.id[:4]}" if label in seen else label
         seen.add(label)
-    return {found.id: labels[found.id] for found in listed}
+    return {run.id: labels[run.id] for run in listed}
 
 
 def run_names(shown: Sequence[Run]) -> dict[str, str]:

@@ -36,7 +36,7 @@ _FREE: dict[str, Any] = {"accept_new_options": True, "placeholder": "Choose, or 
 
 
 def about_chosen(chosen: list[Run]) -> None:
-    """Links, buttons, what one run came to or how several differ, and what people put on runs."""
+    """Show links, buttons, the outcome of one run or the differences of several, and notes."""
     refused_before()
     if st.session_state.pop("runs-saved", False):
         st.toast("Saved.", icon=":material/save:")
@@ -47,7 +47,7 @@ def about_chosen(chosen: list[Run]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         _links(chosen)
         if len(chosen) == 1:
-            _again(chosen[0])
+            _refill_form(chosen[0])
             dataset = state.get("dataset")
             if opening.kind(dataset) == "classes" and readable(chosen[0], dataset):
                 reference_button(f"run:{chosen[0].id}", "what it predicts")
@@ -57,7 +57,7 @@ def about_chosen(chosen: list[Run]) -> None:
         _delete(chosen, names)
     if len(chosen) == 1:
         with st.container():  # what comes and goes in it does not move the log's fragment
-            _told(chosen[0])
+            _show_outcome(chosen[0])
         with st.expander("Log", expanded=chosen[0].state == "failed", icon=":material/notes:"):
             _log(chosen[0])
         return
@@ -70,8 +70,8 @@ def about_chosen(chosen: list[Run]) -> None:
     _tags(chosen)
 
 
-def _told(run: Run) -> None:
-    """What became of it, its files, and what people call it."""
+def _show_outcome(run: Run) -> None:
+    """Show outcome, files, name, note and tags of a run."""
     for text in filter(None, (run_outcome(run) if run.state == "finished" else "", run.note)):
         st.caption(as_text(text))
     if run.message:
@@ -88,7 +88,7 @@ def _links(chosen: Sequence[Run]) -> None:
     places: dict[str, list[str]] = {}
     for run in chosen:
         ids = places.setdefault(app_dataset(run), [])
-        ids += [found for found in [run.spec.parent or run.id] if found not in ids]
+        ids += [run_id for run_id in [run.spec.parent or run.id] if run_id not in ids]
     elsewhere = places.pop("", [])
     for name, ids in list(places.items())[:PLACES]:
         if name != state.get("dataset") or any(run.spec.parent for run in chosen):
@@ -168,7 +168,7 @@ def _save(run: Run, keys: dict[str, str]) -> None:
 
 
 def _tags(chosen: Sequence[Run]) -> None:
-    """Put tags on all of them, or take them away."""
+    """Add tags to all runs, or remove them."""
     ids = [run.id for run in chosen]
     with st.form("tags-of-several", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         st.multiselect("Tags", _known_tags(), key="tags-chosen", **_FREE)
@@ -182,14 +182,14 @@ def _tag(run_ids: Sequence[str], on: bool) -> None:
 
 
 def run_outcome(run: Run) -> str:
-    """What a run that is not running waits for or came to."""
+    """Reason why a run waits, or its outcome."""
     if run.state == "queued":
         return run.message or "waits for its turn"
     words: list[str] = [run.state] if run.state != "finished" else []
-    if reached := _reached(run):
+    if reached := _test_scores(run):
         words.append(reached)
     else:
-        words += [f"{said} last" for said in measured_now(run) if said.startswith(SPLITS["valid"])]
+        words += [f"{score} last" for score in measured_now(run) if score.startswith(SPLITS["valid"])]
     if run.started and run.ended:
         words.append(duration((run.ended - run.started).total_seconds()))
     return " · ".join([*words, *([run.device] if run.device else []), *([run.message] if run.message else [])])
@@ -206,17 +206,17 @@ def measured_now(run: Run) -> list[str]:
     ]
 
 
-def _reached(run: Run) -> str:
+def _test_scores(run: Run) -> str:
     """What it is judged by on the test split, at three epochs; "" without gold there."""
     measure = leading(run.scores)
     if measure is None:
         return ""
     known = {at: f"test_{measure.name}_{at}" for at in REACHED}
-    said = [f"{measure.format(run.scores, s)} ({REACHED[at]})" for at, s in known.items() if s in run.scores]
-    return f"test {measure.words}: {' · '.join(said)}" if said else ""
+    scores = [f"{measure.format(run.scores, s)} ({REACHED[at]})" for at, s in known.items() if s in run.scores]
+    return f"test {measure.words}: {' · '.join(scores)}" if scores else ""
 
 
-def _again(run: Run) -> None:
+def _refill_form(run: Run) -> None:
     """Fill the form with what it was asked."""
     if run.spec.search is None and st.button(
         "Run again with …", icon=":material/replay:", help="Fill the form above with its settings"
@@ -238,7 +238,7 @@ def _take_along(run: Run) -> None:
 
 
 def _log(run: Run) -> None:
-    """The last lines, anew while it is live."""
+    """Show the last lines of the log, refreshed while the run is live."""
 
     def look() -> None:
         with refusals():

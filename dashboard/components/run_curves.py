@@ -49,9 +49,9 @@ def _curves(shown: list[Run]) -> None:
         first = drawn()
 
         def again() -> go.Figure:
-            found = drawn().figure
-            assert found is not None
-            return found
+            figure = drawn().figure
+            assert figure is not None
+            return figure
 
         figure(
             again if live else first.figure,

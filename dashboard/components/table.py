@@ -90,15 +90,15 @@ def table(
             icon=":material/search:",
             width=260,
         )
-        found = containing(frame if limits is None else limited(frame, limits, SHARES), words)
-        about = f"Download {count(len(found), noun)}"
-        download("CSV", lambda: csv_bytes(found), f"{name}.csv", key=f"csv-{key}", help=about, type="tertiary")
-        other_formats(lambda: found, name, key)
-    if not len(found):
+        matches = containing(frame if limits is None else limited(frame, limits, SHARES), words)
+        about = f"Download {count(len(matches), noun)}"
+        download("CSV", lambda: csv_bytes(matches), f"{name}.csv", key=f"csv-{key}", help=about, type="tertiary")
+        other_formats(lambda: matches, name, key)
+    if not len(matches):
         passes = f"No {noun} passes the limits." if len(frame) else f"There are no {nouns} here."
         st.caption(f"No {noun} contains “{words.strip()}”." if words.strip() else passes)
         return
-    shown = found.head(SHOWN)
+    shown = matches.head(SHOWN)
 
     def chosen() -> None:
         picked = st.session_state[f"table-{key}"].selection.rows
@@ -114,8 +114,8 @@ def table(
     st.dataframe(shown.reset_index(drop=True), column_config=config, **options)  # numbers tell the order of names
     if on_row is not None:
         st.caption(f"Click a {noun}, or press Shift + Space on its row, to choose it.")
-    if len(found) > SHOWN:
-        st.caption(f"The first {SHOWN:,} of {count(len(found), noun)}; filter to see others, download to get all.")
+    if len(matches) > SHOWN:
+        st.caption(f"The first {SHOWN:,} of {count(len(matches), noun)}; filter to see others, download to get all.")
 
 
 def formats(frame: pd.DataFrame) -> dict[str, Any]:
@@ -134,13 +134,13 @@ def formats(frame: pd.DataFrame) -> dict[str, Any]:
 
 def without_minus_zero(frame: pd.DataFrame) -> pd.DataFrame:
     """Shares in per cent, and negative numbers that `formats` rounds to zero as zero, so that no sign stands there."""
-    shares, told = _shares(frame), {}
+    shares, numbers = _shares(frame), {}
     for name in frame.columns:
         digits = re.search(r"\.(\d)f", FORMATS.get(name, "%.1f" if name in shares else ""))
         if digits and frame[name].dtype.kind in "if":
             values = frame[name] * (100 if name in shares else 1)
-            told[name] = values.where((values > 0) | (values.round(int(digits[1])) != 0), 0.0)
-    return frame.assign(**told)
+            numbers[name] = values.where((values > 0) | (values.round(int(digits[1])) != 0), 0.0)
+    return frame.assign(**numbers)
 
 
 def _shares(frame: pd.DataFrame) -> set[str]:
@@ -198,7 +198,7 @@ def download(label: str, make: Callable[[], bytes | str], file: str, **options: 
         options: of `st.download_button`.
     """
 
-    def held() -> bytes:
+    def payload() -> bytes:
         made = make()
         content = made.encode() if isinstance(made, str) else made
         if runtime.exists():
@@ -207,4 +207,4 @@ def download(label: str, make: Callable[[], bytes | str], file: str, **options: 
         return content
 
     mime = mimetypes.guess_type(file)[0] or "application/octet-stream"
-    st.download_button(label, held, file, mime, **{"on_click": "ignore", "icon": ":material/download:", **options})
+    st.download_button(label, payload, file, mime, **{"on_click": "ignore", "icon": ":material/download:", **options})

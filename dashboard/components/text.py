@@ -18,7 +18,7 @@ def as_text(text: object) -> str:
 
 
 def listed(what: str, items: Iterable[object], remedy: str = "") -> str:
-    """Markdown: a sentence, what it is about one below the other, and what helps."""
+    """Markdown: a sentence, its items as a list, and the remedy."""
     lines = "\n".join(f"- {as_text(item)}" for item in items)
     return f"{as_text(what)}:\n\n{lines}\n\n{as_text(remedy)}"
 

@@ -17,7 +17,7 @@ from crowdcore.learning.settings import TrainSettings
 from dashboard import state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.method_form import at_first, method_form
-from dashboard.components.own_settings import method_titled, own_settings, what_comes
+from dashboard.components.own_settings import default_words, method_titled, own_settings
 from dashboard.components.text import as_text, count, duration, size
 from dashboard.services import opening, train
 from dashboard.services.train import Draft, estimate, refused
@@ -62,21 +62,21 @@ def train_on(names: Sequence[str], suggested: Sequence[str], usual: str = "", pr
         presets: name -> title of what can fill the form.
     """
     dataset = names[0]
-    held = _held(dataset, usual)
+    draft_kept = _draft_of_address(dataset, usual)
     if st.session_state["train-refused"]:
         st.error(as_text(st.session_state["train-refused"]), icon=":material/block:")
     before = state.get_many("methods") or list(suggested)
     lines = _methods(dataset, before, presets)
-    draft, problem = shared_settings("train", dataset, held, lines)
+    draft, problem = shared_settings("train", dataset, draft_kept, lines)
     problem = problem or refusal_of(dataset, draft)
     with st.container(horizontal=True, vertical_alignment="center"):
         label = f"Start {count(len(names) * len(lines), 'run')}"
-        asked = st.button(label, type="primary", icon=":material/play_arrow:", disabled=not lines or bool(problem))
+        pressed = st.button(label, type="primary", icon=":material/play_arrow:", disabled=not lines or bool(problem))
         if problem:
             st.error(as_text(problem), icon=":material/block:")
         else:
             _remember(dataset, draft, usual)
-            if asked and lines:
+            if pressed and lines:
                 _start(names, draft)
         if draft["methods"] and draft["methods"] != before:
             state.put(methods=list(draft["methods"]))
@@ -87,7 +87,7 @@ def train_on(names: Sequence[str], suggested: Sequence[str], usual: str = "", pr
             _estimate(names, draft)
 
 
-def _held(dataset: str, usual: str) -> Draft:
+def _draft_of_address(dataset: str, usual: str) -> Draft:
     """What all methods share, as the address has it; fields are made anew where it says something else than they."""
     before = st.session_state.setdefault("train-drafts", {})  # dataset -> methods, settings
     if dataset in before and not state.chosen("methods") and not state.chosen("settings"):
@@ -158,17 +158,17 @@ def _methods(dataset: str, lines: list[str], presets: Mapping[str, str]) -> list
     kind = opening.kind(dataset)
     known = learners.learners(kind)
     options = list(dict.fromkeys([*known, *st.session_state["train-methods"]]))
-    said, few = partial(method_titled, kind=kind), set(FRONT) <= set(known)
+    titled, few = partial(method_titled, kind=kind), set(FRONT) <= set(known)
     if few:
         _front()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.popover("More methods", icon=":material/add:") if few else st.container():
             look: dict[str, Any] = {"key": "train-methods", "placeholder": "Choose methods", "wrap": True}
-            chosen: list[str] = st.multiselect("Methods", options, format_func=said, **look, **KEPT)
+            chosen: list[str] = st.multiselect("Methods", options, format_func=titled, **look, **KEPT)
         if presets:
             _preset(presets)
     if few and (others := [line for line in chosen if line not in FRONT]):
-        st.markdown(as_text(f"Also: {', '.join(said(line) for line in others)}"))
+        st.markdown(as_text(f"Also: {', '.join(titled(line) for line in others)}"))
     return chosen
 
 
@@ -198,28 +198,28 @@ def _preset(titles: Mapping[str, str]) -> None:
 
 
 def shared_settings(
-    key: str, dataset: str, held: Draft, methods: list[str], searched: tuple[str, ...] = ()
+    key: str, dataset: str, shared: Draft, methods: list[str], searched: tuple[str, ...] = ()
 ) -> tuple[dict[str, Any], str]:
     """Seeds, device and the trainer's settings, which all runs share; and a form for each method's own.
 
     Args:
         key: unique on the page.
         dataset: what is trained on.
-        held: a draft: what the fields show while they are untouched.
+        shared: a draft: what the fields show while they are untouched.
         methods: lines whose own settings can be changed.
         searched: lines whose own settings have their place elsewhere.
 
     Returns:
         A draft of what the fields show, and why it cannot be trained with; "" if it can.
     """
-    training = dict(held["training"])
+    training = dict(shared["training"])
     prefix = f"{key}-{st.session_state.get('train-filled', 0)}"
     networks = learners.backbones(opening.labelled(dataset))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        seeds = st.text_input("Seeds", held["seeds"], key=f"{prefix}-seeds", help=SEEDS_HELP, width=120, **KEPT)
+        seeds = st.text_input("Seeds", shared["seeds"], key=f"{prefix}-seeds", help=SEEDS_HELP, width=120, **KEPT)
         epochs = st.empty()
         network = _choice("Network", networks, training["backbone"], f"{prefix}-backbone", 260)
-        device = _choice("Device", learners.devices(), held["device"], f"{prefix}-device", 130)
+        device = _choice("Device", learners.devices(), shared["device"], f"{prefix}-device", 130)
     training["backbone"] = network
     problem, effective = "", []
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
@@ -230,7 +230,7 @@ def shared_settings(
             problem = problem or why
         if network in networks:
             training["backbone_settings"] = _network_settings(network, training, prefix)
-        comes = what_comes([*effective, *searched])
+        comes = default_words([*effective, *searched])
         with st.popover("Training", type="tertiary"):
             st.caption("Grey: the value used if you enter nothing.")
             training |= method_form(TrainSettings, training, f"{prefix}-training", without=APART, open=comes, kept=True)
@@ -261,15 +261,15 @@ def _choice(label: str, options: dict[str, str], value: str, key: str, width: in
 
 def _network_settings(network: str, training: dict[str, Any], prefix: str) -> dict[str, Any]:
     """What differs from the defaults of the network."""
-    told = learners.about_backbone(network)
-    if not told.settings.model_fields:
+    backbone = learners.about_backbone(network)
+    if not backbone.settings.model_fields:
         return {}
     with st.popover(as_text(network), type="tertiary"):
-        st.markdown(f"**{as_text(told.title)}**  \n{as_text(told.description)}")
+        st.markdown(f"**{as_text(backbone.title)}**  \n{as_text(backbone.description)}")
         chosen = method_form(
-            told.settings, training.get("backbone_settings", {}), f"{prefix}-network-{network}", kept=True
+            backbone.settings, training.get("backbone_settings", {}), f"{prefix}-network-{network}", kept=True
         )
-    return changed_settings(told.settings, chosen)
+    return changed_settings(backbone.settings, chosen)
 
 
 def _start(names: Sequence[str], draft: Draft) -> None:
@@ -282,7 +282,7 @@ def _start(names: Sequence[str], draft: Draft) -> None:
 
 
 def _estimate(names: Sequence[str], draft: Draft) -> None:
-    """What the runs will take, one after another; where a trial has to tell, it is waited for."""
+    """Show the estimated time of the runs, one after another; wait for a trial run if need be."""
     if not draft["methods"]:
         st.caption("Choose at least one method.", width="stretch")
         return
@@ -293,7 +293,7 @@ def _estimate(names: Sequence[str], draft: Draft) -> None:
     def look(waiting: bool) -> None:
         with refusals():
             try:
-                found = estimate(dataset, draft)
+                estimates = estimate(dataset, draft)
             except SlowTrialError as slow:
                 if waiting:
                     st.rerun(scope="app")
@@ -303,9 +303,9 @@ def _estimate(names: Sequence[str], draft: Draft) -> None:
                 if waiting:
                     st.rerun(scope="app")  # the start button has to know, too
                 raise
-            if found is not None and waiting:
+            if estimates is not None and waiting:
                 st.rerun(scope="app")
-            st.caption(_words(found, len(names)), width="stretch")
+            st.caption(_words(estimates, len(names)), width="stretch")
 
     try:
         waiting = estimate(dataset, draft) is None
@@ -317,9 +317,9 @@ def _estimate(names: Sequence[str], draft: Draft) -> None:
         look(False)
 
 
-def _words(found: list[Estimate] | None, crowds: int) -> str:
-    if found is None:
+def _words(estimates: list[Estimate] | None, crowds: int) -> str:
+    if estimates is None:
         return ":material/hourglass_top: Measuring how long this will take …"
-    seconds, memory = crowds * sum(e.seconds for e in found), max(e.bytes for e in found)
-    basis = as_text(" ".join(dict.fromkeys(e.basis for e in found)))
+    seconds, memory = crowds * sum(e.seconds for e in estimates), max(e.bytes for e in estimates)
+    basis = as_text(" ".join(dict.fromkeys(e.basis for e in estimates)))
     return f"About **{duration(seconds)}**{' in all' * (crowds > 1)} and **{size(memory)}** of memory. {basis}"

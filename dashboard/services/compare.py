@@ -35,13 +35,13 @@ def compared(name: str, runs: Runs) -> dict[str, Any]:
 
 
 def shown(exhibit: Callable[Concatenate[Any, P], T], name: str, runs: Runs, *settings: P.args, **none: P.kwargs) -> T:
-    """What an exhibit of results shows of runs; it is kept."""
-    found = compared(name, runs)
-    return _shown(exhibit, tuple(found), tuple(found.values()), *settings)  # type: ignore[no-any-return]
+    """Show an exhibit of results of runs; cached."""
+    results = compared(name, runs)
+    return _show(exhibit, tuple(results), tuple(results.values()), *settings)  # type: ignore[no-any-return]
 
 
 @cached
-def _shown(exhibit: Callable[..., Any], names: tuple[str, ...], results: tuple[Learnt, ...], *settings: Any) -> Any:
+def _show(exhibit: Callable[..., Any], names: tuple[str, ...], results: tuple[Learnt, ...], *settings: Any) -> Any:
     return exhibit(dict(zip(names, results, strict=True)), *settings)
 
 
@@ -51,7 +51,7 @@ def partners(name: str, runs: Runs) -> dict[str, tuple[str, ...]]:
     from crowdcore.runs import get_run
 
     kinds = [_kind(get_run(known)) for known in runs]
-    found: dict[str, tuple[str, ...]] = {}
+    newest_runs: dict[str, tuple[str, ...]] = {}
     for other in dataset_names():
         if other == name:
             continue
@@ -64,17 +64,17 @@ def partners(name: str, runs: Runs) -> dict[str, tuple[str, ...]]:
                     continue
                 newest += [one] if fits else []
         if newest:
-            found[other] = tuple(one.id for one in newest)
-    return found
+            newest_runs[other] = tuple(one.id for one in newest)
+    return newest_runs
 
 
 def searches(name: str) -> dict[str, Runs]:
-    """Searches of a dataset, newest first -> their trials that came to a result, in the order in which they began."""
-    found = {}
+    """Searches of a dataset, newest first -> their trials with a result, in the order of their start."""
+    ended_trials = {}
     for search in runs_of(name):
         if search.spec.search is not None:
-            found[search.id] = tuple(t.id for t in reversed(trials(name, search.id)) if readable(t, name))
-    return {search: ended for search, ended in found.items() if ended}
+            ended_trials[search.id] = tuple(t.id for t in reversed(trials(name, search.id)) if readable(t, name))
+    return {search: ended for search, ended in ended_trials.items() if ended}
 
 
 def _kind(one: Run) -> tuple[str, dict[str, object]]:
@@ -93,11 +93,11 @@ def axes(name: str, runs: Runs, crowds: tuple[str, ...], searches: Runs) -> dict
 
 def sweep(name: str, runs: Runs, crowds: tuple[str, ...], x: str, at: At) -> Exhibit:
     """Accuracy, of ratings RMSE, along what varies."""
-    return _along(tuple(map(learnt, runs)), tuple(map(labelled, (name, *crowds))), x, at)
+    return _cached_sweep(tuple(map(learnt, runs)), tuple(map(labelled, (name, *crowds))), x, at)
 
 
 @cached
-def _along(results: tuple[Learnt, ...], crowds: tuple[Labelled, ...], x: str, at: At) -> Exhibit:
+def _cached_sweep(results: tuple[Learnt, ...], crowds: tuple[Labelled, ...], x: str, at: At) -> Exhibit:
     from crowdcore.exhibits.comparison import along
     from crowdcore.learning.comparison import variation
 

@@ -28,20 +28,20 @@ def names() -> list[str]:
 def default_dataset() -> str:
     """The dataset named on the command line after ``--``, else the demo, else the first."""
     known = names()
-    asked = [] if named_file() else sys.argv[1:2]
-    return asked[0] if asked else DEMO if DEMO in known else known[0] if known else ""
+    arguments = [] if named_file() else sys.argv[1:2]
+    return arguments[0] if arguments else DEMO if DEMO in known else known[0] if known else ""
 
 
-def references(name: str, asked: str = "") -> list[str]:
+def references(name: str, chosen: str = "") -> list[str]:
     """What can be taken for the truth, the best first; then the fits that were asked for or offered (`offer`)."""
     opened = labelled(name)
     if not isinstance(opened, CrowdDataset):
         return [*(["gold"] if opened.has_gold else []), *aggregation.ratings.names()]
-    found = [*available_references(opened, inferred=False), *cached(aggregation.fitting)(opened)]
-    found.sort(key=lambda which: FIRST.index(which) if which in FIRST else len(FIRST))
-    more = [fit for fit in dict.fromkeys(st.session_state.get("offered", {}).get(name, ())) if fit not in found]
-    new = asked and asked not in [*found, *more] and (asked.startswith(RUN) or is_fit(asked))
-    return [*found, *more, *([asked] if new else [])]
+    available = [*available_references(opened, inferred=False), *cached(aggregation.fitting)(opened)]
+    available.sort(key=lambda which: FIRST.index(which) if which in FIRST else len(FIRST))
+    more = [fit for fit in dict.fromkeys(st.session_state.get("offered", {}).get(name, ())) if fit not in available]
+    new = chosen and chosen not in [*available, *more] and (chosen.startswith(RUN) or is_fit(chosen))
+    return [*available, *more, *([chosen] if new else [])]
 
 
 def offer(name: str, fit: str) -> None:

@@ -28,20 +28,20 @@ KIND_TITLES = {
 
 def embedding_kinds(name: str) -> list[str]:
     """Kinds that the app can make here, the usual one first; a pretrained network only where it is installed."""
-    kinds = _planned(name, dataset(name).fingerprint, "auto")["kinds"]
+    kinds = _plan(name, dataset(name).fingerprint, "auto")["kinds"]
     return [kind for kind in kinds if kind in KIND_TITLES]
 
 
 def embedding_seconds(name: str, kind: str, model: str = "") -> float | None:
     """About how long a kind takes, by one of `sentence_models`; None where a trial tells nothing."""
     fingerprint = dataset(name).fingerprint
-    usual = _planned(name, fingerprint, "auto")
-    seconds: float | None = (usual if usual["kind"] == kind else _planned(name, fingerprint, kind, model))["seconds"]
+    usual = _plan(name, fingerprint, "auto")
+    seconds: float | None = (usual if usual["kind"] == kind else _plan(name, fingerprint, kind, model))["seconds"]
     return seconds
 
 
 @st.cache_data(show_spinner="Looking at a few of them …", max_entries=100)
-def _planned(name: str, fingerprint: str, kind: str, model: str = "") -> dict[str, Any]:
+def _plan(name: str, fingerprint: str, kind: str, model: str = "") -> dict[str, Any]:
     return _prepare(name, None, kind, False, model)
 
 

@@ -45,10 +45,10 @@ def labels_csv(name: str, fit: str) -> bytes:
     from crowdcore.data.writers import write_aggregated
 
     opened = dataset(name)
-    found = fitted(opened, fit)
+    result = fitted(opened, fit)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "labels.csv"
         write_aggregated(
-            opened, found.labels, path, posterior=found.posterior, difficulty=found.difficulty, foil=found.foil
+            opened, result.labels, path, posterior=result.posterior, difficulty=result.difficulty, foil=result.foil
         )
         return path.read_bytes()

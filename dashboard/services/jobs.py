@@ -21,7 +21,7 @@ _log = logging.getLogger("dashboard")
 
 @dataclass
 class Job:
-    """How far a job is.
+    """State of a job.
 
     Attributes:
         work: what to do.
@@ -75,12 +75,12 @@ class Jobs:
     def ask(self, key: Hashable, work: Callable[[], Any], again: bool = False) -> Job:
         """The job of that key, queued if it is new (or failed, and is to be tried again)."""
         with self._changed:
-            found = self._jobs.get(key)
-            if found is None or (again and found.state == "failed"):
-                found = self._jobs[key] = Job(work)
+            job = self._jobs.get(key)
+            if job is None or (again and job.state == "failed"):
+                job = self._jobs[key] = Job(work)
                 self._changed.notify()
-            found.last = time.monotonic()
-            return found
+            job.last = time.monotonic()
+            return job
 
     def _serve(self) -> None:
         while True:

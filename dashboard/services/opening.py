@@ -33,7 +33,7 @@ def datasets_folder() -> Path:
 
 
 @cached
-def _opened(folder: Path, stamp: int) -> Labelled:
+def _open_folder(folder: Path, stamp: int) -> Labelled:
     from crowdcore.data.catalogue import is_embedded, open_labels
 
     if is_embedded(folder):
@@ -62,7 +62,7 @@ def dataset(name: str) -> CrowdDataset:
 
 
 def kind(name: str) -> Kind:
-    """What the labels of a dataset are."""
+    """Kind of a dataset's labels."""
     return kind_of(labelled(name))
 
 
@@ -81,7 +81,7 @@ def labelled(name: str) -> Labelled:
 
 
 def forget_dataset() -> None:
-    """Look up anew whether files have changed."""
+    """Check again whether files have changed."""
     _recent.clear()
 
 
@@ -95,7 +95,7 @@ def _looked_up(name: str) -> Labelled:
             "open a file on Home."
         )
     stamp = max((f.stat().st_mtime_ns for f in folder.iterdir()), default=0)
-    return _opened(folder, stamp)
+    return _open_folder(folder, stamp)
 
 
 def version(run_id: str) -> int:

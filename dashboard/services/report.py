@@ -27,9 +27,9 @@ def parts(name: str, with_runs: bool) -> dict[str, str]:
     """Part -> title, of those that this dataset, and runs on it, may have something for."""
     from crowdcore.runs.report import parts_of
 
-    found = parts_of(labelled(name), with_runs)
+    available = parts_of(labelled(name), with_runs)
     known = getattr(labelled(name), "truth", None) is not None
-    return {part: title for part, (title, _) in found.items() if known or part != "recovery"}
+    return {part: title for part, (title, _) in available.items() if known or part != "recovery"}
 
 
 def report(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> Report:
@@ -42,9 +42,9 @@ def report(name: str, runs: Names, chosen: Names, which: str, show_names: bool) 
         which: the reference of the dataset's own figures.
         show_names: show the workers' ids instead of pseudonyms.
     """
-    opened, asked = labelled(name), map(recorded.get_run, runs)
+    opened, chosen_runs = labelled(name), map(recorded.get_run, runs)
     truth = reference(opened, which) if isinstance(opened, CrowdDataset) else which
-    trained = tuple((run.id, learnt(run.id), recorded.command_line(run.spec), run.name) for run in asked)
+    trained = tuple((run.id, learnt(run.id), recorded.command_line(run.spec), run.name) for run in chosen_runs)
     return _report(opened, truth, trained, chosen, show_names, command_line(name, runs, chosen, which, show_names))
 
 
@@ -59,8 +59,8 @@ def _report(
 ) -> Report:
     from crowdcore.runs.report import Trained, build
 
-    found = [Trained(*run) for run in trained]
-    return build(opened, found, chosen, reference=truth, show_names=show_names, command=again)
+    runs = [Trained(*run) for run in trained]
+    return build(opened, runs, chosen, reference=truth, show_names=show_names, command=again)
 
 
 @dataclass
@@ -90,9 +90,9 @@ class Archiving:
         self.share, self.words, self.until = 0.0, "Putting it together", 0.0
         self.making += 1
         try:
-            found = report(name, runs, chosen, which, show_names)
+            content = report(name, runs, chosen, which, show_names)
             self.began = time.monotonic()
-            archive = to_archive(found, not drawing_fault(), self._tell)
+            archive = to_archive(content, not drawing_fault(), self._tell)
             self.made = True
             return archive
         finally:

@@ -47,12 +47,12 @@ def _outcome(id: str, scale: Scale, known: tuple[tuple[str, str], ...], datasets
     from crowdcore import reproduce
 
     entry = reproduce.get(id)
-    found = reproduce.look(entry, scale, open_=_opened, result=result)
-    told, drawn = reproduce.told(entry, scale, found), reproduce.our_figures(entry, scale, found)
-    return Outcome(found, told, reproduce.footnoted(told.table, found), drawn)
+    progress = reproduce.look(entry, scale, open_=_open_dataset, result=result)
+    table, drawn = reproduce.told(entry, scale, progress), reproduce.our_figures(entry, scale, progress)
+    return Outcome(progress, table, reproduce.footnoted(table.table, progress), drawn)
 
 
-def _opened(name: str) -> CrowdDataset:
+def _open_dataset(name: str) -> CrowdDataset:
     if upload_folder(name) is None and name not in dataset_folders():
         raise CrowdError(
             f"the dataset {name} is not here. Fetch it with `crowdcore fetch`, or set CROWDCORE_DATA to its folder."

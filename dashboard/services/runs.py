@@ -45,29 +45,29 @@ def spelled(name: str) -> str:
 
 
 @st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False, max_entries=32)
-def _listed(which: str | None) -> tuple[Run, ...]:
+def _list_runs(which: str | None) -> tuple[Run, ...]:
     return tuple(runs.list_runs(dataset=which))
 
 
 def runs_of(name: str) -> list[Run]:
     """All runs of a dataset, finished and live, newest first, without the trials of searches; about a second old."""
-    return [] if training_fault() else own(_listed(spelled(name)), name)
+    return [] if training_fault() else own(_list_runs(spelled(name)), name)
 
 
-def own(found: Iterable[Run], name: str) -> list[Run]:
-    """Those of a dataset, without the trials of searches."""
+def own(listed: Iterable[Run], name: str) -> list[Run]:
+    """Runs of a dataset, without the trials of searches."""
     which = spelled(name)
-    return [run for run in found if run.spec.dataset == which and not run.spec.parent]
+    return [run for run in listed if run.spec.dataset == which and not run.spec.parent]
 
 
 def all_runs() -> list[Run]:
     """All runs of the workspace, on any dataset, with the trials of searches; newest first, about a second old."""
-    return [] if training_fault() else list(_listed(None))
+    return [] if training_fault() else list(_list_runs(None))
 
 
 def trials(name: str, search: str) -> list[Run]:
     """The runs of a search, newest first."""
-    return [found for found in _listed(spelled(name)) if found.spec.parent == search]
+    return [run for run in _list_runs(spelled(name)) if run.spec.parent == search]
 
 
 @st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False)
@@ -78,13 +78,13 @@ def live_runs() -> tuple[Run, ...]:
 
 def forget() -> None:
     """Look again at once: something was started, stopped or changed."""
-    _listed.clear()
+    _list_runs.clear()
     live_runs.clear()
 
 
-def readable(found: Run, name: str) -> bool:
-    """Whether a run came to a result that belongs to the dataset as it is now; a cancelled one may have, too."""
-    return found.has_ended and found.has_result and found.spec.fingerprint in {"", labelled(name).fingerprint}
+def readable(run: Run, name: str) -> bool:
+    """Whether a run has a result on the current dataset; a cancelled one may have one, too."""
+    return run.has_ended and run.has_result and run.spec.fingerprint in {"", labelled(name).fingerprint}
 
 
 def result(run_id: str) -> TrainingResult:
@@ -95,8 +95,8 @@ def result(run_id: str) -> TrainingResult:
     """
     from crowdcore.learning.results.result import TrainingResult
 
-    found = learnt(run_id)
-    return found if isinstance(found, TrainingResult) else runs.result(run_id)  # which refuses, and says why
+    trained = learnt(run_id)
+    return trained if isinstance(trained, TrainingResult) else runs.result(run_id)  # which refuses, and says why
 
 
 def learnt(run_id: str) -> Learnt:
@@ -152,7 +152,7 @@ def is_stopping(run_id: str) -> bool:
 
 def put(run_id: str, *, first: bool) -> None:
     """Let a queued run go before all others, or after them."""
-    waiting = [found.spec.priority for found in live_runs() if found.state == "queued"]
+    waiting = [run.spec.priority for run in live_runs() if run.state == "queued"]
     runs.set_priority(run_id, max(waiting, default=0) + 1 if first else min(waiting, default=0) - 1)
 
 

@@ -75,7 +75,7 @@ def spell_tasks(settings: Mapping[str, Any]) -> str:
 
 
 def plan(name: str, crowd: str, vary: Sequence[str], tasks: str, crowds: int) -> RecoveryPlan:
-    """What is planted, from what the address says.
+    """Read the plan from the address.
 
     Args:
         name: the dataset whose gold is planted on, by simulators that make no tasks.
@@ -89,10 +89,10 @@ def plan(name: str, crowd: str, vary: Sequence[str], tasks: str, crowds: int) ->
     """
     simulator, settings = read_crowd(crowd)
     given = {} if simulate.get(simulator).makes_tasks else {"dataset": name, "tasks": read_tasks(tasks)}
-    found = RecoveryPlan(simulation=simulator, settings=settings, over=read_vary(vary), crowds=crowds, **given)
-    for point in found.points():
-        _bounded(found.simulator(point))
-    return found
+    plan = RecoveryPlan(simulation=simulator, settings=settings, over=read_vary(vary), crowds=crowds, **given)
+    for point in plan.points():
+        _bounded(plan.simulator(point))
+    return plan
 
 
 def _bounded(simulator: Simulation) -> None:
@@ -113,30 +113,28 @@ def _bounded(simulator: Simulation) -> None:
 
 @cached
 def _first(opened: Labelled, spelled: str) -> Labelled:
-    found = RecoveryPlan.model_validate_json(spelled)
-    return recovery.plant(found, found.points()[0], 0, opened if isinstance(opened, CrowdDataset) else None)
+    plan = RecoveryPlan.model_validate_json(spelled)
+    return recovery.plant(plan, plan.points()[0], 0, opened if isinstance(opened, CrowdDataset) else None)
 
 
-def preview(name: str, found: RecoveryPlan) -> Labelled:
+def preview(name: str, plan: RecoveryPlan) -> Labelled:
     """The first crowd of a plan.
 
     Raises:
         CrowdError: there is no gold to plant on, or the simulator does not fit the classes.
     """
-    return _first(
-        labelled(name), found.model_copy(update={"methods": (), "training": {}, "seeds": 1}).model_dump_json()
-    )
+    return _first(labelled(name), plan.model_copy(update={"methods": (), "training": {}, "seeds": 1}).model_dump_json())
 
 
-def plant(name: str, found: RecoveryPlan) -> list[str]:
+def plant(name: str, plan: RecoveryPlan) -> list[str]:
     """Keep every crowd of a plan as a dataset of the workspace; returns their names."""
     from crowdcore.data.writers import write_folder
 
-    source = dataset(name) if found.dataset else None
+    source = dataset(name) if plan.dataset else None
     names, folder = [], datasets_folder()
-    for point in found.points():
-        for k in range(found.crowds):
-            crowd = recovery.plant(found, point, k, source)
+    for point in plan.points():
+        for k in range(plan.crowds):
+            crowd = recovery.plant(plan, point, k, source)
             called = f"{'-'.join(crowd.name.lower().split())[:40]}-{crowd.fingerprint[:10]}"
             if not (folder / called).exists():
                 write_folder(crowd, folder / called)
@@ -170,7 +168,7 @@ def runs_on(names: Sequence[str]) -> list[tuple[str, Run]]:
     return [(name, run) for name in names for run in reversed(runs_of(name)) if run.spec.search is None]
 
 
-def _called(name: str, run: Run) -> str:
+def _candidate_name(name: str, run: Run) -> str:
     """A method with its own settings."""
     from crowdcore.learning.recovery.plan import Candidate
 
@@ -179,19 +177,19 @@ def _called(name: str, run: Run) -> str:
 
 
 def newest(names: Sequence[str]) -> dict[tuple[str, str], Run]:
-    """(crowd, what the method is called) -> its newest run that came to a result."""
-    return {(name, _called(name, run)): run for name, run in runs_on(names) if readable(run, name)}
+    """(crowd, name of the method) -> its newest run with a result."""
+    return {(name, _candidate_name(name, run)): run for name, run in runs_on(names) if readable(run, name)}
 
 
 def errors(names: Sequence[str]) -> Exhibit | None:
     """Who recovered what of these crowds; None while no run has ended."""
-    found = newest(names)
-    if not found:
+    runs = newest(names)
+    if not runs:
         return None
     if kind(names[0]) == "ratings":
         words = crowd_words(names)
-        called = {one if len(names) == 1 else f"{one}, {words[name]}": run for (name, one), run in found.items()}
+        called = {one if len(names) == 1 else f"{one}, {words[name]}": run for (name, one), run in runs.items()}
         return exhibits.comparison.rating_errors({one: learnt(run.id) for one, run in called.items()})  # type: ignore[misc]
-    results = {key: result(run.id) for key, run in found.items()}
-    methods = {called: run.spec.method for (_, called), run in found.items()}
+    results = {key: result(run.id) for key, run in runs.items()}
+    methods = {called: run.spec.method for (_, called), run in runs.items()}
     return exhibits.planted.recovery_errors({name: dataset(name) for name in names}, results, methods)

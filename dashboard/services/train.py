@@ -143,7 +143,7 @@ def _jobs() -> Jobs:
     return Jobs("estimate", _SETTLED, _FORGOTTEN)
 
 
-def _asked(spec: RunSpec, opened: Labelled) -> Job:
+def _estimate_job(spec: RunSpec, opened: Labelled) -> Job:
     return _jobs().ask(spec.model_dump_json(exclude={"group", "priority"}), partial(runs.estimate, spec, opened))
 
 
@@ -155,8 +155,8 @@ def refused(name: str, draft: Draft) -> str:
     """
     from crowdcore.core.processes import RefusedError
 
-    found = [_asked(spec, labelled(name)).refusal for spec in specs(name, draft)]
-    return next((str(refusal) for refusal in found if isinstance(refusal, RefusedError)), "")
+    trials = [_estimate_job(spec, labelled(name)).refusal for spec in specs(name, draft)]
+    return next((str(refusal) for refusal in trials if isinstance(refusal, RefusedError)), "")
 
 
 def estimate(name: str, draft: Draft) -> list[Estimate] | None:
@@ -165,11 +165,11 @@ def estimate(name: str, draft: Draft) -> list[Estimate] | None:
     Raises:
         CrowdError: the settings or the dataset are refused, as the run itself would be.
     """
-    found = [_asked(spec, labelled(name)) for spec in specs(name, draft)]
-    for job in found:
+    trials = [_estimate_job(spec, labelled(name)) for spec in specs(name, draft)]
+    for job in trials:
         if job.refusal is not None:
             raise job.refusal
-    return [job.found for job in found] if all(job.ended.is_set() for job in found) else None
+    return [job.found for job in trials] if all(job.ended.is_set() for job in trials) else None
 
 
 def start_search(name: str, draft: Draft, space: Mapping[str, Range | Choice], trials: int, sampler: str) -> str:
@@ -185,14 +185,14 @@ def start_search(name: str, draft: Draft, space: Mapping[str, Range | Choice], t
     return started.id
 
 
-def compared_by(found: Run) -> SelectionScore:
+def compared_by(run: Run) -> SelectionScore:
     """The validation score by which a search compares its trials."""
-    return found.spec.search.selection if found.spec.search else ACCURACY
+    return run.spec.search.selection if run.spec.search else ACCURACY
 
 
-def search_trials(found: Run) -> pd.DataFrame:
+def search_trials(run: Run) -> pd.DataFrame:
     """The trials so far: trial, run, state, score, best so far, and the settings."""
-    return _so_far(runs.search_trials, found.id, found.epoch, found.state)
+    return _so_far(runs.search_trials, run.id, run.epoch, run.state)
 
 
 @cached
@@ -200,21 +200,21 @@ def _so_far(look: Callable[[str], T], search: str, done: int, state: str) -> T:
     return look(search)
 
 
-def search_exhibits(found: Run) -> tuple[Exhibit, Exhibit | None]:
+def search_exhibits(run: Run) -> tuple[Exhibit, Exhibit | None]:
     """Validation score by trial; which settings matter, None while there are too few trials."""
-    made, method = exhibits.comparison, found.spec.method
-    shares = _so_far(runs.search_importances, found.id, found.epoch, found.state)
-    return made.search_history(search_trials(found), method, compared_by(found)), made.search_importance(shares, method)
+    made, method = exhibits.comparison, run.spec.method
+    shares = _so_far(runs.search_importances, run.id, run.epoch, run.state)
+    return made.search_history(search_trials(run), method, compared_by(run)), made.search_importance(shares, method)
 
 
-def best_draft(name: str, found: Run) -> Draft | None:
+def best_draft(name: str, run: Run) -> Draft | None:
     """A draft with the settings of the best trial of a search on a dataset; None while no trial has ended."""
-    score = compared_by(found)
-    trials = search_trials(found).dropna(subset=score.column)
-    if trials.empty or found.spec.search is None:
+    score = compared_by(run)
+    trials = search_trials(run).dropna(subset=score.column)
+    if trials.empty or run.spec.search is None:
         return None
     best = trials.iloc[[int(trials[score.column].map(score.better).argmax())]]
-    chosen = {name: best[name].tolist()[0] for name in found.spec.search.space}
-    settings = {**found.spec.settings, **chosen}
-    spec = found.spec.model_copy(update={"settings": settings, "search": None, "priority": 0})
+    chosen = {name: best[name].tolist()[0] for name in run.spec.search.space}
+    settings = {**run.spec.settings, **chosen}
+    spec = run.spec.model_copy(update={"settings": settings, "search": None, "priority": 0})
     return draft_of(name, spec)

@@ -1,4 +1,4 @@
-"""Files that users bring along: kept in the workspace, examined, accepted, listed and renamed."""
+"""Uploaded files: kept in the workspace, examined, accepted, listed and renamed."""
 
 from __future__ import annotations
 
@@ -144,14 +144,14 @@ def _unpacked(archive: Path) -> Path:
 
 
 def called(name: str, path: str) -> str:
-    """What a dataset is called: a table in a ZIP, which may be one of many ``votes.csv``, as the ZIP."""
+    """Title of a dataset: for a table in a ZIP, which may be one of many ``votes.csv``, the ZIP's."""
     stored = stored_file(digest_of(path))
     in_archive = stored is not None and stored.suffix.lower() == ".zip" and Path(path).suffix.lower() in _TABLES
     return stored.stem if stored is not None and in_archive else name
 
 
 def examine(path: str, mapping: Mapped) -> Import:
-    """What a stored file holds.
+    """Examine a stored file.
 
     Raises:
         CrowdError: no crowd data, a damaged file, or columns that do not say what they hold.
@@ -179,10 +179,10 @@ def first_rows(path: str, mapping: Mapped) -> pd.DataFrame | None:
 
 
 def _read(read: Callable[..., T], path: str, mapping: Mapped) -> T:
-    found = _read_or_refused(read, path, mapping)
-    if isinstance(found, DataError):
-        raise found
-    return found
+    outcome = _read_or_refused(read, path, mapping)
+    if isinstance(outcome, DataError):
+        raise outcome
+    return outcome
 
 
 @st.cache_resource(show_spinner="Reading the file …", max_entries=8, hash_funcs={FunctionType: attrgetter("__name__")})
@@ -193,12 +193,12 @@ def _read_or_refused(read: Callable[..., T], path: str, mapping: Mapped) -> T | 
         return refusal
 
 
-def worker_columns(found: Import) -> tuple[str, ...]:
+def worker_columns(read: Import) -> tuple[str, ...]:
     """The columns of a wide table that were read as workers, all of them."""
-    report = found.report
+    report = read.report
     if report.format != "wide":
         return ()
-    workers = {*map(str, found.dataset(accept=True).worker_ids)}
+    workers = {*map(str, read.dataset(accept=True).worker_ids)}
     return tuple(column for column in report.columns if column in workers)
 
 
@@ -210,7 +210,7 @@ def decoded(path: str) -> dict[str, tuple[str, ...]]:
         return dict.fromkeys(_ENCODINGS, ())
     with file.open("rb") as opened:
         start = opened.read(_SAMPLE)
-    found: dict[str, tuple[str, ...]] = {}
+    samples: dict[str, tuple[str, ...]] = {}
     for encoding in _ENCODINGS:
         try:
             text = codecs.getincrementaldecoder(encoding)().decode(start)
@@ -218,8 +218,8 @@ def decoded(path: str) -> dict[str, tuple[str, ...]]:
             continue
         if "\0" not in text and "\ufffd" not in text:
             words = re.findall(r"""[^\s,;|"']*[^\x00-\x7f\s,;|"'][^\s,;|"']*""", text)
-            found[encoding] = tuple(word[:20] for word in dict.fromkeys(words))[:3]
-    return found
+            samples[encoding] = tuple(word[:20] for word in dict.fromkeys(words))[:3]
+    return samples
 
 
 @st.cache_resource(show_spinner="Looking at images and texts …", max_entries=8)
@@ -247,8 +247,8 @@ def accept(examined: Import, path: str = "", mapping: Mapped = ()) -> str:
     fitting(dataset)
     title = called(dataset.name, path)
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "upload"
-    said = json.dumps([dataset.fingerprint, digest_of(path), mapping])
-    name = f"{slug}-{hashlib.blake2b(said.encode(), digest_size=5).hexdigest()}"
+    identity = json.dumps([dataset.fingerprint, digest_of(path), mapping])
+    name = f"{slug}-{hashlib.blake2b(identity.encode(), digest_size=5).hexdigest()}"
 
     def fill(folder: Path) -> None:
         write_folder(dataset, folder)

@@ -33,11 +33,11 @@ def draw() -> None:
 def board() -> None:
     """What the fits found, as far as they are done: where they differ first."""
     fits = start_fits(state.get("dataset"), asked())
-    done = comparison.in_place(tuple(name for name, fit in fits.items() if fit.state == "done"))
-    if done:
+    ended = comparison.in_place(tuple(name for name, fit in fits.items() if fit.state == "done"))
+    if ended:
         for part in (comparison.differences, comparison.overview, comparison.one_result, comparison.curves):
             with st.container():
-                part(done)
+                part(ended)
 
 
 page("aggregate", draw)

@@ -11,7 +11,7 @@ import streamlit as st
 from crowdcore import exhibits
 from crowdcore.exhibits import Exhibit, View
 from dashboard import state
-from dashboard.components.exhibit import folded, looked_at, panels, show, told
+from dashboard.components.exhibit import folded, looked_at, panels, show, show_notes
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
 from dashboard.components.link import REVIEW, badge, link
@@ -28,11 +28,11 @@ def ranking() -> None:
     """The workers with their intervals, as a figure and as a table; then the what-if."""
     view = looked_at()
     show(exhibits.workers.worker_ranking(view), "ranking", notes=False)
-    found = exhibits.workers.worker_quality(view)
-    show(found, "quality", noun="worker", rows=14, limits="")
+    exhibit = exhibits.workers.worker_quality(view)
+    show(exhibit, "quality", noun="worker", rows=14, limits="")
     st.header("What if you left some out?")
     without = several("Leave out", "without", view.listed, "Choose workers")
-    flagged = found.table.loc[found.table["signal"] != "", "worker"].tolist()
+    flagged = exhibit.table.loc[exhibit.table["signal"] != "", "worker"].tolist()
     if not without:
         look = "looks" if len(flagged) == 1 else "look"
         hint = f" {', '.join(map(str, flagged[:6]))} {look} unreliable: see the column “signal”." if flagged else ""
@@ -43,15 +43,15 @@ def ranking() -> None:
 
 def consequences(view: View, without: tuple[str, ...]) -> None:
     """How the majority vote changes without some workers."""
-    found = exhibits.workers.what_if(view, without).table.iloc[0]
+    vote = exhibits.workers.what_if(view, without).table.iloc[0]
     grid = st.grid(4, min_column_width=150, gap="xsmall")
     for what in ("annotations left out", "labels changed", "tasks left without label"):
         with grid.cell():
-            st.metric(what.capitalize(), f"{found[what]:,.0f}", border=True)
-    change = found["accuracy after"] - found["accuracy before"]
+            st.metric(what.capitalize(), f"{vote[what]:,.0f}", border=True)
+    change = vote["accuracy after"] - vote["accuracy before"]
     with grid.cell():
         delta = None if change != change else f"{100 * change:+z.2f} points"
-        st.metric("Majority vote is right", percent(found["accuracy after"], 2), delta, border=True)
+        st.metric("Majority vote is right", percent(vote["accuracy after"], 2), delta, border=True)
     changed = exhibits.workers.what_if_tasks(view, without)
     tasks = changed.table
     if len(tasks):
@@ -66,18 +66,18 @@ def worker() -> None:
     busiest = view.workers[int(view.dataset.labels_per_worker.argmax())]
     one = picker("Worker", "worker", view.listed, busiest, width=420)  # ids may be addresses
     exhibit = exhibits.workers.worker(view, one)
-    found = exhibit.table.iloc[0]
+    facts = exhibit.table.iloc[0]
     judged = exhibits.worker_page.worker_verdict(view, one).table.iloc[0]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="rule-worker"):
         badge(judged["verdict"])
         st.markdown(as_text(judged["reason"]), width="stretch")
-    low, high = percent(found["acc. low"], 0), percent(found["acc. high"], 0)
+    low, high = percent(facts["acc. low"], 0), percent(facts["acc. high"], 0)
     cells = (
-        ("Annotations", f"{found['annotations']:,}", None),
-        ("Accuracy", percent(found["accuracy"]), f"95 % interval {low} to {high}"),
-        ("Balanced accuracy", percent(found["balanced accuracy"]), "Mean over classes of the share of right labels"),
-        ("Information", percent(found["bits per label"] / found["bits possible"], 0), "Of what a perfect label tells"),
-        ("Agreement", number(found["agreement κ"], 2), "With the others on the same tasks: 0 by chance, 1 always"),
+        ("Annotations", f"{facts['annotations']:,}", None),
+        ("Accuracy", percent(facts["accuracy"]), f"95 % interval {low} to {high}"),
+        ("Balanced accuracy", percent(facts["balanced accuracy"]), "Mean over classes of the share of right labels"),
+        ("Information", percent(facts["bits per label"] / facts["bits possible"], 0), "Of what a perfect label tells"),
+        ("Agreement", number(facts["agreement κ"], 2), "With the others on the same tasks: 0 by chance, 1 always"),
     )
     matrices(view, one)
     numbers(cells, 130)
@@ -107,7 +107,7 @@ def pace(view: View, name: str, speed: Exhibit) -> None:
         ("Too fast", percent(own["fast"]), as_text(speed.notes[0])),
     )
     numbers(cells, 130)
-    told(speed.notes[1:])
+    show_notes(speed.notes[1:])
     over_time = exhibits.worker_page.worker_speed_over_time(view, name)
     if over_time.figure is not None:
         show(over_time, "speed")
@@ -115,23 +115,23 @@ def pace(view: View, name: str, speed: Exhibit) -> None:
 
 def behind(view: View, name: str, judged: pd.Series[Any]) -> None:
     """Confusions, partners, times, what changes without, and the message: what the verdict rests on."""
-    made = exhibits.worker_page
+    page = exhibits.worker_page
     grid = st.grid(2, min_column_width=380, gap="medium")
     with grid.cell():
         st.header("Confusions")
-        show(made.worker_mistakes(view, name), "mistakes", noun="mistake", rows=6)
+        show(page.worker_mistakes(view, name), "mistakes", noun="mistake", rows=6)
         link("review", "Review and mark all labels against the reference", show="wrong", workers=[name])
     with grid.cell():
         st.header("Partners")
-        partners = made.worker_partners(view, name)
+        partners = page.worker_partners(view, name)
         show(partners, "partners", noun="partner", rows=6, notes=False)
         if len(partners.table):
             st.caption(as_text(partners.notes[0]))
-    over_time = made.worker_over_time(view, name)
+    over_time = page.worker_over_time(view, name)
     if over_time.figure is not None:
         st.header("Over time")
         show(over_time, "over-time")
-    speed = made.worker_speed(view)
+    speed = page.worker_speed(view)
     if "worker" in speed.table:
         st.header("Speed")
         pace(view, name, speed)
@@ -158,11 +158,11 @@ def pairs() -> None:
     """Pairs that are named, and others that are wrong alike."""
     view = looked_at()
     with st.spinner("Comparing pairs of workers …", show_time=True):
-        found = exhibits.workers.worker_pairs(view)
-    if not len(found.table):
+        exhibit = exhibits.workers.worker_pairs(view)
+    if not len(exhibit.table):
         st.info("No two workers labelled the same task.")
         return
-    show(replace(found, notes=found.notes[view.dataset.sentences is None :]), "pairs", noun="pair", rows=14)
+    show(replace(exhibit, notes=exhibit.notes[view.dataset.sentences is None :]), "pairs", noun="pair", rows=14)
 
 
 GROUPS = {"": "By the tree", **{str(n): str(n) for n in range(1, 13)}}
@@ -227,19 +227,19 @@ def coordinated() -> None:
         link("spans")
         return
     with st.spinner("Searching for workers who act together …", show_time=True):
-        found = exhibits.coordinated.coordinated_workers(view)
-    groups = len(found.table)
+        exhibit = exhibits.coordinated.coordinated_workers(view)
+    groups = len(exhibit.table)
     if not groups:
         st.info(as_text(exhibits.workers.worker_pairs(view).notes[0]), icon=":material/group:")
-        folded("How this is tested", lambda: told(found.notes[1:]))
+        folded("How this is tested", lambda: show_notes(exhibit.notes[1:]))
         return
     acts = "acts" if groups == 1 else "act"
     may = "They may copy, have shared a teacher, or be one person."
     st.warning(f"**{count(groups, 'group')}** of workers {acts} together. {may}", icon=":material/group:")
-    show(found, "coordinated", notes=False)
-    told(found.notes[:groups])
-    folded("How this is tested", lambda: told(found.notes[groups:]))
-    table(found.table, "coordinated-groups", name=f"{state.get('dataset')}-coordinated", noun="group")
+    show(exhibit, "coordinated", notes=False)
+    show_notes(exhibit.notes[:groups])
+    folded("How this is tested", lambda: show_notes(exhibit.notes[groups:]))
+    table(exhibit.table, "coordinated-groups", name=f"{state.get('dataset')}-coordinated", noun="group")
     names = [str(number) for number in range(1, groups + 1)]
     st.header("One group")
     one_group(view, int(picker("Group", "together", names, width=260)))

@@ -40,20 +40,20 @@ def draw() -> None:
     rules = rules_of(rules_form())
     strict = switch("Undecided rules fail, too", "strict")
     with st.spinner("Checking the rules …", show_time=True):
-        found = checked(view, rules)
-    verdicts: list[str] = [outcome.verdict for outcome in found.outcomes]
+        report = checked(view, rules)
+    verdicts: list[str] = [outcome.verdict for outcome in report.outcomes]
     numbers((verdict_word(k).capitalize(), str(verdicts.count(k)), meaning) for k, meaning in VERDICTS.items())
     named = rules.model_copy(update={"reference": view.reference})  # so that the command line takes the same
     for verdict in VERDICTS:
-        for outcome in found.outcomes:
+        for outcome in report.outcomes:
             if outcome.verdict == verdict:
-                told(found, outcome)
+                show_outcome(report, outcome)
     st.header("Take it along")
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, made, file, icon in (
-            ("JUnit XML", partial(junit_xml, found, strict), "check.xml", "code"),
-            ("HTML page", partial(check_page, found, strict), "check.html", "description"),
-            ("Table (CSV)", lambda: csv_bytes(found.frame()), "check.csv", "table"),
+            ("JUnit XML", partial(junit_xml, report, strict), "check.xml", "code"),
+            ("HTML page", partial(check_page, report, strict), "check.html", "description"),
+            ("Table (CSV)", lambda: csv_bytes(report.frame()), "check.csv", "table"),
             ("Rules (YAML)", partial(rules_yaml, named), "rules.yaml", "rule_settings"),
         ):
             download(label, made, file, icon=f":material/{icon}:", key=f"check-{file}")
@@ -64,12 +64,12 @@ def draw() -> None:
     st.code(command, language=None, wrap_lines=True)
 
 
-def told(found: Check, outcome: Outcome) -> None:
+def show_outcome(report: Check, outcome: Outcome) -> None:
     """A rule's verdict in a sentence, with links to the workers whom it names."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"rule-{outcome.rule}"):
         badge(outcome.verdict)
         st.markdown(f"**{as_text(FIELDS[outcome.rule].title)}**: {as_text(outcome.sentence)}", width="stretch")
-    named = found.workers_of(outcome)
+    named = report.workers_of(outcome)
     if named and outcome.verdict != "pass":
         with st.container(horizontal=True, gap="xsmall", key=f"named-{outcome.rule}"):
             for worker in named[:FEW]:

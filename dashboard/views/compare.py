@@ -1,4 +1,4 @@
-"""Compare: what several training runs came to, side by side."""
+"""Compare: results of several training runs, side by side."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crowdcore import exhibits
 from crowdcore.core.errors import CrowdError
 from dashboard import state
 from dashboard.components.comparison import differing
-from dashboard.components.exhibit import looked_at, show, told
+from dashboard.components.exhibit import looked_at, show, show_notes
 from dashboard.components.frame import heading, hidden_names, page
 from dashboard.components.guard import fragment
 from dashboard.components.pickers import picker, several
@@ -46,7 +46,7 @@ def accuracy(runs: Runs) -> None:
         tabled(spans, "spans", "run", heading=True)
         st.header("Accuracy of tokens")
     at = _epoch()
-    _drawn(compare.shown(exhibits.comparison.seeds, dataset, runs, at), "seeds")
+    _show_exhibit(compare.shown(exhibits.comparison.seeds, dataset, runs, at), "seeds")
     tabled(compare.shown(exhibits.comparison.accuracies, dataset, runs), "accuracy", "run")
     tried = compare.shown(exhibits.comparison.candidates, dataset, runs)
     if tried is not None:
@@ -54,7 +54,7 @@ def accuracy(runs: Runs) -> None:
     if at == "best":
         st.caption("The rest of this page uses the selected epoch: predictions of the best test epoch are not kept.")
     kept: Kept = "last" if at == "last" else "selected"
-    _drawn(compare.shown(exhibits.comparison.classes, dataset, runs, kept), "classes")
+    _show_exhibit(compare.shown(exhibits.comparison.classes, dataset, runs, kept), "classes")
     tabled(compare.shown(exhibits.comparison.scores, dataset, runs, kept), "scores", "run", heading=True)
     tabled(compare.shown(exhibits.comparison.cost, dataset, runs), "cost", "run", heading=True)
 
@@ -66,26 +66,26 @@ def significance(runs: Runs) -> None:
         st.caption("Tests over tasks use the selected epoch: predictions of the best test epoch are not kept.")
     for shown in compare.shown(exhibits.differences.tests, state.get("dataset"), runs, at):
         if shown.figure is not None:
-            _drawn(shown, "ranks")
+            _show_exhibit(shown, "ranks")
         else:
             tabled(shown, shown.name, "pair", heading=True)
 
 
 def selection(runs: Runs) -> None:
-    """What selects the epoch, and how accuracies and ranks change with it."""
+    """Show how accuracies and ranks change with the selection of the epoch."""
     for shown in compare.shown(exhibits.differences.rank_changes, state.get("dataset"), runs):
-        _drawn(shown, shown.name, notes=False)
+        _show_exhibit(shown, shown.name, notes=False)
         tabled(shown, f"{shown.name}-rows", "run", heading=shown.figure is None)
 
 
 def calibration(runs: Runs) -> None:
     """Reliability of the test posterior, with the scores that go with it."""
     dataset = state.get("dataset")
-    found = compare.shown(exhibits.comparison.calibration, dataset, runs)
-    if found is None:
+    exhibit = compare.shown(exhibits.comparison.calibration, dataset, runs)
+    if exhibit is None:
         _why(_no_basis(runs))
         return
-    _drawn(found, "calibration")
+    _show_exhibit(exhibit, "calibration")
     tabled(compare.shown(exhibits.comparison.scores, dataset, runs, "selected"), "scores", "run")
 
 
@@ -94,8 +94,8 @@ def disagreement(runs: Runs) -> None:
     dataset = state.get("dataset")
     opened = opening.dataset(dataset)
     split = picker("Tasks", "split", exhibits.differences.SPLITS, width=200)
-    found = compare.shown(exhibits.differences.prediction_disagreement, dataset, runs, opened, split)
-    if len(found.names) < 2:
+    differences = compare.shown(exhibits.differences.prediction_disagreement, dataset, runs, opened, split)
+    if len(differences.names) < 2:
         st.info("Choose a second run to see where the two differ.", icon=":material/compare_arrows:")
         return
     shown = compare.shown(exhibits.differences.prediction_differences, dataset, runs, opened, split)
@@ -105,25 +105,25 @@ def disagreement(runs: Runs) -> None:
         return pair.table
 
     assert shown.figure is not None
-    pair = exhibits.aggregation.most_different(found)
-    differing(found, shown.figure, pair, tasks, f"{dataset}-{split}", "runs")
-    told(shown.notes)
+    pair = exhibits.aggregation.most_different(differences)
+    differing(differences, shown.figure, pair, tasks, f"{dataset}-{split}", "runs")
+    show_notes(shown.notes)
 
 
 def sweeps(runs: Runs) -> None:
     """Test scores along anything that varies: among runs, among the trials of searches, across other datasets."""
     dataset = state.get("dataset")
-    taken = _searches(dataset, bool(runs))
+    searches = _searches(dataset, bool(runs))
     others = compare.partners(dataset, runs)
     crowds: tuple[str, ...] = ()
     if others:
-        words = {name: f"{name} ({count(len(found), 'run')})" for name, found in others.items()}
+        words = {name: f"{name} ({count(len(exhibit), 'run')})" for name, exhibit in others.items()}
         about = "Only runs with the same settings are added, and each dataset keeps its own points."
         also = "Also draw their runs with the same methods and settings"
         crowds = tuple(several("Other datasets", "crowds", words, also, help=about))
-    trials = [trial for ended in taken.values() for trial in ended]
+    trials = [trial for ended in searches.values() for trial in ended]
     everything = (*runs, *trials, *(run for name in crowds for run in others[name]))
-    axes = compare.axes(dataset, everything, crowds, tuple(taken))
+    axes = compare.axes(dataset, everything, crowds, tuple(searches))
     if not axes:
         why = (
             "Nothing varies among these runs but their method. Choose runs that differ in a setting, or other datasets."
@@ -136,9 +136,9 @@ def sweeps(runs: Runs) -> None:
     st.caption(f"{count(len(everything), 'run')} of {count(1 + len(crowds), 'dataset')}.")
     if trials:
         st.caption("Trials are judged on the validation split. These test scores are not for choosing.")
-    found = compare.sweep(dataset, everything, crowds, axis, at)
-    _drawn(found, "sweep", notes=False)
-    tabled(found, "sweep-rows", "point")
+    exhibit = compare.sweep(dataset, everything, crowds, axis, at)
+    _show_exhibit(exhibit, "sweep", notes=False)
+    tabled(exhibit, "sweep-rows", "point")
 
 
 def _searches(dataset: str, optional: bool) -> dict[str, Runs]:
@@ -158,11 +158,11 @@ def _searches(dataset: str, optional: bool) -> dict[str, Runs]:
 def recovery(runs: Runs) -> None:
     """On simulated crowds: how near the truth the runs came."""
     dataset, view = state.get("dataset"), looked_at()
-    found = compare.shown(exhibits.comparison.recovery, dataset, runs, view.dataset)
-    if found is None:
+    exhibit = compare.shown(exhibits.comparison.recovery, dataset, runs, view.dataset)
+    if exhibit is None:
         st.info("These methods estimate nothing whose true value is known here.", icon=":material/block:")
         return
-    tabled(found, "recovery", "run")
+    tabled(exhibit, "recovery", "run")
     matrices = compare.shown(exhibits.comparison.truth, dataset, runs, view.dataset, None)
     workers = view.listed if exhibits.confusions.has_truth(view) else ()
     names = [*([] if matrices is None else [COMMON]), *workers]
@@ -175,7 +175,7 @@ def recovery(runs: Runs) -> None:
     if matrices is None:
         st.info("No run learnt this confusion.", icon=":material/block:")
     else:
-        _drawn(matrices, "truth")
+        _show_exhibit(matrices, "truth")
 
 
 def _epoch() -> At:
@@ -189,7 +189,7 @@ def _no_basis(runs: Runs) -> str:
     return explain_missing_gold(list(compare.compared(state.get("dataset"), runs).values()))
 
 
-def _drawn(shown: Exhibit, key: str, notes: bool = True) -> None:
+def _show_exhibit(shown: Exhibit, key: str, notes: bool = True) -> None:
     """The figure with its downloads, and its notes; or why there is none."""
     if shown.figure is not None:
         show(shown, key, file=f"{state.get('dataset')}-{shown.name}", notes=False)

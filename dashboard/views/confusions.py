@@ -27,7 +27,7 @@ def draw() -> None:
         return
     recovered.sentence(choice)
     recovered.matrices(choice)
-    recovered.told(choice)
+    recovered.show_caveats(choice)
     recovered.sentences(choice)
     for name, part in FOLDED.items():
         folded(name, partial(part, choice))

@@ -7,7 +7,7 @@ import streamlit as st
 from crowdcore import exhibits
 from crowdcore.exhibits import View
 from dashboard import state
-from dashboard.components.exhibit import folded, looked_at, show, told
+from dashboard.components.exhibit import folded, looked_at, show, show_notes
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment, live
 from dashboard.components.link import REVIEW, link
@@ -23,8 +23,8 @@ def behind(view: View, true: str, given: str) -> None:
     with st.container(horizontal=True):
         picker("True class", "true", view.classes, true)
         picker("Given label", "given", view.classes, given)
-    found = exhibits.mistakes.mistake(view, true, given)
-    cell = found.table.iloc[0]
+    exhibit = exhibits.mistakes.mistake(view, true, given)
+    cell = exhibit.table.iloc[0]
     share = f"{number(100 * cell['workers'] / cell['of'], 1)} %"
     words = (
         f"**{count(cell['workers'], 'worker')}** of {cell['of']} ({share}) gave **{as_text(given)}** to a task that is "
@@ -32,7 +32,7 @@ def behind(view: View, true: str, given: str) -> None:
     )
     with live("cell"):
         st.markdown(words)
-    st.caption(as_text(found.notes[0]))
+    st.caption(as_text(exhibit.notes[0]))
     if not cell["workers"]:
         st.info("No worker gave this label here. Choose a coloured cell.", icon=":material/touch_app:")
         return
@@ -97,7 +97,7 @@ def everything() -> None:
     """What to bear in mind, and the list of all mistakes."""
     view = looked_at()
     every = exhibits.mistakes.shared_mistakes(view)
-    told(every.notes[2 * (len(view.classes) < 3) :])  # of two classes, the first say what chance is, and why untested
+    show_notes(every.notes[2 * (len(view.classes) < 3) :])  # of two classes, the first are about chance
     folded("Recovered by a run", explained, open=bool(state.get_many("runs")))
     rows = replace(every, figure=None, click=None, notes=())
     folded("All mistakes as a table", lambda: show(rows, "all", noun="mistake", rows=14))

@@ -34,19 +34,19 @@ def draw() -> None:
             true = optional("True class", "true", view.classes, "Any class")
             given = optional("Given label", "given", view.classes, "Any label")
             flagged = switch("Ask flagged workers, too", "flagged", help=about)
-    asked = budget, capacity, 0.0, tuple(workers), flagged
-    found = review.next_labels(view, *asked, true=true, given=given)
-    st.markdown(found.notes[0])
+    request = budget, capacity, 0.0, tuple(workers), flagged
+    exhibit = review.next_labels(view, *request, true=true, given=given)
+    st.markdown(exhibit.notes[0])
     each, which = st.columns([2, 3], gap="large")
     with each:
         st.subheader("Labels of each worker")
-        show(review.next_labels(view, *asked, "worker", true, given), "each", noun="worker", rows=14)
+        show(review.next_labels(view, *request, "worker", true, given), "each", noun="worker", rows=14)
     with which:
         st.subheader("Assignments")
-        show(found, "assignments", file=f"{state.get('dataset')}-next-labels", noun="label", rows=14, notes=False)
-    for warning in found.notes[1:-1]:
+        show(exhibit, "assignments", file=f"{state.get('dataset')}-next-labels", noun="label", rows=14, notes=False)
+    for warning in exhibit.notes[1:-1]:
         st.warning(as_text(warning), icon=":material/warning:")
-    st.caption(found.notes[-1])
+    st.caption(exhibit.notes[-1])
 
 
 def number(label: str, key: str, default: int, least: int, hint: str) -> int:

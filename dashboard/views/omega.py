@@ -19,7 +19,7 @@ from dashboard.components.guard import fragment
 from dashboard.components.link import link
 from dashboard.components.media import cards
 from dashboard.components.pickers import optional, picker
-from dashboard.components.recovered import Choice, choose, told
+from dashboard.components.recovered import Choice, choose, show_caveats
 from dashboard.components.table import numbers, table
 from dashboard.components.text import as_text, count, number
 
@@ -45,7 +45,7 @@ def each_seed(
 
 def ranking(choice: Choice) -> None:
     """How ω̄ spreads in each class, a figure for each seed shown; the items at the two ends."""
-    view, task = choice.view, _marked(choice)
+    view, task = choice.view, _marked_task(choice)
     media = has_media(view.dataset)
     true = state.index_of("true", view.classes)
     left, right = st.columns([3, 2], gap="medium") if media else (st.container(), st.container())
@@ -53,10 +53,10 @@ def ranking(choice: Choice) -> None:
         each_seed(choice, lambda one: exhibits.omega.omega_ranking(one, task), "ranking", notes=False)
     with right:
         for half, words in (("bottom", "Lowest ω̄: least like what all share"), ("top", "Highest ω̄")) if media else ():
-            found = exhibits.omega.omega_tasks(view, half, true).table.head(ENDS)
+            tasks = exhibits.omega.omega_tasks(view, half, true).table.head(ENDS)
             of = f" of {view.classes[true]}" if true is not None else ""
             st.markdown(as_text(f"{words}{of}"))
-            _pictured(found, view.reference, f"end-{half}")
+            _pictured(tasks, view.reference, f"end-{half}")
     if judged := exhibits.omega.numbers(view).words:
         st.warning(as_text(judged), icon=":material/bar_chart_off:")
     one(choice)
@@ -68,9 +68,9 @@ def _pictured(tasks: pd.DataFrame, reference: str, key: str) -> None:
 
 
 def notes(choice: Choice) -> None:
-    """What ω means, and of which epoch and seeds it is."""
+    """Explain ω, with its epoch and seeds."""
     st.caption(exhibits.omega.MEANING)
-    told(choice)
+    show_caveats(choice)
 
 
 def tasks(choice: Choice) -> None:
@@ -80,7 +80,7 @@ def tasks(choice: Choice) -> None:
     listing(choice)
 
 
-def _marked(choice: Choice) -> int | None:
+def _marked_task(choice: Choice) -> int | None:
     """Number of the task that the address names."""
     return next(iter((choice.view.dataset.task_ids == state.get("task")).nonzero()[0].tolist()), None)
 
@@ -100,18 +100,18 @@ def summary(choice: Choice) -> None:
 
 def one(choice: Choice) -> None:
     """The chosen task in a line, with a link to it."""
-    found = exhibits.omega.ranked(choice.view)
-    at = (found.task == _marked(choice)).nonzero()[0]
+    ranking = exhibits.omega.ranked(choice.view)
+    at = (ranking.task == _marked_task(choice)).nonzero()[0]
     if not len(at):
         st.caption("Click a bar to choose its class and its tasks.")
         return
     k, name = int(at[0]), state.get("task")
-    known = found.classes[found.label[k]] if found.label[k] >= 0 else "unknown"
+    known = ranking.classes[ranking.label[k]] if ranking.label[k] >= 0 else "unknown"
     with st.container(horizontal=True, vertical_alignment="center"):
         link("tasks", as_text(f"Task {name}"), task=name)
         st.markdown(
-            f"{as_text(known)} · rank **{k + 1:,}** of {len(found.task):,} · ω̄ **{number(found.omega[k])}** · "
-            f"{count(found.n_workers[k], 'worker')} · entropy of the labels {number(found.entropy[k], 2)}"
+            f"{as_text(known)} · rank **{k + 1:,}** of {len(ranking.task):,} · ω̄ **{number(ranking.omega[k])}** · "
+            f"{count(ranking.n_workers[k], 'worker')} · entropy of the labels {number(ranking.entropy[k], 2)}"
         )
 
 
@@ -121,15 +121,15 @@ def listing(choice: Choice) -> None:
     with st.container(horizontal=True):
         half = picker("ω̄", "half", exhibits.omega.ranges(view), width=260)
         true = optional("True class", "true", view.classes, "Any class")
-    found = exhibits.omega.omega_tasks(view, half, None if true is None else view.class_number(true))
-    if not len(found.table):
+    exhibit = exhibits.omega.omega_tasks(view, half, None if true is None else view.class_number(true))
+    if not len(exhibit.table):
         st.info("No task matches these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
         return
     of = f" of seed {view.shown_seed}" if view.seed == "each" else ""
-    st.caption(f"{count(len(found.table), 'task')}{of}, {'smallest' if half == 'bottom' else 'largest'} ω̄ first.")
+    st.caption(f"{count(len(exhibit.table), 'task')}{of}, {'smallest' if half == 'bottom' else 'largest'} ω̄ first.")
     if has_media(view.dataset):
-        _pictured(found.table, view.reference, "omega")
-    show(found, "omega-tasks", file=choice.file(found), noun="task", rows=14)
+        _pictured(exhibit.table, view.reference, "omega")
+    show(exhibit, "omega-tasks", file=choice.file(exhibit), noun="task", rows=14)
 
 
 def classes(choice: Choice) -> None:
@@ -146,7 +146,7 @@ def _spread(choice: Choice, by: Literal["class", "worker"], names: Sequence[str]
     """A figure for each seed shown, and the table of the first."""
     chosen = state.index_of(key, names)
     each_seed(choice, lambda view: exhibits.omega.omega_spread(view, by, chosen), f"by-{by}")
-    found = exhibits.omega.omega_spread(choice.view, by, chosen)
+    exhibit = exhibits.omega.omega_spread(choice.view, by, chosen)
     if chosen is not None:
         label = as_text(f"Tasks {'of class' if by == 'class' else 'labelled by'} {names[chosen]}")
         link("tasks", label, **{key: names[chosen]})
@@ -158,17 +158,17 @@ def _spread(choice: Choice, by: Literal["class", "worker"], names: Sequence[str]
     def marked(row: int) -> None:
         state.put(**{key: names[row]})
 
-    table(found.table, f"omega-{by}", name=choice.file(found), noun=by, rows=14, on_row=marked)
+    table(exhibit.table, f"omega-{by}", name=choice.file(exhibit), noun=by, rows=14, on_row=marked)
 
 
 def truth(choice: Choice) -> None:
     """How far the recovered ω follows the true one; numbers of the first seed where all are shown."""
-    found = exhibits.omega.against_truth(choice.view)
-    auc = f"{number(found.auc)} of {number(found.auc_limit)}"
+    comparison = exhibits.omega.against_truth(choice.view)
+    auc = f"{number(comparison.auc)} of {number(comparison.auc_limit)}"
     cells = (
-        ("Correlation", number(found.correlation, 2), "Pearson's, over annotations"),
-        ("By ranks", number(found.rank_correlation, 2), "Spearman's, over annotations"),
-        ("Mean ω", f"{number(found.mean_recovered)} of {number(found.mean_true)}", "Recovered, and true"),
+        ("Correlation", number(comparison.correlation, 2), "Pearson's, over annotations"),
+        ("By ranks", number(comparison.rank_correlation, 2), "Spearman's, over annotations"),
+        ("Mean ω", f"{number(comparison.mean_recovered)} of {number(comparison.mean_true)}", "Recovered, and true"),
         ("AUC", auc, "How well it tells which labels were common; the true ω's"),
     )
     numbers(cells, 160)

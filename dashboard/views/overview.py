@@ -14,7 +14,7 @@ from crowdcore.data.uploads import Upload, dataset_title, delete_upload
 from crowdcore.exhibits import Exhibit, View, verdicts
 from dashboard import state
 from dashboard.components import rated_tasks
-from dashboard.components.exhibit import follow, looked_at, panels, show, told
+from dashboard.components.exhibit import follow, looked_at, panels, show, show_notes
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
 from dashboard.components.importer import importer
@@ -39,11 +39,11 @@ SHOWN = 20  # uploads
 def importing() -> None:
     """Upload, look, accept; the uploads there are, the newest first."""
     importer()
-    if not (found := uploads.list_uploads()):
+    if not (listed := uploads.list_uploads()):
         return
     st.header("Uploads")
-    everything = len(found) <= SHOWN or st.toggle(f"Show all {len(found):,}", key="all-uploads")
-    for upload in found if everything else found[:SHOWN]:
+    everything = len(listed) <= SHOWN or st.toggle(f"Show all {len(listed):,}", key="all-uploads")
+    for upload in listed if everything else listed[:SHOWN]:
         _row(upload)
 
 
@@ -54,15 +54,15 @@ def glance() -> None:
     noticed = metrics()
     makers = data.annotations_per_worker, data.annotations_per_task, data.class_balance, data.annotation_entropy
     panels(*((drawn, drawn.name) for drawn in (make(view) for make in makers)), file=dataset)
-    told(noticed)
+    show_notes(noticed)
     st.header("Agreement between workers")
     grid = st.grid(2, min_column_width=380, gap="small")
     with grid.cell():
         show(data.agreement(view), "agreement", file=f"{dataset}-agreement", notes=False)
     with grid.cell():
-        found = data.agreement_coefficients(view)
-        st.dataframe(found.table, hide_index=True, column_config=formats(found.table), placeholder="–")
-        for note in found.notes:
+        exhibit = data.agreement_coefficients(view)
+        st.dataframe(exhibit.table, hide_index=True, column_config=formats(exhibit.table), placeholder="–")
+        for note in exhibit.notes:
             st.markdown(as_text(note))
     st.header("Classes")
     show(data.class_table(view), "classes", file=f"{dataset}-classes", noun="class")
@@ -82,11 +82,11 @@ def glance_at_ratings() -> None:
 def metrics() -> tuple[str, ...]:
     """The numbers everyone asks for first; returns what was noticed while reading."""
     exhibit = exhibits.overview.overview(looked_at())
-    found = dict(zip(exhibit.table["what"], exhibit.table["value"], strict=True))
+    facts = dict(zip(exhibit.table["what"], exhibit.table["value"], strict=True))
     counts = {"Tasks labelled": "tasks labelled", "Workers": "workers", "Annotations": "annotations"}
-    cells = {label: f"{found[what]:,.0f}" for label, what in counts.items()}
-    cells["Labels per task"] = number(found["labels per task"], 2)
-    cells |= {label: percent(found[what], 2) for label, what in SHARES.items()}
+    cells = {label: f"{facts[what]:,.0f}" for label, what in counts.items()}
+    cells["Labels per task"] = number(facts["labels per task"], 2)
+    cells |= {label: percent(facts[what], 2) for label, what in SHARES.items()}
     numbers(((label, value, None) for label, value in cells.items()), columns=4)
     return exhibit.notes
 
@@ -98,8 +98,8 @@ def _row(upload: Upload) -> None:
             link("overview", as_text(upload.name), icon="table", dataset=upload.dataset, reference=None, names=None)
         else:
             st.markdown(as_text(upload.name))
-        about = [when(upload.when), *([size(upload.size)] if upload.size else [])]
-        st.caption(as_text(" · ".join(about if upload.dataset else [*about, "not opened yet"])))
+        facts = [when(upload.when), *([size(upload.size)] if upload.size else [])]
+        st.caption(as_text(" · ".join(facts if upload.dataset else [*facts, "not opened yet"])))
         with st.popover("Manage", type="tertiary", help="Read the file again, rename it or delete it"):
             _manage(upload, key)
 
@@ -178,8 +178,8 @@ def board() -> None:
         counts = verdicts.verdicts(view, remove, trust, confused, sure)
     truth, knows, *limits_told, wrong, control = counts.notes
     with above:
-        said, csv = st.columns([6, 1], vertical_alignment="center")
-        said.markdown(as_text(f"{wrong} {knows}"), help=as_text(" ".join([truth, *limits_told])))
+        sentence, csv = st.columns([6, 1], vertical_alignment="center")
+        sentence.markdown(as_text(f"{wrong} {knows}"), help=as_text(" ".join([truth, *limits_told])))
         with csv:
             take_along(view, limits)
     workers = verdicts.worker_verdicts(view, remove, trust, confused)
@@ -205,15 +205,15 @@ def board() -> None:
 
 def guideline(view: View) -> None:
     """The mistakes that more workers share than chance explains, each with a link to what is behind it."""
-    found = verdicts.mistakes_in_words(view)
-    shared = found.table[found.table["shared"]]
+    exhibit = verdicts.mistakes_in_words(view)
+    shared = exhibit.table[exhibit.table["shared"]]
     _title("Guideline to fix", len(shared))
     for place, row in shared.head(FEW).iterrows():
         pair = {key: row[key] for key in ("true", "given")}
         with st.container(gap=None, key=f"verdict-mistake-{place}"):
             link("mistakes", as_text("{true} → {given}".format(**pair)), icon=None, behind="tasks", **pair)
             st.caption(as_text(row["sentence"]))
-    told(found.notes)
+    show_notes(exhibit.notes)
     link("mistakes", "All mistakes", icon="arrow_forward")
 
 
@@ -269,15 +269,15 @@ def pictures(view: View) -> None:
 
 def thresholds() -> dict[str, float]:
     """The four limits, in per cent; each can be moved."""
-    found = {}
+    limits = {}
     with st.expander("Thresholds", icon=":material/tune:"):
         grid = st.grid(4, min_column_width=170, gap="small")
         for key, (label, default, hint) in THRESHOLDS.items():
             value = state.whole(key, round(100 * default), 1, 99)
             with grid.cell():
                 shown = st.slider(f"{label} (%)", 1, 99, help=hint, **state.bind(key, value))
-            found[key] = default if shown == round(100 * default) else shown / 100
-    return found
+            limits[key] = default if shown == round(100 * default) else shown / 100
+    return limits
 
 
 def no_fault(unknown: int, workers: int) -> None:

@@ -13,8 +13,8 @@ def draw() -> None:
     """The page that the address names, else the first."""
     title = state.get("view") if state.get("view") in ADDED else next(iter(ADDED))
     heading(title)
-    made = load_plugin("page", ADDED[title], lambda drawn: "" if callable(drawn) else "is no function")(looked_at())
-    for number, one in enumerate([] if made is None else made if isinstance(made, list | tuple) else [made]):
+    plugin = load_plugin("page", ADDED[title], lambda drawn: "" if callable(drawn) else "is no function")(looked_at())
+    for number, one in enumerate([] if plugin is None else plugin if isinstance(plugin, list | tuple) else [plugin]):
         show(one, f"own-{title}-{number}")
 
 

@@ -23,15 +23,15 @@ def draw() -> None:
     if errors.figure is None:
         st.info(as_text(errors.notes[0]), icon=":material/balance:")
         return
-    told = panel.headline(view)
-    st.markdown(f"**{as_text(told[0])}** {as_text(told[-1])}")
+    sentences = panel.headline(view)
+    st.markdown(f"**{as_text(sentences[0])}** {as_text(sentences[-1])}")
     with st.container(key="panel-figures"):
         left, right = st.columns([3, 2], gap="small")
     with left:
         show(errors, "errors", notes=False)
     with right:
         show(alone, "alone", notes=False)
-    for note in (*told[1:-1], *errors.notes[len(told) :], *alone.notes):
+    for note in (*sentences[1:-1], *errors.notes[len(sentences) :], *alone.notes):
         st.caption(as_text(note))
     worker, other = (state.one_of(key, view.workers) for key in ("worker", "other"))
     if worker and other:

@@ -41,8 +41,8 @@ def draw() -> None:
         return
     show(exhibit, key, file=exhibit.name)
     with live(f"{key}-clicked"):
-        if found := clicked(view, key):
-            link("tasks", as_text(found[0]), **found[1])
+        if target := clicked(view, key):
+            link("tasks", as_text(target[0]), **target[1])
         else:
             st.caption(hint)
     table = Exhibit(exhibit.name, exhibit.title, None, exhibit.table)

@@ -24,8 +24,8 @@ def draw() -> None:
     st.caption("A page to read offline, print or save as PDF; or a folder with it, all tables (CSV) and figures (SVG).")
     runs = tuple(run.id for run in pick_runs(optional=True))
     offered = report.parts(dataset, bool(runs))
-    asked = [part for part in state.get_many("parts") if part in offered]
-    chosen = asked or list(offered)
+    in_address = [part for part in state.get_many("parts") if part in offered]
+    chosen = in_address or list(offered)
     st.pills(
         "What it holds",
         list(offered),
@@ -72,11 +72,11 @@ def contents(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], refere
         return
     lines = []
     with listed, st.spinner("Building the report …"):
-        found = report.report(dataset, runs, parts, reference, show_names)
-    for section in found.sections:
+        content = report.report(dataset, runs, parts, reference, show_names)
+    for section in content.sections:
         drawn = sum(exhibit.figure is not None for exhibit in section.exhibits)
-        held = f"{count(drawn, 'figure')}, {count(len(section.exhibits), 'table')}" if section.exhibits else ""
-        lines.append(f"- **{as_text(section.title)}** {held or as_text(section.words)}")
+        counted = f"{count(drawn, 'figure')}, {count(len(section.exhibits), 'table')}" if section.exhibits else ""
+        lines.append(f"- **{as_text(section.title)}** {counted or as_text(section.words)}")
         lines += [f"    - {as_text(exhibit.title)}" for exhibit in section.exhibits]
     listed.markdown("\n".join(lines))
 

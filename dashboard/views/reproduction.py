@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard.components.exhibit import show, told
+from dashboard.components.exhibit import show, show_notes
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment
 from dashboard.components.link import link
@@ -45,7 +45,7 @@ def draw() -> None:
     show(replace(outcome.table, table=table.drop(columns="run"), notes=()), "table", file=outcome.table.name, rows=14)
     for footnote in footnotes:
         st.markdown(as_text(footnote))
-    told(outcome.table.notes)
+    show_notes(outcome.table.notes)
     for exhibit in outcome.figures:
         show(exhibit, exhibit.name, file=exhibit.name)
     if runs := {one.run.id: one.run.spec.dataset for one in outcome.found if one.run}:

@@ -27,7 +27,7 @@ from crowdcore.marks import (
     undo_mark,
 )
 from dashboard import state
-from dashboard.components.exhibit import looked_at, show, told
+from dashboard.components.exhibit import looked_at, show, show_notes
 from dashboard.components.fits import reference_button
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import attempt, fragment, live, refusals, refused_before
@@ -54,7 +54,7 @@ def at(table: pd.DataFrame) -> int:
 
 
 def marking(view: View, table: pd.DataFrame, row: int) -> None:
-    """The item of a row, what is said of it, and what can be said.
+    """Show the item of a row, its labels, and the buttons to mark it.
 
     Args:
         view: what the table is of.
@@ -70,15 +70,15 @@ def marking(view: View, table: pd.DataFrame, row: int) -> None:
     before, word, after = sentence_of(view.dataset, task)
     if word:
         st.markdown(f"{as_text(before)} :blue-background[{as_text(word)}] {as_text(after)}")
-    who = f"**{as_text(worker)}** says" if worker else "Most given:"
+    label_of = f"**{as_text(worker)}** says" if worker else "Most given:"
     known = str(now[view.reference]) or "unknown"
-    st.markdown(f"{who} **{as_text(label)}**; {as_text(view.reference)}: **{as_text(known)}**.")
+    st.markdown(f"{label_of} **{as_text(label)}**; {as_text(view.reference)}: **{as_text(known)}**.")
     _buttons(view, table, row, label)
-    _standing(dataset, task)
+    _show_mark(dataset, task)
 
 
 def _buttons(view: View, table: pd.DataFrame, row: int, label: str) -> None:
-    """What can be said of the label, each with its key."""
+    """Buttons to mark the label, each with its key."""
     dataset, now = state.get("dataset"), table.iloc[row]
     task, shown = str(now["task"]), str(now.get("worker", ""))
     worker = str(view.dataset.worker_ids[view.worker_number(shown)]) if shown else ""
@@ -98,7 +98,7 @@ def _buttons(view: View, table: pd.DataFrame, row: int, label: str) -> None:
             state.put(task=str(following["task"]), worker=str(following.get("worker", "")))
 
     def back() -> None:
-        attempt(_back, dataset)
+        attempt(_undo_last, dataset)
 
     with st.container(horizontal=True, gap="xsmall"):
         st.button(
@@ -141,26 +141,26 @@ def _candidates(view: View, task: str, label: str, reference: str) -> list[str]:
     number = task_number(of, task)
     votes = np.bincount(of.label[of.task_start[number] : of.task_start[number + 1]], minlength=of.n_classes)
     given = [view.classes[c] for c in np.argsort(-votes, kind="stable") if votes[c]]
-    found = dict.fromkeys(name for name in (reference, *given) if name and name != label)
-    return list(found)[:_MOST]
+    names = dict.fromkeys(name for name in (reference, *given) if name and name != label)
+    return list(names)[:_MOST]
 
 
 def _mark(dataset: str, task: str, truth: str | None, worker: str, comment: str) -> None:
     """Keep a mark in the name of whoever is signed in; this session can take it back."""
-    made = add_mark(opening.dataset(dataset), task, truth, worker=worker, comment=comment, by=owner())
-    _made(dataset).append(made.id)
+    mark = add_mark(opening.dataset(dataset), task, truth, worker=worker, comment=comment, by=owner())
+    _session_marks(dataset).append(mark.id)
 
 
-def _made(dataset: str) -> list[str]:
+def _session_marks(dataset: str) -> list[str]:
     """Ids of the marks of this session."""
     return st.session_state.setdefault("marks-made", {}).setdefault(dataset, [])  # type: ignore[no-any-return]
 
 
-def _back(dataset: str) -> None:
+def _undo_last(dataset: str) -> None:
     """Take back the last mark of this session that still stands."""
     kept = {mark.id for mark in current_marks(opening.dataset(dataset)).values()}
-    while made := _made(dataset):
-        if (last := made.pop()) in kept:
+    while marks := _session_marks(dataset):
+        if (last := marks.pop()) in kept:
             state.put(task=_take_back(dataset, last).task, worker="")
             return
 
@@ -169,15 +169,15 @@ def _take_back(dataset: str, id: str) -> Mark:
     return undo_mark(opening.dataset(dataset), id, by=owner())
 
 
-def _standing(dataset: str, task: str) -> None:
+def _show_mark(dataset: str, task: str) -> None:
     """The mark that the task has, if any."""
-    found = current_marks(opening.dataset(dataset)).get(task)
-    if found is None:
+    mark = current_marks(opening.dataset(dataset)).get(task)
+    if mark is None:
         return
-    said = f"{found.says}: {found.truth or MARKS['unclear']}"
+    words = f"{mark.says}: {mark.truth or MARKS['unclear']}"
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        st.badge(as_text(f"Marked {said}"), icon=":material/bookmark:", color="blue")
-        st.button("Take back", on_click=attempt, args=(_take_back, dataset, found.id), type="tertiary", key="take-back")
+        st.badge(as_text(f"Marked {words}"), icon=":material/bookmark:", color="blue")
+        st.button("Take back", on_click=attempt, args=(_take_back, dataset, mark.id), type="tertiary", key="take-back")
 
 
 def take_marks() -> None:
@@ -199,17 +199,17 @@ def take_marks() -> None:
 
 def _read(dataset: str, file: str, content: bytes) -> TakenMarks:
     """Marks of an uploaded CSV; whoever uploads it has marked where the file does not say who."""
-    found = marks_of_file(opening.dataset(dataset), file, content)
-    return replace(found, marks=tuple(replace(mark, by=mark.by or owner()) for mark in found.marks))
+    taken = marks_of_file(opening.dataset(dataset), file, content)
+    return replace(taken, marks=tuple(replace(mark, by=mark.by or owner()) for mark in taken.marks))
 
 
 def _offer(dataset: str, taken: TakenMarks, key: str) -> None:
     """What cannot be taken, and a button for the rest."""
-    told(taken.notes)
+    show_notes(taken.notes)
     if len(taken.faults):
         st.warning(f"{count(len(taken.faults), 'mark')} cannot be taken:", icon=":material/report:")
         table(taken.faults, f"faults-{key}", name=f"{dataset}-marks-not-taken", noun="fault", rows=6)
-    taken_before = st.session_state.get(f"marks-taken-{key}") == (dataset, _which(taken))
+    taken_before = st.session_state.get(f"marks-taken-{key}") == (dataset, _mark_rows(taken))
     if taken_before:
         st.success("The marks were imported.", icon=":material/check_circle:")
     elif taken.marks:
@@ -222,13 +222,13 @@ def _offer(dataset: str, taken: TakenMarks, key: str) -> None:
         )
 
 
-def _which(taken: TakenMarks) -> list[tuple[str, ...]]:
+def _mark_rows(taken: TakenMarks) -> list[tuple[str, ...]]:
     return [(mark.task, mark.truth, mark.worker, mark.comment) for mark in taken.marks]
 
 
 def _take(dataset: str, taken: TakenMarks, key: str) -> None:
     attempt(keep_marks, opening.dataset(dataset), taken.marks)
-    st.session_state[f"marks-taken-{key}"] = dataset, _which(taken)
+    st.session_state[f"marks-taken-{key}"] = dataset, _mark_rows(taken)
 
 
 @fragment
@@ -256,7 +256,7 @@ def draw() -> None:
 
 
 def filtered(view: View) -> Exhibit:
-    """What the pickers leave of all labels."""
+    """Labels that pass the filters."""
     dataset = state.get("dataset")
     with st.container(horizontal=True):
         by = picker("Row by row", "by", review.BY, width=130)
@@ -287,19 +287,19 @@ def _csv(exhibit: Callable[[View], Exhibit], view: View) -> bytes:
 
 def reviewed(view: View) -> None:
     """All marks, and the buttons that make them the reference."""
-    found = exhibits.review.marked_tasks(view)
+    exhibit = exhibits.review.marked_tasks(view)
     st.header("Marks")
     take_marks()
-    if not len(found.table):
+    if not len(exhibit.table):
         st.caption("No marks yet.")
         return
-    told(found.notes)
+    show_notes(exhibit.notes)
     take_along(view)
     with st.container(horizontal=True):
         reference_button("reviewed", "the marked classes; other tasks count as unknown")
         if view.dataset.has_gold:
             reference_button("reviewed+gold", "the marked classes, and gold for tasks without a mark")
-    show(found, "marked", file=f"{state.get('dataset')}-marks", noun="mark", rows=8, notes=False)
+    show(exhibit, "marked", file=f"{state.get('dataset')}-marks", noun="mark", rows=8, notes=False)
 
 
 page("review", draw)

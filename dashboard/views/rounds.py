@@ -8,7 +8,7 @@ import streamlit as st
 
 from crowdcore.exhibits import View, two_rounds
 from dashboard import state
-from dashboard.components.exhibit import clicks, follow, looked_at, show, told
+from dashboard.components.exhibit import clicks, follow, looked_at, show, show_notes
 from dashboard.components.frame import heading, hidden_names, page
 from dashboard.components.guard import fragment
 from dashboard.components.pickers import optional
@@ -35,7 +35,7 @@ def draw() -> None:
     st.markdown(as_text(measures.notes[0]))
     st.header(as_text(measures.title))
     show(measures, "measures", noun="measure", rows=12, notes=False)
-    told(measures.notes[1:])
+    show_notes(measures.notes[1:])
     st.header("Mistakes that appeared or disappeared")
     show(mistakes, "mistakes", noun="mistake", leads=True)
     if workers.figure is None:

@@ -9,7 +9,7 @@ import streamlit as st
 from crowdcore.learning.learners import suggested_methods, untrainable
 from crowdcore.learning.recovery.plan import usual_settings, usual_simulator
 from dashboard import state
-from dashboard.components.exhibit import show, told
+from dashboard.components.exhibit import show, show_notes
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import attempt, fragment
 from dashboard.components.link import link
@@ -50,10 +50,10 @@ def training() -> None:
 def _crowds() -> list[str]:
     """The planted crowds that this is about, with their files."""
     known = sandbox.planted_before()
-    asked = state.get_many("planted")
-    chosen = [name for name in asked if name in known]
-    if len(chosen) < len(asked):
-        st.caption(f"{count(len(asked) - len(chosen), 'planted crowd')} in this link cannot be found here.")
+    in_address = state.get_many("planted")
+    chosen = [name for name in in_address if name in known]
+    if len(chosen) < len(in_address):
+        st.caption(f"{count(len(in_address) - len(chosen), 'planted crowd')} in this link cannot be found here.")
     if not known:
         st.info("Nothing has been planted yet. Press **Plant** above.", icon=":material/potted_plant:")
         return []
@@ -77,7 +77,7 @@ PAGES, RATED = ("compare", "confusions", "omega", "train"), ("compare", "ratings
 
 
 def results() -> None:
-    """The runs of the chosen crowds, and what they came to."""
+    """Show the runs of the chosen crowds and their results."""
     known = sandbox.planted_before()
     names = [name for name in state.get_many("planted") if name in known]
     if not names or training_fault() or len({usual_simulator(opening.labelled(name)) for name in names}) > 1:
@@ -100,13 +100,13 @@ def _recovered() -> None:
     known = sandbox.planted_before()
     names = [name for name in state.get_many("planted") if name in known]
     with st.spinner("Comparing with the truth …"):
-        found = sandbox.errors(names)
-    if found is None:
+        exhibit = sandbox.errors(names)
+    if exhibit is None:
         return
-    if found.figure is not None:
-        show(found, "recovery", file="recovery", notes=False)
-    table(found.table, "recovery", name="recovery", noun="method", rows=min(len(found.table), 12))
-    told(found.notes)
+    if exhibit.figure is not None:
+        show(exhibit, "recovery", file="recovery", notes=False)
+    table(exhibit.table, "recovery", name="recovery", noun="method", rows=min(len(exhibit.table), 12))
+    show_notes(exhibit.notes)
     runs = [run.id for run in sandbox.newest(names[:1]).values()]
     with st.container(horizontal=True):  # pages that open the same runs
         for page in RATED if opening.kind(names[0]) == "ratings" else PAGES:

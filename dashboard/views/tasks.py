@@ -38,15 +38,15 @@ def listing() -> None:
         given = optional("Given label", "given", view.classes, "Any label")
         worker = optional("Worker", "worker", view.listed, "Anyone")
     listed = exhibits.tasks.tasks(view, which, true, given, worker, order)
-    found = listed.table
+    frame = listed.table
     with live("listed"):
-        if not len(found):
+        if not len(frame):
             st.info("No task matches these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
             return
-        st.caption(f"{count(len(found), view.dataset.task_noun)}, {as_text(exhibits.tasks.SORTS[order].lower())}.")
+        st.caption(f"{count(len(frame), view.dataset.task_noun)}, {as_text(exhibits.tasks.SORTS[order].lower())}.")
     if has_media(view.dataset):
         chosen = {key: state.get(key) for key in FILTERS}
-        cards(found, lambda row: f"{row['most_given']} · {percent(row['share'], 0)}", "gallery", **chosen)
+        cards(frame, lambda row: f"{row['most_given']} · {percent(row['share'], 0)}", "gallery", **chosen)
     given_to = {"true": true, "given": given, "workers": state.get("worker")}
     link(
         "review", "Review and mark these tasks", by="task", show="disputed" if which == "disputed" else None, **given_to
@@ -59,7 +59,7 @@ def one() -> None:
     dataset, view, name = state.get("dataset"), looked_at(), state.get("task")
     links(view)
     heading(as_text(exhibits.tasks.task_title(view.dataset, name)))
-    number_of, found = exhibits.tasks.task_number(view.dataset, name), exhibits.tasks.task(view, name).table.iloc[0]
+    number_of, facts = exhibits.tasks.task_number(view.dataset, name), exhibits.tasks.task(view, name).table.iloc[0]
     if view.dataset.sentences is not None:
         sentence = exhibits.mistakes.sentence_tags(view, name)
         show(sentence, "sentence", file=f"{dataset}-{name}-sentence", noun="tagging", rows=12)
@@ -69,19 +69,19 @@ def one() -> None:
             st.caption("This dataset has no images, texts or sounds of its items.")
         media(dataset, number_of, LARGE)
         with st.container(horizontal=True):
-            st.metric(as_text(view.reference), as_text(found[view.reference]))
-            st.metric("Most given", as_text(found["most given"]))
+            st.metric(as_text(view.reference), as_text(facts[view.reference]))
+            st.metric("Most given", as_text(facts["most given"]))
             wrong = "Wrong labels" if view.truth.checked else f"Labels against {view.reference}"
-            st.metric(as_text(wrong), percent(found["wrong"], 0))
-            st.metric("Entropy (nats)", number(found["entropy"]))
-            if "difficulty" in found:
+            st.metric(as_text(wrong), percent(facts["wrong"], 0))
+            st.metric("Entropy (nats)", number(facts["entropy"]))
+            if "difficulty" in facts:
                 meaning = as_text(exhibits.aggregation.of_tasks(view.reference))
-                st.metric("Difficulty", number(found["difficulty"]), help=meaning)
-                if "foil" in found:
-                    st.metric("Foil", as_text(found["foil"] or "none"), help=meaning)
+                st.metric("Difficulty", number(facts["difficulty"]), help=meaning)
+                if "foil" in facts:
+                    st.metric("Foil", as_text(facts["foil"] or "none"), help=meaning)
         link("review", "Mark this task", by="task", task=name)
     with right:
-        if not found["annotations"]:
+        if not facts["annotations"]:
             st.info("No worker has labelled this task.")
             return
         answers = exhibits.tasks.task_answers(view, name).table

@@ -76,8 +76,8 @@ def search_form() -> None:
         **KEPT,
     )
     space = {name: bounds for name in chosen if (bounds := _values(line, name, fields[name])) is not None}
-    held = {**read_draft(dataset, ""), "seeds": SEEDS}
-    shared, problem = shared_settings("search", dataset, held, [], (line,))
+    shared_draft = {**read_draft(dataset, ""), "seeds": SEEDS}
+    shared, problem = shared_settings("search", dataset, shared_draft, [], (line,))
     draft = {**shared, "methods": [line]}
     problem = problem or refusal_of(dataset, draft)
     if not 1 <= trials <= MOST_TRIALS:
@@ -85,13 +85,13 @@ def search_form() -> None:
     if problem:
         st.error(as_text(problem), icon=":material/block:")
     with st.container(horizontal=True, vertical_alignment="center"):
-        asked = st.button(
+        pressed = st.button(
             f"Search, {count(trials, 'run')}",
             type="primary",
             icon=":material/search:",
             disabled=not space or bool(problem),
         )
-        if asked and not problem:
+        if pressed and not problem:
             _start(draft, space, trials, sampler)
         score = selection_score(opening.labelled(dataset))
         st.caption(f"Judged by {score.words}; the test split is not used.")
@@ -134,17 +134,17 @@ FILTERS = {"datasets": "Dataset", "method": "Method", "states": "State", "tags":
 def board(listed: list[Run]) -> list[Run]:
     """Draw the filters and the table of runs; returns those that are ticked, else what goes on or came last."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        found = _filtered(listed)
-        _told(found)
-    if not found:
+        matches = _filtered(listed)
+        _show_count(matches)
+    if not matches:
         st.info(f"None of the {count(len(listed), 'run')} matches these filters.", icon=":material/filter_alt_off:")
         return []
-    return _chosen(found)
+    return _choose_runs(matches)
 
 
-def _usual(found: Sequence[Run]) -> list[Run]:
+def _default_runs(matches: Sequence[Run]) -> list[Run]:
     """The runs of the dataset that are live or were started last: what is shown while none is ticked."""
-    here = own(found, state.get("dataset"))
+    here = own(matches, state.get("dataset"))
     newest = here[0].spec.group if here else ""
     return [run for run in here if not run.has_ended or (run.spec.group == newest and newest)][:SHOWN][::-1] or here[:1]
 
@@ -152,37 +152,37 @@ def _usual(found: Sequence[Run]) -> list[Run]:
 def _filtered(listed: list[Run]) -> list[Run]:
     """The runs that pass what the filters say."""
     offered = _choices(listed)
-    asked: dict[str, list[str]] = {}
+    filters: dict[str, list[str]] = {}
     ticked = [run.spec.dataset for run in listed if run.id in state.get_many("runs")]
     here = list({name: None for name in (spelled(state.get("dataset")), *ticked) if name in offered["datasets"]})
     with st.popover("Filter", icon=":material/filter_alt:"):
         for key, label in FILTERS.items():
             names = offered[key]
             chosen = [value for value in state.get_many(key) if value in names] or (here * (key == "datasets"))
-            asked[key] = several(label, key, names, "Any" if names else "None yet", chosen)
+            filters[key] = several(label, key, names, "Any" if names else "None yet", chosen)
         bound = state.bind("find", state.get("find"))
         st.text_input("Containing", placeholder="Name, setting, note …", icon=":material/search:", **bound)
         if any(run.spec.parent for run in listed):
             switch("Trials of searches", "trials")
-    asked["methods"] = asked.pop("method")
-    return runs.matching(listed, **asked, words=state.get("find"), trials=state.get("trials") == "yes")
+    filters["methods"] = filters.pop("method")
+    return runs.matching(listed, **filters, words=state.get("find"), trials=state.get("trials") == "yes")
 
 
-def _told(found: list[Run]) -> None:
-    """How many, what the star means, and all of them as a file."""
-    said = f"{count(len(found), 'run')} on {count(len({run.spec.dataset for run in found}), 'dataset')}"
-    st.caption(said, width="content")
-    made, about = partial(runs.run_table, found), f"Download {count(len(found), 'run')}"
+def _show_count(matches: list[Run]) -> None:
+    """Show the number of runs, the meaning of the star, and a download."""
+    words = f"{count(len(matches), 'run')} on {count(len({run.spec.dataset for run in matches}), 'dataset')}"
+    st.caption(words, width="content")
+    made, about = partial(runs.run_table, matches), f"Download {count(len(matches), 'run')}"
     download("CSV", lambda: csv_bytes(made()), "runs.csv", key="csv-listed", help=about, type="tertiary")
     other_formats(made, "runs", "listed")
 
 
-def _chosen(found: list[Run]) -> list[Run]:
+def _choose_runs(matches: list[Run]) -> list[Run]:
     """Draw the table; returns the runs of the rows chosen."""
-    frame = _on_screen(found)
-    ids = [run.id for run in found]
-    asked = state.get_many("runs")
-    rows = [ids.index(name) for name in asked if name in ids]
+    frame = _on_screen(matches)
+    ids = [run.id for run in matches]
+    in_address = state.get_many("runs")
+    rows = [ids.index(name) for name in in_address if name in ids]
     # One widget for each list of runs: a row that was chosen never becomes another run's.
     widget = f"runs-table-{hashlib.blake2b(''.join(ids).encode(), digest_size=6).hexdigest()}"
 
@@ -196,7 +196,7 @@ def _chosen(found: list[Run]) -> list[Run]:
         key=widget,
         hide_index=True,
         column_config=_columns(),
-        height=_HEADER + _ROW * min(ROWS, len(found)) + 2,
+        height=_HEADER + _ROW * min(ROWS, len(matches)) + 2,
         on_select=chosen,
         selection_mode="multi-row",
         placeholder="",
@@ -206,14 +206,14 @@ def _chosen(found: list[Run]) -> list[Run]:
     if "best" in frame:
         words.insert(0, "★ is the best on validation among the runs shown of the same data.")
     st.caption(" ".join(words))
-    if len(rows) < len(asked):
-        gone = count(len(asked) - len(rows), "chosen run")
+    if len(rows) < len(in_address):
+        gone = count(len(in_address) - len(rows), "chosen run")
         st.caption(as_text(f"{gone} left out: deleted, or not among those that pass the filters."))
-    return [found[row] for row in rows] or _usual(found)
+    return [matches[row] for row in rows] or _default_runs(matches)
 
 
 def _choices(listed: Sequence[Run]) -> dict[str, dict[str, str]]:
-    """What the filters offer: datasets, methods, states and tags that occur -> words."""
+    """Options of the filters: datasets, methods, states and tags that occur -> words."""
     methods = sorted({run.spec.method for run in listed})
     tags = sorted({tag for run in listed for tag in run.tags}, key=str.casefold)
     states = [state for state in runs.STATES if any(run.state == state for run in listed)]
