@@ -49,9 +49,9 @@ def launch(playwright: Playwright, *flags: str) -> Browser:
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def start(script: Path, *arguments: str, port: int = 0, **environment: str) -> tuple[subprocess.Popen[bytes], str]:

@@ -76,7 +76,7 @@ def _crowd(
         own[3:7] = rng.dirichlet(np.ones(c), 4)[:, None]
         own[7] = 0.9 * np.roll(np.eye(c), 1, 1) + 0.1 / c
     true = gold[task]
-    label = _drawn(rng, own[worker, true])
+    label = _draw_classes(rng, own[worker, true])
     source = np.zeros(len(task), bool)
     if mistaken:
         taken = rng.permutation(c)[:4].reshape(2, 2)
@@ -89,7 +89,7 @@ def _crowd(
         source = looks[task] & (rng.random(len(task)) < deceived)
         label = np.where(source, other[task], label)
     if roles:
-        copied = _drawn(rng, own[13][gold[:n]])[task]  # what a worker gives, and copiers give 9 of 10 tasks
+        copied = _draw_classes(rng, own[13][gold[:n]])[task]  # what a worker gives, and copiers give 9 of 10 tasks
         repeats = (worker == 13) | ((role == "copier")[worker] & (rng.random(len(task)) < 0.9))
         label = np.where(repeats, copied, label)
     return CrowdDataset(
@@ -125,7 +125,7 @@ def _own_confusions(rng: np.random.Generator, workers: int, c: int) -> FloatArra
     return own
 
 
-def _drawn(rng: np.random.Generator, rows: FloatArray) -> IntArray:
+def _draw_classes(rng: np.random.Generator, rows: FloatArray) -> IntArray:
     return np.asarray((rows.cumsum(1) > rng.random((len(rows), 1)) * rows.sum(1, keepdims=True)).argmax(1))
 
 

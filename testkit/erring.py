@@ -104,10 +104,10 @@ def with_copier(dataset: CrowdDataset, share: float, rng: np.random.Generator) -
     """Of the two busiest workers one copies a share of what the other said, at random."""
     source, copier = np.argsort(-np.bincount(dataset.worker, minlength=dataset.n_workers), kind="stable")[:2]
     of = dataset.worker == source
-    said = dict(zip(dataset.task[of].tolist(), dataset.label[of].tolist(), strict=True))
+    by_key = dict(zip(dataset.task[of].tolist(), dataset.label[of].tolist(), strict=True))
     label = dataset.label.copy()
     for j in np.flatnonzero((dataset.worker == copier) & (rng.random(dataset.n_annotations) < share)):
-        label[j] = said.get(int(dataset.task[j]), label[j])
+        label[j] = by_key.get(int(dataset.task[j]), label[j])
     copied = crowd(dataset.task, dataset.worker, label, dataset.gold, dataset.n_workers)
     return copied, int(min(source, copier)), int(max(source, copier))
 

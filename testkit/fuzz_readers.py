@@ -33,26 +33,26 @@ def check(made: Made, folder: Path) -> str:
         rows, refused = None, str(error)
     start = time.process_time()
     try:
-        found = examine(path)
-        dataset = found.dataset(accept=True)
+        imported = examine(path)
+        dataset = imported.dataset(accept=True)
     except CrowdError as error:
         assert 10 < len(str(error)) < 1000, "a refusal says what is wrong in one sentence"
-        asked = made.kind == "wide" and isinstance(error, MappingError)  # workers who share no label
-        excused = asked or refused or (rows is not None and not kept(rows))
+        hits = made.kind == "wide" and isinstance(error, MappingError)  # workers who share no label
+        excused = hits or refused or (rows is not None and not kept(rows))
         assert not made.intact or excused, f"an intact file is refused: {error}"
         return "refused"
     finally:
         assert time.process_time() - start < SECONDS, "reading takes far too long"
-    report = found.report
+    report = imported.report
     assert report.n_rows == report.n_annotations + report.n_left_out
-    told = {finding.code for finding in report.findings} & {"title-rows", "extra-headers", "no-header", "multi-select"}
-    assert not refused or told or "no column" in refused or "other columns" in refused, f"read, though: {refused}"
+    codes = {finding.code for finding in report.findings} & {"title-rows", "extra-headers", "no-header", "multi-select"}
+    assert not refused or codes or "no column" in refused or "other columns" in refused, f"read, though: {refused}"
     if made.delimiter and not report.changes and not refused:
         swallowed = [cell for row in cells(text_of(made), made.delimiter) for cell in row if made.delimiter in cell]
         names = re.compile(r"[tw][0-9].*[\r\n]|[\r\n].*[tw][0-9]")
         assert not any(map(names.search, swallowed)), f"a cell swallowed rows in silence: {swallowed}"
     if rows is not None and report.format in ("long", "wide"):
-        compare_rows(rows, found)
+        compare_rows(rows, imported)
         assert dataset.n_annotations == report.n_annotations
     return "asked" if report.changes else "read"
 
@@ -61,16 +61,16 @@ def kept(rows: list[Row]) -> list[Row]:
     return [row for row in rows if all(row.get(role) for role in ROLES[:3])]
 
 
-def compare_rows(rows: list[Row], found: Import) -> None:
+def compare_rows(rows: list[Row], imported: Import) -> None:
     want = kept(rows)
-    dataset = found.dataset(accept=True)
+    dataset = imported.dataset(accept=True)
     table = dataset.annotations.astype(str)
     got = Counter(zip(table["task"], table["worker"], table["label"], strict=True))
     compare("annotations", Counter((row["task"], row["worker"], row["label"]) for row in want), got)
-    header = sum(f.left_out for f in found.report.findings if f.code == "repeated-header")
-    compare("rows left out", len(rows) - len(want), found.report.n_left_out - header)
-    if len(want) < len(rows) and found.report.format == "long":
-        assert found.report.changes, "rows are left out without asking"
+    header = sum(f.left_out for f in imported.report.findings if f.code == "repeated-header")
+    compare("rows left out", len(rows) - len(want), imported.report.n_left_out - header)
+    if len(want) < len(rows) and imported.report.format == "long":
+        assert imported.report.changes, "rows are left out without asking"
     gold: dict[str, set[str]] = {}
     labels = {row["label"] for row in rows if row["label"]}
     for row in rows:

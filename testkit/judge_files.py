@@ -69,9 +69,9 @@ def lm_sample(
 ) -> dict[str, Any]:
     """A line of lm-evaluation-harness 0.4 for a multiple choice."""
     odds = [[[-1.0 if k == chosen else -2.5, False]] for k in range(len(options))]
-    asked = {f"gen_args_{k}": {"arg_0": f"question {number}", "arg_1": f" {o}"} for k, o in enumerate(options)}
+    values = {f"gen_args_{k}": {"arg_0": f"question {number}", "arg_1": f" {o}"} for k, o in enumerate(options)}
     return {
-        "doc_id": number, "doc": {"question": f"question {number}"}, "target": target, "arguments": asked,
+        "doc_id": number, "doc": {"question": f"question {number}"}, "target": target, "arguments": values,
         "resps": odds, "filtered_resps": [odd[0] for odd in odds], "filter": "none", "metrics": ["acc"],
         "doc_hash": f"h{number}", "prompt_hash": "p", "target_hash": "t", "acc": float(chosen == target), **more,
     }  # fmt: skip
@@ -122,14 +122,14 @@ def write(folder: Path) -> dict[str, Path]:
 
 def _exports(folder: Path) -> dict[str, str]:
     """Exports of two judges who disagree on the first of two items."""
-    said = [("i1", "j1", "pass"), ("i1", "j2", "fail"), ("i2", "j1", "pass"), ("i2", "j2", "pass")]
+    args = [("i1", "j1", "pass"), ("i1", "j2", "fail"), ("i2", "j1", "pass"), ("i2", "j2", "pass")]
     graded = [
         {
             "testIdx": k, "promptIdx": 0, "provider": {"id": "openai:x"}, "vars": {"q": f"question {k}"},
             "gradingResult": {"pass": True, "score": 1, "componentResults": [
                 {"pass": label == "pass", "score": 1, "reason": "",
                  "assertion": {"type": "llm-rubric", "value": "is polite", "provider": judge}}
-                for item, judge, label in said if item == f"i{k}"
+                for item, judge, label in args if item == f"i{k}"
             ]},
         }
         for k in (1, 2)
@@ -139,7 +139,7 @@ def _exports(folder: Path) -> dict[str, str]:
             "info": {"trace_id": item, "assessments": [
                 {"assessment_name": "polite", "source": {"source_type": "LLM_JUDGE", "source_id": judge},
                  "feedback": {"value": label}, "create_time": "2026-01-02T03:04:05Z"}
-                for one, judge, label in said if one == item
+                for one, judge, label in args if one == item
             ]},
             "data": {"spans": []},
         }
@@ -148,22 +148,22 @@ def _exports(folder: Path) -> dict[str, str]:
     scores = [
         {"id": f"s{k}", "traceId": item, "name": "polite", "value": None, "stringValue": label,
          "dataType": "CATEGORICAL", "source": "ANNOTATION", "authorUserId": judge, "comment": None}
-        for k, (item, judge, label) in enumerate(said)
+        for k, (item, judge, label) in enumerate(args)
     ]  # fmt: skip
     rows = [
         {"id": item, "input": f"question {item}", "output": "x", "expected": None, "metadata": {},
-         "scores": {judge: float(label == "pass") for one, judge, label in said if one == item}}
+         "scores": {judge: float(label == "pass") for one, judge, label in args if one == item}}
         for item in ("i1", "i2")
     ]  # fmt: skip
     name = "dataset=gpt,response_model=gpt-4o,judge_name=arena_hard,judge_model={}.jsonl"
     for judge, decisions in (("j1", ("A>B", "A>B")), ("j2", ("B>A", "A>B"))):
-        pair = {"pair_id": "p1", "label": "A>B", "judgments": [{"decision": said} for said in decisions]}
+        pair = {"pair_id": "p1", "label": "A>B", "judgments": [{"decision": args} for args in decisions]}
         write_lines([pair], folder / "bench" / name.format(judge))
     (folder / "alt").mkdir()
     for file, people in (("human", ("ann", "ben")), ("llm", ("gpt",))):
-        labels = {who: {"i1": "yes" if who == "ann" else "no"} for who in people}
+        labels = {worker: {"i1": "yes" if worker == "ann" else "no"} for worker in people}
         (folder / "alt" / f"{file}_annotations.json").write_text(json.dumps(labels), encoding="utf-8")
-    table = "judge,sample_id,verdict,target\n" + "".join(f"{j},{i},{label},pass\n" for i, j, label in said)
+    table = "judge,sample_id,verdict,target\n" + "".join(f"{j},{i},{label},pass\n" for i, j, label in args)
     (folder / "verdicts.csv").write_text(table, encoding="utf-8")
     document = {"evalId": "eval-1", "results": {"version": 3, "results": graded}, "config": {}}
     (folder / "promptfoo.json").write_text(json.dumps(document), encoding="utf-8")

@@ -50,10 +50,10 @@ def chosen(ds: CrowdDataset, shown: BoolArray, n: int, strategy: str, rng: np.ra
     open_pairs = np.zeros((ds.n_tasks, ds.n_workers), bool)
     open_pairs[ds.task[hidden], ds.worker[hidden]] = True
     explore = 1.0 if strategy == "with workers" else 0.0
-    found = next_labels(known, n, fit=fit, open_pairs=open_pairs, explore=explore)
+    plan = next_labels(known, n, fit=fit, open_pairs=open_pairs, explore=explore)
     row = np.full((ds.n_tasks, ds.n_workers), -1)
     row[ds.task[hidden], ds.worker[hidden]] = hidden
-    picked = row[found.task, found.worker]
+    picked = row[plan.task, plan.worker]
     rest = hidden[~np.isin(hidden, picked)]  # where nothing is expected to tell anything: at random
     return np.r_[picked, rest[: n - len(picked)]]
 
@@ -63,10 +63,10 @@ def curve(ds: CrowdDataset, strategy: str, seed: int) -> FloatArray:
     rng = np.random.default_rng(seed)
     shown = shown_first(ds, 2 if ds.n_annotations >= 5 * ds.n_tasks else 1, rng)
     batch = round(SHARE * (~shown).sum() / BATCHES)
-    found = []
+    means = []
     for step in range(BATCHES + 1):
         labels = aggregation.get("pooled-dawid-skene", **FIT).fit(ds.where(shown)).labels
-        found.append(float((labels == ds.gold).mean()))
+        means.append(float((labels == ds.gold).mean()))
         if step < BATCHES:
             shown[chosen(ds, shown, batch, strategy, rng)] = True
-    return np.array(found)
+    return np.array(means)

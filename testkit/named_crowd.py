@@ -50,9 +50,11 @@ def written() -> bytes:
     out = io.StringIO()
     rows = csv.writer(out)
     rows.writerow(["task", "worker", "label", "gold", "e_mail", "seconds"])
-    for j, (task, who, label) in enumerate(zip(crowd.task, crowd.worker_ids[crowd.worker], crowd.label, strict=True)):
+    for j, (task, worker, label) in enumerate(
+        zip(crowd.task, crowd.worker_ids[crowd.worker], crowd.label, strict=True)
+    ):
         assert crowd.extra is not None
-        spelled = f" {who}" if j == 7 else who
+        spelled = f" {worker}" if j == 7 else worker
         given = crowd.task_ids[task], spelled, crowd.classes[label], crowd.classes[crowd.gold[task]]
         rows.writerow([*given, *crowd.extra.iloc[j]])
     return out.getvalue().encode()
@@ -66,31 +68,31 @@ def record_named_crowd(datasets: Path, workspace: Path) -> list[str]:
 
 def addresses(dataset: str, runs: list[str]) -> list[tuple[str, dict[str, str | list[str]]]]:
     """Every page and tab, as (page, what its address says); workers are asked for by their real names."""
-    who, other = {"worker": f"{NAME}01"}, {"other": f"{NAME}02"}
+    worker, other = {"worker": f"{NAME}01"}, {"other": f"{NAME}02"}
     cell = {"true": "class 0", "given": "class 1"}
-    asked: list[tuple[str, dict[str, str | list[str]]]] = [
+    args: list[tuple[str, dict[str, str | list[str]]]] = [
         ("overview", {}),
         ("overview", {"view": "Numbers"}),
         ("mistakes", {**cell, "behind": "workers"}),
         ("mistakes", {**cell, "behind": "tasks", "beside": "majority-vote"}),
-        ("annotators", {"view": "Distances", **who, **other}),
+        ("annotators", {"view": "Distances", **worker, **other}),
         ("annotators", {"view": "Ranking", "without": [f"{NAME}01", f"{NAME}02"]}),
-        ("annotators", {"view": "One worker", **who, **other}),
+        ("annotators", {"view": "One worker", **worker, **other}),
         ("annotators", {"view": "Together"}),
-        ("aggregate", {"methods": ["majority-vote", "dawid-skene"], "result": "dawid-skene", **who}),
+        ("aggregate", {"methods": ["majority-vote", "dawid-skene"], "result": "dawid-skene", **worker}),
         ("next", {"available": [f"{NAME}01", f"{NAME}02"]}),
-        ("tasks", {**who}),
+        ("tasks", {**worker}),
         ("tasks", {"task": "t00007"}),
         ("train", {}),
         ("sandbox", {}),
         ("train", {"runs": runs}),
-        *(("compare", {"view": view, "runs": runs, **who}) for view in ("Accuracy", "Recovery")),
-        ("confusions", {"view": "Matrices", "runs": runs[1:], **who}),
-        ("confusions", {"view": "Workers", "runs": runs[1:], **who}),
-        *(("omega", {"view": view, "runs": runs[1:], **who}) for view in ("Tasks", "Workers")),
+        *(("compare", {"view": view, "runs": runs, **worker}) for view in ("Accuracy", "Recovery")),
+        ("confusions", {"view": "Matrices", "runs": runs[1:], **worker}),
+        ("confusions", {"view": "Workers", "runs": runs[1:], **worker}),
+        *(("omega", {"view": view, "runs": runs[1:], **worker}) for view in ("Tasks", "Workers")),
         ("report", {"runs": runs}),
     ]
-    return [(page, {"dataset": dataset, "names": "hidden", **view}) for page, view in asked]
+    return [(page, {"dataset": dataset, "names": "hidden", **view}) for page, view in args]
 
 
 def unpacked(content: bytes) -> bytes:
@@ -103,4 +105,4 @@ def unpacked(content: bytes) -> bytes:
 
 def names_in(*contents: bytes) -> list[str]:
     """The names of workers, and what stands in extra columns, that can be read in some bytes."""
-    return sorted({found.group().decode() for content in contents for found in _ANY.finditer(unpacked(content))})
+    return sorted({match.group().decode() for content in contents for match in _ANY.finditer(unpacked(content))})

@@ -62,7 +62,7 @@ def workspace_at(folder: Path, **environment: str) -> Iterator[Workspace]:
 
 def processes(workspace: Workspace, what: str = "") -> list[int]:
     """Living processes of a workspace's engine whose command line has these words."""
-    found = []
+    names = []
     mark = f"CROWDCORE_WORKSPACE={workspace.folder}".encode()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -74,8 +74,8 @@ def processes(workspace: Workspace, what: str = "") -> list[int]:
         except (OSError, ValueError):
             continue
         if what in command:
-            found.append(int(entry.name))
-    return found
+            names.append(int(entry.name))
+    return names
 
 
 def leave(workspace, run_id, **note):
@@ -87,8 +87,8 @@ def leave(workspace, run_id, **note):
 def until(condition: Callable[[], Any], seconds: float = 60, what: str = "") -> Any:
     """Wait for something to become true, and return it; the asking takes a fifth of the time, so as not to delay it."""
     end = time.monotonic() + seconds
-    while (asked := time.monotonic()) < end:
-        if found := condition():
-            return found
-        time.sleep(max(0.05, 4 * (time.monotonic() - asked)))
+    while (start := time.monotonic()) < end:
+        if value := condition():
+            return value
+        time.sleep(max(0.05, 4 * (time.monotonic() - start)))
     raise AssertionError(f"not within {seconds:.0f} s: {what or condition}")

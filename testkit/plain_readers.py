@@ -57,9 +57,9 @@ def melted(rows: list[list[str]], header: list[str]) -> list[Row]:
         for name in names
         if name not in ("task", "gold")
     ]
-    found = {row["label"] for row in long if row["label"]}
-    others = found - {*MINUS_ONE}
-    if found & {*MINUS_ONE} and len(others) > 1 and not any(re.fullmatch("-[0-9.]+", word) for word in others if word):
+    labels = {row["label"] for row in long if row["label"]}
+    others = labels - {*MINUS_ONE}
+    if labels & {*MINUS_ONE} and len(others) > 1 and not any(re.fullmatch("-[0-9.]+", word) for word in others if word):
         long = [row | {"label": None} if row["label"] in MINUS_ONE else row for row in long]
     return long
 
@@ -86,20 +86,20 @@ def plain_json(lines: bool) -> Callable[[bytes], list[Row]]:
         text = raw.decode()
         try:
             parts = [line for line in text.split("\n") if line.strip()] if lines else [text]
-            said = [json.loads(part, object_pairs_hook=once) for part in parts]
+            records = [json.loads(part, object_pairs_hook=once) for part in parts]
         except ValueError as error:
             raise UnreadableError(str(error)) from None
-        said = said if lines else _as_records(said[0])
-        if not isinstance(said, list) or not all(isinstance(row, dict) for row in said):
+        records = records if lines else _as_records(records[0])
+        if not isinstance(records, list) or not all(isinstance(row, dict) for row in records):
             raise UnreadableError("no list of records")
         for role in ROLES:  # {"value": "x"} in each row names x
-            if all(isinstance(row.get(role), dict | None) and {*(row.get(role) or {})} <= {"value"} for row in said):
-                said = [row | {role: row[role]["value"]} if row.get(role) else row for row in said]
-        if any(isinstance(row.get(role), (list, dict)) for row in said for role in ROLES):
+            if all(isinstance(row.get(role), dict | None) and {*(row.get(role) or {})} <= {"value"} for row in records):
+                records = [row | {role: row[role]["value"]} if row.get(role) else row for row in records]
+        if any(isinstance(row.get(role), (list, dict)) for row in records for role in ROLES):
             raise UnreadableError("a list or a record for a name")
-        names = {name for row in said for name in row}
+        names = {name for row in records for name in row}
         own = {name: name.strip() if name.strip() not in names else name for name in names}
-        rows = [texts({own[name]: value for name, value in row.items()}) for row in said]
+        rows = [texts({own[name]: value for name, value in row.items()}) for row in records]
         if any("\ud800" <= c <= "\udfff" for row in rows for word in row.values() for c in word or ""):
             raise UnreadableError("half a surrogate pair")
         return rows

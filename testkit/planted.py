@@ -138,10 +138,10 @@ def attacked_crowd(seed: int, attack: str, size: int, rate: float, **settings: A
     return simulate.imitate_common(crowd, workers, rate, seed)
 
 
-def caught(found: analysis.CoordinatedWorkers, size: int) -> tuple[float, bool]:
+def caught(result: analysis.CoordinatedWorkers, size: int) -> tuple[float, bool]:
     """The largest share of the attackers in one group, and whether an honest worker is in any."""
-    share = max(((group.members < size).sum() / size for group in found.groups), default=0.0)
-    return float(share), any((group.members >= size).any() for group in found.groups)
+    share = max(((group.members < size).sum() / size for group in result.groups), default=0.0)
+    return float(share), any((group.members >= size).any() for group in result.groups)
 
 
 def common_confusion(seed: int) -> CrowdDataset:
@@ -198,6 +198,6 @@ def uneven(crowd: CrowdDataset, session: IntArray, seed: int) -> CrowdDataset:
 
 def falling(crowd: CrowdDataset, reference: str) -> BoolArray:
     """(n_workers,) who is said to have become worse."""
-    found = drift(crowd, peer_beliefs(crowd, analysis.resolve_reference(crowd, reference)))
-    assert found is not None
-    return np.nan_to_num(found.adjusted, nan=1) <= SHARE * 0.05
+    changes = drift(crowd, peer_beliefs(crowd, analysis.resolve_reference(crowd, reference)))
+    assert changes is not None
+    return np.nan_to_num(changes.adjusted, nan=1) <= SHARE * 0.05

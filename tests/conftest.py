@@ -87,12 +87,12 @@ def pytest_runtest_makereport(item, call):
 def running_in(folder: Path) -> list[str]:
     """Command lines of the processes whose workspace lies in a folder; none where there is no ``/proc``."""
     mark = f"CROWDCORE_WORKSPACE={folder}{os.sep}".encode()
-    found = []
+    processes = []
     for environment in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             if environment.parent.name != str(os.getpid()) and mark in environment.read_bytes():
-                found.append(environment.with_name("cmdline").read_bytes().replace(b"\0", b" ").decode())
-    return found
+                processes.append(environment.with_name("cmdline").read_bytes().replace(b"\0", b" ").decode())
+    return processes
 
 
 @pytest.fixture(scope="session", autouse=True)

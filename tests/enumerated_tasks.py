@@ -59,6 +59,6 @@ def joint(tasks: Tasks, model: Model, i: int, without: tuple[int, ...] = ()) -> 
 
 def states(tasks: Tasks, model: Model, i: int, without: tuple[int, ...] = ()) -> Iterator[tuple[float, int, int, int]]:
     """Probability, true class, difficulty and foil (-1: none) of task i by the judges but some workers."""
-    found = [*joint(tasks, model, i, without)]
-    total = sum(p for p, *_ in found)
-    return ((p / total, *state) for p, *state in found)
+    states = [*joint(tasks, model, i, without)]
+    total = sum(p for p, *_ in states)
+    return ((p / total, *state) for p, *state in states)

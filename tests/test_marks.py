@@ -160,12 +160,12 @@ def test_a_file_is_kept_as_marks_and_what_is_wrong_is_told_by_row_and_column(sma
         "a,dog,unclear,,,",
         f"a,dog,,,{'x' * 2001},",
     ]
-    found = marks_of_file(small_crowd, "marks.csv", "\n".join(lines).encode())
-    assert [(mark.task, mark.says, mark.worker, mark.comment) for mark in found.marks] == [
+    marks = marks_of_file(small_crowd, "marks.csv", "\n".join(lines).encode())
+    assert [(mark.task, mark.says, mark.worker, mark.comment) for mark in marks.marks] == [
         ("a", "wrong", "ann", "not a cat"),
         ("b", "unclear", "", ""),
     ]
-    assert list(zip(found.faults["row"], found.faults["column"], strict=True)) == [
+    assert list(zip(marks.faults["row"], marks.faults["column"], strict=True)) == [
         (3, "truth"),
         (4, "item"),
         (5, "truth"),
@@ -175,10 +175,10 @@ def test_a_file_is_kept_as_marks_and_what_is_wrong_is_told_by_row_and_column(sma
         (9, "truth"),
         (10, "comment"),
     ]
-    assert "colour" in found.notes[0]
+    assert "colour" in marks.notes[0]
     assert read_marks(small_crowd) == ()
-    keep_marks(small_crowd, found.marks)
-    assert read_marks(small_crowd) == found.marks
+    keep_marks(small_crowd, marks.marks)
+    assert read_marks(small_crowd) == marks.marks
     assert marks_of_file(small_crowd, "marks.csv", b"task,truth,worker,comment\na,dog,ann\n").marks[0].comment == ""
 
 
@@ -203,9 +203,9 @@ def test_a_file_that_holds_no_marks_is_refused(small_crowd: CrowdDataset, conten
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", "c", ""]), st.sampled_from(["cat", "dog", "cow", ""]), TEXT)))
 def test_every_row_is_a_mark_or_a_fault(rows: list[tuple[str, str, str]]) -> None:
     frame = pd.DataFrame(rows, columns=["task", "right class", "comment"])
-    found = marks_of_file(crowd(), "marks.csv", frame.to_csv(index=False).encode())
-    assert len(found.marks) + len(found.faults) == len(rows)
-    assert {mark.task for mark in found.marks} <= {"a", "b"}
+    marks = marks_of_file(crowd(), "marks.csv", frame.to_csv(index=False).encode())
+    assert len(marks.marks) + len(marks.faults) == len(rows)
+    assert {mark.task for mark in marks.marks} <= {"a", "b"}
 
 
 def test_the_table_of_all_marks_is_read_back(small_crowd: CrowdDataset) -> None:
@@ -214,10 +214,10 @@ def test_the_table_of_all_marks_is_read_back(small_crowd: CrowdDataset) -> None:
     add_mark(small_crowd, "a", "cat", worker="ann", comment="=1+1", by="me")
     add_mark(small_crowd, "b", None)
     table = cc.exhibits.review.marked_tasks(cc.exhibits.view(small_crowd, "majority-vote")).table
-    found = marks_of_file(small_crowd, "marks.csv", csv_bytes(table))
-    assert not len(found.faults)
+    marks = marks_of_file(small_crowd, "marks.csv", csv_bytes(table))
+    assert not len(marks.faults)
     same = {(m.task, m.truth, m.worker, m.comment, m.by) for m in current_marks(small_crowd).values()}
-    assert {(m.task, m.truth, m.worker, m.comment, m.by) for m in found.marks} == same
+    assert {(m.task, m.truth, m.worker, m.comment, m.by) for m in marks.marks} == same
 
 
 def test_marks_follow_data_that_have_changed_and_what_does_not_fit_is_listed(small_crowd: CrowdDataset) -> None:
@@ -228,14 +228,14 @@ def test_marks_follow_data_that_have_changed_and_what_does_not_fit_is_listed(sma
     changed = [row for row in ROWS if row != ("b", "ben", "dog")] + [("d", "ann", "dog")]
     now = crowd(changed, {**texts, "d": "another text"})
     assert now.fingerprint != before.fingerprint
-    found = marks_of_earlier_data(now)
-    assert [(mark.task, mark.truth, mark.by) for mark in found.marks] == [("a", "dog", "me")]
-    assert dict(zip(found.faults["task"], found.faults["column"], strict=True)) == {
+    marks = marks_of_earlier_data(now)
+    assert [(mark.task, mark.truth, mark.by) for mark in marks.marks] == [("a", "dog", "me")]
+    assert dict(zip(marks.faults["task"], marks.faults["column"], strict=True)) == {
         "b": "worker",
         "c": "task",
         "d": "task",
     }
-    keep_marks(now, found.marks)
+    keep_marks(now, marks.marks)
     assert not marks_of_earlier_data(now).marks
     assert current_marks(now)["a"].at == current_marks(before)["a"].at
     assert not marks_of_earlier_data(replace(now, name="other data")).marks
@@ -247,6 +247,6 @@ def test_a_mark_made_here_stands_and_the_last_of_several_is_carried(small_crowd:
     add_mark(small_crowd, "b", "dog")
     now = crowd([*ROWS, ("c", "ann", "cat")])
     add_mark(now, "b", "cat")
-    found = marks_of_earlier_data(now)
-    assert [(mark.task, mark.truth) for mark in found.marks] == [("a", "cat")]
-    assert len(found.faults) == 1
+    marks = marks_of_earlier_data(now)
+    assert [(mark.task, mark.truth) for mark in marks.marks] == [("a", "cat")]
+    assert len(marks.faults) == 1

@@ -20,8 +20,8 @@ def main(source: str, out: str, *names: str) -> None:
         for name in names:
             model = cc.aggregation.get(name, max_iterations=6)
             result = cc.aggregation.fit_partitions(source, model, f"{out}-{name}", client=client)
-            found = result.parts["confusion"], result.log_likelihood
-            np.savez(f"{out}-{name}.npz", confusion=found[0], objective=found[1])
+            confusions = result.parts["confusion"], result.log_likelihood
+            np.savez(f"{out}-{name}.npz", confusion=confusions[0], objective=confusions[1])
         worked = client.run(lambda: os.getpid() if "crowdcore.core.em" in sys.modules else None)
     print(len({pid for pid in worked.values() if pid not in (None, os.getpid())}))
 

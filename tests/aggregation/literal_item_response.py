@@ -52,7 +52,7 @@ class LiteralItemResponse:
     def shares(self) -> FloatArray:
         """(n_workers, C + 1, C) of each wrong label; the last row is that of classes that nobody gave a task."""
         n = self.crowd.n_classes
-        found = np.full((self.crowd.n_workers, n + 1, n), 1e-4)
+        values = np.full((self.crowd.n_workers, n + 1, n), 1e-4)
         for z in range(n + 1):
             wrong = [b for b in range(n) if b != z]
             per_label = {b: self.counts[:, [c for c in range(n) if c not in {b, z}] if z == n else z, b] for b in wrong}
@@ -60,8 +60,8 @@ class LiteralItemResponse:
             crowd = {b: given[b].sum() + EVEN for b in wrong}
             for b in wrong:
                 share = (given[b] + KAPPA * crowd[b] / sum(crowd.values())) / (sum(given.values()) + KAPPA)
-                found[:, z, b] = np.maximum(share, 1e-4)
-        return found
+                values[:, z, b] = np.maximum(share, 1e-4)
+        return values
 
     def states(self, i: int) -> list[State]:
         """Every state of task i."""
@@ -70,7 +70,7 @@ class LiteralItemResponse:
         lumped = n - len(given) > 1
         classes = [*sorted(given), n] if lumped else [*range(n)]  # classes that nobody gave are one, if several
         itself = max(set(range(n)) - given, default=n)  # any of them: as a foil, each is as likely
-        found = []
+        states = []
         for z in classes:
             rest = 1 - sum(self.class_share[b] for b in given)
             log_class = np.log(rest if z == n else self.class_share[z])
@@ -84,8 +84,8 @@ class LiteralItemResponse:
                         if foil != NONE:
                             own = (1 - self.alone) * (b == foil) + self.alone * own
                         log_joint += np.log(right if b == z else (1 - right) * own)
-                    found.append(State(z, d, foil, float(log_joint)))
-        return found
+                    states.append(State(z, d, foil, float(log_joint)))
+        return states
 
     def step(self) -> float:
         """One iteration; the objective before its M-step."""

@@ -103,7 +103,8 @@ def test_recovers_the_common_confusion_far_better_than_the_mean_of_dawid_skene(p
     truth, seen = crowd.truth, crowd.annotated
     result, plain = fit(crowd), cc.aggregation.get("dawid-skene").fit(crowd)
     error, naive = (
-        ((found - truth.common_confusion) ** 2).mean() for found in (result.common_confusion, plain.confusion.mean(0))
+        ((confusion - truth.common_confusion) ** 2).mean()
+        for confusion in (result.common_confusion, plain.confusion.mean(0))
     )
     assert naive / error > 20
     assert (result.labels == crowd.gold)[seen].mean() > (plain.labels == crowd.gold)[seen].mean() + 0.1
@@ -119,9 +120,9 @@ def test_classes_that_the_votes_misname_are_renamed_only_if_allowed():
     assert "otherwise" in renamed.notes[0]
     assert kept.notes == ()
     known = np.where(np.arange(crowd.n_tasks) % 10 == 0, crowd.gold, -1)
-    told = ConalEM().fit(crowd, known=known)
-    assert (told.labels == crowd.gold)[seen & (known < 0)].mean() > 0.7
-    assert told.notes == ()
+    result = ConalEM().fit(crowd, known=known)
+    assert (result.labels == crowd.gold)[seen & (known < 0)].mean() > 0.7
+    assert result.notes == ()
 
 
 def test_workers_of_unequal_accuracy():
@@ -144,9 +145,9 @@ def test_workers_of_unequal_accuracy():
 
 def test_random_starts_leave_a_lower_summit():
     crowd = hard(4, "asymmetric")
-    stuck, found = fit(crowd, restarts=0), fit(crowd)
-    assert found.log_likelihood[-1] > stuck.log_likelihood[-1] + 100
-    assert (found.labels == crowd.gold)[crowd.annotated].mean() > 0.8
+    stuck, result = fit(crowd, restarts=0), fit(crowd)
+    assert result.log_likelihood[-1] > stuck.log_likelihood[-1] + 100
+    assert (result.labels == crowd.gold)[crowd.annotated].mean() > 0.8
 
 
 def test_groups_of_workers_and_their_common_confusions():
@@ -176,8 +177,8 @@ def test_error_falls_as_one_over_root_labels(steps):
         for seed in range(2):
             crowd = hard(seed, n_tasks=n, n_valid=0, n_test=0, omega_spread=0.0, per_task=5)
             result, truth = fit(crowd, restarts=1), crowd.truth
-            found = mixed(steps[-1].split) - (truth.common_confusion + truth.worker_confusion) / 2
-            errors.append([(found**2).mean(), ((result.common_confusion - truth.common_confusion) ** 2).mean()])
+            difference = mixed(steps[-1].split) - (truth.common_confusion + truth.worker_confusion) / 2
+            errors.append([(difference**2).mean(), ((result.common_confusion - truth.common_confusion) ** 2).mean()])
         error = np.sqrt(np.mean(errors, axis=0))
         whole.append(error[0])
         common.append(error[1])

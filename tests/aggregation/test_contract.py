@@ -72,34 +72,34 @@ def grown():
 def test_align_follows_the_ids(name):
     before, after = grown()
     result = cc.aggregation.get(name).fit(before)
-    found = cc.aggregation.align(result, before, after)
+    aligned = cc.aggregation.align(result, before, after)
     for i, task in enumerate(before.task_ids):
         at = after.task_ids.get_loc(task)
-        assert after.classes[found.labels[at]] == before.classes[result.labels[i]]
+        assert after.classes[aligned.labels[at]] == before.classes[result.labels[i]]
         for c, label in enumerate(before.classes):
-            assert found.posterior[at, after.classes.index(label)] == result.posterior[i, c]
+            assert aligned.posterior[at, after.classes.index(label)] == result.posterior[i, c]
     for r, worker in enumerate(before.worker_ids):
         at = after.worker_ids.get_loc(worker)
         for c, true in enumerate(before.classes):
             for d, given in enumerate(before.classes):
                 cell = at, after.classes.index(true), after.classes.index(given)
-                assert found.confusion[cell] == result.confusion[r, c, d]
-                assert found.counts[cell] == result.counts[r, c, d]
+                assert aligned.confusion[cell] == result.confusion[r, c, d]
+                assert aligned.counts[cell] == result.counts[r, c, d]
     new = after.classes.index("new class")
     unknown = ~after.task_ids.isin(before.task_ids)
-    assert np.isnan(found.posterior[unknown]).all() and (found.labels[unknown] == -1).all()
-    assert (found.posterior[~unknown, new] == 0).all()
-    assert np.isnan(found.confusion[~after.worker_ids.isin(before.worker_ids)]).all()
-    assert np.isnan(found.confusion[:, new]).all()
-    assert found.prior[new] == 0 and found.prior.sum() == pytest.approx(1)
+    assert np.isnan(aligned.posterior[unknown]).all() and (aligned.labels[unknown] == -1).all()
+    assert (aligned.posterior[~unknown, new] == 0).all()
+    assert np.isnan(aligned.confusion[~after.worker_ids.isin(before.worker_ids)]).all()
+    assert np.isnan(aligned.confusion[:, new]).all()
+    assert aligned.prior[new] == 0 and aligned.prior.sum() == pytest.approx(1)
 
 
 def test_same_dataset_is_left_as_it_is():
     crowd = simulate_crowd()
     result = cc.aggregation.get("one-coin").fit(crowd)
-    found = cc.aggregation.align(result, crowd, crowd)
+    aligned = cc.aggregation.align(result, crowd, crowd)
     for part in ("posterior", "labels", "confusion", "counts", "prior", "worker_weight"):
-        np.testing.assert_array_equal(getattr(found, part), getattr(result, part))
+        np.testing.assert_array_equal(getattr(aligned, part), getattr(result, part))
 
 
 def test_warm_start_ends_where_a_cold_one_does_in_fewer_iterations():
@@ -143,13 +143,13 @@ def test_refusals():
 
 def test_difficulty_and_foil_follow_their_tasks():
     before, later = grown()
-    found = cc.aggregation.get("item-response").fit(before)
+    result = cc.aggregation.get("item-response").fit(before)
     foil = np.where(np.arange(100) < 9, before.gold, -1)
-    carried = cc.aggregation.align(replace(found, foil=foil), before, later)
+    carried = cc.aggregation.align(replace(result, foil=foil), before, later)
     old = before.task_ids.get_indexer(later.task_ids)
     assert (carried.foil[old < 0] == -1).all()
     assert np.isnan(carried.difficulty[old < 0]).all()
     named = carried.foil >= 0
     assert set(old[named]) == set(range(9))
     assert (carried.foil[named] == later.gold[named]).all()
-    np.testing.assert_array_equal(carried.difficulty[old >= 0], found.difficulty[old[old >= 0]])
+    np.testing.assert_array_equal(carried.difficulty[old >= 0], result.difficulty[old[old >= 0]])

@@ -71,9 +71,9 @@ def test_equals_crowd_kit(data_folder, name, iterations):
     for ours, theirs in ((model, peers.DawidSkene), (one_coin, peers.OneCoinDawidSkene)):
         probas = theirs(n_iter=iterations, tol=-np.inf).fit(frame).probas_
         expected = probas.reindex(index=dataset.task_ids, columns=list(dataset.classes), fill_value=0.0)
-        found = ours(iterations, smoothing=0).fit(dataset)
-        assert len(found.log_likelihood) == iterations or found.converged
-        np.testing.assert_allclose(found.posterior[annotated], expected.to_numpy()[annotated], atol=1e-8)
+        result = ours(iterations, smoothing=0).fit(dataset)
+        assert len(result.log_likelihood) == iterations or result.converged
+        np.testing.assert_allclose(result.posterior[annotated], expected.to_numpy()[annotated], atol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def near_misses(n_tasks: int = 400, n_workers: int = 40, n_classes: int = 5) -> 
 def test_the_m_step_is_the_best_discretised_normal():
     model = cc.aggregation.OrdinalDawidSkene(smoothing=0.5)
     counts = np.random.default_rng(0).uniform(0, 5, (3, 4, 4))  # worker, given, true
-    found = model.m_step(Sums(counts.reshape(12, 4), np.ones(4), np.nan), 3).confusion.transpose(0, 2, 1)
+    estimate = model.m_step(Sums(counts.reshape(12, 4), np.ones(4), np.nan), 3).confusion.transpose(0, 2, 1)
     x = np.arange(4) - 1.5
 
     def confusion(shift: float, scale: float, log_sigma: float) -> np.ndarray:
@@ -213,16 +213,16 @@ def test_the_m_step_is_the_best_discretised_normal():
         both = counts[r].T + 0.5 * confusion(0, 1, 0)
         best = minimize(lambda p, both=both: -(both * np.log(confusion(*p))).sum(), [0, 1, 0], method="Nelder-Mead")
         if best.x[2] < 5:  # a worker who contradicts the order has no finite normal
-            np.testing.assert_allclose(found[r], confusion(*best.x), atol=1e-3)
-        assert (both * np.log(found[r])).sum() >= -best.fun - 1e-6
+            np.testing.assert_allclose(estimate[r], confusion(*best.x), atol=1e-3)
+        assert (both * np.log(estimate[r])).sum() >= -best.fun - 1e-6
 
 
 def test_it_beats_free_confusions_where_mistakes_are_near_misses():
     crowd = near_misses()
-    found, free = (cc.aggregation.get(name).fit(crowd) for name in ("ordinal-dawid-skene", "dawid-skene"))
-    assert (found.labels == crowd.gold).mean() > (free.labels == crowd.gold).mean() + 0.05
-    assert np.diff(found.log_likelihood).min() > -1e-6
-    assert "from '1' to '5'" in found.notes[0]
+    ordinal, free = (cc.aggregation.get(name).fit(crowd) for name in ("ordinal-dawid-skene", "dawid-skene"))
+    assert (ordinal.labels == crowd.gold).mean() > (free.labels == crowd.gold).mean() + 0.05
+    assert np.diff(ordinal.log_likelihood).min() > -1e-6
+    assert "from '1' to '5'" in ordinal.notes[0]
 
 
 def test_without_smoothing_there_is_no_finite_answer():

@@ -68,8 +68,8 @@ def test_prior_density_is_that_of_beta_and_dirichlet_distributions():
                 total += stats.beta(2, 1).logpdf(split.omega[r, c])
         return total
 
-    found = log_prior(other, PRIORS) - log_prior(one, PRIORS)
-    assert found == pytest.approx(density(other) - density(one), rel=1e-9)
+    difference = log_prior(other, PRIORS) - log_prior(one, PRIORS)
+    assert difference == pytest.approx(density(other) - density(one), rel=1e-9)
 
 
 def test_one_step_is_the_closed_form():
@@ -136,8 +136,8 @@ def test_shared_mistakes_go_to_the_common_confusion_and_groups_are_found():
         split = regroup(improve(split, counts, PRIORS, 20), counts, PRIORS)
     same = split.group == split.group[0]
     np.testing.assert_array_equal(same, group == group[0])
-    found = split.common[[split.group[0], split.group[1]]]
-    assert np.sqrt(((found - common) ** 2).mean()) < 0.03
+    of_groups = split.common[[split.group[0], split.group[1]]]
+    assert np.sqrt(((of_groups - common) ** 2).mean()) < 0.03
     apart = (own != common[group]).any(2)  # nothing tells the sources of labels from equal confusions
     assert np.sqrt(((split.omega - omega)[apart] ** 2).mean()) < 0.05
 

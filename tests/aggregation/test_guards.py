@@ -48,9 +48,9 @@ def test_a_lost_and_an_inflated_class_are_named():
 
 def told(votes, method, gold=None, **settings):
     """What is said of the confidence of a fit."""
-    found = cc.aggregation.confidence(votes, cc.aggregation.get(method, **settings).fit(votes), gold)
-    assert found is not None
-    return found
+    confidence = cc.aggregation.confidence(votes, cc.aggregation.get(method, **settings).fit(votes), gold)
+    assert confidence is not None
+    return confidence
 
 
 def panel_of(n_judges, correlation, seed):
@@ -63,15 +63,15 @@ SURE = ("dawid-skene", "one-coin", "mace", "fast-dawid-skene", "pooled-dawid-ske
 
 def test_fits_to_dependent_panels_are_called_too_sure():
     """`python -m benchmarks.confidence` is the long version; fits that say .15 more than is right."""
-    gaps, said = [], []
+    gaps, flags = [], []
     for votes in (panel_of(12, 0.4, 0), panel_of(24, 0.4, 0), simulated("judges who err together", 0)):
         for method in SURE:
             fit = cc.aggregation.get(method).fit(votes)
             gaps.append(fit.posterior.max(1).mean() - (fit.labels == votes.gold).mean())
-            said.append(cc.aggregation.confidence(votes, fit).too_sure)
+            flags.append(cc.aggregation.confidence(votes, fit).too_sure)
     far = np.array(gaps) >= 0.15
     assert far.sum() > 10
-    assert np.mean(np.array(said)[far]) >= 0.8
+    assert np.mean(np.array(flags)[far]) >= 0.8
 
 
 def test_fits_to_independent_crowds_are_hardly_called_too_sure():
@@ -87,12 +87,12 @@ def test_gold_decides_where_there_are_twenty_labels():
     votes = panel_of(12, 0.4, 5)
     fit = cc.aggregation.get("dawid-skene").fit(votes)
     some = np.where(np.arange(votes.n_tasks) < 150, votes.gold, -1)
-    found = cc.aggregation.confidence(votes, fit, some)
-    assert found.by_gold and found.n == 150 and found.too_sure
-    assert found.right == (fit.labels == votes.gold)[:150].mean()
-    low, high = wilson_interval(np.array(found.right), np.array(150), 0.95)
-    assert (found.low, found.high) == pytest.approx((low, high))
-    assert f"{100 * found.right:.0f} % of its labels" in found.words
+    confidence = cc.aggregation.confidence(votes, fit, some)
+    assert confidence.by_gold and confidence.n == 150 and confidence.too_sure
+    assert confidence.right == (fit.labels == votes.gold)[:150].mean()
+    low, high = wilson_interval(np.array(confidence.right), np.array(150), 0.95)
+    assert (confidence.low, confidence.high) == pytest.approx((low, high))
+    assert f"{100 * confidence.right:.0f} % of its labels" in confidence.words
     agreeing = cc.aggregation.confidence(votes, fit, np.where(some >= 0, fit.labels, -1))
     assert agreeing.right == 1 and not agreeing.words, "gold that agrees silences the labels"
     assert not cc.aggregation.confidence(votes, fit, np.where(np.arange(votes.n_tasks) < 19, some, -1)).by_gold
@@ -102,9 +102,9 @@ def test_tasks_that_the_fit_was_shown_are_not_counted():
     votes = panel_of(12, 0.4, 5)
     known = np.where(np.arange(votes.n_tasks) < 200, votes.gold, -1).astype(np.int32)
     fit = cc.aggregation.get("dawid-skene").fit(votes, known=known)
-    found = cc.aggregation.confidence(votes, fit, known=known)
-    assert found.n == votes.n_tasks - 200
-    assert found.said == fit.posterior[200:].max(1).mean()
+    confidence = cc.aggregation.confidence(votes, fit, known=known)
+    assert confidence.n == votes.n_tasks - 200
+    assert confidence.said == fit.posterior[200:].max(1).mean()
     tempered = cc.aggregation.temper(fit, votes, known=known)
     assert (tempered.posterior[:200] == fit.posterior[:200]).all()
 
@@ -125,10 +125,10 @@ def test_the_page_of_aggregators_and_the_tasks_know_that_a_fit_is_too_sure():
     fit = cc.aggregation.get("dawid-skene").fit(hidden)
     assert any("probabilities are too high" in warning for warning in cc.analysis.judge(hidden, fit).warnings)
     assert "probabilities are too high" in note_on_confidence(hidden, cc.analysis.resolve_reference(hidden, fit))
-    said, right = fit.posterior.max(1).mean(), (fit.labels == votes.gold).mean()
+    mean, right = fit.posterior.max(1).mean(), (fit.labels == votes.gold).mean()
     shown = cc.analysis.task_verdicts(hidden, fit).sure.mean()
-    assert said - right > 0.15
-    assert abs(shown - right) < (said - right) / 2
+    assert mean - right > 0.15
+    assert abs(shown - right) < (mean - right) / 2
     with_gold = cc.analysis.task_verdicts(votes, fit).sure.mean()
     assert with_gold == pytest.approx(right, abs=0.01), "gold says how many are right"
 
@@ -188,8 +188,8 @@ def test_item_response_is_on_the_votes_side_where_laymen_follow_a_look(design):
 def test_a_few_true_labels_decide_the_side_too():
     crowd = laymen(np.random.default_rng(410))
     known = np.where(np.arange(crowd.n_tasks) < 10, crowd.gold, -1)
-    found = cc.aggregation.get("item-response").fit(crowd, known=known)
-    assert right(found, crowd) > 0.85
+    result = cc.aggregation.get("item-response").fit(crowd, known=known)
+    assert right(result, crowd) > 0.85
 
 
 def test_a_start_keeps_its_side():
@@ -224,8 +224,8 @@ def test_collapsed_fits_are_said_so_and_sound_ones_are_not():
 
 def test_a_fit_without_a_side_carries_a_warning():
     crowd = simulated("guesses in two classes", 0)
-    found = fitted(crowd, "one-coin")
-    assert found.collapsed and any("collapsed" in note for note in found.notes)
+    fit = fitted(crowd, "one-coin")
+    assert fit.collapsed and any("collapsed" in note for note in fit.notes)
     sound = fitted(simulate_crowd(300, 12, 2, per_task=5, accuracy=0.75), "one-coin")
     assert not sound.collapsed and not any("collapsed" in note for note in sound.notes)
 
@@ -263,9 +263,9 @@ def test_weights_maximise_the_log_probability_of_the_mixture():
     rng = np.random.default_rng(0)
     probability = rng.uniform(0.05, 0.95, (400, 3))
     value = lambda w: np.log(probability @ w).mean()  # noqa: E731
-    found = _stacked(probability)
-    assert found.sum() == pytest.approx(1)
-    assert all(value(found) >= value(other) - 1e-5 for other in rng.dirichlet(np.ones(3), 500))
+    stacked = _stacked(probability)
+    assert stacked.sum() == pytest.approx(1)
+    assert all(value(stacked) >= value(other) - 1e-5 for other in rng.dirichlet(np.ones(3), 500))
 
 
 def test_the_better_posterior_predicts_held_out_annotations_better():

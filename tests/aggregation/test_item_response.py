@@ -66,18 +66,18 @@ def test_the_foil_of_a_task_is_named():
     rng, misled = np.random.default_rng(0), np.arange(300) < 60
     foil = (crowd.gold + rng.integers(1, 5, 300)) % 5
     to_foil = misled[crowd.task] & (rng.random(crowd.n_annotations) < 0.55)
-    found = fitted(replace(crowd, label=np.where(to_foil, foil[crowd.task], crowd.label)))
-    right = found.labels == crowd.gold
-    assert (found.foil[misled & right] == foil[misled & right]).mean() > 0.9
-    assert (found.foil[~misled] >= 0).mean() < 0.05
+    fit = fitted(replace(crowd, label=np.where(to_foil, foil[crowd.task], crowd.label)))
+    right = fit.labels == crowd.gold
+    assert (fit.foil[misled & right] == foil[misled & right]).mean() > 0.9
+    assert (fit.foil[~misled] >= 0).mean() < 0.05
 
 
 def test_the_objective_grows_on_a_plain_crowd_and_confusions_are_those_of_the_crowd():
     crowd = simulate_crowd(2000, 10, 3, per_task=6, accuracy=0.7, seed=1)
-    found = fitted(crowd)
-    assert found.converged
-    assert (np.diff(found.log_likelihood) > 0).all()
-    np.testing.assert_allclose(found.confusion.mean(0), 0.55 * np.eye(3) + 0.15, atol=0.04)
+    fit = fitted(crowd)
+    assert fit.converged
+    assert (np.diff(fit.log_likelihood) > 0).all()
+    np.testing.assert_allclose(fit.confusion.mean(0), 0.55 * np.eye(3) + 0.15, atol=0.04)
 
 
 def crowd_of(rows: list[tuple[int, int, int]], n_tasks: int, n_workers: int, n_classes: int) -> CrowdDataset:
@@ -114,16 +114,16 @@ def fitted_small(crowd: CrowdDataset, steps: int | None = None) -> AggregationRe
 def check(crowd: CrowdDataset) -> None:
     """Two iterations from the votes, which come before any acceleration, and what follows from them."""
     model = cc.aggregation.get("item-response", max_iterations=2, tolerance=0)
-    literal, found = LiteralItemResponse(crowd), model._side(crowd, None, start_posterior(crowd, None, None))
+    literal, side = LiteralItemResponse(crowd), model._side(crowd, None, start_posterior(crowd, None, None))
     objective = [literal.step() for _ in range(2)]
-    assert found.log_likelihood == pytest.approx(objective, rel=1e-9)
-    assert found.prior == pytest.approx(literal.class_share, rel=1e-9)
+    assert side.log_likelihood == pytest.approx(objective, rel=1e-9)
+    assert side.prior == pytest.approx(literal.class_share, rel=1e-9)
     for i in np.flatnonzero(crowd.annotated):
         posterior, difficulty, foil = literal.posterior(i)
-        assert found.posterior[i] == pytest.approx(posterior, rel=1e-7, abs=1e-12)
-        assert found.difficulty[i] == pytest.approx(difficulty, rel=1e-7)
-        assert found.foil[i] == foil
-    assert np.isnan(found.posterior[~crowd.annotated]).all() and (found.foil[~crowd.annotated] == -1).all()
+        assert side.posterior[i] == pytest.approx(posterior, rel=1e-7, abs=1e-12)
+        assert side.difficulty[i] == pytest.approx(difficulty, rel=1e-7)
+        assert side.foil[i] == foil
+    assert np.isnan(side.posterior[~crowd.annotated]).all() and (side.foil[~crowd.annotated] == -1).all()
 
 
 @settings(max_examples=12)
@@ -145,41 +145,41 @@ def test_order_and_names_change_nothing(crowd: CrowdDataset, random) -> None:
     tasks, workers, classes = (
         np.array(random.sample(range(n), n)) for n in (crowd.n_tasks, crowd.n_workers, crowd.n_classes)
     )
-    found, again = (fitted_small(crowd, 2), fitted_small(rearrange(crowd, tasks, workers, classes), 2))
-    assert again.posterior == pytest.approx(found.posterior[tasks][:, classes], abs=1e-8, nan_ok=True)
-    assert again.difficulty == pytest.approx(found.difficulty[tasks], abs=1e-8, nan_ok=True)
-    assert again.log_likelihood == pytest.approx(found.log_likelihood, rel=1e-9)
-    old = found.foil[tasks]
+    fit, again = (fitted_small(crowd, 2), fitted_small(rearrange(crowd, tasks, workers, classes), 2))
+    assert again.posterior == pytest.approx(fit.posterior[tasks][:, classes], abs=1e-8, nan_ok=True)
+    assert again.difficulty == pytest.approx(fit.difficulty[tasks], abs=1e-8, nan_ok=True)
+    assert again.log_likelihood == pytest.approx(fit.log_likelihood, rel=1e-9)
+    old = fit.foil[tasks]
     assert (again.foil == np.where(old >= 0, np.argsort(classes)[old], -1)).all()
 
 
 @settings(max_examples=12)
 @given(small_crowds())
 def test_the_objective_ends_where_it_is_highest(crowd: CrowdDataset) -> None:
-    found = fitted_small(crowd)
-    assert found.converged == ("gain below 1e-06" in found.stopped) == (len(found.log_likelihood) < 200)
-    fall = (found.log_likelihood.max() - found.log_likelihood[-1]) / crowd.n_annotations
+    fit = fitted_small(crowd)
+    assert fit.converged == ("gain below 1e-06" in fit.stopped) == (len(fit.log_likelihood) < 200)
+    fall = (fit.log_likelihood.max() - fit.log_likelihood[-1]) / crowd.n_annotations
     assert fall <= (1e-9 if crowd.n_classes == 2 else 0.05), "w, which is 1 of two classes, is not in the objective"
-    rows = found.confusion.sum(2)
+    rows = fit.confusion.sum(2)
     assert rows[crowd.labels_per_worker > 0] == pytest.approx(1)
-    assert found.posterior[crowd.annotated].sum(1) == pytest.approx(1)
-    assert ((found.difficulty[crowd.annotated] > 0) & (found.difficulty[crowd.annotated] < 1)).all()
+    assert fit.posterior[crowd.annotated].sum(1) == pytest.approx(1)
+    assert ((fit.difficulty[crowd.annotated] > 0) & (fit.difficulty[crowd.annotated] < 1)).all()
 
 
 def test_it_says_whether_it_has_converged() -> None:
     crowd = simulate_crowd(100, 10, 3, per_task=5)
-    found = fitted_small(crowd, 3)
-    assert found.converged is False and found.stopped == "cap of 3 iterations reached"
+    fit = fitted_small(crowd, 3)
+    assert fit.converged is False and fit.stopped == "cap of 3 iterations reached"
     assert fitted_small(crowd).converged is True
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_more_iterations_gain_next_to_nothing(n_classes: int) -> None:
     crowd = simulate_crowd(400, 20, n_classes, per_task=5, accuracy=0.7)
-    found, end = fitted_small(crowd), fitted_small(crowd, 500)
-    assert found.converged and len(found.log_likelihood) < 150
-    assert end.log_likelihood.max() - found.log_likelihood[-1] < 1e-4 * crowd.n_annotations
-    assert (found.labels == end.labels).mean() > 0.99
+    fit, end = fitted_small(crowd), fitted_small(crowd, 500)
+    assert fit.converged and len(fit.log_likelihood) < 150
+    assert end.log_likelihood.max() - fit.log_likelihood[-1] < 1e-4 * crowd.n_annotations
+    assert (fit.labels == end.labels).mean() > 0.99
 
 
 def literal_joint(dataset, ability, ease):

@@ -82,10 +82,10 @@ def test_numbers_and_categories_as_ids(tmp_path):
     frame.to_parquet(tmp_path / "in" / "all.parquet")
     result = fit_partitions(tmp_path / "in", cc.aggregation.get("dawid-skene"), tmp_path / "out")
     assert result.worker_ids == ("8", "9", "10", "11", "12") and result.classes == ("0", "1", "2")
-    found = pd.read_parquet(result.folder)
+    labels_read = pd.read_parquet(result.folder)
     expected = cc.aggregation.get("dawid-skene").fit(crowd)
     np.testing.assert_array_equal(
-        found.set_index("task").loc[map(str, range(60)), "label"].astype(int), expected.labels
+        labels_read.set_index("task").loc[map(str, range(60)), "label"].astype(int), expected.labels
     )
 
 
@@ -174,6 +174,6 @@ def test_every_row_of_nested_folders_counts(tmp_path, crowd):
         target = tmp_path / "nested" / f"day={k % 2}" / f"part.{k // 2}.parquet"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.read_bytes())
-    found = fit_partitions(tmp_path / "nested", DawidSkene(), tmp_path / "out")
-    assert found.n_annotations == crowd.n_annotations
+    partitions = fit_partitions(tmp_path / "nested", DawidSkene(), tmp_path / "out")
+    assert partitions.n_annotations == crowd.n_annotations
     assert len(list((tmp_path / "out").rglob("*.parquet"))) == 4

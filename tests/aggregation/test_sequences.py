@@ -98,8 +98,8 @@ def test_spans_that_stand_by_hand():
         ben=["B-LOC I-LOC O B-PER I-PER", "O"],
         cem=["O B-LOC O B-PER I-PER", None],
     )
-    found = aggregation.get("span-majority").fit(crowd)
-    assert [CLASSES[c] for c in found.labels] == ["B-LOC", "I-LOC", "O", "B-PER", "I-PER", "B-LOC"]
+    result = aggregation.get("span-majority").fit(crowd)
+    assert [CLASSES[c] for c in result.labels] == ["B-LOC", "I-LOC", "O", "B-PER", "I-PER", "B-LOC"]
     strict = aggregation.get("span-majority", least=1).fit(crowd)
     assert [CLASSES[c] for c in strict.labels] == ["O"] * 6
 

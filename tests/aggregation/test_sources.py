@@ -112,8 +112,8 @@ def test_knowledge_is_recovered_with_an_error_that_falls_as_one_over_root_labels
     know, strategy = rng.uniform(0.3, 0.9, 10), rng.dirichlet(np.ones(4) * 3, 10)
     sizes, errors = [500, 2_000, 8_000, 32_000], []
     for n in sizes:
-        found = [cc.aggregation.get("mace").fit(spammers(n, know, strategy, s)).worker_weight for s in range(4)]
-        errors.append(np.sqrt(np.mean([(f - know) ** 2 for f in found])))
+        weights = [cc.aggregation.get("mace").fit(spammers(n, know, strategy, s)).worker_weight for s in range(4)]
+        errors.append(np.sqrt(np.mean([(f - know) ** 2 for f in weights])))
     assert np.polyfit(np.log(sizes), np.log(errors), 1)[0] == pytest.approx(-0.5, abs=0.12)
     assert errors[-1] < 0.01
 

@@ -35,32 +35,32 @@ def test_judges_who_see_more_of_the_trait_weigh_more() -> None:
     slope, trait = np.linspace(0, 3, 10), rng.normal(0, 1, 3000)
     verdicts = (rng.random((3000, 10)) < 1 / (1 + np.exp(-slope * trait[:, None] - rng.normal(0, 1, 10)))).astype(int)
     crowd = judged(verdicts, None)
-    found = cc.aggregation.get("trait", slope_deviation=10).fit(crowd).worker_weight
-    by_name = dict(zip(crowd.worker_ids, found, strict=True))
+    weight = cc.aggregation.get("trait", slope_deviation=10).fit(crowd).worker_weight
+    by_name = dict(zip(crowd.worker_ids, weight, strict=True))
     assert [by_name[f"judge-{j}"] for j in range(10)] == pytest.approx(slope, abs=0.25)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
 def test_stated_share_is_that_of_the_labels(share: float) -> None:
     verdicts, truth = difficult(1000, 12, 3)
-    found = cc.aggregation.get("trait", share=share).fit(judged(verdicts, truth))
-    assert found.labels.mean() == pytest.approx(share, abs=0.01)
-    assert len(found.notes) == 1 and f"{100 * share:.0f} %" in found.notes[0] and "25 gold" not in found.notes[0]
+    result = cc.aggregation.get("trait", share=share).fit(judged(verdicts, truth))
+    assert result.labels.mean() == pytest.approx(share, abs=0.01)
+    assert len(result.notes) == 1 and f"{100 * share:.0f} %" in result.notes[0] and "25 gold" not in result.notes[0]
 
 
 def test_without_a_share_the_votes_decide_and_the_note_says_so() -> None:
     verdicts, truth = independent(1000, 9, 4, share=0.2)
     crowd = judged(verdicts, truth)
-    found, votes = (cc.aggregation.get(name).fit(crowd) for name in ("trait", "majority-vote"))
-    assert found.labels.mean() == pytest.approx(votes.labels.mean(), abs=0.005)
-    assert "25 gold labels" in found.notes[0]
+    trait, votes = (cc.aggregation.get(name).fit(crowd) for name in ("trait", "majority-vote"))
+    assert trait.labels.mean() == pytest.approx(votes.labels.mean(), abs=0.005)
+    assert "25 gold labels" in trait.notes[0]
 
 
 @pytest.mark.parametrize("label", [0, 1])
 def test_a_panel_of_one_opinion_keeps_it(label: int) -> None:
     verdicts = np.vstack([np.full((30, 3), label), np.full((1, 3), 1 - label)])
-    found = cc.aggregation.get("trait").fit(judged(verdicts, None))
-    assert (found.labels == np.r_[np.full(30, label), 1 - label]).all()
+    result = cc.aggregation.get("trait").fit(judged(verdicts, None))
+    assert (result.labels == np.r_[np.full(30, label), 1 - label]).all()
 
 
 def test_other_data_is_refused_in_a_sentence() -> None:
@@ -74,8 +74,8 @@ def with_gold(crowd: cc.CrowdDataset, n: int, seed: int, **settings: object) -> 
     given = np.full(crowd.n_tasks, -1)
     drawn = np.random.default_rng(seed).permutation(crowd.n_tasks)[:n]
     given[drawn] = crowd.gold[drawn]
-    found = cc.aggregation.get("trait", **settings).fit(crowd, known=given)
-    return float((found.labels == crowd.gold)[given < 0].mean()), found.posterior[:, 1]
+    result = cc.aggregation.get("trait", **settings).fit(crowd, known=given)
+    return float((result.labels == crowd.gold)[given < 0].mean()), result.posterior[:, 1]
 
 
 def leaning(n: int, seed: int) -> cc.CrowdDataset:
@@ -96,8 +96,8 @@ def test_gold_moves_the_border_and_finds_the_judge_who_is_right_alone() -> None:
         many, p = with_gold(crowd, 400, seed)
         alone = (cc.aggregation.get("trait").fit(crowd).labels == crowd.gold).mean()
         right[seed] = alone, with_gold(crowd, 25, seed)[0], many
-        said = np.maximum(p, 1 - p)
-        bins, gap = np.minimum(said * 10, 9).astype(int), said - ((p > 0.5) == crowd.gold)
+        values = np.maximum(p, 1 - p)
+        bins, gap = np.minimum(values * 10, 9).astype(int), values - ((p > 0.5) == crowd.gold)
         off[seed] = sum(abs(gap[bins == k].sum()) for k in range(5, 10)) / len(gap)
     assert np.diff(right.mean(0)).min() > 0.01 and right.mean(0)[2] > 0.86 and off.mean() < 0.05
 

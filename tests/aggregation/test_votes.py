@@ -244,8 +244,8 @@ def test_agreements_are_counted_over_common_tasks():
             if common:
                 share = np.mean([given[i, r] == given[i, s] for i in common])
                 expected[r, s] = 3 / 2 * share - 1 / 2
-    found = dict(zip(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True), pairs.agreement, strict=True))
-    assert found == pytest.approx(expected)
+    by_key = dict(zip(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True), pairs.agreement, strict=True))
+    assert by_key == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("trim", [0, 1, 3])
@@ -254,13 +254,13 @@ def test_trimmed_means_leave_out_the_extremes_on_either_side_of_the_own_value(tr
     pairs = _pairs(crowd, None)
     rng = np.random.default_rng(0)
     values, own = rng.random(len(pairs.first)), rng.random(9)
-    found = _trimmed_means(pairs, values, own, trim)
+    means = _trimmed_means(pairs, values, own, trim)
     for r in range(9):
         mine = sorted(values[pairs.first == r])
         below = [v for v in mine if v < own[r]][trim:]
         above = [v for v in mine if v > own[r]]
         kept = below + above[: max(len(above) - trim, 0)]
-        assert found[r] == pytest.approx(np.mean(kept) if kept else own[r])
+        assert means[r] == pytest.approx(np.mean(kept) if kept else own[r])
 
 
 def test_skills_are_recovered_with_an_error_that_falls_as_one_over_root_labels():
@@ -275,8 +275,8 @@ def test_skills_are_recovered_with_an_error_that_falls_as_one_over_root_labels()
             wrong = (base.label + draw.integers(1, 3, base.n_annotations)) % 3
             right = draw.random(base.n_annotations) < accuracy[base.worker]
             crowd = replace(base, label=np.where(right, base.label, wrong))
-            found = cc.aggregation.get("m-msr", corrupted=0).fit(crowd).worker_weight
-            error.append((found - (3 * accuracy - 1) / 2) ** 2)
+            weight = cc.aggregation.get("m-msr", corrupted=0).fit(crowd).worker_weight
+            error.append((weight - (3 * accuracy - 1) / 2) ** 2)
         errors.append(np.sqrt(np.mean(error)))
     assert np.polyfit(np.log(sizes), np.log(errors), 1)[0] == pytest.approx(-0.5, abs=0.12)
     assert errors[-1] < 0.01
@@ -286,11 +286,11 @@ def test_colluding_adversaries_do_not_move_the_others():
     base = simulate_crowd(2000, 20, 3, per_task=12, accuracy=0.8, seed=3)
     together = np.random.default_rng(5).integers(3, size=2000)  # six workers give one and the same random answer
     crowd = replace(base, label=np.where(base.worker < 6, together[base.task], base.label))
-    found = cc.aggregation.get("m-msr").fit(crowd)
-    honest = found.worker_weight[6:]
+    result = cc.aggregation.get("m-msr").fit(crowd)
+    honest = result.worker_weight[6:]
     np.testing.assert_allclose(honest, (3 * 0.8 - 1) / 2, atol=0.08)
     plain = cc.aggregation.get("m-msr", corrupted=0).fit(crowd)
-    assert (found.labels == base.gold).mean() > 0.95 > (plain.labels == base.gold).mean()
+    assert (result.labels == base.gold).mean() > 0.95 > (plain.labels == base.gold).mean()
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -346,5 +346,5 @@ def test_sets_of_workers_without_common_tasks_are_judged_apart():
         np.append(one.worker, two.worker + 6),
         np.append(one.label, two.label),
     )
-    found = cc.aggregation.get("m-msr").fit(both).worker_weight
-    np.testing.assert_allclose(found, np.repeat([0.85, 0.4], 6), atol=0.15)
+    weight = cc.aggregation.get("m-msr").fit(both).worker_weight
+    np.testing.assert_allclose(weight, np.repeat([0.85, 0.4], 6), atol=0.15)

@@ -89,31 +89,31 @@ def test_interval_and_p_value_are_those_of_drawing_tasks_one_by_one() -> None:
     gap = gaps(rng, 200, 0.2, 0.3)
     means = np.array([gap[rng.integers(0, len(gap), len(gap))].mean() for _ in range(20_000)])
     reach = np.quantile(np.abs(means - gap.mean()), 0.95)
-    found = paired_bootstrap(gap)
-    assert found.difference == pytest.approx(gap.mean())
-    assert (found.low, found.high) == pytest.approx((gap.mean() - reach, gap.mean() + reach), abs=1.5e-3)
-    assert found.p_value == pytest.approx(np.mean(np.abs(means - gap.mean()) >= abs(gap.mean())), abs=0.01)
-    assert found.n_differ == np.count_nonzero(gap)
-    assert paired_bootstrap(gap[::-1]) == found  # neither the order of the tasks nor a second call changes a digit
+    bootstrap = paired_bootstrap(gap)
+    assert bootstrap.difference == pytest.approx(gap.mean())
+    assert (bootstrap.low, bootstrap.high) == pytest.approx((gap.mean() - reach, gap.mean() + reach), abs=1.5e-3)
+    assert bootstrap.p_value == pytest.approx(np.mean(np.abs(means - gap.mean()) >= abs(gap.mean())), abs=0.01)
+    assert bootstrap.n_differ == np.count_nonzero(gap)
+    assert paired_bootstrap(gap[::-1]) == bootstrap  # neither the order of the tasks nor a second call changes a digit
 
 
 @pytest.mark.parametrize("lead", [0.0, 0.3])
 @pytest.mark.parametrize(("n", "differ"), [(100, 0.3), (1000, 0.1)])
 def test_the_interval_holds_the_truth_in_95_of_100_cases_and_equal_methods_differ_in_5(n, differ, lead):
     rng = np.random.default_rng(n)
-    found = [paired_bootstrap(gaps(rng, n, differ, lead), 1000, seed=k) for k in range(600)]
+    bootstraps = [paired_bootstrap(gaps(rng, n, differ, lead), 1000, seed=k) for k in range(600)]
     truth = differ * lead * 0.7
-    assert np.mean([one.low <= truth <= one.high for one in found]) == pytest.approx(0.95, abs=0.025)
-    significant = np.mean([one.p_value <= 0.05 for one in found])
+    assert np.mean([one.low <= truth <= one.high for one in bootstraps]) == pytest.approx(0.95, abs=0.025)
+    significant = np.mean([one.p_value <= 0.05 for one in bootstraps])
     assert significant <= 0.075 if lead == 0 else significant > 0.2
 
 
 def test_a_p_value_below_5_percent_is_an_interval_without_zero() -> None:
     rng = np.random.default_rng(1)
     for k in range(60):
-        found = paired_bootstrap(gaps(rng, 150, 0.3, rng.uniform(0, 0.6)), seed=k)
-        if abs(found.p_value - 0.05) > 2e-3:  # a quantile lies between two draws
-            assert (found.p_value < 0.05) == (found.low > 0 or found.high < 0)
+        bootstrap = paired_bootstrap(gaps(rng, 150, 0.3, rng.uniform(0, 0.6)), seed=k)
+        if abs(bootstrap.p_value - 0.05) > 2e-3:  # a quantile lies between two draws
+            assert (bootstrap.p_value < 0.05) == (bootstrap.low > 0 or bootstrap.high < 0)
 
 
 def test_no_difference_at_all_and_nothing_but_difference() -> None:
@@ -139,22 +139,22 @@ def test_every_pair_against_scipy_and_the_bootstrap_of_its_own_gaps() -> None:
     rng = np.random.default_rng(0)
     right = {"a": rng.random((5, 80)) < 0.8, "b": rng.random((3, 80)) < 0.7, "c": rng.random((1, 80)) < 0.5}
     ensemble = {name: hits.mean(0) > 0.5 for name, hits in right.items()}
-    found = task_tests(right, ensemble)
-    assert list(zip(found.first, found.second, strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
-    for k, (a, b) in enumerate(zip(found.first, found.second, strict=True)):
+    tests = task_tests(right, ensemble)
+    assert list(zip(tests.first, tests.second, strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
+    for k, (a, b) in enumerate(zip(tests.first, tests.second, strict=True)):
         one = sum(bool(x) and not y for x, y in zip(ensemble[a], ensemble[b], strict=True))
         other = sum(bool(y) and not x for x, y in zip(ensemble[a], ensemble[b], strict=True))
-        assert (found.only_first[k], found.only_second[k]) == (one, other)
-        assert found.mcnemar[k] == pytest.approx(binomtest(one, one + other).pvalue)
+        assert (tests.only_first[k], tests.only_second[k]) == (one, other)
+        assert tests.mcnemar[k] == pytest.approx(binomtest(one, one + other).pvalue)
         alone = paired_bootstrap(right[a].mean(0) - right[b].mean(0))
-        assert (found.difference[k], found.low[k], found.high[k]) == (alone.difference, alone.low, alone.high)
-        assert found.difference[k] == pytest.approx(right[a].mean() - right[b].mean())
-    for raw, adjusted in ((found.p_value, found.adjusted), (found.mcnemar, found.mcnemar_adjusted)):
+        assert (tests.difference[k], tests.low[k], tests.high[k]) == (alone.difference, alone.low, alone.high)
+        assert tests.difference[k] == pytest.approx(right[a].mean() - right[b].mean())
+    for raw, adjusted in ((tests.p_value, tests.adjusted), (tests.mcnemar, tests.mcnemar_adjusted)):
         order = np.argsort(raw)
         steps = [min(1.0, max((3 - j) * raw[order[j]] for j in range(k + 1))) for k in range(3)]
         assert adjusted[order] == pytest.approx(steps)  # Holm, by its definition
-    assert found.frame().shape == (3, 12)
-    assert set(found.frame()["tasks"]) == {80}
+    assert tests.frame().shape == (3, 12)
+    assert set(tests.frame()["tasks"]) == {80}
 
 
 def test_equal_methods_are_called_different_in_at_most_5_of_100_families_of_pairs() -> None:
@@ -170,10 +170,10 @@ def test_a_difference_of_several_points_shows_with_three_seeds_already() -> None
 
 def test_the_same_predictions_do_not_differ() -> None:
     hits = np.random.default_rng(0).random((2, 50)) < 0.6
-    found = task_tests({"a": hits, "b": hits}, {"a": hits[0], "b": hits[0]})
-    assert (found.difference[0], found.p_value[0], found.only_first[0]) == (0, 1, 0)
-    assert np.isnan(found.mcnemar[0])
-    assert "differs on 0 tasks only" in found.caveat
+    tests = task_tests({"a": hits, "b": hits}, {"a": hits[0], "b": hits[0]})
+    assert (tests.difference[0], tests.p_value[0], tests.only_first[0]) == (0, 1, 0)
+    assert np.isnan(tests.mcnemar[0])
+    assert "differs on 0 tasks only" in tests.caveat
 
 
 @pytest.mark.parametrize("shapes", [(40,), (40, 41), (0, 0)])
@@ -198,54 +198,54 @@ def arrays(table):
 
 
 def test_the_published_example():
-    found = critical_difference(arrays(TABLE_6), blocks="data sets")
-    ranks = dict(zip(found.names, found.rank, strict=True))
+    diagram = critical_difference(arrays(TABLE_6), blocks="data sets")
+    ranks = dict(zip(diagram.names, diagram.rank, strict=True))
     assert ranks["C4.5"] == pytest.approx(3.143, abs=5e-4)
     assert ranks["C4.5+m"] == pytest.approx(2.000, abs=5e-4)
     assert ranks["C4.5+m+cf"] == pytest.approx(1.964, abs=5e-4)
     assert ranks["C4.5+cf"] == pytest.approx(2.893, abs=5e-4)
-    assert found.difference == pytest.approx(1.25, abs=5e-3)
-    assert "seeds" not in found.caveat.lower()
+    assert diagram.difference == pytest.approx(1.25, abs=5e-3)
+    assert "seeds" not in diagram.caveat.lower()
 
 
 @pytest.mark.parametrize(("k", "q"), Q_05.items())
 def test_critical_values_are_those_of_the_published_table(k, q):
     rng = np.random.default_rng(k)
-    found = critical_difference({str(i): rng.random(20) for i in range(k)})
-    assert found.difference == pytest.approx(q * np.sqrt(k * (k + 1) / (6 * 20)), abs=1e-3)
+    ranks = critical_difference({str(i): rng.random(20) for i in range(k)})
+    assert ranks.difference == pytest.approx(q * np.sqrt(k * (k + 1) / (6 * 20)), abs=1e-3)
 
 
 def test_ranks_and_friedman_are_scipy_s_with_and_without_ties():
     rng = np.random.default_rng(0)
     for digits in (8, 1):
         scores = {name: np.round(rng.random(12), digits) for name in "abcd"}
-        found = critical_difference(scores)
+        diagram = critical_difference(scores)
         ranks = rankdata([-s for s in scores.values()], axis=0).mean(1)
-        assert sorted(found.rank) == pytest.approx(sorted(ranks))
-        assert found.p_value == pytest.approx(friedmanchisquare(*scores.values()).pvalue)
+        assert sorted(diagram.rank) == pytest.approx(sorted(ranks))
+        assert diagram.p_value == pytest.approx(friedmanchisquare(*scores.values()).pvalue)
 
 
 def test_groups_are_all_maximal_sets_that_reach_no_further_than_the_difference():
     rng = np.random.default_rng(1)
     for trial in range(30):
         centre = rng.normal(size=6)
-        found = critical_difference({str(i): centre[i] + rng.normal(size=15) for i in range(6)})
-        near = {(a, b) for a in range(6) for b in range(a + 1, 6) if found.rank[b] - found.rank[a] <= found.difference}
+        ranks = critical_difference({str(i): centre[i] + rng.normal(size=15) for i in range(6)})
+        near = {(a, b) for a in range(6) for b in range(a + 1, 6) if ranks.rank[b] - ranks.rank[a] <= ranks.difference}
         maximal = {(a, b) for a, b in near if (a - 1, b) not in near and (a, b + 1) not in near}
-        assert set(found.groups) == maximal, trial
+        assert set(ranks.groups) == maximal, trial
 
 
 def test_few_seeds_are_said_to_show_little():
-    found = critical_difference({"a": np.array([2.0, 2.0]), "b": np.array([1.0, 1.0])})
-    assert (found.names, found.rank.tolist(), found.groups) == (("a", "b"), [1.0, 2.0], ((0, 1),))
-    assert "2 seeds are too few" in found.caveat and "1.39" in found.caveat
+    ranks = critical_difference({"a": np.array([2.0, 2.0]), "b": np.array([1.0, 1.0])})
+    assert (ranks.names, ranks.rank.tolist(), ranks.groups) == (("a", "b"), [1.0, 2.0], ((0, 1),))
+    assert "2 seeds are too few" in ranks.caveat and "1.39" in ranks.caveat
 
 
 def test_methods_that_always_tie_have_no_p_value():
-    found = critical_difference({"a": np.ones(4), "b": np.ones(4), "c": np.ones(4)})
-    assert np.isnan(found.p_value)
-    assert found.groups == ((0, 2),)
-    assert found.frame()["mean_rank"].tolist() == [2.0, 2.0, 2.0]
+    ranks = critical_difference({"a": np.ones(4), "b": np.ones(4), "c": np.ones(4)})
+    assert np.isnan(ranks.p_value)
+    assert ranks.groups == ((0, 2),)
+    assert ranks.frame()["mean_rank"].tolist() == [2.0, 2.0, 2.0]
 
 
 @pytest.mark.parametrize("scores", [{"a": np.ones(3)}, {"a": np.ones(3), "b": np.ones(2)}, {"a": [], "b": []}])

@@ -23,18 +23,18 @@ from tests.analysis.crowds import crowds, make_crowd
 
 
 def test_gold_is_hard_and_first(crowd):
-    found = resolve_reference(crowd, "gold")
-    assert (found.name, found.soft) == ("gold", False)
-    np.testing.assert_array_equal(found.labels, crowd.gold)
+    reference = resolve_reference(crowd, "gold")
+    assert (reference.name, reference.soft) == ("gold", False)
+    np.testing.assert_array_equal(reference.labels, crowd.gold)
     assert available_references(crowd)[:1] == ["gold"]
     assert "majority-vote" in available_references(crowd)
 
 
 def test_an_aggregator_is_fitted_by_name_or_given_as_result(crowd):
     result = cc.aggregation.get("majority-vote").fit(crowd)
-    for found in (resolve_reference(crowd, "majority-vote"), resolve_reference(crowd, result)):
-        assert found.name == "majority-vote"
-        np.testing.assert_array_equal(found.posterior, result.posterior)
+    for reference in (resolve_reference(crowd, "majority-vote"), resolve_reference(crowd, result)):
+        assert reference.name == "majority-vote"
+        np.testing.assert_array_equal(reference.posterior, result.posterior)
     ready = Reference("run:7", crowd.gold)
     assert resolve_reference(crowd, ready) is ready
 
@@ -66,12 +66,12 @@ ALONE = "shares no task with others, and 'auto' repeats their labels: without go
 
 def test_nothing_is_measured_by_the_labels_of_a_single_worker():
     crowd = make_crowd([0, 1, 2, 3], [0, 0, 0, 0], [0, 1, 0, 1], 4, 1, 2)
-    found, good = analysis.summary(crowd, "auto"), analysis.worker_quality(crowd, "auto")
-    unknown = [found.worker_accuracy, found.majority_vote_accuracy, found.noise.wrong_annotations]
-    unknown += [found.noise.tasks_without_truth, *good.accuracy, *good.accuracy_low, *good.skill, *good.information]
+    stats, good = analysis.summary(crowd, "auto"), analysis.worker_quality(crowd, "auto")
+    unknown = [stats.worker_accuracy, stats.majority_vote_accuracy, stats.noise.wrong_annotations]
+    unknown += [stats.noise.tasks_without_truth, *good.accuracy, *good.accuracy_low, *good.skill, *good.information]
     assert np.isnan(unknown).all() and good.n_judged.tolist() == [0]
     assert good.notes[-1] == f"1 worker {ALONE}"
-    assert found.balance.tasks.sum() == 4
+    assert stats.balance.tasks.sum() == 4
     seen = cc.exhibits.view(crowd, "auto")
     for exhibit in (cc.exhibits.overview.overview(seen), cc.exhibits.mistakes.shared_mistakes(seen)):
         assert exhibit.notes[-1] == f"1 worker {ALONE}"
@@ -133,30 +133,30 @@ def test_equals_plain_counts(crowd, seed):
     labels = np.random.default_rng(seed).integers(-1, crowd.n_classes, crowd.n_tasks)
     votes = cc.aggregation.get("majority-vote").fit(crowd).labels
     tasks = [i for i in range(crowd.n_tasks) if crowd.gold[i] >= 0 and crowd.annotated[i] and labels[i] >= 0]
-    found = judge(crowd, certain(labels, crowd.n_classes))
-    assert found.n_judged == len(tasks)
+    scores = judge(crowd, certain(labels, crowd.n_classes))
+    assert scores.n_judged == len(tasks)
     if not tasks:
-        assert np.isnan([found.accuracy, found.majority_accuracy, found.calibration_error, found.p_value]).all()
+        assert np.isnan([scores.accuracy, scores.majority_accuracy, scores.calibration_error, scores.p_value]).all()
         return
     right = np.array([labels[i] == crowd.gold[i] for i in tasks])
     voted = np.array([votes[i] == crowd.gold[i] for i in tasks])
-    assert found.accuracy == pytest.approx(right.mean())
-    assert found.majority_accuracy == pytest.approx(voted.mean())
-    assert (found.gained, found.lost) == ((right & ~voted).sum(), (voted & ~right).sum())
-    assert found.calibration_error == pytest.approx(1 - right.mean())
-    if found.gained + found.lost:
-        assert found.p_value == pytest.approx(binomtest(found.lost, found.gained + found.lost).pvalue)
-    assert any("loses to majority vote" in w for w in found.warnings) == (found.lost > found.gained)
+    assert scores.accuracy == pytest.approx(right.mean())
+    assert scores.majority_accuracy == pytest.approx(voted.mean())
+    assert (scores.gained, scores.lost) == ((right & ~voted).sum(), (voted & ~right).sum())
+    assert scores.calibration_error == pytest.approx(1 - right.mean())
+    if scores.gained + scores.lost:
+        assert scores.p_value == pytest.approx(binomtest(scores.lost, scores.gained + scores.lost).pvalue)
+    assert any("loses to majority vote" in w for w in scores.warnings) == (scores.lost > scores.gained)
 
 
 def test_only_gold_that_was_not_shown_judges(crowd):
     known, judging = show_gold(crowd, 40)
     result = cc.aggregation.get("dawid-skene").fit(crowd, known=known)
-    found = judge(crowd, result, judging)
+    scores = judge(crowd, result, judging)
     rest = known < 0
-    assert found.n_judged == rest.sum() == 180
-    assert found.accuracy == (result.labels == crowd.gold)[rest].mean()
-    assert found.calibration_error == calibration(result, judging).error
+    assert scores.n_judged == rest.sum() == 180
+    assert scores.accuracy == (result.labels == crowd.gold)[rest].mean()
+    assert scores.calibration_error == calibration(result, judging).error
 
 
 def test_a_loss_says_whether_chance_explains_it():
@@ -166,34 +166,34 @@ def test_a_loss_says_whether_chance_explains_it():
     few, many = votes.copy(), votes.copy()
     few[right[:3]] = (few[right[:3]] + 1) % 4
     many[right[:30]] = (many[right[:30]] + 1) % 4
-    (said,) = judge(crowd, certain(few, 4)).warnings
-    assert "loses 3" in said and "which chance can explain" in said
-    (said,) = judge(crowd, certain(many, 4)).warnings
-    assert "loses 30" in said and "chance" not in said
+    (warning,) = judge(crowd, certain(few, 4)).warnings
+    assert "loses 3" in warning and "which chance can explain" in warning
+    (warning,) = judge(crowd, certain(many, 4)).warnings
+    assert "loses 30" in warning and "chance" not in warning
     assert judge(crowd, certain(votes, 4)).warnings == ()
 
 
 def test_data_that_cannot_carry_confusions(data_folder):
     labelme = cc.load_dataset("labelme")
-    said, sure = judge(labelme, cc.aggregation.get("dawid-skene").fit(labelme)).warnings
+    warnings, sure = judge(labelme, cc.aggregation.get("dawid-skene").fit(labelme)).warnings
     assert "96 % sure" in sure and "79 % of its labels" in sure
-    assert "3.38 per class" in said
-    said = judge(labelme, cc.aggregation.get("one-coin").fit(labelme)).warnings
-    assert len(said) == 2 and "76.7 % right against 76.9 %" in said[1]
+    assert "3.38 per class" in warnings
+    warnings = judge(labelme, cc.aggregation.get("one-coin").fit(labelme)).warnings
+    assert len(warnings) == 2 and "76.7 % right against 76.9 %" in warnings[1]
 
 
 def test_notes_of_the_method_and_a_cap_that_was_hit(crowd):
     result = cc.aggregation.get("dawid-skene", max_iterations=2).fit(crowd)
-    found = judge(crowd, replace(result, notes=("Beware.",)))
-    assert found.warnings[0] == "Beware."
-    assert "cap of 2" in found.warnings[1]
+    scores = judge(crowd, replace(result, notes=("Beware.",)))
+    assert scores.warnings[0] == "Beware."
+    assert "cap of 2" in scores.warnings[1]
 
 
 def test_without_gold_there_is_no_accuracy(crowd):
     blind = replace(crowd, gold=np.full(crowd.n_tasks, -1))
-    found = judge(blind, cc.aggregation.get("majority-vote").fit(blind))
-    assert found.n_judged == 0
-    assert np.isnan([found.accuracy, found.majority_accuracy, found.calibration_error]).all()
+    scores = judge(blind, cc.aggregation.get("majority-vote").fit(blind))
+    assert scores.n_judged == 0
+    assert np.isnan([scores.accuracy, scores.majority_accuracy, scores.calibration_error]).all()
 
 
 @given(crowds(), st.integers(0, 100), st.integers(0, 100))
@@ -246,22 +246,22 @@ def test_equals_a_loop_over_tasks(case, n_bins):
             b = next(b for b in range(n_bins) if q.max() <= (b + 1) / n_bins + 1e-12)
             groups[b].append((q.max(), q.argmax() == true))
     total = sum(map(len, groups))
-    found = calibration(judged(posterior), gold, n_bins)
+    curve = calibration(judged(posterior), gold, n_bins)
     error = 0.0
     for b, group in enumerate(groups):
-        assert found.n_tasks[b] == len(group)
+        assert curve.n_tasks[b] == len(group)
         if not group:
-            assert np.isnan([found.bin_accuracy[b], found.bin_confidence[b], found.low[b], found.high[b]]).all()
+            assert np.isnan([curve.bin_accuracy[b], curve.bin_confidence[b], curve.low[b], curve.high[b]]).all()
             continue
         confidence, accuracy = np.mean(group, 0)
         interval = binomtest(sum(bool(right) for _, right in group), len(group)).proportion_ci(0.95, "exact")
-        assert found.bin_confidence[b] == pytest.approx(confidence)
-        assert found.bin_accuracy[b] == pytest.approx(accuracy)
-        assert (found.low[b], found.high[b]) == pytest.approx((interval.low, interval.high))
+        assert curve.bin_confidence[b] == pytest.approx(confidence)
+        assert curve.bin_accuracy[b] == pytest.approx(accuracy)
+        assert (curve.low[b], curve.high[b]) == pytest.approx((interval.low, interval.high))
         error += len(group) / total * abs(accuracy - confidence)
-    assert found.error == pytest.approx(error)
-    assert found.accuracy == pytest.approx(np.mean([right for group in groups for _, right in group]))
-    frame = found.frame()
+    assert curve.error == pytest.approx(error)
+    assert curve.accuracy == pytest.approx(np.mean([right for group in groups for _, right in group]))
+    frame = curve.frame()
     assert len(frame) == n_bins and frame["tasks"].sum() == total
 
 
@@ -271,16 +271,16 @@ def test_a_posterior_that_says_how_often_it_is_right_has_no_error():
     gold = (rng.random((200_000, 1)) > posterior.cumsum(1)[:, :-1]).sum(1)
     assert calibration(judged(posterior), gold).error < 0.005
     boast = np.eye(3)[posterior.argmax(1)]
-    found = calibration(judged(boast), gold)
-    assert found.error == pytest.approx(1 - found.accuracy)
+    curve = calibration(judged(boast), gold)
+    assert curve.error == pytest.approx(1 - curve.accuracy)
 
 
 def test_dawid_skene_on_labelme_is_overconfident(data_folder):
     dataset = cc.load_dataset("labelme")
-    found = calibration(cc.aggregation.get("dawid-skene").fit(dataset), np.where(dataset.annotated, dataset.gold, -1))
-    assert found.n_tasks.sum() == 1000
-    assert found.confidence > found.accuracy + 0.1
-    assert found.error == pytest.approx(found.confidence - found.accuracy, abs=0.02)
+    curve = calibration(cc.aggregation.get("dawid-skene").fit(dataset), np.where(dataset.annotated, dataset.gold, -1))
+    assert curve.n_tasks.sum() == 1000
+    assert curve.confidence > curve.accuracy + 0.1
+    assert curve.error == pytest.approx(curve.confidence - curve.accuracy, abs=0.02)
 
 
 def test_calibration_refusals(case):
@@ -297,7 +297,7 @@ def test_seeds_together_are_the_seeds_one_by_one(crowd):
     rng = np.random.default_rng(3)
     posterior = rng.dirichlet(np.ones(4), (3, 300)).astype(np.float32)
     gold = np.where(rng.random(300) < 0.8, crowd.gold, -1)
-    found = calibration_of_seeds("conal", posterior, gold, 10)
+    calibration = calibration_of_seeds("conal", posterior, gold, 10)
     known = gold >= 0
     sizes, rights, errors = np.zeros(10), np.zeros(10), []
     for p in posterior.astype(float):
@@ -310,11 +310,11 @@ def test_seeds_together_are_the_seeds_one_by_one(crowd):
             if inside:
                 error += abs(np.mean(hits) - np.mean([p[i].max() for i in inside])) * len(inside) / known.sum()
         errors.append(error)
-    assert found.error == pytest.approx(np.mean(errors))
-    assert found.n_tasks.tolist() == sizes.tolist()
+    assert calibration.error == pytest.approx(np.mean(errors))
+    assert calibration.n_tasks.tolist() == sizes.tolist()
     some = sizes > 0
-    assert found.bin_accuracy[some] == pytest.approx(rights[some] / sizes[some])
-    assert found.accuracy == pytest.approx((posterior[:, known].argmax(-1) == gold[known]).mean())
+    assert calibration.bin_accuracy[some] == pytest.approx(rights[some] / sizes[some])
+    assert calibration.accuracy == pytest.approx((posterior[:, known].argmax(-1) == gold[known]).mean())
 
 
 def test_more_of_the_same_seed_makes_nobody_surer(crowd):

@@ -84,9 +84,9 @@ def test_measures_of_random_tags_are_those_of_sets_of_spans():
 
 def test_scores_of_a_tagging(crowd):
     labels = np.array([CLASSES.index(tag) for tags in ANN for tag in tags.split()])
-    found = tagging_scores(crowd, labels)
-    assert (found.precision, found.recall, found.f1) == (0.25, 0.25, 0.25)
-    assert found.token_accuracy == pytest.approx(6 / 10)
+    scores = tagging_scores(crowd, labels)
+    assert (scores.precision, scores.recall, scores.f1) == (0.25, 0.25, 0.25)
+    assert scores.token_accuracy == pytest.approx(6 / 10)
     assert tagging_scores(crowd, labels, tasks=np.arange(7, 10)).f1 == 1
     assert tagging_scores(crowd, np.full(10, 0)).f1 == 0
 

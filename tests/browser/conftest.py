@@ -219,6 +219,6 @@ def row(page: Page, number: int = 0) -> None:
 
 def taken(page: Page, button: Locator) -> tuple[str, bytes]:
     """Name and content of the file that a button downloads."""
-    with page.expect_download() as found:
+    with page.expect_download() as download:
         button.click()
-    return found.value.suggested_filename, Path(found.value.path()).read_bytes()
+    return download.value.suggested_filename, Path(download.value.path()).read_bytes()

@@ -50,11 +50,11 @@ def provider(*emails: str) -> Iterator[str]:
             elif url.path == "/keys":
                 self.answer({"keys": [key.as_dict(private=False)]})
             else:
-                asked = {k: v[0] for k, v in parse_qs(url.query).items()}
-                nonces["code"] = asked.get("nonce", "")
-                back = urlencode({"code": "code", "state": asked["state"]})
+                by_name = {k: v[0] for k, v in parse_qs(url.query).items()}
+                nonces["code"] = by_name.get("nonce", "")
+                back = urlencode({"code": "code", "state": by_name["state"]})
                 self.send_response(302)
-                self.send_header("Location", f"{asked['redirect_uri']}?{back}")
+                self.send_header("Location", f"{by_name['redirect_uri']}?{back}")
                 self.end_headers()
 
         def do_POST(self) -> None:

@@ -120,8 +120,8 @@ def test_a_page_is_for_everybody(page: Page, two: str, view: str) -> None:
 
 def faults(page: Page, rules: dict[str, object]) -> list[tuple[str, str]]:
     """Rule and place of every violation, but for what Streamlit alone has."""
-    found = [fault for fault in page.evaluate(RUN, rules)["violations"] if fault["id"] not in STREAMLIT]
-    return [(fault["id"], node["html"][:200]) for fault in found for node in fault["nodes"]]
+    faults = [fault for fault in page.evaluate(RUN, rules)["violations"] if fault["id"] not in STREAMLIT]
+    return [(fault["id"], node["html"][:200]) for fault in faults for node in fault["nodes"]]
 
 
 def test_axe_sees_a_fault(context: BrowserContext) -> None:

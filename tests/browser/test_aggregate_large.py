@@ -36,11 +36,11 @@ def test_half_a_million_annotations(page: Page, crowds: Path) -> None:
     expect(page).to_have_url(re.compile("result=one-coin"))
     choose(page, "Objective", "Its value")
     expect(main(page).get_by_text("log-likelihood or its bound").first).to_be_visible()
-    found = cc.analysis.label_disagreement(crowd, {name: name for name in ("gold", *QUICK)})
+    disagreement = cc.analysis.label_disagreement(crowd, {name: name for name in ("gold", *QUICK)})
     frame = heatmap(page).evaluate("e => e._fullData.find(t => t.type === 'heatmap').z.map(row => Array.from(row))")
     names = heatmap(page).locator(".xtick text").all_text_contents()  # as they ended
-    assert set(names) == {*found.names, SLOW}
-    order, off = [names.index(name) for name in found.names], ~np.eye(4, dtype=bool)
+    assert set(names) == {*disagreement.names, SLOW}
+    order, off = [names.index(name) for name in disagreement.names], ~np.eye(4, dtype=bool)
     shown = np.array(frame, float)[np.ix_(order, order)]
-    assert shown[off] == pytest.approx(100 * found.share[off], abs=1e-4)
+    assert shown[off] == pytest.approx(100 * disagreement.share[off], abs=1e-4)
     expect(main(page).get_by_text("of 100,000").filter(visible=True).first).to_be_visible()

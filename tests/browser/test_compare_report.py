@@ -44,9 +44,9 @@ def hostile(app: str, workspace: Path) -> str:
 
 
 def download(page: Page, button: Locator) -> bytes:
-    with page.expect_download() as found:
+    with page.expect_download() as download:
         button.click()
-    return Path(found.value.path()).read_bytes()
+    return Path(download.value.path()).read_bytes()
 
 
 def button(page: Page, name: str) -> Locator:
@@ -70,10 +70,10 @@ def test_the_table_is_what_the_command_line_says_and_a_difference_leads_to_its_t
     rows = {row["run"]: row for row in csv.DictReader(content.decode().splitlines())}
     assert list(rows) == [f"{m}{kind}" for m in METHODS for kind in ("", ", ensemble")]
     for name, result in results.items():
-        said = comparison.row(result)
-        assert float(rows[name]["selected %"]) == pytest.approx(100 * said["selected_mean"])
-        assert float(rows[name]["best, optimistic ±"]) == pytest.approx(100 * said["best_std"])
-        assert float(rows[f"{name}, ensemble"]["last %"]) == pytest.approx(100 * said["ensemble_last"])
+        expected_row = comparison.row(result)
+        assert float(rows[name]["selected %"]) == pytest.approx(100 * expected_row["selected_mean"])
+        assert float(rows[name]["best, optimistic ±"]) == pytest.approx(100 * expected_row["best_std"])
+        assert float(rows[f"{name}, ensemble"]["last %"]) == pytest.approx(100 * expected_row["ensemble_last"])
     # From a difference to the task and back.
     page.get_by_role("link", name="Differences", exact=True).click()
     expect(page).to_have_url(re.compile("view=Differences"))
@@ -116,12 +116,12 @@ def test_a_report_needs_no_network_and_runs_nothing_of_others(page: Page, hostil
     context = browser.new_context(offline=True, viewport={"width": 900, "height": 900})
     context.set_default_timeout(60_000)
     alone = context.new_page()
-    said: list[str] = []
-    asked: list[str] = []
-    alone.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-    alone.on("pageerror", lambda error: said.append(str(error)))
-    alone.on("dialog", lambda dialog: said.append(dialog.message))
-    alone.on("request", lambda request: asked.append(request.url))
+    errors: list[str] = []
+    urls: list[str] = []
+    alone.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    alone.on("pageerror", lambda error: errors.append(str(error)))
+    alone.on("dialog", lambda dialog: errors.append(dialog.message))
+    alone.on("request", lambda request: urls.append(request.url))
     alone.set_content(content)
     expect(alone.locator("body[data-drawn=yes]")).to_be_attached(timeout=60_000)
     drawn = alone.locator(".js-plotly-plot")
@@ -131,8 +131,8 @@ def test_a_report_needs_no_network_and_runs_nothing_of_others(page: Page, hostil
     expect(alone.locator("td", has_text=HOSTILE[1]).first).to_be_attached()
     expect(drawn.get_by_text(HOSTILE[0]).first).to_be_attached()
     assert alone.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-    assert not asked
-    assert not said
+    assert not urls
+    assert not errors
     alone.evaluate("() => document.body.append(Object.assign(document.createElement('script'), {text: 'ran = 1'}))")
     assert alone.evaluate("() => window.ran") is None
     context.close()
@@ -145,14 +145,14 @@ def test_the_folder_hides_names_and_draws_every_figure(page: Page, demo: str) ->
     expect(main(page).get_by_text("How good each worker is")).to_be_visible()
     heard = main(page).get_by_role("status").filter(has_text=re.compile("folder"))
     heard.evaluate("region => { region.theSame = true }")
-    with page.expect_download() as found:
+    with page.expect_download() as download:
         button(page, "Folder (ZIP)").click()
         expect(main(page).get_by_role("progressbar")).to_be_visible()
         expect(main(page).get_by_text(re.compile("^Drawing .+ left$"))).to_be_visible()
     expect(heard).to_have_text("The folder was made.")
     assert heard.evaluate("region => region.theSame")  # there before its words came, or nobody would hear them
     expect(main(page).get_by_role("progressbar")).to_have_count(0)
-    with zipfile.ZipFile(found.value.path()) as archive:
+    with zipfile.ZipFile(download.value.path()) as archive:
         names = archive.namelist()
         text = archive.read("report.html").decode()
     tables = [name for name in names if name.endswith(".csv")]

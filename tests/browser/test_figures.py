@@ -99,8 +99,8 @@ def test_a_cell_is_chosen_by_mouse_and_keyboard_outlined_spoken_and_left_by_the_
     visit(page, "/shared-mistakes?dataset=demo&reference=gold&true=one&given=seven")
     expect(heatmap(page).locator(".chosen-cell")).to_be_visible()
     before = page.wait_for_function(place).json_value()
-    told = main(page).get_by_role("status").filter(has_text=re.compile("gave seven"))
-    told.evaluate("region => { region.setAttribute('data-same', '') }")  # only changes within it are spoken
+    status = main(page).get_by_role("status").filter(has_text=re.compile("gave seven"))
+    status.evaluate("region => { region.setAttribute('data-same', '') }")  # only changes within it are spoken
     click_cell(page, 3, 9, 10)
     expect(page).to_have_url(re.compile("true=three&given=nine"))
     page.wait_for_function(f"before => (found => found && found !== before)({place})", arg=before)
@@ -152,9 +152,9 @@ def test_a_figure_is_taken_from_a_dark_page_for_a_journal_and_as_png_and_csv(pag
     toolbar.get_by_role("button", name="170 mm").focus()
     for _ in range(3):
         page.keyboard.press("ArrowRight")
-    with page.expect_download() as found:
+    with page.expect_download() as download:
         page.keyboard.press("Enter")
-    assert found.value.suggested_filename == "demo-shared-mistakes-gold.csv"
+    assert download.value.suggested_filename == "demo-shared-mistakes-gold.csv"
     name, content = taken(page, frame.locator("[data-format=png]"))
     assert name == "demo-shared-mistakes-gold.png"
     assert content.startswith(b"\x89PNG")

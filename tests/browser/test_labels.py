@@ -39,15 +39,15 @@ def estimated(crowds: Path, workspace: Path) -> None:
 def trained(lab: Lab, page: Page, dataset: str, told: str) -> list[str]:
     """Start runs with two seeds and two epochs, wait until they have finished, and see what each came to."""
     methods = METHODS[dataset]
-    asked = "".join(f"&methods={method}" for method in methods) + f"&settings={quote(SETTINGS)}"
-    visit(page, f"/train?dataset={dataset}{asked}")
+    text = "".join(f"&methods={method}" for method in methods) + f"&settings={quote(SETTINGS)}"
+    visit(page, f"/train?dataset={dataset}{text}")
     page.get_by_role("button", name=f"Start {len(methods)} runs").click()
     until(lambda: len(lab.runs(dataset)) == len(methods))
     page.goto("about:blank")  # drawing what trains takes longer than training
     until(lambda: {run.state for run in lab.runs(dataset).values()} == {"finished"}, LONG)
     ids = {run.spec.method: name for name, run in lab.runs(dataset).items()}
     for run in ids.values():
-        visit(page, f"/train?dataset={dataset}{asked}&runs={run}")  # without, it would try its own suggestion
+        visit(page, f"/train?dataset={dataset}{text}&runs={run}")  # without, it would try its own suggestion
         expect(main(page).get_by_text(re.compile(f"{told}: .*selected")).first).to_be_visible()
     return [ids[method] for method in methods]
 

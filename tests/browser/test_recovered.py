@@ -27,15 +27,15 @@ def runs(app: str, workspace: Path) -> dict[str, tuple[str, TrainingResult]]:
     """Runs on the demo, on 400 workers and on hostile names; what methods recover is looked up once for all."""
     learners()
     many = replace(simulate_crowd(2000, n_workers=400, per_task=6), name="many")
-    found = {}
+    run_ids = {}
     for name, crowd, method in (
         ("crowd-layer", cc.load_dataset("demo"), "crowd-layer"),
         ("conal", cc.load_dataset("demo"), "conal"),
         ("many", many, "conal"),
     ):
         result = invented(crowd, method)
-        found[name] = record(workspace, result, crowd), result
-    return found
+        run_ids[name] = record(workspace, result, crowd), result
+    return run_ids
 
 
 def click(page: Page, chart: str, x: float, y: float) -> None:

@@ -28,9 +28,9 @@ def test_spans_of_prodigy_are_read_and_scored(page: Page) -> None:
     lines = [
         {
             "text": text, "_input_hash": number, "_task_hash": number, "_view_id": "ner_manual", "answer": "accept",
-            "spans": [{"start": a, "end": b, "label": label} for a, b, label in given], "_annotator_id": who,
+            "spans": [{"start": a, "end": b, "label": label} for a, b, label in given], "_annotator_id": worker,
         }
-        for who, marked in MARKED.items()
+        for worker, marked in MARKED.items()
         for number, (text, given) in enumerate(zip(TEXTS, marked, strict=True))
     ]  # fmt: skip
     offer(page, "cities.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
@@ -51,7 +51,7 @@ def test_spans_of_prodigy_are_read_and_scored(page: Page) -> None:
 
 def test_ratings_in_words_are_ordered_by_the_user(page: Page) -> None:
     words = {"a": ("good", "fair", "good"), "b": ("bad", "bad", "fair"), "c": ("fair", "good", "fair")}
-    rows = [f"{film},{who},{word}" for film, said in words.items() for who, word in zip("xyz", said, strict=True)]
+    rows = [f"{film},{worker},{word}" for film, said in words.items() for worker, word in zip("xyz", said, strict=True)]
     offer(page, "films.csv", "\n".join(["film,critic,says", *rows]))
     main(page).get_by_text("Ratings: numbers, or words in an order").click()
     settled(page)

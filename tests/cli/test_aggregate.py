@@ -70,11 +70,11 @@ def test_compare_takes_the_aggregators_for_such_labels(crowdcore, tmp_path) -> N
 def test_what_is_printed_leaves_out_what_there_is_not(run, tmp_path) -> None:
     file = tmp_path / "votes.csv"
     file.write_text("task,worker,label\n1,a,x\n1,b,y\n2,a,x\n2,b,x\n")
-    said = run("aggregate", file, "-m", "majority-vote").out
-    assert "accuracy" not in said
-    assert "None" not in said
-    assert "labels: x" in said
-    assert "--out FILE" in said
+    out = run("aggregate", file, "-m", "majority-vote").out
+    assert "accuracy" not in out
+    assert "None" not in out
+    assert "labels: x" in out
+    assert "--out FILE" in out
 
 
 def test_auto_is_the_default_and_its_posterior_can_be_tempered(crowdcore, tmp_path) -> None:
@@ -89,10 +89,10 @@ def test_auto_is_the_default_and_its_posterior_can_be_tempered(crowdcore, tmp_pa
 def test_difficulty_and_foil_of_each_task_are_written(crowdcore, tmp_path) -> None:
     out = tmp_path / "labels.csv"
     crowdcore("aggregate", "demo", "-m", "item-response", "--set", "max_iterations=3", "--out", out)
-    found = cc.aggregation.get("item-response", max_iterations=3).fit(cc.load_dataset("demo"))
+    result = cc.aggregation.get("item-response", max_iterations=3).fit(cc.load_dataset("demo"))
     table = pd.read_csv(out)
-    assert table["difficulty"].to_numpy() == pytest.approx(found.difficulty[found.labels >= 0])
-    assert table["foil"].notna().sum() == (found.foil >= 0).sum()
+    assert table["difficulty"].to_numpy() == pytest.approx(result.difficulty[result.labels >= 0])
+    assert table["foil"].notna().sum() == (result.foil >= 0).sum()
 
 
 @pytest.mark.parametrize("ending", ["json", "md", "tex"])
@@ -120,8 +120,8 @@ def expected(folder):
 
 
 def test_json_holds_the_results_numbers_and_the_tests_over_seeds(crowdcore, folder, expected):
-    found = crowdcore("compare", folder, *METHODS, *QUICK)
-    for row in found["learning"]:
+    output = crowdcore("compare", folder, *METHODS, *QUICK)
+    for row in output["learning"]:
         result = expected[row["method"]]
         for at in ("selected", "last", "best"):
             assert row[f"{at}_accuracy"] == pytest.approx(result.accuracy("test", at=at).tolist())
@@ -140,21 +140,21 @@ def test_json_holds_the_results_numbers_and_the_tests_over_seeds(crowdcore, fold
         else:
             assert own["common_confusion"] is own["omega"] is None
     reached = {m: r.accuracy("test") for m, r in expected.items()}
-    assert found["learning"][0]["selected_by"] == "gold"
-    for row in found["learning"]:
+    assert output["learning"][0]["selected_by"] == "gold"
+    for row in output["learning"]:
         mean = expected[row["method"]].probabilities["last"].mean(0)
         test = expected[row["method"]].split == 2
         together = (mean.argmax(1) == expected[row["method"]].gold)[test].mean()
         assert row["ensemble_last"] == pytest.approx(together)
     tests = cc.analysis.paired_tests(reached)
-    assert [row["p_value"] for row in found["paired_tests"]] == pytest.approx(tests.p_value.tolist())
-    assert {row["caveat"] for row in found["paired_tests"]} == {tests.caveat}
-    [pair] = found["task_tests"]
+    assert [row["p_value"] for row in output["paired_tests"]] == pytest.approx(tests.p_value.tolist())
+    assert {row["caveat"] for row in output["paired_tests"]} == {tests.caveat}
+    [pair] = output["task_tests"]
     assert pair["difference"] == pytest.approx(reached["conal"].mean() - reached["crowd-layer"].mean())
     assert pair["low"] <= pair["difference"] <= pair["high"]
-    assert [row["run"] for row in found["selection"]] == list(expected)
+    assert [row["run"] for row in output["selection"]] == list(expected)
     last = expected["conal"].accuracy("test", at="last").mean()
-    assert found["selection"][0]["to %"] == pytest.approx(100 * last)
+    assert output["selection"][0]["to %"] == pytest.approx(100 * last)
 
 
 def test_one_seed_of_one_method_without_a_test_split_says_what_it_cannot_say(crowdcore, run, folder, tmp_path):
@@ -165,9 +165,9 @@ def test_one_seed_of_one_method_without_a_test_split_says_what_it_cannot_say(cro
     assert alone.count("at least two runs") == 1
     crowd = featured_crowd(120)
     without = write_folder(replace(crowd, split=np.where(crowd.split == 2, 0, crowd.split)), tmp_path / "without")
-    said = " ".join(run("compare", without, *METHODS, *QUICK).out.split())
-    assert said.count("has no test split") == 1
-    assert "nan" not in said.lower()
+    text = " ".join(run("compare", without, *METHODS, *QUICK).out.split())
+    assert text.count("has no test split") == 1
+    assert "nan" not in text.lower()
 
 
 def test_tables_fit_a_terminal_notes_come_once_and_all_goes_to_files(run, monkeypatch, folder, expected, tmp_path):
@@ -180,13 +180,13 @@ def test_tables_fit_a_terminal_notes_come_once_and_all_goes_to_files(run, monkey
         values = 100 * result.accuracy("test")
         assert f"{values.mean():.2f} ± {values.std(ddof=1):.2f}" in done.out
         assert method in done.out
-    said = " ".join((done.out + done.err).split())
-    assert said.count("With 3 seeds") == 1
-    assert said.count("seeds vary only") == 1
-    assert "as trained" in said
-    assert said.count("+ ensemble") == 2
-    assert said.count("Epochs are selected on") == 1
-    assert "caveat" not in said
+    text = " ".join((done.out + done.err).split())
+    assert text.count("With 3 seeds") == 1
+    assert text.count("seeds vary only") == 1
+    assert "as trained" in text
+    assert text.count("+ ensemble") == 2
+    assert text.count("Epochs are selected on") == 1
+    assert "caveat" not in text
     learning = pd.read_csv(tmp_path / "learning.csv")
     assert list(learning["method"]) == [f"{m}{kind}" for m in METHODS[1::2] for kind in ("", ", ensemble")]
     assert set(learning["selected by"]) == {"gold of the valid split"}
@@ -238,11 +238,11 @@ def test_files_hold_none(run, folder_of_hidden_names: Path, tmp_path: Path) -> N
     assert run("export", folder_of_hidden_names, tmp_path / "votes.json", "--to", "lewidi", "--hide-names").code == 0
     plan = tmp_path.with_name("plan.csv")  # it names the workers
     assert run("next", folder_of_hidden_names, "--out", plan).code == 0 and names_in(plan.read_bytes())
-    asked = "export", folder_of_hidden_names, tmp_path / "next.json", "--to", "argilla", "--tasks", plan, "--hide-names"
-    assert run(*asked).code == 0 and '"workers": ' in (tmp_path / "next.json").read_text()
-    found = {str(f): names_in(f.read_bytes()) for f in tmp_path.rglob("*") if f.is_file()}
-    assert len(found) > 10
-    assert not any(found.values())
+    args = "export", folder_of_hidden_names, tmp_path / "next.json", "--to", "argilla", "--tasks", plan, "--hide-names"
+    assert run(*args).code == 0 and '"workers": ' in (tmp_path / "next.json").read_text()
+    names = {str(f): names_in(f.read_bytes()) for f in tmp_path.rglob("*") if f.is_file()}
+    assert len(names) > 10
+    assert not any(names.values())
 
 
 def test_an_export_without_names_is_the_same_crowd(run, folder_of_hidden_names: Path, tmp_path: Path) -> None:

@@ -106,10 +106,10 @@ def test_without_gold_commands_take_the_reference_of_the_pages_and_say_so(run, t
 
 
 def test_the_copier_of_the_demo_is_named_with_the_labels_that_change(crowdcore, run, tmp_path) -> None:
-    found = crowdcore("coordinated", "demo", "--out", tmp_path / "groups.csv", "--figure", tmp_path / "groups.html")
-    assert [group["workers"] for group in found["groups"]] == ["w04, w05"]
-    assert len(found["changed labels"]) == found["groups"][0]["labels changed"]
-    assert found["notes"][0].startswith("Group 1: w04 and w05")
+    output = crowdcore("coordinated", "demo", "--out", tmp_path / "groups.csv", "--figure", tmp_path / "groups.html")
+    assert [group["workers"] for group in output["groups"]] == ["w04, w05"]
+    assert len(output["changed labels"]) == output["groups"][0]["labels changed"]
+    assert output["notes"][0].startswith("Group 1: w04 and w05")
     assert pd.read_csv(tmp_path / "groups.csv")["workers"].tolist() == ["w04, w05"]
     assert "become right" in (tmp_path / "groups.html").read_text()
     printed = run("coordinated", "demo").out
@@ -139,9 +139,9 @@ def test_assignments_keep_the_limits_and_hide_names(crowdcore, run, refused, tmp
     folder = write_folder(ds.where(ds.task % 3 != ds.worker % 3), tmp_path / "named")
     out = tmp_path / "assignments.csv"
     command = ("next", folder, "--budget", 40, "--capacity", 9, "--out", out)
-    found = crowdcore(*command)
+    output = crowdcore(*command)
     assigned = pd.read_csv(out)
-    assert len(assigned) == len(found["assignments"]) == 40
+    assert len(assigned) == len(output["assignments"]) == 40
     assert assigned["worker"].value_counts().max() <= 9
     assert names_in(out.read_bytes())
     hidden = run(*command, "--hide-names")

@@ -133,8 +133,8 @@ def test_fetches_converts_and_says_so(server: Server, cache: Path) -> None:  # n
     assert done.exit_code == 0, done.output
     assert "28 tasks, 60 annotations by 3 workers" in done.output.replace("\n", "")
     again = CliRunner().invoke(app, ["fetch", "music", "--url-base", server.url, "--json"])
-    said = json.loads(again.stdout)
-    assert said == {"name": "music", "folder": str(cache / "music"), "tasks": 28, "annotations": 60}
+    document = json.loads(again.stdout)
+    assert document == {"name": "music", "folder": str(cache / "music"), "tasks": 28, "annotations": 60}
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ def test_one_clear_line_and_exit_code_2(
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 2
-    said = capsys.readouterr().err.strip()
-    assert sentence in said and "\n" not in said
+    err = capsys.readouterr().err.strip()
+    assert sentence in err and "\n" not in err
 
 
 def test_marks_are_added_listed_exported_taken_back_and_believed(crowdcore, refused, tmp_path, monkeypatch):
@@ -162,8 +162,8 @@ def test_marks_are_added_listed_exported_taken_back_and_believed(crowdcore, refu
     assert "Nobody has marked" in str(refused("quality", "demo", "--reference", "reviewed"))
     out = tmp_path / "relabel.csv", tmp_path / "training.csv"
     adding = ("--add", "digit-0001", "seven", "--unclear", "digit-0002", "--comment", "a bar", "--by", "me")
-    told = crowdcore("marks", "demo", *adding, "--export", out[0], "--training", out[1])
-    assert [(row["task"], row["right class"], row["by"]) for row in told["marks"]] == [
+    output = crowdcore("marks", "demo", *adding, "--export", out[0], "--training", out[1])
+    assert [(row["task"], row["right class"], row["by"]) for row in output["marks"]] == [
         ("digit-0002", "", "me"),
         ("digit-0001", "seven", "me"),
     ]
@@ -256,7 +256,7 @@ def test_noise_on_the_gold_of_a_dataset(crowdcore) -> None:
 
 def test_the_table_is_that_of_the_study(crowdcore, tmp_path) -> None:
     out, picture = tmp_path / "table.csv", tmp_path / "figure.html"
-    said = crowdcore(
+    output = crowdcore(
         "simulate", "synthetic", *SET, "--over", "common_strength=[0.2,0.8]", "-m", "trace", "-m", "dl-mv",
         "--train", "batch_size=64", "--train", "trace.strength=0.1", *QUICK, "--out", out, "--figure", picture,
     )  # fmt: skip
@@ -267,24 +267,24 @@ def test_the_table_is_that_of_the_study(crowdcore, tmp_path) -> None:
         training={"batch_size": 64, "epochs": 2},
     )
     expected = study_recovery(plan, device="cpu").table
-    for table in (pd.read_csv(out), pd.DataFrame(said["table"])):
+    for table in (pd.read_csv(out), pd.DataFrame(output["table"])):
         assert table["method"].tolist() == expected["method"].tolist()
         errors = table["effective error"].astype(float).to_numpy()
         assert errors == pytest.approx(expected["effective error"].to_numpy(), nan_ok=True)
-    assert len(said["crowds"]) == 2
+    assert len(output["crowds"]) == 2
     assert "plotly" in picture.read_text(encoding="utf-8")
 
 
 def test_a_preset_is_changed_by_the_options(crowdcore) -> None:
-    said = crowdcore(
+    output = crowdcore(
         "simulate", "--preset", "strength", *SET, "--set", "pattern=symmetric", "--over", "common_strength=[0.8]",
         "--crowds", 2, "-m", "dl-mv", *QUICK,
     )  # fmt: skip
-    plan = said["plan"]
+    plan = output["plan"]
     assert plan["over"] == {"common_strength": [0.8]}
     assert plan["settings"] == {**SMALL, "pattern": "symmetric"}
     assert plan["training"] == {**preset("strength").training, "epochs": 2}
-    assert [row["crowd"] for row in said["crowds"]] == [0, 1]
+    assert [row["crowd"] for row in output["crowds"]] == [0, 1]
 
 
 def test_people_get_a_table_with_what_its_columns_mean(run) -> None:

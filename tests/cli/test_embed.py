@@ -46,11 +46,11 @@ def photos(tmp_path):
 
 def test_empty_texts_are_named_and_features_come_with_what_makes_them(texts, run, crowdcore, refused, tmp_path):
     folder, words = texts
-    assert "1 of 60 tasks" in (said := str(refused("embed", folder, tmp_path / "out"))), said
-    assert "'t00059'" in said
+    assert "1 of 60 tasks" in (error := str(refused("embed", folder, tmp_path / "out"))), error
+    assert "'t00059'" in error
     assert crowdcore("embed", folder)["kind"] == "tfidf"
-    told = crowdcore("embed", folder, tmp_path / "out", "--accept")
-    assert told["tasks"] == 59 and "t00059" in told["notes"][0]
+    output = crowdcore("embed", folder, tmp_path / "out", "--accept")
+    assert output["tasks"] == 59 and "t00059" in output["notes"][0]
     written, makes = cc.read_dataset(tmp_path / "out"), TextFeatures.load(tmp_path / "out" / "text_features.npz")
     np.testing.assert_allclose(np.array(written.features), makes(words), atol=1e-6)
     assert refused("embed", folder, tmp_path / "again", "--kind", "words").got == "words"
@@ -122,8 +122,8 @@ def test_images_beside_a_table_are_kept_as_pixels_and_trained_on(photos, run, cr
     assert "dl-mv" in trained and "one seed" in trained and "no test task" in trained
     assert "raw pixels, as asked" in " ".join(trained.split())
     (photos.parent / "p003.png").write_bytes(b"")
-    said = str(refused("train", photos, *small))
-    assert "p003.png" in said and "accept=True" in said
+    error = str(refused("train", photos, *small))
+    assert "p003.png" in error and "accept=True" in error
 
 
 def test_photos_are_learnt_by_a_pretrained_network_from_the_command_line_and_in_python_alike(
@@ -132,18 +132,18 @@ def test_photos_are_learnt_by_a_pretrained_network_from_the_command_line_and_in_
     once = {"method": "dl-mv", "seeds": 1, "epochs": 1, "select_on": "none"}
     result = cc.learning.train(cc.read_dataset(photos), **once)
     assert result.input_shape == (1280,)
-    told = " ".join(
+    text = " ".join(
         run("train", photos, "-m", "dl-mv", "--seeds", 1, "--epochs", 1, "--set", "select_on=none").out.split()
     )
-    assert all("EfficientNet-Lite0 features" in said for said in (told, " ".join(result.notes)))
+    assert all("EfficientNet-Lite0 features" in error for error in (text, " ".join(result.notes)))
     monkeypatch.setattr(embedding, "has_efficientnet", lambda: False)
     for command in (
         ("train", photos, "-m", "dl-mv"),
         ("runs", "start", photos, "-m", "dl-mv"),
         ("embed", photos, "out"),
     ):
-        said = str(refused(*command))
-        assert "pip install 'crowdcore[images]'" in said and "backbone=cnn" in said
+        error = str(refused(*command))
+        assert "pip install 'crowdcore[images]'" in error and "backbone=cnn" in error
 
 
 def test_binary_annotators_are_planted_on_a_folder_of_two_classes(run, crowdcore, refused, tmp_path):
@@ -157,8 +157,8 @@ def test_binary_annotators_are_planted_on_a_folder_of_two_classes(run, crowdcore
     small = ("--train", "backbone=cnn", "--train", 'backbone_settings={"width": 4}', "--train", "select_on=none")
     crowdcore("simulate", "rodrigues", "--on", tmp_path / "pets", "-m", "crowd-layer", *small, "--epochs", 1)
     write_pictures(tmp_path / "pets" / "cow", [2])
-    said = str(refused("simulate", "rodrigues", "--on", tmp_path / "pets"))
-    assert "3 classes" in said
+    error = str(refused("simulate", "rodrigues", "--on", tmp_path / "pets"))
+    assert "3 classes" in error
 
 
 def test_a_study_on_images_leaves_out_what_cannot_be_used_with_consent_alone(run, refused, tmp_path):
@@ -166,11 +166,11 @@ def test_a_study_on_images_leaves_out_what_cannot_be_used_with_consent_alone(run
         write_pictures(tmp_path / "pets" / name, [code] * 15)
     (tmp_path / "pets" / "cat" / "p003.png").write_bytes(b"")
     small = ("--train", "backbone=cnn", "--train", 'backbone_settings={"width": 4}', "--train", "select_on=none")
-    asked = ("simulate", "rodrigues", "--on", tmp_path / "pets", "-m", "crowd-layer", "-m", "trace", *small)
-    asked = (*asked, "--epochs", 1)
-    said = str(refused(*asked))
-    assert "p003.png" in said and "accept=True" in said
-    done = run(*asked, "--accept")
+    args = ("simulate", "rodrigues", "--on", tmp_path / "pets", "-m", "crowd-layer", "-m", "trace", *small)
+    args = (*args, "--epochs", 1)
+    error = str(refused(*args))
+    assert "p003.png" in error and "accept=True" in error
+    done = run(*args, "--accept")
     assert done.code == 0, done.err
     assert " ".join(done.out.split()).count("Left out: 1 of 30 ") == 1
 
@@ -184,15 +184,15 @@ def test_what_training_cannot_use_is_left_out_with_consent_alone(photos, texts, 
         (photos, ("--set", "backbone=cnn", "--set", 'backbone_settings={"width": 4}'), bad),
         (texts[0], (), {"t00059": "the text is empty"}),
     ):
-        asked, once = (source, "-m", "dl-mv", *setting, "--epochs", 1, "--set", "select_on=none"), ("--seeds", 1)
+        sources, once = (source, "-m", "dl-mv", *setting, "--epochs", 1, "--set", "select_on=none"), ("--seeds", 1)
         for command in (("train",), ("compare",), ("runs", "start")):
-            said = str(refused(*command, *asked, *(() if command == ("compare",) else once)))
+            error = str(refused(*command, *sources, *(() if command == ("compare",) else once)))
             for name, what in faults.items():
-                assert name in said and what in said
-        done = run("train", *asked, *once, "--accept", "--out", tmp_path / "kept")
+                assert name in error and what in error
+        done = run("train", *sources, *once, "--accept", "--out", tmp_path / "kept")
         assert done.code == 0, done.err
-        told = " ".join(done.out.split())
-        assert f"Left out: {len(faults)} of " in told
+        text = " ".join(done.out.split())
+        assert f"Left out: {len(faults)} of " in text
         result = cc.learning.load_result(tmp_path / "kept")
         opened = cc.read_dataset(source)
         left_out = {str(task) for task in opened.task_ids.delete(result.task)}

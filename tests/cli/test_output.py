@@ -270,20 +270,20 @@ def test_an_option_means_the_same_in_every_command(commands: dict[str, Any]) -> 
 def test_output_seeds_and_reference_are_spelled_alike(commands: dict[str, Any]) -> None:
     short = {"--out": "-o", "--reference": "-r", "--method": "-m", "--set": "-s"}
     for name, entry in commands.items():
-        found = options(entry)
-        assert all(short[one] in found[one].opts for one in short if one in found), name
-        assert {given.help for one, given in found.items() if one == "--seed"} <= {
+        options_of = options(entry)
+        assert all(short[one] in options_of[one].opts for one in short if one in options_of), name
+        assert {given.help for one, given in options_of.items() if one == "--seed"} <= {
             "Exactly this seed; may be repeated."
         }
-    kinds = {found["--out"].help for found in map(options, commands.values()) if "--out" in found}
+    kinds = {options_of["--out"].help for options_of in map(options, commands.values()) if "--out" in options_of}
     assert len(kinds) == 3  # a table, a folder, and the one or other for `simulate`
 
 
 def test_commands_are_in_groups_and_a_former_name_still_works(run: Any) -> None:
-    said = run("-h").out
-    places = [said.index(f" {group} ") for group in ("Look", "Infer", "Learn", "Run", "Share")]
+    out = run("-h").out
+    places = [out.index(f" {group} ") for group in ("Look", "Infer", "Learn", "Run", "Share")]
     assert places == sorted(places)
-    assert "compute-worker" in said and "\n│ worker" not in said
+    assert "compute-worker" in out and "\n│ worker" not in out
     former = run("worker", "-h")
     assert former.out == run("compute-worker", "-h").out.replace("compute-worker", "worker") or former.code == 0
     assert "crowdcore compute-worker" in former.err
@@ -295,10 +295,10 @@ def test_commands_are_in_groups_and_a_former_name_still_works(run: Any) -> None:
 )
 def test_a_shell_completes_names_of_commands_and_datasets(typed: str, offered: set[str]) -> None:
     words = typed.split(" ")
-    asked = {"_CROWDCORE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
+    values = {"_CROWDCORE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
     code = "import sys; sys.argv[0] = 'crowdcore'; from crowdcore.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **asked}, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code], env={**os.environ, **values}, capture_output=True, text=True, check=False
     )
     assert set(done.stdout.split()) == offered, done.stderr
 

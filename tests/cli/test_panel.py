@@ -26,8 +26,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_panel_is_printed_and_written(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["panel", file, "--out", str(tmp_path / "judges.csv"), "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert told["votes"][0]["kish"] < 6 and len(told["judges"]) == 6
+    document = json.loads(capsys.readouterr().out)
+    assert document["votes"][0]["kish"] < 6 and len(document["judges"]) == 6
     assert len(pd.read_csv(tmp_path / "judges.csv")) == 6
 
 
@@ -37,16 +37,16 @@ def test_a_score_writes_what_to_label_next(file: str, tmp_path: Path, capsys: py
     table.to_csv(tmp_path / "some.csv", index=False)
     with pytest.raises(SystemExit):
         main(["panel", str(tmp_path / "some.csv"), "--score", "b-yes", "--out", str(tmp_path / "next.csv"), "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert told["panel-score"][0]["score low"] < told["panel-score"][0]["score"]
+    document = json.loads(capsys.readouterr().out)
+    assert document["panel-score"][0]["score low"] < document["panel-score"][0]["score"]
     assert len(pd.read_csv(tmp_path / "next.csv")) == 40
 
 
 def test_people_are_named_on_the_command_line(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["panel", file, "--person", "judge-0", "--person", "judge-1", "--person", "judge-2", "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert {row["worker"] for row in told["panel-people"]} == {"judge-3", "judge-4", "judge-5"}
+    document = json.loads(capsys.readouterr().out)
+    assert {row["worker"] for row in document["panel-people"]} == {"judge-3", "judge-4", "judge-5"}
     with pytest.raises(SystemExit) as ended:
         main(["panel", file, "--person", "nobody"])
     assert ended.value.code == 2 and "nobody" in capsys.readouterr().err
@@ -63,5 +63,5 @@ def test_what_is_no_panel_is_refused_in_one_sentence(tmp_path: Path, capsys: pyt
     (tmp_path / "one.csv").write_text("task,worker,label\n1,a,x\n2,a,y\n")
     with pytest.raises(SystemExit) as ended:
         main(["panel", str(tmp_path / "one.csv")])
-    said = capsys.readouterr().err
-    assert ended.value.code == 2 and "1 worker" in said and ".." not in said.replace(str(tmp_path), "")
+    err = capsys.readouterr().err
+    assert ended.value.code == 2 and "1 worker" in err and ".." not in err.replace(str(tmp_path), "")

@@ -23,9 +23,9 @@ def stars(tmp_path):
 def test_every_command_prints_what_the_library_finds(crowdcore, stars, tmp_path):
     path, how = stars
     crowd = read_ratings(path, -2, 3)
-    found = crowdcore("ratings", "workers", path, *how, "--out", tmp_path / "w.csv", "--figure", tmp_path / "w.html")
+    output = crowdcore("ratings", "workers", path, *how, "--out", tmp_path / "w.csv", "--figure", tmp_path / "w.html")
     workers = analysis.rating_workers(crowd, analysis.rating_truth(crowd))
-    assert found["table"][0]["bias"] == pytest.approx(workers.bias[0])
+    assert output["table"][0]["bias"] == pytest.approx(workers.bias[0])
     assert len(pd.read_csv(tmp_path / "w.csv")) == 5
     assert (tmp_path / "w.html").stat().st_size
     assert len(crowdcore("ratings", "info", path, *how)["ratings-agreement"]) == 6
@@ -81,12 +81,12 @@ def folder(tmp_path_factory):
 
 
 def test_spans_of_workers(crowdcore, run, folder, tmp_path):
-    found = crowdcore("spans", folder)
-    assert {row["worker"] for row in found["workers"]} == {f"w{i}" for i in range(1, 9)}
-    assert {(row["true"], row["given"]) for row in found["types"]} == {
+    output = crowdcore("spans", folder)
+    assert {row["worker"] for row in output["workers"]} == {f"w{i}" for i in range(1, 9)}
+    assert {(row["true"], row["given"]) for row in output["types"]} == {
         (a, b) for a in ("LOC", "PER") for b in ("LOC", "PER")
     }
-    assert [row["type"] for row in found["boundaries"]] == ["LOC", "PER"]
+    assert [row["type"] for row in output["boundaries"]] == ["LOC", "PER"]
     done = run("spans", folder, "--out", tmp_path / "s.csv", "--figure", tmp_path / "s.html", "--hide-names")
     assert done.code == 0, done.err
     assert "Boundary errors" in done.out and "w3" not in done.out
@@ -95,34 +95,34 @@ def test_spans_of_workers(crowdcore, run, folder, tmp_path):
 
 def test_other_commands_speak_of_tokens_and_sentences(crowdcore, run, folder):
     assert "sentences" in run("info", folder).out
-    found = crowdcore("aggregate", folder, "-m", "bsc-seq")
-    assert found["sentences"] == 30 and found["tokens"] > 100 and 0.5 < found["span_f1"] <= 1
+    output = crowdcore("aggregate", folder, "-m", "bsc-seq")
+    assert output["sentences"] == 30 and output["tokens"] > 100 and 0.5 < output["span_f1"] <= 1
     assert crowdcore("mistakes", folder)["mistakes"]["classes"][0] == "O"
 
 
 def test_sentences_that_nobody_tagged_are_tagged(crowdcore, run, refused, folder, tmp_path):
     crowd = simulate.tags(n_sentences=60, n_test=10, seed=1)
     path = write_folder(crowd, tmp_path / "crowd")
-    found = crowdcore("aggregate", path, "-m", "crf-ma", "--new", tmp_path / "new.csv")
-    assert found["sentences"] == 50 and 0 < found["new_span_f1"] < found["span_f1"]
+    output = crowdcore("aggregate", path, "-m", "crf-ma", "--new", tmp_path / "new.csv")
+    assert output["sentences"] == 50 and 0 < output["new_span_f1"] < output["span_f1"]
     written = pd.read_csv(tmp_path / "new.csv")
     assert set(written["task"]) == set(crowd.task_ids[crowd.split == 2]) and set(written["label"]) <= set(crowd.classes)
     assert refused("aggregate", folder, "-m", "bsc-seq", "--new", tmp_path / "no.csv").argument == "--new"
 
 
 def test_comparisons_tell_the_spans(crowdcore, run, folder):
-    found = crowdcore("compare", folder, "-m", "majority-vote", "-m", "bsc-seq")
+    output = crowdcore("compare", folder, "-m", "majority-vote", "-m", "bsc-seq")
     alone = crowdcore("aggregate", folder, "-m", "bsc-seq")
-    assert [row["method"] for row in found["aggregation_spans"]] == ["majority-vote", "bsc-seq"]
-    assert found["aggregation_spans"][1]["f1"] == pytest.approx(100 * alone["span_f1"], abs=0.05)
+    assert [row["method"] for row in output["aggregation_spans"]] == ["majority-vote", "bsc-seq"]
+    assert output["aggregation_spans"][1]["f1"] == pytest.approx(100 * alone["span_f1"], abs=0.05)
     assert "f1" in run("compare", folder, "-m", "majority-vote").out
 
 
 def test_comparisons_of_taggers_tell_the_spans_of_the_test_split(crowdcore, tmp_path):
     path = write_folder(simulate.tags(n_sentences=60, n_test=20, seed=1), tmp_path / "crowd")
-    found = crowdcore("compare", path, "-m", "dl-mv", "--seeds", "1", "--epochs", "2", "--device", "cpu")
-    assert [(row["method"], row["epoch"]) for row in found["spans"]] == [("dl-mv", "selected"), ("dl-mv", "last")]
-    assert {"precision", "recall", "f1"} <= found["spans"][0].keys()
+    output = crowdcore("compare", path, "-m", "dl-mv", "--seeds", "1", "--epochs", "2", "--device", "cpu")
+    assert [(row["method"], row["epoch"]) for row in output["spans"]] == [("dl-mv", "selected"), ("dl-mv", "last")]
+    assert {"precision", "recall", "f1"} <= output["spans"][0].keys()
 
 
 def test_crowds_without_spans_are_refused(refused):

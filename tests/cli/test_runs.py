@@ -51,9 +51,9 @@ def test_list_and_show(finished: Run, make: Callable[..., Run], crowdcore: Calla
     assert finished.id[:8] in printed
     assert f"{100 * finished.scores['test_accuracy_selected']:.2f} ± " in printed
     assert finished.device == "cpu"
-    told = run("runs", "show", finished.id).out
-    assert "crowdcore train" in told
-    assert [line.split()[1:-1] for line in told.splitlines() if " device" in line] == [
+    out = run("runs", "show", finished.id).out
+    assert "crowdcore train" in out
+    assert [line.split()[1:-1] for line in out.splitlines() if " device" in line] == [
         ["device", "│", finished.device],
         ["device", "asked", "for", "│", finished.spec.device],
     ]
@@ -77,8 +77,8 @@ def test_the_command_of_a_run_comes_to_its_numbers(finished: Run, crowdcore: Cal
 
 
 def test_exactly_these_seeds(crowd_folder: Path, crowdcore: Callable[..., Any]) -> None:  # noqa: F811
-    asked = ("train", crowd_folder, "-m", "dl-mv", "--epochs", 1, "--device", "cpu", "--seed", 7, "--seed", 3)
-    assert crowdcore(*asked)["seeds"] == [7, 3]
+    args = ("train", crowd_folder, "-m", "dl-mv", "--epochs", 1, "--device", "cpu", "--seed", 7, "--seed", 3)
+    assert crowdcore(*args)["seeds"] == [7, 3]
 
 
 def test_log_predictions_and_export(finished: Run, crowdcore: Callable[..., Any], tmp_path: Path, run) -> None:
@@ -95,11 +95,11 @@ def test_log_predictions_and_export(finished: Run, crowdcore: Callable[..., Any]
 @pytest.mark.parametrize("command", ["mistakes", "distances", "quality", "info"])
 def test_a_run_is_a_reference(finished: Run, crowdcore: Callable[..., Any], command: str) -> None:
     data = cc.read_dataset(finished.spec.dataset)
-    found = crowdcore(command, finished.spec.dataset, "--reference", f"run:{finished.id[:10]}")
-    assert f"run:{finished.id}" in json.dumps(found)
+    output = crowdcore(command, finished.spec.dataset, "--reference", f"run:{finished.id[:10]}")
+    assert f"run:{finished.id}" in json.dumps(output)
     if command == "mistakes":
         truth = cc.runs.reference(finished.id, data)
-        np.testing.assert_allclose(found["mistakes"]["percent"], cc.analysis.shared_mistakes(data, truth).percent)
+        np.testing.assert_allclose(output["mistakes"]["percent"], cc.analysis.shared_mistakes(data, truth).percent)
 
 
 def test_refusals(make: Callable[..., Run], refused: Callable[..., str]) -> None:  # noqa: F811
@@ -154,8 +154,8 @@ def test_what_waits_is_not_deleted(make: Callable[..., Run], refused: Callable[.
 
 
 def test_start_and_again(workspace, crowd_folder: Path, no_engine: None, crowdcore: Callable[..., Any]) -> None:  # noqa: F811
-    asked = ("runs", "start", crowd_folder, "-m", "dl-mv", "-m", "conal", "--seeds", 2, "--epochs", 3, "--priority", 2)
-    first, second = crowdcore(*asked)
+    args = ("runs", "start", crowd_folder, "-m", "dl-mv", "-m", "conal", "--seeds", 2, "--epochs", 3, "--priority", 2)
+    first, second = crowdcore(*args)
     assert (first["method"], second["method"], first["state"]) == ("dl-mv", "conal", "queued")
     spec = get_run(second["id"]).spec
     assert (spec.seeds, spec.settings, spec.priority) == ((0, 1), {"epochs": 3}, 2)
@@ -166,8 +166,8 @@ def test_start_and_again(workspace, crowd_folder: Path, no_engine: None, crowdco
 
 def test_search_from_the_command_line(workspace, crowd_folder: Path, no_engine: None, crowdcore) -> None:  # noqa: F811
     over = ("--over", "lr=0.001:0.1:log", "--over", "embedding=4:8", "--over", 'variant=["paper","authors"]')
-    (found,) = crowdcore("runs", "search", crowd_folder, *over, "--trials", 4, "--seed", 3, "--sampler", "random")
-    plan = get_run(found["id"]).spec.search
+    (output,) = crowdcore("runs", "search", crowd_folder, *over, "--trials", 4, "--seed", 3, "--sampler", "random")
+    plan = get_run(output["id"]).spec.search
     assert plan is not None and plan.trials == 4 and plan.sampler == "random"
     lr, embedding, variant = (plan.space[k] for k in ("lr", "embedding", "variant"))
     assert (lr.low, lr.high, lr.log, lr.integer) == (0.001, 0.1, True, False)
@@ -176,8 +176,8 @@ def test_search_from_the_command_line(workspace, crowd_folder: Path, no_engine: 
 
 
 def test_what_a_search_varies_unless_told(workspace, crowd_folder: Path, no_engine: None, crowdcore) -> None:  # noqa: F811
-    (found,) = crowdcore("runs", "search", crowd_folder, "-m", "conal")
-    plan = get_run(found["id"]).spec.search
+    (output,) = crowdcore("runs", "search", crowd_folder, "-m", "conal")
+    plan = get_run(output["id"]).spec.search
     assert plan is not None and plan.space == usually_searched("conal")
     assert plan.space["lr"] == Range(low=1e-4, high=1e-2, log=True)
 
@@ -242,12 +242,12 @@ def test_what_is_accepted_in_one_door_is_accepted_in_all(
     table.loc[0, "label"] = ""
     (crowd_folder / "annotations.parquet").unlink()
     table.to_csv(crowd_folder / "annotations.csv", index=False)
-    asked = ("small", "-m", "dl-mv", "--epochs", 1)
+    args = ("small", "-m", "dl-mv", "--epochs", 1)
     for command in (("train",), ("runs", "start")):
-        assert refused(*command, *asked).code == "missing-label"
-    trained = crowdcore("train", *asked, "--seeds", 1, "--accept")
+        assert refused(*command, *args).code == "missing-label"
+    trained = crowdcore("train", *args, "--seeds", 1, "--accept")
     assert trained["method"] == "dl-mv"
-    (started,) = crowdcore("runs", "start", *asked, "--seeds", 1, "--accept")
+    (started,) = crowdcore("runs", "start", *args, "--seeds", 1, "--accept")
     assert train(get_run(started["id"])) == 0
     assert get_run(started["id"]).state == "finished"
     assert opening.dataset("small").n_annotations == len(table) - 1
@@ -269,9 +269,9 @@ def test_a_preset_trains_each_of_its_rows_and_keeps_them_apart(
     tmp_path: Path,
 ) -> None:
     out = tmp_path / "kept"
-    found = crowdcore("train", crowd_folder, "--preset", "labelme-table-3", *SHORT, "--seeds", 2, "--out", out)
-    assert [row["method"] for row in found] == ["crowd-layer", "crowd-layer-over", "conal"]
-    assert [len(row["seeds"]) for row in found] == [2, 2, 2]
+    output = crowdcore("train", crowd_folder, "--preset", "labelme-table-3", *SHORT, "--seeds", 2, "--out", out)
+    assert [row["method"] for row in output] == ["crowd-layer", "crowd-layer-over", "conal"]
+    assert [len(row["seeds"]) for row in output] == [2, 2, 2]
     assert {folder.name for folder in out.iterdir()} == {"crowd-layer", "crowd-layer-over", "conal"}
     kept = json.loads(next((out / "conal").glob("*.json")).read_text())
     assert kept["training"]["schedule"] == "cosine"
@@ -286,22 +286,22 @@ def test_a_preset_in_the_background_is_a_run_for_each_row(
 ) -> None:
     monkeypatch.setattr(runs, "submit", runs.store.create, raising=False)
     crowdcore("runs", "start", crowd_folder, "--preset", "labelme-table-2")
-    found = runs.list_runs()
-    assert sorted(run.spec.settings["regularisation"] for run in found) == [0.0, 1e-6, 1e-5, 1e-4]
-    assert {run.spec.seeds for run in found} == {(0, 1, 2, 3, 4)}
-    assert len({run.spec.group for run in found}) == 1
+    listed = runs.list_runs()
+    assert sorted(run.spec.settings["regularisation"] for run in listed) == [0.0, 1e-6, 1e-5, 1e-4]
+    assert {run.spec.seeds for run in listed} == {(0, 1, 2, 3, 4)}
+    assert len({run.spec.group for run in listed}) == 1
 
 
 def test_labels_that_are_numbers_are_trained_on_by_the_same_command(crowdcore, refused, tmp_path):
     folder = rated_folder(tmp_path / "rated")
-    asked = ("train", folder, "--seeds", 2, "--epochs", 2, "--set", "connection=b")
-    found = crowdcore(*asked)
-    assert found["method"] == "crowd-layer (b)" and [row["epoch"] for row in found["errors"]] == [
+    args = ("train", folder, "--seeds", 2, "--epochs", 2, "--set", "connection=b")
+    output = crowdcore(*args)
+    assert output["method"] == "crowd-layer (b)" and [row["epoch"] for row in output["errors"]] == [
         *("selected", "last", "best")
     ]
     for _ in range(2):  # the second goes on from the first one's last checkpoint
-        again = crowdcore("ratings", *asked, "--checkpoint", tmp_path / "kept")
-        assert again["errors"] == found["errors"] and any((tmp_path / "kept").rglob("*.safetensors"))
+        again = crowdcore("ratings", *args, "--checkpoint", tmp_path / "kept")
+        assert again["errors"] == output["errors"] and any((tmp_path / "kept").rglob("*.safetensors"))
     assert "for ratings" in str(refused("train", folder, "--method", "conal"))
 
 
@@ -321,9 +321,9 @@ def test_auto_has_a_result_or_one_line_on_odd_features(value, said, crowdcore, r
     crowd = featured_crowd()
     features = np.tile(value, (crowd.n_tasks, 1)).astype(np.float32)
     folder = write_folder(replace(crowd, features=Rows.from_array(features)), tmp_path / "odd")
-    asked = ("train", folder, "--method", "auto", "--seeds", 1, *SHORT, "--set", "select_on=none")
+    args = ("train", folder, "--method", "auto", "--seeds", 1, *SHORT, "--set", "select_on=none")
     if said:
-        assert said in str(refused(*asked))
+        assert said in str(refused(*args))
     else:
-        found = crowdcore(*asked)
-        assert found["method"] == "auto" and 0 <= found["selected_mean"] <= 1
+        output = crowdcore(*args)
+        assert output["method"] == "auto" and 0 <= output["selected_mean"] <= 1

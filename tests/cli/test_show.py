@@ -36,9 +36,9 @@ def test_without_a_name_it_lists_what_there_is(crowdcore) -> None:
 
 
 def test_numbers_are_those_of_python(crowdcore, data_folder) -> None:
-    found = crowdcore("show", "mistake", "labelme", "-s", "true=street", "-s", "given=insidecity")
-    assert found["table"][0]["percent"] == pytest.approx(61.017, abs=5e-4)
-    assert found["notes"]
+    output = crowdcore("show", "mistake", "labelme", "-s", "true=street", "-s", "given=insidecity")
+    assert output["table"][0]["percent"] == pytest.approx(61.017, abs=5e-4)
+    assert output["notes"]
 
 
 def test_choices_names_and_files(run, tmp_path) -> None:
@@ -68,18 +68,18 @@ def test_exhibits_of_runs_take_a_seed_and_an_epoch(crowdcore, tmp_path, monkeypa
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     opened = read_dataset(folder)
     result = invented(opened, "conal")
-    asked = folder, "--run", record(tmp_path / "workspace", result, opened)
+    folders = folder, "--run", record(tmp_path / "workspace", result, opened)
     for seed in (None, 1):
         one = of_run(view(opened), result, seed=seed)
         chosen = [] if seed is None else ["-s", f"seed={seed}"]
-        shown = crowdcore("show", "omega-spread", *asked, "-s", "by=worker", *chosen)["table"]
+        shown = crowdcore("show", "omega-spread", *folders, "-s", "by=worker", *chosen)["table"]
         expected = omega.omega_spread(one, "worker").table
         assert [row["mean ω"] for row in shown] == pytest.approx(expected["mean ω"].tolist())
-        shown = crowdcore("show", "skills", *asked, *chosen)["table"]
+        shown = crowdcore("show", "skills", *folders, *chosen)["table"]
         assert [row["learned_skill"] for row in shown] == pytest.approx(
             worker_skills.skills([one]).table["learned_skill"].tolist()
         )
-    cells = crowdcore("show", "recovered-confusion", *asked, "-s", "who=2", "-s", "part=own")["table"]
+    cells = crowdcore("show", "recovered-confusion", *folders, "-s", "who=2", "-s", "part=own")["table"]
     own = result.worker_confusion.mean(0)[2].ravel()
     assert [row["share"] for row in cells] == pytest.approx(own.tolist())
 
@@ -112,8 +112,8 @@ def test_exhibits_of_runs_on_ratings_and_refusals_of_others(crowdcore, refused, 
     fast = {"epochs": 2, "backbone_settings": {"hidden": 8}, "device": "cpu"}
     result = train_ratings(crowd, "crowd-layer", seeds=2, **fast)
     run = record(tmp_path / "workspace", result, crowd)
-    found = crowdcore("show", "rating-errors", folder, "--run", run)
-    assert found["table"][0]["RMSE"] == pytest.approx(result.score("rmse").mean())
+    output = crowdcore("show", "rating-errors", folder, "--run", run)
+    assert output["table"][0]["RMSE"] == pytest.approx(result.score("rmse").mean())
     hidden = crowdcore("show", "rating-biases", folder, "--run", run, "--hide-names")
     assert {row["worker"] for row in hidden["table"]}.isdisjoint(crowd.worker_ids)
     assert isinstance(refused("show", "shared-mistakes", folder), KindError)
@@ -150,8 +150,8 @@ def test_a_run_on_another_dataset_takes_part_in_the_sweep(run, folder, tmp_path,
     results = [replace(made_up(each), dataset=str(place)) for each, place in zip(opened, (folder, other), strict=True)]
     ids = [record(tmp_path / "workspace", r, each) for r, each in zip(results, opened, strict=True)]
     out = tmp_path / "out"
-    asked = [word for name in ids for word in ("--run", name)]
-    done = run("report", folder, *asked, "--part", "accuracy", "--part", "sweeps", "--no-svg", "--out", out)
+    words = [word for name in ids for word in ("--run", name)]
+    done = run("report", folder, *words, "--part", "accuracy", "--part", "sweeps", "--no-svg", "--out", out)
     assert done.code == 0, done.err
     assert len((out / "tables" / "01-accuracy.csv").read_text().splitlines()) == 3  # with its ensemble
     along = pd.read_csv(next((out / "tables").glob("*-along-workers.csv"))).set_index("workers")["accuracy mean"]
@@ -166,12 +166,12 @@ def test_figures_of_the_page_count_without_files_of_their_own(run, folder, tmp_p
 
 
 def test_a_dataset_alone_with_another_reference(crowdcore, folder, tmp_path):
-    said = crowdcore(
+    output = crowdcore(
         "report", folder, "--reference", "dawid-skene smoothing=0.5", "--no-svg", "--out", tmp_path / "out"
     )
-    assert "Shared mistakes" in said["exhibits"]
+    assert "Shared mistakes" in output["exhibits"]
     assert "dawid-skene" in (tmp_path / "out" / "report.html").read_text()
-    assert sum(file.endswith(".csv") for file in said["written"]) == len(said["exhibits"])
+    assert sum(file.endswith(".csv") for file in output["written"]) == len(output["exhibits"])
 
 
 def test_refusals_of_report(refused, folder, tmp_path):
@@ -195,14 +195,14 @@ def test_topics_are_told_and_classes_written(run, crowdcore, refused, tmp_path):
     texts = pd.DataFrame({"text": [" ".join(rng.choice(words[g], 12)) for g in crowd.gold]})
     split = np.where(np.arange(120) < 80, 0, 2).astype(np.int8)
     write_folder(replace(crowd, split=split, media=Media(columns=texts)), tmp_path / "texts")
-    asked = ("topics", tmp_path / "texts", "--set", "n_topics=3", "--words", "3", "--out", tmp_path / "labels.csv")
-    told = crowdcore(*asked)
-    assert {frozenset(topic["words"].split()) for topic in told["topics"]} == set(map(frozenset, words))
-    assert told["test_accuracy"] > 0.95 and told["texts"] == 80
+    args = ("topics", tmp_path / "texts", "--set", "n_topics=3", "--words", "3", "--out", tmp_path / "labels.csv")
+    output = crowdcore(*args)
+    assert {frozenset(topic["words"].split()) for topic in output["topics"]} == set(map(frozenset, words))
+    assert output["test_accuracy"] > 0.95 and output["texts"] == 80
     written = pd.read_csv(tmp_path / "labels.csv")
     right = (written["label"].to_numpy() == np.array(crowd.classes)[crowd.gold[:80]]).mean()
-    assert len(written) == 80 and right == pytest.approx(told["accuracy"])
-    assert "tiger" in run(*asked).out
+    assert len(written) == 80 and right == pytest.approx(output["accuracy"])
+    assert "tiger" in run(*args).out
     assert "has no texts" in str(refused("topics", "demo"))
 
 
@@ -211,24 +211,24 @@ def test_topics_are_told_and_ratings_written(run, crowdcore, refused, tmp_path):
     rng = np.random.default_rng(0)
     words = (("poor", "dull", "flat"), ("fair", "okay", "usual"), ("good", "fine", "great"))
     third = np.digitize(crowd.gold, np.quantile(crowd.gold, [1 / 3, 2 / 3]))
-    said = [" ".join(rng.choice(words[of], 12)) for of in third]
+    args = [" ".join(rng.choice(words[of], 12)) for of in third]
     path = tmp_path / "texts"
     path.mkdir()
     (path / "classes.txt").write_text("# regression: rating on -2..3\n")
     crowd.annotations.rename(columns={"rating": "label"}).to_csv(path / "annotations.csv", index=False)
     split = np.where(np.arange(120) < 80, "train", "test")
     tasks = pd.DataFrame({"task": crowd.task_ids, "split": split, "gold": crowd.gold})
-    tasks.assign(text=said).to_csv(path / "tasks.csv", index=False)
+    tasks.assign(text=args).to_csv(path / "tasks.csv", index=False)
     out = tmp_path / "ratings.csv"
-    asked = ("ratings", "topics", path, "--set", "n_topics=3", "--words", "3", "--out", out)
-    told = crowdcore(*asked)
-    assert [set(topic["words"].split()) for topic in told["topics"]] == list(map(set, words)), "lowest rated first"
-    assert told["texts"] == 80 and 0 < told["errors"]["test"]["rmse"] < crowd.gold[80:].std()
-    assert len(told["workers"]) == 5
+    command = ("ratings", "topics", path, "--set", "n_topics=3", "--words", "3", "--out", out)
+    output = crowdcore(*command)
+    assert [set(topic["words"].split()) for topic in output["topics"]] == list(map(set, words)), "lowest rated first"
+    assert output["texts"] == 80 and 0 < output["errors"]["test"]["rmse"] < crowd.gold[80:].std()
+    assert len(output["workers"]) == 5
     written = pd.read_csv(out).set_index("task")["rating"]
     assert len(written) == 120
     left = written[crowd.task_ids[80:].astype(str)].to_numpy() - crowd.gold[80:]
-    assert np.abs(left).mean() == pytest.approx(told["errors"]["test"]["mae"])
-    assert "against gold: MAE" in run(*asked).out
+    assert np.abs(left).mean() == pytest.approx(output["errors"]["test"]["mae"])
+    assert "against gold: MAE" in run(*command).out
     tasks.to_csv(path / "tasks.csv", index=False)
     assert "has no texts" in str(refused("ratings", "topics", path))

@@ -108,37 +108,37 @@ def test_forward_backward_is_the_sum_over_all_paths(problem):
                 posterior[a + i, z] += weight / total
             for one, other in pairwise(path):
                 pairs[one, other] += weight / total
-    found = Chains(start).forward_backward(emission, first, move)
-    np.testing.assert_allclose(found.posterior, posterior, atol=1e-12)
-    np.testing.assert_allclose(found.first, begins, atol=1e-12)
-    np.testing.assert_allclose(found.pairs, pairs, atol=1e-12)
-    assert found.log_likelihood == pytest.approx(likelihood)
+    fit = Chains(start).forward_backward(emission, first, move)
+    np.testing.assert_allclose(fit.posterior, posterior, atol=1e-12)
+    np.testing.assert_allclose(fit.first, begins, atol=1e-12)
+    np.testing.assert_allclose(fit.pairs, pairs, atol=1e-12)
+    assert fit.log_likelihood == pytest.approx(likelihood)
 
 
 def test_each_chain_has_its_own_partition_and_weight(problem):
     start, *tables = problem
     weight, together = np.array([0.5, 2.0, 0.0, 1.0, 0.25]), Chains(start)
     alone = [Chains(np.array([0, b - a])).forward_backward(tables[0][a:b], *tables[1:]) for a, b in pairwise(start)]
-    found = together.forward_backward(*tables, weight)
-    np.testing.assert_allclose(found.first, sum(w * one.first for w, one in zip(weight, alone, strict=True)))
-    np.testing.assert_allclose(found.pairs, sum(w * one.pairs for w, one in zip(weight, alone, strict=True)))
+    fit = together.forward_backward(*tables, weight)
+    np.testing.assert_allclose(fit.first, sum(w * one.first for w, one in zip(weight, alone, strict=True)))
+    np.testing.assert_allclose(fit.pairs, sum(w * one.pairs for w, one in zip(weight, alone, strict=True)))
     np.testing.assert_allclose(together.log_partition(*tables), [one.log_likelihood for one in alone])
 
 
 def test_viterbi_is_the_best_of_all_paths(problem):
     start, emission, first, move = problem
-    found = Chains(start).most_probable(emission, first, move)
+    path = Chains(start).most_probable(emission, first, move)
     for a, b in pairwise(start):
         best = max(paths(emission[a:b], first, move), key=lambda scored: scored[1])[0]
-        assert tuple(found[a:b]) == best
+        assert tuple(path[a:b]) == best
 
 
 def test_long_chains_and_impossible_states_do_not_underflow():
     emission = np.full((5000, 2), -1e5)
     emission[:, 0] = -np.inf
-    found = Chains(np.array([0, 5000])).forward_backward(emission, np.zeros(2), np.array([[0.0, -50.0], [0.0, -50.0]]))
-    assert np.isfinite(found.log_likelihood)
-    np.testing.assert_allclose(found.posterior[:, 1], 1)
+    fit = Chains(np.array([0, 5000])).forward_backward(emission, np.zeros(2), np.array([[0.0, -50.0], [0.0, -50.0]]))
+    assert np.isfinite(fit.log_likelihood)
+    np.testing.assert_allclose(fit.posterior[:, 1], 1)
 
 
 def test_emissions_made_as_needed_fill_the_posterior(monkeypatch):
@@ -147,10 +147,10 @@ def test_emissions_made_as_needed_fill_the_posterior(monkeypatch):
     chains = Chains(np.array([0, 3, 4, 8]))
     emission, first, move = rng.normal(size=(8, 3)), rng.normal(size=3), rng.normal(size=(3, 3))
     want, posterior = chains.forward_backward(emission, first, move), np.zeros((8, 3))
-    found = chains.update(posterior, lambda at: emission[at], first, move)
+    update = chains.update(posterior, lambda at: emission[at], first, move)
     alone = chains.update(None, lambda at: emission[at], first, move)
     np.testing.assert_array_equal(posterior, want.posterior)
-    for sums in (found, alone):
+    for sums in (update, alone):
         np.testing.assert_array_equal(sums.pairs, want.pairs)
         assert sums.log_likelihood == want.log_likelihood
     assert chains.most_probable(lambda at: emission[at], first, move).tolist() == (
@@ -193,10 +193,10 @@ def test_untrained_all_paths_are_equally_likely_and_forbidden_ones_are_not_taken
     forbidden = np.zeros((4, 3), bool)
     forbidden[:, 0] = True
     forbidden[1, 1] = forbidden[2, 2] = True
-    found = crf.most_probable(X, CHAINS, forbidden)
-    assert 0 not in found
+    path = crf.most_probable(X, CHAINS, forbidden)
+    assert 0 not in path
     inside = np.array([1, 2, 5, 6, 7])
-    assert (found[inside] != found[inside - 1]).all()
+    assert (path[inside] != path[inside - 1]).all()
 
 
 def test_the_usual_pool_comes_back_whoever_leaves_first():
@@ -234,9 +234,9 @@ def test_a_bar_is_for_terminals(screen: io.StringIO, monkeypatch: pytest.MonkeyP
         for epoch in (1, 2):
             time.sleep(0.15)  # tqdm writes ten times a second at most
             tell(epoch / 2, f"conal, epoch {epoch} of 2")
-    said = screen.getvalue()
-    assert ("epoch 2 of 2" in said and "100 %" in said) == screen.isatty()
-    assert said == "" or screen.isatty()
+    printed = screen.getvalue()
+    assert ("epoch 2 of 2" in printed and "100 %" in printed) == screen.isatty()
+    assert printed == "" or screen.isatty()
 
 
 def test_training_shows_its_epochs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,9 +44,9 @@ def test_vote_counts(way, crowd):
     expected = np.zeros((n_tasks, n_classes))
     for i, given_label in zip(task, label, strict=True):
         expected[i, given_label] += 1
-    found = counts.vote_counts(task, label, n_tasks, n_classes)
-    assert found.dtype == np.float64
-    np.testing.assert_array_equal(found, expected)
+    votes = counts.vote_counts(task, label, n_tasks, n_classes)
+    assert votes.dtype == np.float64
+    np.testing.assert_array_equal(votes, expected)
 
 
 @EITHER_WAY
@@ -80,17 +80,17 @@ def test_soft_confusion_counts(way, crowd, seed):
 @pytest.mark.parametrize("n_classes", [1, 2, 5])
 def test_most_probable(way, n_classes):
     posterior = np.random.default_rng(0).integers(0, 3, (300, n_classes)) / 2  # ties
-    found = counts.most_probable(posterior)
-    assert found.dtype == np.int32
-    np.testing.assert_array_equal(found, [max(range(n_classes), key=lambda c: (row[c], -c)) for row in posterior])
+    path = counts.most_probable(posterior)
+    assert path.dtype == np.int32
+    np.testing.assert_array_equal(path, [max(range(n_classes), key=lambda c: (row[c], -c)) for row in posterior])
 
 
 @given(arrays(np.float64, (4, 3), elements=st.floats(-1e4, 1e4)))
 def test_softmax_rows(scores):
     expected, total = softmax(scores, 1), logsumexp(scores, 1)
-    found = counts.softmax_rows(scores)
+    shares = counts.softmax_rows(scores)
     np.testing.assert_allclose(scores, expected, atol=1e-15)
-    np.testing.assert_allclose(found, total, rtol=1e-14, atol=1e-12)
+    np.testing.assert_allclose(shares, total, rtol=1e-14, atol=1e-12)
 
 
 @given(st.integers(1, 300), st.integers(2, 400), st.sampled_from([np.int8, np.int16, np.int32, np.int64]), st.data())
@@ -125,20 +125,20 @@ def literal(crowd, truth):
             cell = int(truth[i]) * crowd.n_classes + int(y)
             times[cell, int(r)] += 1
             tasks.setdefault(cell, set()).add(int(i))
-    return times, {cell: len(found) for cell, found in tasks.items()}
+    return times, {cell: len(task) for cell, task in tasks.items()}
 
 
 def triples_of(crowd, truth):
     return mistake_triples(crowd.task, crowd.worker, crowd.label, truth, crowd.n_workers, crowd.n_classes)
 
 
-def check(found, crowd, truth):
+def check(sums, crowd, truth):
     times, tasks = literal(crowd, truth)
-    assert dict(zip(zip(found.cell.tolist(), found.worker.tolist(), strict=True), found.times, strict=True)) == times
-    assert dict(zip(found.cells.tolist(), found.tasks.tolist(), strict=True)) == tasks
-    order = found.cell * crowd.n_workers + found.worker
+    assert dict(zip(zip(sums.cell.tolist(), sums.worker.tolist(), strict=True), sums.times, strict=True)) == times
+    assert dict(zip(sums.cells.tolist(), sums.tasks.tolist(), strict=True)) == tasks
+    order = sums.cell * crowd.n_workers + sums.worker
     assert (np.diff(order) > 0).all()
-    assert (np.diff(found.cells) > 0).all()
+    assert (np.diff(sums.cells) > 0).all()
 
 
 @given(crowds())
@@ -185,9 +185,9 @@ def test_compiled_soft_counts_are_the_same(monkeypatch, per_task):
 
 def test_many_classes_take_memory_for_annotations_only():
     crowd = simulate_crowd(n_tasks=200, n_classes=10_000)
-    found = triples_of(crowd, crowd.gold)
-    assert len(found.cell) <= crowd.n_annotations
-    check(found, crowd, crowd.gold)
+    triples = triples_of(crowd, crowd.gold)
+    assert len(triples.cell) <= crowd.n_annotations
+    check(triples, crowd, crowd.gold)
 
 
 @pytest.fixture(params=["sparse", "compiled"])
@@ -297,15 +297,15 @@ def test_same_bits_on_any_number_of_cores(monkeypatch):
     monkeypatch.setattr(compiled, "LARGE", 0)
     monkeypatch.setattr(em, "n_ranges", lambda work, accumulator: 8)
     table, _, *parameters = random_problem(np.random.default_rng(0), 2_000, 20, 5, 9_000)
-    found = []
+    steps = []
     for cores in (1, 2, 5):
         monkeypatch.setattr(compiled, "cores", lambda cores=cores: cores)
         posterior = np.empty((table.n_tasks, 5))
-        found.append((em.em_step(table, *parameters, posterior), posterior))
-    for sums, posterior in found[1:]:
-        np.testing.assert_array_equal(posterior, found[0][1])
-        np.testing.assert_array_equal(sums.counts, found[0][0].counts)
-        assert sums.log_likelihood == found[0][0].log_likelihood
+        steps.append((em.em_step(table, *parameters, posterior), posterior))
+    for sums, posterior in steps[1:]:
+        np.testing.assert_array_equal(posterior, steps[0][1])
+        np.testing.assert_array_equal(sums.counts, steps[0][0].counts)
+        assert sums.log_likelihood == steps[0][0].log_likelihood
 
 
 def test_a_step_of_the_fit_is_the_enumeration_of_classes_difficulties_and_foils() -> None:
@@ -327,9 +327,9 @@ def test_a_step_of_the_fit_is_the_enumeration_of_classes_difficulties_and_foils(
                 counts[r, z, b] += p * alone
                 if foil >= 0 and b != z:
                     n_misled += p * np.array([alone, 1 - alone])
-    found = fit_step(0, N_TASKS, tasks, model)
+    step = fit_step(0, N_TASKS, tasks, model)
     literal = n_types, n_class, labels, right_slope, counts, n_misled, log_likelihood
-    for got, of in zip(found, literal, strict=True):
+    for got, of in zip(step, literal, strict=True):
         assert got == pytest.approx(of, rel=1e-9, abs=1e-12)
 
 

@@ -210,10 +210,10 @@ def test_every_method_of_a_mean_has_a_weight(text: str) -> None:
 @given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), VALUES))
 def test_a_line_is_read_back(settings: dict[str, object]) -> None:
     line = spelling.spell("conal", settings)
-    method, found = spelling.read(line)
+    method, parts = spelling.read(line)
     assert method == "conal"
-    assert found == settings
-    assert {k: type(v) for k, v in found.items()} == {k: type(v) for k, v in settings.items()}
+    assert parts == settings
+    assert {k: type(v) for k, v in parts.items()} == {k: type(v) for k, v in settings.items()}
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), VALUES))

@@ -36,8 +36,8 @@ def words(test: AppTest) -> str:
         test.info,
         test.code,
     )
-    found = [str(part.value) for kind in kinds for part in kind]
-    return "\n".join(found).replace("\\", "").replace("\u2060", "")
+    values = [str(part.value) for kind in kinds for part in kind]
+    return "\n".join(values).replace("\\", "").replace("\u2060", "")
 
 
 def button(test: AppTest, label: str) -> Any:

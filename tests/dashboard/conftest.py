@@ -72,7 +72,7 @@ def recovered(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
 
 
 @pytest.fixture
-def found(recovered: SimpleNamespace, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+def study(recovered: SimpleNamespace, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The app sees what was recorded, and is told what methods recover without asking torch."""
     from tests.dashboard.recovered_crowd import ABLE
 

@@ -158,14 +158,14 @@ def test_a_result_becomes_the_reference_of_every_page(crowd: cc.CrowdDataset) ->
 def test_a_worker_s_confusion_with_intervals(crowd: cc.CrowdDataset) -> None:
     test = open_page(THREE, result="dawid-skene", worker="w003")
     result = cc.aggregation.get("dawid-skene").fit(crowd)
-    found = cc.analysis.sampled_confusion(crowd, n_samples=400, burn_in=150)
+    confusion = cc.analysis.sampled_confusion(crowd, n_samples=400, burn_in=150)
     frame = table(test, "expected labels").set_index(["true", "given"])
     for a, true in enumerate(crowd.classes):
         for b, given in enumerate(crowd.classes):
             row = frame.loc[true, given]
             assert row["percent"] == pytest.approx(100 * result.confusion[3, a, b])
-            assert row["low"] == pytest.approx(100 * found.low[3, a, b])
-            assert row["high"] == pytest.approx(100 * found.high[3, a, b])
+            assert row["low"] == pytest.approx(100 * confusion.low[3, a, b])
+            assert row["high"] == pytest.approx(100 * confusion.high[3, a, b])
     assert "95 % intervals" in words(test)
     assert "estimates no confusions" in words(open_page(THREE, result="majority-vote"))
 
@@ -181,13 +181,13 @@ def test_hard_tasks_are_listed_with_what_difficulty_and_foil_mean(tmp_path: Path
     crowd = cc.read_dataset(write_folder(simulate_crowd(60), tmp_path / "crowd"))
     test = open_page(["item-response"], result="item-response")
     shown = table(test, "foil")
-    found = cc.aggregation.get("item-response").fit(crowd)
-    assert shown["task"].tolist() == crowd.task_ids[np.argsort(-found.difficulty, kind="stable")].tolist()
+    result = cc.aggregation.get("item-response").fit(crowd)
+    assert shown["task"].tolist() == crowd.task_ids[np.argsort(-result.difficulty, kind="stable")].tolist()
     assert "misleads workers to" in words(test)
     one = app_page.open_page("tasks", dataset="crowd", reference="item-response", task=crowd.task_ids[0])
     shown = {metric.label: metric.value for metric in one.run().metric}
-    assert float(shown["Difficulty"]) == pytest.approx(found.difficulty[0], rel=0.01)
-    assert shown["Foil"] == ([*crowd.classes, "none"][found.foil[0]])
+    assert float(shown["Difficulty"]) == pytest.approx(result.difficulty[0], rel=0.01)
+    assert shown["Foil"] == ([*crowd.classes, "none"][result.foil[0]])
     assert "Hard tasks" not in words(open_page(["majority-vote"], result="majority-vote"))
 
 

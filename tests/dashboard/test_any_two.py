@@ -44,8 +44,8 @@ def controls(test: AppTest) -> dict[str, Any]:
     """Those of the page that its address names, by their key there, but for limits, which need a column first."""
     page = test.session_state["page"]
     drawn = [w for kind in KINDS for place in (test.main, test.sidebar) for w in place.get(kind) if w.key]
-    found = {w.key.removeprefix(f"{page}-").split("-")[0]: w for w in drawn if w.key.startswith(f"{page}-")}
-    mine = {key: w for key, w in found.items() if key in (*state.PAGES[page], *BESIDE.get(page, ()))}
+    study = {w.key.removeprefix(f"{page}-").split("-")[0]: w for w in drawn if w.key.startswith(f"{page}-")}
+    mine = {key: w for key, w in study.items() if key in (*state.PAGES[page], *BESIDE.get(page, ()))}
     if page in FORMS:
         of_form = {w.label: w for w in drawn} | mine
         mine = {name: of_form[name] for name in (*FORMS[page], *BESIDE.get(page, ())) if name in of_form}
@@ -55,11 +55,11 @@ def controls(test: AppTest) -> dict[str, Any]:
 def shown(test: AppTest) -> dict[str, Any]:
     """What the page says and draws, and what its controls show."""
     assert not test.exception and not test.error
-    found: dict[str, Any] = {kind: [str(part.value) for part in test.main.get(kind)] for kind in SAID}
-    found["metric"] = [f"{part.label}: {part.value}" for part in test.main.get("metric")]
-    found["tables"] = [frame.value.to_csv() for frame in test.main.get("dataframe")]
-    found["figures"] = [chart.proto.spec for chart in test.main.get("plotly_chart")]
-    return found | {"controls": {key: str(widget.value) for key, widget in controls(test).items()}}
+    study: dict[str, Any] = {kind: [str(part.value) for part in test.main.get(kind)] for kind in SAID}
+    study["metric"] = [f"{part.label}: {part.value}" for part in test.main.get("metric")]
+    study["tables"] = [frame.value.to_csv() for frame in test.main.get("dataframe")]
+    study["figures"] = [chart.proto.spec for chart in test.main.get("plotly_chart")]
+    return study | {"controls": {key: str(widget.value) for key, widget in controls(test).items()}}
 
 
 def turn(widget: Any) -> None:
@@ -123,7 +123,7 @@ def beside_each_other(keys: list[str]) -> Iterator[str]:
     ],
     ids=lambda value: value if isinstance(value, str) else value.get("view", value.get("dataset", "")),
 )
-def test_any_two_controls(page: str, address: dict[str, Any], found: SimpleNamespace) -> None:
+def test_any_two_controls(page: str, address: dict[str, Any], study: SimpleNamespace) -> None:
     turn_any_two(page, address)
 
 

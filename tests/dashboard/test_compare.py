@@ -128,9 +128,9 @@ def test_a_sweep_over_simulated_crowds_takes_other_datasets_when_asked(recorded:
     frame = table(test, "common strength").set_index(["run", "common strength"])
     for name, results in recorded.strengths.items():
         for method, result in results.items():
-            found = frame.loc[(method, float(name.removeprefix("strength-")))]
-            assert found["accuracy mean"] == pytest.approx(100 * result.accuracy("test").mean())
-            assert found["accuracy std"] == pytest.approx(100 * result.accuracy("test").std(ddof=1))
+            row = frame.loc[(method, float(name.removeprefix("strength-")))]
+            assert row["accuracy mean"] == pytest.approx(100 * result.accuracy("test").mean())
+            assert row["accuracy std"] == pytest.approx(100 * result.accuracy("test").std(ddof=1))
 
 
 def test_recovery_on_a_simulated_crowd(recorded: Recorded) -> None:
@@ -185,25 +185,25 @@ def test_the_report_page_says_what_it_holds_and_how_to_make_it_elsewhere(recorde
 
 def test_the_downloads_are_the_report(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = report.Archiving()
-    told = []
+    shares = []
 
     def draw(figures, on_progress):
         for file in figures:
             file.write_text("<svg>")
         assert folder.remaining is None
         on_progress(0.25, "the second of four")
-        told.append((folder.share, folder.words))
+        shares.append((folder.share, folder.words))
         assert folder.remaining is not None
 
     monkeypatch.setattr(paper, "draw", draw)
-    asked = ("crowd", tuple(recorded.of(*METHODS)), ("accuracy", "overview"), "majority-vote", False)
-    text = to_html(report.report(*asked))
+    args = ("crowd", tuple(recorded.of(*METHODS)), ("accuracy", "overview"), "majority-vote", False)
+    text = to_html(report.report(*args))
     assert "worker 1" in text
     assert "w001" not in text
-    with zipfile.ZipFile(io.BytesIO(folder.make(*asked))) as archive:
+    with zipfile.ZipFile(io.BytesIO(folder.make(*args))) as archive:
         facts = json.loads(archive.read("report.json"))
         assert archive.read("report.html").decode() == text
-    assert told == [(0.25, "Drawing the second of four")]
+    assert shares == [(0.25, "Drawing the second of four")]
     assert folder.made and not folder.making
     assert facts["reference"] == "majority-vote"
     assert [run["command"] for run in facts["runs"]] == [
@@ -259,15 +259,15 @@ class Searched:
     def _search(self, dataset: CrowdDataset, method: str, setting: str, grid: tuple[float, ...]) -> str:
         """A search that has ended, whose last trial failed."""
         plan = SearchPlan(space={setting: Choice(values=(*grid, 1.0))}, trials=len(grid) + 1, sampler="grid")
-        asked = RunSpec(dataset=dataset.name, fingerprint=dataset.fingerprint, method=method, search=plan)
-        search = create(asked, workspace=self.place).id
+        trial_spec = RunSpec(dataset=dataset.name, fingerprint=dataset.fingerprint, method=method, search=plan)
+        search = create(trial_spec, workspace=self.place).id
         study = open_study(self.place.run_folder(search), plan)
         assert study is not None
         self.trials[search], self.ids[search] = [], []
         for k, value in enumerate((*grid, 1.0)):
             study.enqueue_trial({setting: value})
             trial = study.ask(distributions(plan))
-            spec = asked.model_copy(update={"settings": {setting: value}, "search": None, "parent": search})
+            spec = trial_spec.model_copy(update={"settings": {setting: value}, "search": None, "parent": search})
             run = create(spec, workspace=self.place).id
             trial.set_user_attr(RUN, run)
             if k == len(grid):
@@ -350,9 +350,9 @@ def test_significance_is_tested_over_tasks_and_over_seeds_and_says_how_the_two_r
     assert table(test, "seeds")["p"].tolist() == pytest.approx(seeds.p_value.tolist())
     assert table(test, "seeds")["difference (points)"].tolist() == pytest.approx((100 * seeds.difference).tolist())
     assert seeds.caveat in words(test)
-    tasks, found = significance.over_tasks(results, "last"), table(test, "McNemar p")
-    assert found["low"].tolist() == pytest.approx((100 * tasks.low).tolist())
-    assert found["McNemar adjusted p"].tolist() == pytest.approx(tasks.mcnemar_adjusted.tolist(), nan_ok=True)
+    tasks, tests = significance.over_tasks(results, "last"), table(test, "McNemar p")
+    assert tests["low"].tolist() == pytest.approx((100 * tasks.low).tolist())
+    assert tests["McNemar adjusted p"].tolist() == pytest.approx(tasks.mcnemar_adjusted.tolist(), nan_ok=True)
     assert words(test).count("seeds vary only") == 1
     best = words(page(runs=recorded.of(*METHODS), view="Significance", at="best"))
     assert "use the selected epoch" in best
@@ -381,5 +381,5 @@ def test_one_run_of_one_seed_shows_no_deviation_and_no_empty_test(recorded: Reco
 
 def test_without_a_test_split_every_tab_says_so(recorded: Recorded) -> None:
     for view in ("Accuracy", "Significance", "Selection", "Calibration"):
-        said = words(page(runs=recorded.of("no test"), view=view))
-        assert "has no test split" in said, view
+        sentences = words(page(runs=recorded.of("no test"), view=view))
+        assert "has no test split" in sentences, view

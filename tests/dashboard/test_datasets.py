@@ -48,8 +48,8 @@ def test_a_visitor_sees_no_path_of_the_server(stored: Path, workspace: Path) -> 
     shown = words(open_page("overview", dataset=f"{stored}/x"))
     assert "There is no dataset" in shown
     assert not any(str(folder) in shown for folder in (stored.parent, workspace, Path.home(), ROOT))
-    told = without_server_paths(f"{stored}/crowd/tasks.csv is cut off; looked in {stored}, {workspace}.")
-    assert told == "crowd/tasks.csv is cut off; looked in …, …."
+    paths = without_server_paths(f"{stored}/crowd/tasks.csv is cut off; looked in {stored}, {workspace}.")
+    assert paths == "crowd/tasks.csv is cut off; looked in …, …."
 
 
 def test_references_begin_with_gold_where_there_is_some(stored: Path) -> None:

@@ -36,9 +36,9 @@ def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, t
     path = uploads.receive("photos.zip", io.BytesIO(photo_archive(tmp_path / "made", 20)))
     assert Path(path).name == "votes.csv"
     mapping = (("test_share", 0.25),)
-    found = uploads.examine(path, mapping)
-    assert not isinstance(found, tuple)
-    name = uploads.accept(found, path, mapping)
+    imported = uploads.examine(path, mapping)
+    assert not isinstance(imported, tuple)
+    name = uploads.accept(imported, path, mapping)
     assert name.startswith("photos-")
     (workspace / "datasets" / name / "p003.png").write_bytes(b"")
     assert embeddable(opening.labelled(name)) == "20 images" and dataset_title(name) == "photos"
@@ -73,9 +73,9 @@ def test_images_that_nobody_labelled_lead_to_the_sandbox(workspace: Path, tmp_pa
             for picture in write_pictures(tmp_path / kind, [code] * 4):
                 archive.write(tmp_path / kind / picture, f"{kind}/{picture}")
     path = uploads.receive("animals.zip", content)
-    found = uploads.examine(path, ())
-    assert not isinstance(found, tuple)
-    name = uploads.accept(found, path)
+    imported = uploads.examine(path, ())
+    assert not isinstance(imported, tuple)
+    name = uploads.accept(imported, path)
     assert dataset_title(name) == "animals" and embeddable(opening.labelled(name)) == ""
     train = open_page("train", dataset=name)
     assert "page Sandbox" in words(train)
@@ -97,9 +97,9 @@ def test_a_sentence_model_is_chosen_on_the_page_train(workspace: Path, tmp_path:
     texts = np.array([f"{('red', 'blue', 'green')[i % 3]} number{i % 7} word{i}" for i in range(crowd.n_tasks)])
     crowd.annotations.assign(text=texts[crowd.task]).to_csv(tmp_path / "texts.csv", index=False)
     path = uploads.receive("texts.csv", io.BytesIO((tmp_path / "texts.csv").read_bytes()))
-    found = uploads.examine(path, ())
-    assert not isinstance(found, tuple)
-    name = uploads.accept(found, path, ())
+    imported = uploads.examine(path, ())
+    assert not isinstance(imported, tuple)
+    name = uploads.accept(imported, path, ())
     test = open_page("train", dataset=name)
     chosen = next(box for box in test.selectbox if box.label == "How")
     chosen.set_value("sentences").run()

@@ -27,16 +27,16 @@ def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cc.CrowdDataset:
 
 
 def ended(names: list[str], again: bool = False) -> dict[str, Job]:
-    found = start_fits("crowd", names, again)
-    wait_for(found.values(), 60)
-    return found
+    fits = start_fits("crowd", names, again)
+    wait_for(fits.values(), 60)
+    return fits
 
 
 def test_a_refusal_stops_nobody_else(crowd: cc.CrowdDataset) -> None:
-    found = ended(["majority-vote", "kos", "dawid-skeen", "dawid-skene smoothing=2.0"])
-    assert [fit.state for fit in found.values()] == ["done", "refused", "refused", "done"]
-    assert "but crowd has 4" in str(found["kos"].refusal)
-    assert "'dawid-skene'?" in str(found["dawid-skeen"].refusal)
+    fits = ended(["majority-vote", "kos", "dawid-skeen", "dawid-skene smoothing=2.0"])
+    assert [fit.state for fit in fits.values()] == ["done", "refused", "refused", "done"]
+    assert "but crowd has 4" in str(fits["kos"].refusal)
+    assert "'dawid-skene'?" in str(fits["dawid-skeen"].refusal)
     direct = cc.aggregation.get("dawid-skene", smoothing=2.0).fit(crowd)
     assert np.array_equal(fitted(crowd, "dawid-skene smoothing=2.0").posterior, direct.posterior)
 
@@ -79,9 +79,9 @@ def test_a_fit_with_settings_is_a_reference(crowd: cc.CrowdDataset) -> None:
     name = "dawid-skene smoothing=2.0"
     assert name in datasets.references("crowd", name)
     assert "dawid-skeen" not in datasets.references("crowd", "dawid-skeen")
-    found = datasets.reference("crowd", name)
-    assert found.name == name
-    assert np.array_equal(found.labels, cc.aggregation.get("dawid-skene", smoothing=2.0).fit(crowd).labels)
+    reference = datasets.reference("crowd", name)
+    assert reference.name == name
+    assert np.array_equal(reference.labels, cc.aggregation.get("dawid-skene", smoothing=2.0).fit(crowd).labels)
 
 
 def test_labels_to_take_along(crowd: cc.CrowdDataset, tmp_path: Path) -> None:

@@ -48,25 +48,25 @@ def named(home: Path, runs: list[str], monkeypatch: pytest.MonkeyPatch) -> list[
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     """What the last run of a page sent to the browser, and every file that it offered."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     parse, button = local_script_runner.parse_tree_from_messages, st.download_button
 
     def noted(messages: list[Any]) -> Any:
-        found["page"] = b"\n".join(message.SerializeToString() for message in messages)
+        contents["page"] = b"\n".join(message.SerializeToString() for message in messages)
         return parse(messages)
 
     def offered(label: str, data: Any, file: str, *rest: Any, **options: Any) -> Any:
-        found[f"{label} {options.get('key')}"] = file.encode() + b"\n" + data()
+        contents[f"{label} {options.get('key')}"] = file.encode() + b"\n" + data()
         return button(label, data, file, *rest, **options)
 
     monkeypatch.setattr(local_script_runner, "parse_tree_from_messages", noted)
     monkeypatch.setattr(st, "download_button", offered)
-    return found
+    return contents
 
 
 def leaks(sent: dict[str, bytes]) -> dict[str, list[str]]:
     """Place -> names that it tells."""
-    return {place: found for place, content in sent.items() if (found := names_in(content))}
+    return {place: names for place, content in sent.items() if (names := names_in(content))}
 
 
 def toggle(test: AppTest, label: str) -> AppTest:
@@ -109,17 +109,17 @@ def test_an_address_follows_the_switch(named: list[str]) -> None:
 
 
 def test_an_upload_hides_names_and_further_columns_until_told_otherwise(sent: dict[str, bytes]) -> None:
-    found = uploads.examine(uploads.receive("votes.csv", io.BytesIO(written())), ())
-    assert not isinstance(found, tuple)
-    name = uploads.accept(found)
+    imported = uploads.examine(uploads.receive("votes.csv", io.BytesIO(written())), ())
+    assert not isinstance(imported, tuple)
+    name = uploads.accept(imported)
     for page, address in [one for one in addresses(name, []) if one[0] in {"overview", "tasks"}]:
         sent.clear()
         open_page(page, **{key: value for key, value in address.items() if key != "names"})
         assert not leaks(sent)
     test = open_page("tasks", dataset=name, task="t00007", names="shown")
-    told = " ".join(names_in(*sent.values()))
-    assert NAME in told
-    assert SIDE not in told
+    text = " ".join(names_in(*sent.values()))
+    assert NAME in text
+    assert SIDE not in text
     toggle(test, "Show further columns")
     assert SIDE in " ".join(names_in(sent["page"]))
     assert SIDE in " ".join(names_in(sent["CSV csv-labels"]))

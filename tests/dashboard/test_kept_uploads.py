@@ -18,9 +18,9 @@ CSV = b"task,worker,label\nt1,ann,cat\nt1,bob,Cat\nt2,ann,dog\nt1,ann,\nt2,bob,c
 
 def take_in(name: str = "pets.csv", content: bytes = CSV, **mapping: object) -> Upload:
     path = uploads.receive(name, io.BytesIO(content))
-    asked = tuple(sorted(mapping.items()))
-    found = uploads.examine(path, asked)
-    dataset = uploads.accept(found, path, asked)
+    settings = tuple(sorted(mapping.items()))
+    imported = uploads.examine(path, settings)
+    dataset = uploads.accept(imported, path, settings)
     return next(upload for upload in uploads.list_uploads() if upload.dataset == dataset)
 
 

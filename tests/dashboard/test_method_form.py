@@ -99,15 +99,15 @@ def test_every_aggregator_s_form_gives_its_defaults() -> None:
         import crowdcore as cc
         from dashboard.components.method_form import method_form
 
-        found = cc.aggregation.aggregators
-        st.session_state["chosen"] = {name: method_form(found[name], {}, name) for name in cc.aggregation.names()}
+        aggregators = cc.aggregation.aggregators
+        st.session_state["chosen"] = {name: method_form(aggregators[name], {}, name) for name in cc.aggregation.names()}
 
     test = AppTest.from_function(draw).run()
     assert not test.exception
     for name, chosen in test.session_state["chosen"].items():
-        found = cc.aggregation.aggregators[name]
-        assert found(**chosen) == found()
-        assert set(chosen) == set(found.model_fields)
+        aggregators = cc.aggregation.aggregators[name]
+        assert aggregators(**chosen) == aggregators()
+        assert set(chosen) == set(aggregators.model_fields)
 
 
 def test_a_method_without_settings_says_so() -> None:

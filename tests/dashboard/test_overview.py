@@ -64,8 +64,8 @@ def test_a_worker_s_page_has_verdict_partners_and_message() -> None:
 
 def test_who_cannot_be_judged_is_not_said_to_be_fine(data_folder: object) -> None:
     test = open_page("overview", dataset="labelme")
-    told = "No fault was found in any worker. The labels of 19 of 59 workers are too few to tell."
-    assert told in [message.value for message in test.success]
+    text = "No fault was found in any worker. The labels of 19 of 59 workers are too few to tell."
+    assert text in [message.value for message in test.success]
     assert "Review gold that may be wrong" in {link.proto.label for link in test.get("page_link")}
     assert "Review tasks to relabel" not in {link.proto.label for link in test.get("page_link")}
     assert "Review ambiguous tasks" not in {link.proto.label for link in test.get("page_link")}
@@ -159,11 +159,11 @@ def test_recommended_rules_are_checked_at_first(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("CROWDCORE_DATA", str(tmp_path))
     write_folder(simulate_crowd(120), tmp_path / "crowd")
     test = open_page("check", dataset="crowd", names="shown")
-    found = cc.check(cc.load_dataset("crowd"), reference="gold")
+    check = cc.check(cc.load_dataset("crowd"), reference="gold")
     for verdict, number in verdicts(test).items():
-        assert number == sum(VERDICT_WORDS.get(o.verdict, o.verdict) == verdict.lower() for o in found.outcomes)
+        assert number == sum(VERDICT_WORDS.get(o.verdict, o.verdict) == verdict.lower() for o in check.outcomes)
     assert sum(verdicts(test).values()) == len(LIMITS)
-    assert all(o.sentence in words(test) for o in found.outcomes)
+    assert all(o.sentence in words(test) for o in check.outcomes)
     assert "crowdcore check crowd --rules rules.yaml --junit check.xml --html check.html" in words(test)
 
 

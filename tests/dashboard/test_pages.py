@@ -43,10 +43,10 @@ def crowd_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_an_address_reopens_its_view(page: str, address: str, shown: str) -> None:
     given = parse_qs(f"dataset=demo&names=shown&{address}")
-    asked = {key: values if len(values) > 1 else values[0] for key, values in given.items()}
-    test = open_page(page, **asked)
+    by_key = {key: values if len(values) > 1 else values[0] for key, values in given.items()}
+    test = open_page(page, **by_key)
     assert not test.error
-    assert {key: test.query_params[key] for key in asked} == asked
+    assert {key: test.query_params[key] for key in by_key} == by_key
     assert shown in words(test)
 
 
@@ -145,9 +145,9 @@ def test_the_filter_of_items_goes_along_from_look_to_review_and_back(crowd_folde
     ):
         test = open_page(here, dataset="crowd", **chosen, **own)
         link = next(link.proto for link in test.get("page_link") if link.proto.label == there)
-        asked = parse_qs(link.query_string)
-        assert {key: asked[key] for key in chosen} == {key: [value] for key, value in chosen.items()}
-        assert asked["workers" if there == "Review" else "worker"] == ["w003"]
+        query = parse_qs(link.query_string)
+        assert {key: query[key] for key in chosen} == {key: [value] for key, value in chosen.items()}
+        assert query["workers" if there == "Review" else "worker"] == ["w003"]
 
 
 def test_a_list_without_tasks_says_what_to_do(crowd_folder: Path) -> None:
@@ -171,11 +171,11 @@ def test_a_picture_needs_no_file_that_may_be_gone_when_the_browser_asks_for_it()
 
 def test_leaving_workers_out_shows_what_changes(crowd_folder: Path) -> None:
     test = open_page("annotators", dataset="crowd", view="Ranking", without="w003")
-    found = analysis.what_if(load_dataset("crowd"), ["w003"])
+    vote = analysis.what_if(load_dataset("crowd"), ["w003"])
     shown = {metric.label: metric.value for metric in test.metric}
-    assert shown["Annotations left out"] == str(found.n_annotations)
-    assert shown["Labels changed"] == str(len(found.changed))
-    assert shown["Majority vote is right"] == f"{100 * found.accuracy_after:.2f} %"
+    assert shown["Annotations left out"] == str(vote.n_annotations)
+    assert shown["Labels changed"] == str(len(vote.changed))
+    assert shown["Majority vote is right"] == f"{100 * vote.accuracy_after:.2f} %"
 
 
 def test_coordinated_workers_are_named_with_what_changes_without_them() -> None:
@@ -206,15 +206,15 @@ def test_mistakes_on_two_classes_are_counted(crowd_folder: Path) -> None:
 
 
 def test_a_session_that_begins_while_another_one_imports_pandas(monkeypatch):
-    asked = []
+    names = []
 
     def half_of_it(name: str, should_load: bool = True) -> ModuleType:
-        asked.append(name)
+        names.append(name)
         return ModuleType(name)
 
     monkeypatch.setattr(basevalidators, "get_module", half_of_it)
     test = open_page("glossary", dataset="demo")
-    assert "pandas" in asked
+    assert "pandas" in names
     assert [title.value for title in test.title] == ["Glossary"]
 
 
@@ -270,17 +270,17 @@ def test_a_broken_record_is_said_where_runs_are_shown(workspace: Path) -> None:
 def test_limits_come_from_the_address_in_the_unit_that_is_shown() -> None:
     test = open_page("tasks", dataset="demo", column="share", least="40", most="60", sort="gain")
     assert not test.error
-    found = table(test, "share")
-    assert len(found)
-    assert found["share"].between(40, 60).all()
-    assert found["gain"].is_monotonic_decreasing
+    tests = table(test, "share")
+    assert len(tests)
+    assert tests["share"].between(40, 60).all()
+    assert tests["gain"].is_monotonic_decreasing
     next(box for box in test.number_input if box.label == "At most (%)").set_value(50.0).run()
     assert table(test, "share")["share"].between(40, 50).all()
     assert test.query_params["most"] == "50.0"
 
 
 def test_a_column_without_numbers_is_refused() -> None:
-    found = tasks.tasks(view(simulate_crowd(60)), sort="gain").table
-    assert between(found, "annotations", 3, None).equals(found)
+    table = tasks.tasks(view(simulate_crowd(60)), sort="gain").table
+    assert between(table, "annotations", 3, None).equals(table)
     with pytest.raises(SettingError, match="one with numbers"):
-        between(found, "task", 0)
+        between(table, "task", 0)

@@ -26,11 +26,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_page_says_what_the_panel_counts_as(folder: None) -> None:
     test = open_page("panel", dataset="judges", names="shown", worker="gpt-0", other="claude-0")
     assert not test.error
-    said = words(test)
+    sentences = words(test)
     for sentence in panel.headline(view(cc.load_dataset("judges"))):
-        assert sentence.split(":")[0] in said.replace("\\", "")
-    assert "Items on which gpt-0 and claude-0 are wrong" in said
-    assert panel.panel_score(view(cc.load_dataset("judges"))).notes[0].split(" %")[0] in said
+        assert sentence.split(":")[0] in sentences.replace("\\", "")
+    assert "Items on which gpt-0 and claude-0 are wrong" in sentences
+    assert panel.panel_score(view(cc.load_dataset("judges"))).notes[0].split(" %")[0] in sentences
     links = {link.proto.label for link in test.get("page_link")}
     assert "Panel" in links
 

@@ -33,11 +33,11 @@ def rated(trainable_crowd: None) -> Path:
 def learnt(rated: Path, workspace: Path) -> dict[str, RatingsResult]:
     """Id -> result of two finished runs."""
     crowd = read_ratings(rated)
-    found = {}
+    results = {}
     for method, own in (("dl-mean", {}), ("crowd-layer", {"connection": "b", "lr": 0.002})):
         result = train_ratings(crowd, method, seeds=2, device="cpu", **FAST, **own)
-        found[record(workspace, result, crowd, **own)] = result
-    return found
+        results[record(workspace, result, crowd, **own)] = result
+    return results
 
 
 @pytest.mark.usefixtures("rated")
@@ -100,9 +100,9 @@ def test_any_two_controls_of_compare(view: str, learnt: dict[str, RatingsResult]
 def test_a_report_holds_errors_and_biases_and_hides_names(learnt: dict[str, RatingsResult]) -> None:
     parts = report.parts("rated", with_runs=True)
     assert list(parts) == ["overview", "workers", "shared", "truth", "errors", "curves", "sweeps", "biases", "cost"]
-    found = report.report("rated", tuple(learnt), tuple(parts), "gold", False)
-    assert [s.name for s in found.sections] == [*parts, "how"]
-    page = to_html(found)
+    content = report.report("rated", tuple(learnt), tuple(parts), "gold", False)
+    assert [s.name for s in content.sections] == [*parts, "how"]
+    page = to_html(content)
     assert "Test errors" in page and ">w3<" not in page
     test = open_page("report", dataset="rated", runs=list(learnt))
     assert not test.error
@@ -114,9 +114,9 @@ def test_the_menu_has_only_what_applies_and_other_pages_say_so() -> None:
     assert not test.error
     assert "another kind" in words(test)
     menu = {"Home", "Mistakes", "Workers", "Items", "Labels", "Runs", "Compare", "More"}
-    found = [link.proto for link in test.get("page_link") if link.proto.label in menu]
-    assert {link.label for link in found} == menu
-    assert [link.page for link in found if link.label in {"Mistakes", "Workers", "Labels"}] == ["ratings"] * 3
+    links = [link.proto for link in test.get("page_link") if link.proto.label in menu]
+    assert {link.label for link in links} == menu
+    assert [link.page for link in links if link.label in {"Mistakes", "Workers", "Labels"}] == ["ratings"] * 3
 
 
 @pytest.mark.usefixtures("rated")

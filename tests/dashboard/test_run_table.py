@@ -20,8 +20,8 @@ pytestmark = pytest.mark.usefixtures("trainable_crowd")
 
 def finished(dataset: str = "crowd", valid: float = 0.5, std: float | None = 0.01, **spec: Any) -> str:
     """A run whose record says that it has ended with a result."""
-    asked = RunSpec(dataset=dataset, fingerprint=load_dataset(dataset).fingerprint, **{"method": "conal", **spec})
-    run = store.create(asked)
+    run_spec = RunSpec(dataset=dataset, fingerprint=load_dataset(dataset).fingerprint, **{"method": "conal", **spec})
+    run = store.create(run_spec)
     client = client_of(Workspace.open())
     scores = {"valid_accuracy_selected": valid, "test_accuracy_selected": 1 - valid, "test_accuracy_last": 0.25}
     for name, value in (scores | ({} if std is None else {"test_accuracy_selected_std": std})).items():
@@ -71,10 +71,10 @@ def test_one_run_is_named_noted_and_tagged() -> None:
     test.text_input(key=f"mark-name-{run}").input("Wide")
     test.text_area(key=f"mark-note-{run}").input("Forty\ndimensions")
     button(test, "Save").click().run()
-    found = runs.get_run(run)
-    assert (found.name, found.note, found.tags) == ("Wide", "Forty\ndimensions", ())
+    record = runs.get_run(run)
+    assert (record.name, record.note, record.tags) == ("Wide", "Forty\ndimensions", ())
     assert test.dataframe[0].value["name"].tolist() == ["Wide"]
-    assert run_label(found).startswith("Wide · conal · Embedding size 40 · 1 seed")
+    assert run_label(record).startswith("Wide · conal · Embedding size 40 · 1 seed")
 
 
 def test_several_runs_differ_and_are_tagged_cancelled_and_deleted_together() -> None:
@@ -86,23 +86,23 @@ def test_several_runs_differ_and_are_tagged_cancelled_and_deleted_together() -> 
     assert "conal · Embedding size 10" in difference.columns
     test.multiselect(key="tags-chosen").set_value(["sweep"])
     button(test, "Put on all").click().run()
-    assert {found.tags for found in runs.list_runs()} == {("sweep",)}
+    assert {listed.tags for listed in runs.list_runs()} == {("sweep",)}
     assert "1 of these still" in words(test)
     assert not [b for b in test.button if b.key == "delete-chosen"]
     test = page(runs=done)
     assert "This cannot be undone" in words(test)
     assert "conal · Embedding size 10, crowd" in words(test)
     test.button(key="delete-chosen").click().run()
-    assert [found.id for found in runs.list_runs()] == [waiting.id]
+    assert [listed.id for listed in runs.list_runs()] == [waiting.id]
 
 
 def test_cancelling_the_chosen_ones_asks_each_that_has_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = [store.create(RunSpec(dataset="crowd", method="trace")).id for _ in range(2)]
-    asked: list[str] = []
-    monkeypatch.setattr(runs, "cancel", asked.append, raising=False)
+    cancelled: list[str] = []
+    monkeypatch.setattr(runs, "cancel", cancelled.append, raising=False)
     test = page(runs=[*waiting, finished()])
     button(test, "Cancel 2").click().run()
-    assert asked == waiting
+    assert cancelled == waiting
 
 
 def test_links_lead_to_the_datasets_of_the_runs() -> None:

@@ -57,11 +57,11 @@ def test_labels_that_screen_readers_read_hold_no_backslashes(line: str) -> None:
 
 def test_it_shows_what_would_be_planted() -> None:
     test = page(crowd=LINE)
-    found = analysis.planted(simulate.synthetic(**SMALL))
+    plants = analysis.planted(simulate.synthetic(**SMALL))
     shown = {m.label: m.value for m in test.metric}
-    assert shown["Right labels"] == f"{100 * found.right:.1f} %"
-    assert shown["Right votes"] == f"{100 * found.majority:.1f} %"
-    assert found.sentence in words(test)
+    assert shown["Right labels"] == f"{100 * plants.right:.1f} %"
+    assert shown["Right votes"] == f"{100 * plants.majority:.1f} %"
+    assert plants.sentence in words(test)
     assert "planted yet" in words(test)
     assert "strength .7" in words(test) and "ω spread 4" in words(test)
 
@@ -113,7 +113,7 @@ def recorded(workspace: Path, *lines: str) -> tuple[list[str], dict]:
 
 def test_a_page_loaded_again_shows_runs_recorded_a_moment_ago(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = st.cache_resource(ttl=3600.0)(lambda which: tuple(runs.list_runs(dataset=which)))
-    monkeypatch.setattr("dashboard.services.runs._listed", slow)
+    monkeypatch.setattr("dashboard.services.runs._list_runs", slow)
     [name] = planted()
     assert "Who recovered what" not in words(page(planted=name))
     recorded(workspace)
@@ -255,8 +255,8 @@ def test_runs_on_planted_ratings_are_compared_by_their_errors(workspace: Path) -
     test = open_page("sandbox", dataset="crowd", crowd=RATINGS, planted=name)
     assert "Who recovered what" in words(test)
     assert table(test, "RMSE")["run"].tolist() == ["dl-mean"] * 3
-    found = sandbox.errors([name])
-    assert found is not None and found.table["RMSE"].iloc[0] == pytest.approx(result.score("rmse").mean())
+    errors = sandbox.errors([name])
+    assert errors is not None and errors.table["RMSE"].iloc[0] == pytest.approx(result.score("rmse").mean())
 
 
 def test_a_dataset_of_ratings_has_no_classes_to_plant_on() -> None:
@@ -288,9 +288,9 @@ def test_runs_on_planted_tags_are_compared_by_the_spans_that_they_find(workspace
     record(workspace, replace(result, dataset=str(folder.resolve())), crowd)
     test = open_page("sandbox", dataset="crowd", crowd=line, planted=name)
     assert "Who recovered what" in words(test)
-    found = tagged_spans(crowd, result)["f1"].tolist()
+    scores = tagged_spans(crowd, result)["f1"].tolist()
     shown = table(test, "own error").set_index("method")
-    assert shown["F1 of spans"].dropna().tolist() == pytest.approx(found) and "accuracy" not in shown
+    assert shown["F1 of spans"].dropna().tolist() == pytest.approx(scores) and "accuracy" not in shown
 
 
 def test_planted_tags_are_trained_on_with_settings_that_end_soon() -> None:

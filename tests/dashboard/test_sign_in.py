@@ -67,8 +67,8 @@ PLAIN = {**{k: v for k, v in os.environ.items() if not k.startswith("STREAMLIT_"
     ],
 )
 def test_may_enter(user: dict[str, object], listed: dict[str, list[str]] | None, enters: bool) -> None:
-    found = read_sign_in({"auth": AUTH, **({} if listed is None else {"access": listed})})
-    assert may_enter(user, found.access) is enters
+    sign_in = read_sign_in({"auth": AUTH, **({} if listed is None else {"access": listed})})
+    assert may_enter(user, sign_in.access) is enters
 
 
 def without(key: str) -> dict[str, str]:
@@ -121,13 +121,13 @@ def test_only_a_whole_list_and_a_verified_address_let_in(
     auth: dict[str, Any], listed: dict[str, Any], claims: dict[str, Any]
 ) -> None:
     try:
-        found = read_sign_in({"auth": {**AUTH, **auth}, "access": listed})
+        sign_in = read_sign_in({"auth": {**AUTH, **auth}, "access": listed})
     except AccessError:
         return
     assert set(auth) <= {*AUTH, "client_kwargs"}
     assert set(listed) <= {"emails", "domains"}
     assert listed.get("emails") or listed.get("domains")
-    assert not may_enter({**ADA, **claims, "email_verified": claims.get("email_verified", 1)}, found.access) or (
+    assert not may_enter({**ADA, **claims, "email_verified": claims.get("email_verified", 1)}, sign_in.access) or (
         claims["email_verified"] is True
     )
 
@@ -208,7 +208,7 @@ def test_secrets_that_were_named_and_are_not_there_deny(server: Path, monkeypatc
 
 @pytest.mark.parametrize("start", [["crowdcore", "app", "--address", "0.0.0.0"], ["streamlit", "run", SERVER]])
 def test_the_server_is_not_started_for_anyone(start: list[str], tmp_path: Path) -> None:
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", *start],
         cwd=tmp_path,
         env=PLAIN | {"HOME": str(tmp_path), "STREAMLIT_SERVER_ADDRESS": "0.0.0.0", "STREAMLIT_SERVER_PORT": "0"},
@@ -217,6 +217,6 @@ def test_the_server_is_not_started_for_anyone(start: list[str], tmp_path: Path) 
         timeout=120,
         check=False,
     )
-    assert told.returncode == 2, told
-    assert told.stderr.splitlines()[-1] == f"crowdcore: {would_let_anyone_in('0.0.0.0')}"
-    assert start[0] == "streamlit" or len(told.stderr.splitlines()) == 1
+    assert process.returncode == 2, process
+    assert process.stderr.splitlines()[-1] == f"crowdcore: {would_let_anyone_in('0.0.0.0')}"
+    assert start[0] == "streamlit" or len(process.stderr.splitlines()) == 1

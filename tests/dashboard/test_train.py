@@ -32,16 +32,16 @@ def test_start_records_a_run_per_method_and_shows_them() -> None:
     test = page(methods=["trace", "conal regularisation=0"])
     button(test, "Start 2 runs").click().run()
     assert not test.exception
-    found = {run.spec.method: run for run in runs.list_runs("crowd")}
-    assert found.keys() == {"trace", "conal"}
-    assert found["trace"].spec.settings == {}
-    assert found["conal"].spec.settings == {"regularisation": 0}
-    for run in found.values():
+    by_method = {run.spec.method: run for run in runs.list_runs("crowd")}
+    assert by_method.keys() == {"trace", "conal"}
+    assert by_method["trace"].spec.settings == {}
+    assert by_method["conal"].spec.settings == {"regularisation": 0}
+    for run in by_method.values():
         assert run.state == "queued"
         assert run.spec.seeds == (0, 1, 2, 3, 4, 5)
         assert run.spec.fingerprint == load_dataset("crowd").fingerprint
-    assert len({run.spec.group for run in found.values()}) == 1
-    assert sorted(test.query_params["runs"]) == sorted(run.id for run in found.values())
+    assert len({run.spec.group for run in by_method.values()}) == 1
+    assert sorted(test.query_params["runs"]) == sorted(run.id for run in by_method.values())
     assert words(test).count("waits for its turn") == 2
 
 

@@ -39,8 +39,8 @@ def test_what_a_method_does_its_own_way_is_left_to_it_unless_it_is_set() -> None
     rate.set_value(0.001).run()
     assert "Changed: Learning rate 0.001" in words(test)
     button(test, "Start 2 runs").click().run()
-    found = {run.spec.method: run.spec.settings for run in runs.list_runs("crowd")}
-    assert found == {"conal": {"lr": 0.001}, "trace": {}}
+    settings = {run.spec.method: run.spec.settings for run in runs.list_runs("crowd")}
+    assert settings == {"conal": {"lr": 0.001}, "trace": {}}
 
 
 def test_a_method_s_own_form_is_what_its_run_uses() -> None:
@@ -60,8 +60,8 @@ def test_a_method_may_be_trained_another_way_than_the_rest() -> None:
     test.number_input(key="alone-trace-lr").set_value(0.03).run()
     assert test.number_input(key="train-1-training-lr-open").placeholder.endswith("trace 0.03")
     button(test, "Start 2 runs").click().run()
-    found = {run.spec.method: run.spec.settings for run in runs.list_runs("crowd")}
-    assert found == {"conal": {}, "trace": {"lr": 0.03, "batch_size": 64}}
+    settings = {run.spec.method: run.spec.settings for run in runs.list_runs("crowd")}
+    assert settings == {"conal": {}, "trace": {"lr": 0.03, "batch_size": 64}}
 
 
 def test_what_comes_along_with_a_choice_is_shown_and_an_explicit_value_wins(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,13 +65,13 @@ def test_a_run_that_stops_is_waited_for_or_stopped_now(monkeypatch: pytest.Monke
     run = asked()
     store.set_state(run.id, "running")
     Workspace.open().request_cancel(run.id)
-    told: list[tuple[str, bool]] = []
-    monkeypatch.setattr(runs, "cancel", lambda name, now: told.append((name, now)), raising=False)
+    names: list[tuple[str, bool]] = []
+    monkeypatch.setattr(runs, "cancel", lambda name, now: names.append((name, now)), raising=False)
     test = page()
     assert "stopping after this epoch" in next(part.proto.text for part in test.get("progress"))
     assert not [b for b in test.button if b.key == f"Cancel-{run.id}"]
     test.button(key=f"Stop now-{run.id}").click().run()
-    assert told == [(run.id, True)]
+    assert names == [(run.id, True)]
 
 
 def test_deleting_asks_first() -> None:

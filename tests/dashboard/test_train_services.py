@@ -43,10 +43,10 @@ def test_a_line_leaves_out_defaults_and_refuses_what_a_method_lacks() -> None:
 def test_the_form_asks_for_the_very_runs_of_a_preset(name: str) -> None:
     draft, _ = train.draft_of_preset(name)
     again = train.read_draft("crowd", train.spell_draft("crowd", draft))
-    asked = train.specs("crowd", {**again, "methods": draft["methods"]})
+    specs = train.specs("crowd", {**again, "methods": draft["methods"]})
     wanted = presets.get(name)
-    assert [spec.method for spec in asked] == [method for method, _ in wanted.runs]
-    for spec, (method, settings) in zip(asked, wanted.runs, strict=True):
+    assert [spec.method for spec in specs] == [method for method, _ in wanted.runs]
+    for spec, (method, settings) in zip(specs, wanted.runs, strict=True):
         assert split_settings(methods.get(method), spec.settings) == split_settings(methods.get(method), settings)
         assert spec.seeds == wanted.seeds
 
@@ -83,8 +83,8 @@ def test_curves_are_offered_by_name_without_the_scores_that_are_none() -> None:
     scores = dict.fromkeys(["loss", "loss_std", "test_accuracy", "test_accuracy_best", "test_accuracy_best_std"], 0.5)
     scores |= dict.fromkeys(["seconds", "startup_seconds", "annotations_per_second", "peak_bytes", "my_term"], 1.0)
     scores |= dict.fromkeys(["omega_std", "omega_std_std"], 0.1)
-    found = curve_metrics(replace(run(1), scores=scores).curve_metrics)
-    assert found == {
+    metrics = curve_metrics(replace(run(1), scores=scores).curve_metrics)
+    assert metrics == {
         "test_accuracy": "Accuracy, test",
         "loss": "Loss",
         "omega_std": "Spread of ω over annotations",
@@ -111,8 +111,8 @@ class _Slow:
         return Estimate(1.0, 2, "Three.")
 
     def ask(self, *names: str) -> list[object]:
-        asked = [RunSpec(dataset="crowd", method=name) for name in names]
-        jobs = [train._asked(spec, self.opened) for spec in asked]
+        specs = [RunSpec(dataset="crowd", method=name) for name in names]
+        jobs = [train._estimate_job(spec, self.opened) for spec in specs]
         return [job.found or job.refusal for job in jobs]
 
     def ask_until_known(self, *names: str) -> list[object]:

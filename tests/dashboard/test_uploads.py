@@ -47,15 +47,15 @@ def test_a_file_is_stored_once_inside_the_workspace(workspace: Path) -> None:
 
 
 def test_a_file_is_examined_accepted_and_opened(workspace: Path) -> None:
-    found = uploads.examine(uploads.receive("my crowd.csv", io.BytesIO(CSV + b"t3,ann,\n")), ())
-    assert found.report.n_annotations == 3
-    name = uploads.accept(found)
+    imported = uploads.examine(uploads.receive("my crowd.csv", io.BytesIO(CSV + b"t3,ann,\n")), ())
+    assert imported.report.n_annotations == 3
+    name = uploads.accept(imported)
     assert name.startswith("my-crowd-")
     assert upload_folder(name) is not None
     assert name in datasets.names()
     opened = opening.dataset(name)
     assert (opened.n_tasks, opened.n_workers, opened.n_annotations) == (3, 2, 3)
-    assert uploads.accept(found) == name
+    assert uploads.accept(imported) == name
 
 
 def test_a_dataset_folder_comes_as_a_zip() -> None:
@@ -67,8 +67,8 @@ def test_a_dataset_folder_comes_as_a_zip() -> None:
     write_folder(crowd, folder)
     files = {f"made/{f.name}": f.read_bytes() for f in folder.iterdir()}
     path = uploads.receive("made.zip", packed(**files))
-    found = uploads.examine(path, ())
-    opened = opening.dataset(uploads.accept(found))
+    imported = uploads.examine(path, ())
+    opened = opening.dataset(uploads.accept(imported))
     assert np.array_equal(opened.label, crowd.label)
     assert np.array_equal(opened.gold, crowd.gold)
 
@@ -81,12 +81,12 @@ def test_a_workbook_is_not_unpacked_and_its_refusal_says_what_to_do() -> None:
 
 def test_a_class_for_every_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "".join(f"t{n},ann,text {n}\n" for n in range(400))
-    found = uploads.examine(uploads.receive("texts.csv", io.BytesIO(f"task,worker,label\n{lines}".encode())), ())
+    imported = uploads.examine(uploads.receive("texts.csv", io.BytesIO(f"task,worker,label\n{lines}".encode())), ())
     monkeypatch.setattr(memory, "available_memory", lambda: 4 << 20)
     with pytest.raises(CrowdError) as by_app:
-        uploads.accept(found)
+        uploads.accept(imported)
     with pytest.raises(CrowdError) as in_python:
-        aggregation.get("majority-vote").fit(found.dataset(accept=True))
+        aggregation.get("majority-vote").fit(imported.dataset(accept=True))
     assert str(by_app.value) == str(in_python.value)
     assert [remedy.settings for remedy in by_app.value.remedies] == [("label",), ("merge_classes",)]
 
@@ -94,9 +94,9 @@ def test_a_class_for_every_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
 def test_classes_that_only_a_model_would_multiply_by_tasks_open_with_gold(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "".join(f"t{n},ann,{n % 200},{n % 200}\n" for n in range(4000))
     path = uploads.receive("texts.csv", io.BytesIO(f"task,worker,label,gold\n{lines}".encode()))
-    found = uploads.examine(path, (("kind", "classes"),))
+    imported = uploads.examine(path, (("kind", "classes"),))
     monkeypatch.setattr(memory, "available_memory", lambda: 4 << 20)
-    assert opening.dataset(uploads.accept(found)).n_classes == 200
+    assert opening.dataset(uploads.accept(imported)).n_classes == 200
 
 
 @pytest.mark.parametrize("make", [bombs.parquet_of_many_rows, bombs.parquet_of_long_cells, bombs.csv_of_many_columns])
@@ -151,8 +151,8 @@ def plain(label: str) -> str:
 
 
 def mapping(page: AppTest) -> dict[str, Any]:
-    (found,) = page.session_state["mapping"].values()
-    return found
+    (value,) = page.session_state["mapping"].values()
+    return value
 
 
 def words(page: AppTest) -> str:
@@ -281,8 +281,8 @@ def ask_a_question() -> None:
     from dashboard.components.findings import findings
     from dashboard.components.reading_form import Known
 
-    asked = Finding("doubt", "question", "Is it so", remedies=(Remedy("task", ["task", "doc"]), Remedy("turn", True)))
-    report = replace(examine(st.session_state["path"]).report, findings=(asked,))
+    finding = Finding("doubt", "question", "Is it so", remedies=(Remedy("task", ["task", "doc"]), Remedy("turn", True)))
+    report = replace(examine(st.session_state["path"]).report, findings=(finding,))
     mapping = st.session_state.setdefault("mapping", {"": {}})[""]
     accepted = st.session_state.setdefault("accepted", set())
     st.text(str(findings(report, Known("x"), mapping, accepted)))

@@ -50,8 +50,8 @@ def crowds(draw: st.DrawFn, media: bool = True) -> CrowdDataset:
     parts: dict[str, object] = {}
     if draw(st.booleans()):
         aliases = ["truth", "sentence", "subset", "answer"]  # a long table would take them for gold, text …
-        told = draw(st.sampled_from(["comment", *(aliases if media else [])]))
-        parts["extra"] = pd.DataFrame({"seconds": rng.random(n).round(3), told: draw_texts(draw, n)})
+        column = draw(st.sampled_from(["comment", *(aliases if media else [])]))
+        parts["extra"] = pd.DataFrame({"seconds": rng.random(n).round(3), column: draw_texts(draw, n)})
     if media and draw(st.booleans()):
         parts["features"] = Rows.from_array(rng.random((len(tasks), 3)).astype(np.float32))
     if media and draw(st.booleans()):

@@ -187,8 +187,8 @@ def test_an_upright_picture_is_one_whose_camera_was_turned(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6  # turned by a quarter
     Image.fromarray(pixels).save(tmp_path / "turned.png", exif=exif)
-    found = images.square(tmp_path / "turned.png", 8)
-    assert (found[:, -1] == 255).all() and not found[:, 0].any()
+    image = images.square(tmp_path / "turned.png", 8)
+    assert (image[:, -1] == 255).all() and not image[:, 0].any()
 
 
 def test_bad_images_are_named_and_left_out_only_with_consent(tmp_path):
@@ -277,9 +277,9 @@ WRAPPED: dict[str, Any] = {
 @pytest.mark.parametrize("name", WRAPPED)
 def test_records_within_others_and_lists_of_lists(name: str, tmp_path: Path) -> None:
     path = written(tmp_path, f"{name}.json", WRAPPED[name])
-    found = examine(path)
-    dataset = found.dataset(accept=True)
-    assert not found.report.questions
+    imported = examine(path)
+    dataset = imported.dataset(accept=True)
+    assert not imported.report.questions
     assert ([*dataset.task_ids], {*dataset.worker_ids}, dataset.n_annotations) == (TASKS, {*WORKERS}, len(ROWS))
 
 
@@ -287,10 +287,10 @@ def labelbox(*more: str) -> list[dict[str, Any]]:
     """A row for each task; ``more`` are questions besides the animal."""
 
     def label(who: str, option: str) -> dict[str, Any]:
-        asked = [{"name": q, "radio_answer": {"name": option, "value": option}} for q in ("animal", *more)]
+        args = [{"name": q, "radio_answer": {"name": option, "value": option}} for q in ("animal", *more)]
         details = {"created_at": "2024-05-01T10:00:00.000+00:00", "created_by": f"{who}@x.org"}
-        found = {"objects": [], "classifications": asked, "relationships": []}
-        return {"label_kind": "Default", "label_details": details, "annotations": found}
+        values = {"objects": [], "classifications": args, "relationships": []}
+        return {"label_kind": "Default", "label_details": details, "annotations": values}
 
     return [
         {
@@ -303,9 +303,9 @@ def labelbox(*more: str) -> list[dict[str, Any]]:
 
 
 def test_labelbox(tmp_path: Path) -> None:
-    found = examine(written(tmp_path, "export.json", labelbox()))
-    dataset = found.dataset()
-    assert (found.report.format, [*dataset.task_ids], dataset.n_annotations) == ("labelbox", TASKS, len(ROWS))
+    imported = examine(written(tmp_path, "export.json", labelbox()))
+    dataset = imported.dataset()
+    assert (imported.report.format, [*dataset.task_ids], dataset.n_annotations) == ("labelbox", TASKS, len(ROWS))
     assert [*dataset.worker_ids] == [f"{w}@x.org" for w in WORKERS]
 
 

@@ -222,8 +222,8 @@ def workbook(path: Path, sheets: dict[str, str], numbers: bool = False) -> Path:
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "json", "parquet"])
 def test_a_file_for_each_worker(suffix: str, tmp_path: Path) -> None:
-    for who, part in FRAME.groupby("worker"):
-        part, path = part[["task", "label"]], tmp_path / f"{who}.{suffix}"
+    for worker, part in FRAME.groupby("worker"):
+        part, path = part[["task", "label"]], tmp_path / f"{worker}.{suffix}"
         if suffix in ("csv", "tsv"):
             part.to_csv(path, sep="\t" if suffix == "tsv" else ",", index=False)
         elif suffix == "parquet":
@@ -235,8 +235,8 @@ def test_a_file_for_each_worker(suffix: str, tmp_path: Path) -> None:
 
 
 def test_folders_with_keys_as_hive_writes_them(tmp_path: Path) -> None:
-    for (who, label), part in FRAME.groupby(["worker", "label"]):
-        folder = tmp_path / f"worker={who}" / f"label={label}"
+    for (worker, label), part in FRAME.groupby(["worker", "label"]):
+        folder = tmp_path / f"worker={worker}" / f"label={label}"
         folder.mkdir(parents=True)
         part[["task"]][:1].to_parquet(folder / "0.parquet")
         part[["task"]][1:].to_parquet(folder / "1.parquet")
@@ -253,10 +253,10 @@ CYRILLIC = "task,worker,label\n1,Анна,негатив\n2,Борис,пози�
 
 
 def test_an_encoding_is_asked_for() -> None:
-    found = read_case("cyrillic-cp1251")
-    assert "позитив" in found.report.classes
+    imported = read_case("cyrillic-cp1251")
+    assert "позитив" in imported.report.classes
     check("cyrillic-cp1251", {"doubts": ["encoding-guessed"], "first": {"encoding": "cp1251"}},
-          *((choice, {"crowd": CROWD}) for choice in chosen(found.report.questions[0].remedies)))  # fmt: skip
+          *((choice, {"crowd": CROWD}) for choice in chosen(imported.report.questions[0].remedies)))  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -270,14 +270,14 @@ def test_an_encoding_is_asked_for() -> None:
 )  # fmt: skip
 def test_the_right_one_is_among_those_asked_for(encoding: str, text: str, tmp_path: Path) -> None:
     (tmp_path / "votes.csv").write_bytes(text.encode(encoding))
-    (asked,) = [f for f in examine(tmp_path / "votes.csv").report.findings if f.level == "question"]
-    assert encoding in [remedy.value for remedy in asked.remedies]
+    (question,) = [f for f in examine(tmp_path / "votes.csv").report.findings if f.level == "question"]
+    assert encoding in [remedy.value for remedy in question.remedies]
     opened = examine(tmp_path / "votes.csv", encoding=encoding).report
     assert set(opened.classes) <= set(text.replace("\n", ",").split(","))
 
 
 @pytest.mark.parametrize("words", [("René", "café"), ("Jürgen", "häßlich – “gut”"), ("Zoë", "Ærø")])
 def test_western_letters_are_not_asked_about(words: tuple[str, str], tmp_path: Path) -> None:
-    who, label = words
-    (tmp_path / "votes.csv").write_bytes(f"task,worker,label\n1,{who},{label}\n2,{who},x\n".encode("cp1252"))
+    worker, label = words
+    (tmp_path / "votes.csv").write_bytes(f"task,worker,label\n1,{worker},{label}\n2,{worker},x\n".encode("cp1252"))
     assert not [f for f in examine(tmp_path / "votes.csv").report.findings if f.level == "question"]

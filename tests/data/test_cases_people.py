@@ -147,9 +147,9 @@ def test_cases(name: str, tmp_path: Path) -> None:
 
 
 def test_spellings_of_yes_and_no_are_one_proposal() -> None:
-    found = read_case("true-True-1-yes").report
-    (finding,) = (f for f in found.findings if f.code == "label-variants")
-    assert {"merge_classes": "variants"} in chosen(finding.remedies) and len(found.variants) == 2
+    report = read_case("true-True-1-yes").report
+    (finding,) = (f for f in report.findings if f.code == "label-variants")
+    assert {"merge_classes": "variants"} in chosen(finding.remedies) and len(report.variants) == 2
     assert len(read_case("true-True-1-yes", merge_classes="variants").report.classes) == 2
 
 
@@ -191,13 +191,13 @@ def test_of_answers_given_twice_the_last_by_time_or_else_by_place_is_kept(column
 
 
 def test_each_class_of_a_multiple_choice_can_be_a_question() -> None:
-    found = read_case("multi-label")
-    (finding,) = (f for f in found.report.findings if f.code == "multi-select")
+    imported = read_case("multi-label")
+    (finding,) = (f for f in imported.report.findings if f.code == "multi-select")
     assert {"multi_select": "yes-no"} in chosen(finding.remedies)
     asked = Told(read_case("multi-label", multi_select="yes-no"))
     assert (asked.classes, asked.changes, asked.size) == (("no", "yes"), {}, (72, 4, 270))
     given = {(task, who) for task, who, label in asked.triples if label == "yes"}
-    assert given == {(f"{task} · {c}", who) for task, who, label in Told(found).triples for c in label.split(";")}
+    assert given == {(f"{task} · {c}", who) for task, who, label in Told(imported).triples for c in label.split(";")}
 
 
 @pytest.mark.parametrize("names", [("annotator", "label"), ("user_id", "sentiment"), ("who", "said"), ()])

@@ -152,19 +152,19 @@ def test_cases(name: str, tmp_path: Path) -> None:
     check(placed(tmp_path, content), *steps)
 
 
-def remedies(found, code):
+def remedies(imported, code):
     """The remedies of the findings of a code, as (setting, value)."""
-    return [(r.setting, r.value) for f in found.report.findings if f.code == code for r in f.remedies]
+    return [(r.setting, r.value) for f in imported.report.findings if f.code == code for r in f.remedies]
 
 
 def test_what_is_the_same_dataset():
     for case in ("google-form", "qualtrics-three-headers", "raters-in-rows-respondent"):
         assert read_case(case, turn=True).dataset().fingerprint == read_case(case).dataset().fingerprint
     for case, question in (("question-by-annotator", "sentiment"), ("several-fields-wide", "tone")):
-        found = read_case(case)
+        imported = read_case(case)
         same = read_case(case, question=question).dataset(accept=True)
-        assert same.fingerprint == found.dataset(accept=True).fingerprint
-        assert remedies(found, "several-questions")[0] == ("question", question)
+        assert same.fingerprint == imported.dataset(accept=True).fingerprint
+        assert remedies(imported, "several-questions")[0] == ("question", question)
     whole = read_case("merged-cells").dataset(accept=True)
     assert read_case("pseudo-label").report.roles["task"] == "source_id"
     assert read_case("merged-cells", fill=["task"]).dataset().fingerprint == whole.fingerprint
@@ -175,9 +175,9 @@ def test_what_is_the_same_dataset():
 def test_places_are_no_workers():
     for case in ("slots", "counts-per-class", "counts-per-class-n", "winner-one-hot"):
         assert any("No worker is named" in note for note in read_case(case).dataset().notes)
-    found = read_case("slots")
-    assert [f.level for f in found.report.findings if f.code == "no-workers"] == ["warning"]
-    (named,) = remedies(found, "no-workers")
+    imported = read_case("slots")
+    assert [f.level for f in imported.report.findings if f.code == "no-workers"] == ["warning"]
+    (named,) = remedies(imported, "no-workers")
     assert not remedies(read_case("slots", **dict([named])), "no-workers")
 
 
@@ -190,21 +190,21 @@ def test_places_are_no_workers():
     ],
 )
 def test_a_model_or_an_expert_among_people_is_asked_about(case, column, n):
-    found = read_case(case)
-    assert [f.code for f in found.report.changes] == ["columns-left-out"]
-    offered = remedies(found, "columns-left-out")
+    imported = read_case(case)
+    assert [f.code for f in imported.report.changes] == ["columns-left-out"]
+    offered = remedies(imported, "columns-left-out")
     assert ("gold", column) in offered
     with_gold = read_case(case, gold=column)
     assert (with_gold.report.n_workers, with_gold.report.n_gold) == (n, with_gold.report.n_tasks)
     (workers,) = [value for setting, value in offered if setting == "workers" and value]
     assert read_case(case, workers=workers).report.n_workers == n + 1
-    assert len(next(f for f in found.report.findings if f.code == "worker-columns").examples) == n
+    assert len(next(f for f in imported.report.findings if f.code == "worker-columns").examples) == n
 
 
 def test_items_of_a_hit_are_tasks():
     found = Told(read_case("mturk-five-items"))
     assert found.size[::2] == (40, 120) and found.dataset.file_row.max() == 24
-    assert len({(task, who) for task, who, _ in found.triples}) == 120
+    assert len({(task, worker) for task, worker, _ in found.triples}) == 120
     assert found.media.columns["text"].notna().all()
     assert remedies(found, "items-of-a-hit") == [("label", None)]
     assert read_case("mturk-five-items", label="Answer.Choice3").report.n_annotations == 24

@@ -93,8 +93,8 @@ def test_a_column_is_compacted_in_place_where_that_is_asked_for():
     values, codes = strings(["a", "b", "c", "d"]), np.array([2, -1, 0, 2], np.int32)
     want = compact(values, codes)
     assert (want.values.to_pylist(), want.codes.tolist(), codes.tolist()) == (["c", "a"], [0, -1, 1, 0], [2, -1, 0, 2])
-    found = compact(values, codes, out=codes)
-    assert found.codes is codes and found.values.equals(want.values) and np.array_equal(codes, want.codes)
+    compacted = compact(values, codes, out=codes)
+    assert compacted.codes is codes and compacted.values.equals(want.values) and np.array_equal(codes, want.codes)
 
 
 def test_doubles_said_of_each_task_several_times_stay_numbers_and_texts_of_them_names():
@@ -213,9 +213,9 @@ def test_names_looked_up_in_a_list_are_coded_as_without_it(column, monkeypatch):
     for name in column:  # a piece each
         for encoder in (listed, plain):
             encoder.add(pa.chunked_array([[name]], pa.string()))
-    found, wanted = listed.finish(), plain.finish()
-    assert found.values.to_pylist() == wanted.values.to_pylist()
-    assert found.codes.tolist() == wanted.codes.tolist()
+    codes, wanted = listed.finish(), plain.finish()
+    assert codes.values.to_pylist() == wanted.values.to_pylist()
+    assert codes.codes.tolist() == wanted.codes.tolist()
 
 
 @pytest.mark.parametrize("expected", [0, 7, 2000, 5000])
@@ -226,8 +226,8 @@ def test_it_does_not_matter_how_many_rows_are_expected(expected):
         encoder = Encoder(n_rows=expected)
         for at in range(0, 2000, 300):
             encoder.add(pa.chunked_array([column[at : at + 150], column[at + 150 : at + 300]]))
-        found, want = encoder.finish(), encode(column)
-        assert len(found) == 2000 and found.values.equals(want.values) and np.array_equal(found.codes, want.codes)
+        codes, want = encoder.finish(), encode(column)
+        assert len(codes) == 2000 and codes.values.equals(want.values) and np.array_equal(codes.codes, want.codes)
 
 
 def test_a_slab_whose_later_chunk_holds_no_numbers_becomes_names():
@@ -239,8 +239,8 @@ def test_a_slab_whose_later_chunk_holds_no_numbers_becomes_names():
 def test_numbers_in_short_chunks_are_numbers_too():
     numbers, encoder = np.random.default_rng(0).standard_normal(1500), Encoder()
     encoder.add(pa.chunked_array([pa.array(part, pa.float64()) for part in ([], *np.split(numbers, 30))]))
-    found = encoder.finish()
-    assert isinstance(found, NumberColumn) and np.array_equal(found.numbers, numbers)
+    column = encoder.finish()
+    assert isinstance(column, NumberColumn) and np.array_equal(column.numbers, numbers)
 
 
 @pytest.mark.parametrize("block", [1, 7, 1 << 18])
@@ -369,8 +369,8 @@ def test_rows_of_a_long_table(rows, form, repeats, classes, missing):
             frame.to_json(path, orient="records", lines=form == "jsonl")
         else:
             frame.to_csv(path, index=False, sep="\t" if form == "tsv" else ",")
-        found = examine(path, repeats=repeats, classes=classes, missing=missing, fill=())
-    report, dataset = found.report, found.dataset(accept=True)
+        imported = examine(path, repeats=repeats, classes=classes, missing=missing, fill=())
+    report, dataset = imported.report, imported.dataset(accept=True)
     listed = classes or {label.strip() for _, _, label in [first, *rows]}
     good = [
         row

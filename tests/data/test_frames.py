@@ -263,33 +263,33 @@ def test_arrays_are_read_only(crowd):
 
 @pytest.fixture
 def folded():
-    found = simulate_crowd(300)
-    return replace(found, split=None)
+    crowd = simulate_crowd(300)
+    return replace(crowd, split=None)
 
 
 def test_shares_hold_in_every_class_to_one_task(folded):
-    found = split_tasks(folded, valid=0.1, test=0.25, seed=3)
-    assert (found.split == 2).sum() == 75 and abs((found.split == 1).sum() - 30) <= 1
+    tasks = split_tasks(folded, valid=0.1, test=0.25, seed=3)
+    assert (tasks.split == 2).sum() == 75 and abs((tasks.split == 1).sum() - 30) <= 1
     for c in range(folded.n_classes):
         of = folded.gold == c
-        assert abs((found.split[of] == 2).sum() - 0.25 * of.sum()) < 1
-        assert abs((found.split[of] == 1).sum() - 0.1 * of.sum()) < 2
-    np.testing.assert_array_equal(found.split, split_tasks(folded, valid=0.1, test=0.25, seed=3).split)
-    assert (found.split != split_tasks(folded, valid=0.1, test=0.25, seed=4).split).any()
+        assert abs((tasks.split[of] == 2).sum() - 0.25 * of.sum()) < 1
+        assert abs((tasks.split[of] == 1).sum() - 0.1 * of.sum()) < 2
+    np.testing.assert_array_equal(tasks.split, split_tasks(folded, valid=0.1, test=0.25, seed=3).split)
+    assert (tasks.split != split_tasks(folded, valid=0.1, test=0.25, seed=4).split).any()
 
 
 def test_without_gold_the_votes_stratify(folded):
-    found = split_tasks(replace(folded, gold=None), test=0.2)
+    tasks = split_tasks(replace(folded, gold=None), test=0.2)
     votes = pd.crosstab(folded.task, folded.label).to_numpy().argmax(1)
     for c in range(folded.n_classes):
-        assert abs((found.split[votes == c] == 2).sum() - 0.2 * (votes == c).sum()) < 1
+        assert abs((tasks.split[votes == c] == 2).sum() - 0.2 * (votes == c).sum()) < 1
 
 
 def test_groups_stay_together(folded):
     patient = folded.task // 7
-    found = split_tasks(replace(folded, extra=pd.DataFrame({"patient": patient})), valid=0.2, test=0.2, group="patient")
-    assert pd.Series(found.split).groupby(np.arange(300) // 7).nunique().max() == 1
-    assert all(35 < (found.split == k).sum() < 85 for k in (1, 2))
+    tasks = split_tasks(replace(folded, extra=pd.DataFrame({"patient": patient})), valid=0.2, test=0.2, group="patient")
+    assert pd.Series(tasks.split).groupby(np.arange(300) // 7).nunique().max() == 1
+    assert all(35 < (tasks.split == k).sum() < 85 for k in (1, 2))
     torn = replace(folded, extra=pd.DataFrame({"patient": np.arange(folded.n_annotations)}))
     with pytest.raises(DataError, match="two groups"):
         split_tasks(torn, test=0.2, group="patient")
@@ -309,6 +309,6 @@ def test_what_cannot_be_is_refused(folded):
 def test_a_file_is_divided_when_it_is_read(folded, tmp_path):
     file = tmp_path / "votes.csv"
     folded.annotations.to_csv(file, index=False)
-    found = examine(file, valid_share=0.1, test_share=0.2)
-    assert "210 tasks train, 30 validate, 60 test" in found.report.text()
+    imported = examine(file, valid_share=0.1, test_share=0.2)
+    assert "210 tasks train, 30 validate, 60 test" in imported.report.text()
     assert np.bincount(read_dataset(file, valid_share=0.1, test_share=0.2).split).tolist() == [210, 30, 60]

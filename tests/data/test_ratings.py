@@ -35,8 +35,8 @@ def test_every_row_is_kept_or_reported(write):
     path = write(
         "task,worker,rating,gold\na,x,1,2\na,y,9,2\na,z,good,2\n,x,2,1\nb,x,,7\nb,y,-3,7\nb,z,2.50,7\n", "stars.csv"
     )
-    found = examine_ratings(path, low=0, high=5)
-    left_out = {f.code: f.left_out for f in found.report.changes}
+    ratings = examine_ratings(path, low=0, high=5)
+    left_out = {f.code: f.left_out for f in ratings.report.changes}
     assert left_out == {
         "rating-not-a-number": 1,
         "rating-outside-range": 2,
@@ -45,21 +45,21 @@ def test_every_row_is_kept_or_reported(write):
         "gold-outside-range": 0,
         "workers-without-labels": 0,
     }
-    stars = found.dataset(accept=True)
+    stars = ratings.dataset(accept=True)
     assert stars.rating.tolist() == [1, 2.5]
     assert stars.gold.tolist()[0] == 2
     assert np.isnan(stars.gold[1])
     assert stars.file_row.tolist() == [1, 7]
-    assert "ratings from 0 to 5" in found.report.text()
+    assert "ratings from 0 to 5" in ratings.report.text()
 
 
 def test_gold_that_contradicts_itself_is_unknown(write):
     path = write("task,worker,rating,gold\na,x,1,2\na,y,2,2.5\nb,x,3,-0.0\nb,y,4,0\nc,x,1,\nc,y,2,9\n", "stars.csv")
-    found = examine_ratings(path, low=0, high=5)
-    by_code = {f.code: (f.rows, f.count) for f in found.report.findings if "gold" in f.code}
+    ratings = examine_ratings(path, low=0, high=5)
+    by_code = {f.code: (f.rows, f.count) for f in ratings.report.findings if "gold" in f.code}
     assert by_code == {"gold-contradicts": ((2,), 1), "gold-outside-range": ((6,), 1), "partial-gold": ((), 2)}
-    assert np.isnan(found.dataset(accept=True).gold).tolist() == [True, False, True]
-    assert found.dataset(accept=True).gold[1] == 0
+    assert np.isnan(ratings.dataset(accept=True).gold).tolist() == [True, False, True]
+    assert ratings.dataset(accept=True).gold[1] == 0
 
 
 def test_the_range_must_be_known(write):
@@ -102,10 +102,10 @@ def test_a_dataset_is_read_only_and_comes_back_from_a_pickle():
 
 def test_wide_tables_of_numbers(write):
     path = write("item,ann,ben,cem,gold\na,0.11,0.52,,0.5\nb,0.33,-1,0.74,0.1\nc,0.95,1.36,0.27,\n", "wide.csv")
-    found = examine_ratings(path, low=-1, high=1)
-    rated = found.dataset(accept=True)
-    assert (found.report.format, rated.n_workers, found.report.n_rows, rated.n_annotations) == ("wide", 3, 9, 7)
-    assert sum(f.left_out for f in found.report.findings) == 2
+    ratings = examine_ratings(path, low=-1, high=1)
+    rated = ratings.dataset(accept=True)
+    assert (ratings.report.format, rated.n_workers, ratings.report.n_rows, rated.n_annotations) == ("wide", 3, 9, 7)
+    assert sum(f.left_out for f in ratings.report.findings) == 2
     assert rated.rating.tolist() == [0.11, 0.52, 0.33, -1, 0.74, 0.95, 0.27]
 
 
@@ -115,5 +115,5 @@ def test_a_score_is_a_rating():
 
 
 def test_an_infinite_number_is_no_end_of_the_range(write):
-    found = rating_values(write("task,worker,rating\na,x,1\na,y,inf\nb,x,4\n", "stars.csv"))
-    assert (found.low, found.high, found.words) == (1, 4, ("inf",))
+    values = rating_values(write("task,worker,rating\na,x,1\na,y,inf\nb,x,4\n", "stars.csv"))
+    assert (values.low, values.high, values.words) == (1, 4, ("inf",))

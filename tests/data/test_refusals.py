@@ -36,15 +36,15 @@ def tried(raw: bytes, suffix: str, **how) -> None:
         path = Path(folder) / f"labels{suffix}"
         path.write_bytes(raw)
         try:
-            found = examine(path, **how)
+            imported = examine(path, **how)
         except CrowdError as error:
             assert 10 < len(str(error)) < 1000
             return
-        ds = found.dataset(accept=True)
-        assert ds.n_annotations == found.report.n_annotations <= found.report.n_rows
-        assert found.report.text()
-        assert json.dumps(found.report.as_dict())
-        assert len(found.report.frame()) == len(found.report.findings)
+        ds = imported.dataset(accept=True)
+        assert ds.n_annotations == imported.report.n_annotations <= imported.report.n_rows
+        assert imported.report.text()
+        assert json.dumps(imported.report.as_dict())
+        assert len(imported.report.frame()) == len(imported.report.findings)
 
 
 @MANY
@@ -195,8 +195,8 @@ class Outcome:
 
     @property
     def remedies(self) -> list[Remedy]:
-        found = [remedy for finding in self.findings for remedy in finding.remedies]
-        return [*found, *(self.refusal.remedies if self.refusal else ())]
+        findings = [remedy for finding in self.findings for remedy in finding.remedies]
+        return [*findings, *(self.refusal.remedies if self.refusal else ())]
 
 
 def read(path: Path, mapping: dict[str, Any]) -> Outcome:
@@ -204,8 +204,8 @@ def read(path: Path, mapping: dict[str, Any]) -> Outcome:
         report = examine(path, **mapping).report
     except DataError as refusal:
         return Outcome(refusal=refusal, asked=frozenset([(refusal.code, str(refusal))]))
-    asked = frozenset((f.code, f.column, f.examples, f.count) for f in report.questions)
-    return Outcome(report.n_rows, report.format, report.findings, asked=asked)
+    questions = frozenset((f.code, f.column, f.examples, f.count) for f in report.questions)
+    return Outcome(report.n_rows, report.format, report.findings, asked=questions)
 
 
 def paste(remedy: Remedy) -> None:

@@ -90,9 +90,9 @@ def test_sequences_of_workers_with_repeats_and_gaps():
     crowd = CrowdDataset("c", CLASSES, pd.Index(list("pqrst")), pd.Index(["u", "v"]), task, worker, np.zeros(8, int))
     from dataclasses import replace
 
-    found = worker_sequences(replace(crowd, sentences=sentences))
-    assert found.rows.tolist() == [0, 2, 6, 7, 1, 3, 4, 5]
-    assert found.first.tolist() == [True, False, True, False, True, False, True, True]
+    sequences = worker_sequences(replace(crowd, sentences=sentences))
+    assert sequences.rows.tolist() == [0, 2, 6, 7, 1, 3, 4, 5]
+    assert sequences.first.tolist() == [True, False, True, False, True, False, True, True]
 
 
 def test_crowds_without_spans_are_refused(crowd):
@@ -127,8 +127,8 @@ def tagged(folder, annotations=ANNOTATIONS, **parts):
 
 
 def test_a_folder_of_sequences_becomes_one_annotation_a_token(folder):
-    found = examine(tagged(folder))
-    ds = found.dataset()
+    imported = examine(tagged(folder))
+    ds = imported.dataset()
     assert list(ds.task_ids) == ["s1:1", "s1:2", "s1:3", "s2:1"]
     assert list(ds.sentences.words) == ["to", "Rome", "today", "Paris"]
     assert (list(ds.sentences.ids), ds.sentences.start.tolist()) == (["s1", "s2"], [0, 3, 4])
@@ -136,7 +136,7 @@ def test_a_folder_of_sequences_becomes_one_annotation_a_token(folder):
     rows = list(zip(ds.task.tolist(), ds.worker.tolist(), ds.label.tolist(), strict=True))
     assert rows == [(0, 0, 0), (0, 1, 0), (1, 0, 0), (1, 1, 1), (2, 0, 1), (2, 1, 0), (3, 0, 1)]
     assert ds.file_row is None or ds.file_row.tolist() == [1, 2, 1, 2, 1, 2, 3]
-    assert "on 4 tokens of 2 sentences" in found.report.text()
+    assert "on 4 tokens of 2 sentences" in imported.report.text()
     assert any("'testb', are not loaded" in note for note in ds.notes)
 
 

@@ -133,9 +133,9 @@ def test_a_name_of_any_length_is_stored(empty: Path, name: str) -> None:
 def test_an_archive_from_several_windows_at_once_is_whole_for_each(empty: Path) -> None:
     packed = zipped({f"{k:03d}.csv": CSV * 50 for k in range(300)})
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: unpacked_folder(store_upload("a.zip", io.BytesIO(packed))), range(4)))
-    assert len({*found}) == 1
-    assert len(list(found[0].iterdir())) == 300 and all(file.read_bytes() == CSV * 50 for file in found[0].iterdir())
+        paths = list(pool.map(lambda _: unpacked_folder(store_upload("a.zip", io.BytesIO(packed))), range(4)))
+    assert len({*paths}) == 1
+    assert len(list(paths[0].iterdir())) == 300 and all(file.read_bytes() == CSV * 50 for file in paths[0].iterdir())
     (home,) = (empty / "uploads").iterdir()
     assert sorted(path.name for path in home.iterdir()) == ["content", "unpacked", NOTE]
 

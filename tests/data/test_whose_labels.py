@@ -46,9 +46,9 @@ def of_people(who: Any, key: str = "doc") -> list[dict[str, Any]]:
     ids=["records of a named worker", "of a worker with an id", "workers with an id", "tasks twice", "unnamed workers"],
 )
 def test_records_of_tasks_and_of_workers(tmp_path: Path, records: list[dict[str, Any]]) -> None:
-    found = read(tmp_path, records)
-    assert not found.report.questions
-    dataset = found.dataset()
+    imported = read(tmp_path, records)
+    assert not imported.report.questions
+    dataset = imported.dataset()
     assert ({*dataset.task_ids}, {*dataset.worker_ids}) == ({*DOCS}, {*PEOPLE})
     given = {
         (dataset.worker_ids[w], dataset.task_ids[t]): dataset.classes[c]
@@ -61,13 +61,13 @@ def test_records_of_tasks_and_of_workers(tmp_path: Path, records: list[dict[str,
     "records", [of_people(lambda p: {"id": p}, "key"), {p: [label(p, d) for d in DOCS] for p in PEOPLE}]
 )
 def test_records_that_may_be_of_either_are_asked_about(tmp_path: Path, records: Any) -> None:
-    (asked,) = read(tmp_path, records).report.questions
-    assert asked.code == "turned"
-    assert [(r.setting, r.value) for r in asked.remedies] == [("turn", True), ("turn", False)]
+    (question,) = read(tmp_path, records).report.questions
+    assert question.code == "turned"
+    assert [(r.setting, r.value) for r in question.remedies] == [("turn", True), ("turn", False)]
     for turn, size in ((True, (30, 5)), (False, (5, 30))):
-        found = read(tmp_path, records, turn=turn)
-        assert not found.report.questions
-        assert (found.report.n_tasks, found.report.n_workers) == size
+        imported = read(tmp_path, records, turn=turn)
+        assert not imported.report.questions
+        assert (imported.report.n_tasks, imported.report.n_workers) == size
 
 
 def votes(folder: Path, gold: dict[str, str], lines: int = 30) -> Path:
@@ -82,10 +82,10 @@ def votes(folder: Path, gold: dict[str, str], lines: int = 30) -> Path:
 )
 def test_gold_that_nobody_gives_is_asked_about(tmp_path: Path, gold: dict[str, str]) -> None:
     path = votes(tmp_path, gold)
-    (asked,) = examine(path).report.questions
-    assert asked.code == "gold-apart" and asked.count == 30
+    (question,) = examine(path).report.questions
+    assert question.code == "gold-apart" and question.count == 30
     same = {name: [other] for name, other in gold.items()}
-    assert asked.remedies[0].setting == "merge_classes" and asked.remedies[0].value == same
+    assert question.remedies[0].setting == "merge_classes" and question.remedies[0].value == same
     merged = examine(path, merge_classes=same)
     assert not merged.report.questions
     dataset = merged.dataset(accept=True)
@@ -97,26 +97,26 @@ def test_gold_that_nobody_gives_is_asked_about(tmp_path: Path, gold: dict[str, s
 
 def test_a_word_for_no_gold_is_asked_about_and_few_tasks_are_not(tmp_path: Path) -> None:
     path = votes(tmp_path, {"yes": "to do", "no": "no"})
-    (asked,) = examine(path).report.questions
-    remedy = next(remedy for remedy in asked.remedies if remedy.setting == "missing")
-    found = examine(path, missing=remedy.value)
-    assert not found.report.questions and 0 < found.report.n_gold < 30
-    assert found.dataset(accept=True).classes == ("no", "yes")
+    (question,) = examine(path).report.questions
+    remedy = next(remedy for remedy in question.remedies if remedy.setting == "missing")
+    imported = examine(path, missing=remedy.value)
+    assert not imported.report.questions and 0 < imported.report.n_gold < 30
+    assert imported.dataset(accept=True).classes == ("no", "yes")
     assert not examine(votes(tmp_path, {"yes": "1", "no": "0"}, lines=4)).report.questions
 
 
 def test_gold_of_other_tasks_is_asked_about(tmp_path: Path) -> None:
     path, other = tmp_path / "votes.csv", np.random.default_rng(0).permutation(120)
-    for gold, asked in (((np.arange(120) % 3), []), (other % 3, ["gold-by-chance"])):
+    for gold, value in (((np.arange(120) % 3), []), (other % 3, ["gold-by-chance"])):
         rows = [f"t{t},w{w},{(t + (t % 5 == w)) % 3},{gold[t]}" for t in range(120) for w in range(4)]
         path.write_text("\n".join(["task,worker,label,gold", *rows]))
-        assert [question.code for question in examine(path).report.questions] == asked
+        assert [question.code for question in examine(path).report.questions] == value
 
 
 def test_gold_under_another_name_is_mentioned(tmp_path: Path) -> None:
     records = [{"id": d, "said": {p: label(p, d) for p in PEOPLE}, "human": label("u0", d), "x": "yes"} for d in DOCS]
-    found = read(tmp_path, records)
-    (noticed,) = [f for f in found.report.findings if f.code == "unread-gold"]
+    imported = read(tmp_path, records)
+    (noticed,) = [f for f in imported.report.findings if f.code == "unread-gold"]
     assert [(r.setting, r.value) for r in noticed.remedies] == [("gold", "human")]
     assert read(tmp_path, records, gold="human").report.n_gold == 30
 

@@ -73,20 +73,20 @@ def search() -> optuna.Study:
         "weight_decay": optuna.distributions.FloatDistribution(1e-6, 1e-1, log=True),
     }
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    found = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
     for _ in range(8):
-        trial = found.ask(space)
+        trial = study.ask(space)
         result = train(dataset(), "dl-mv", seeds=1, epochs=3, **trial.params)
-        found.tell(trial, float(result.accuracy("valid").mean()))
-    return found
+        study.tell(trial, float(result.accuracy("valid").mean()))
+    return study
 
 
 def drifting() -> analysis.WorkerOverTime:
     """A simulated worker who guesses in the second half of the time."""
     crowd = planted_crowd(1, n_tasks=600, n_workers=15, skill=(0.6, 0.95), even=True)
-    found = analysis.worker_over_time(crowd, worker=DRIFTING)
-    assert found is not None
-    return found
+    blocks = analysis.worker_over_time(crowd, worker=DRIFTING)
+    assert blocks is not None
+    return blocks
 
 
 def hurried() -> analysis.WorkerSpeedOverTime:
@@ -96,9 +96,9 @@ def hurried() -> analysis.WorkerSpeedOverTime:
     at = np.argsort(crowd.extra["timestamp"].to_numpy()[own := np.flatnonzero(crowd.worker == DRIFTING)])
     seconds = np.random.default_rng(1).lognormal(2.0, 0.4, crowd.n_annotations)
     seconds[own[at[len(at) // 2 :]]] /= 3
-    found = analysis.worker_speed_over_time(replace(crowd, extra=crowd.extra.assign(seconds=seconds)), worker=DRIFTING)
-    assert found is not None
-    return found
+    blocks = analysis.worker_speed_over_time(replace(crowd, extra=crowd.extra.assign(seconds=seconds)), worker=DRIFTING)
+    assert blocks is not None
+    return blocks
 
 
 def changed() -> analysis.Rounds:
@@ -137,8 +137,8 @@ def trials() -> pd.DataFrame:
 
 
 def bands(metric: str) -> list[analysis.Band]:
-    found = {name: result.curves[metric] for name, result in runs().items()}
-    return [analysis.band(name, name, np.arange(1, len(values) + 1), values) for name, values in found.items()]
+    curves = {name: result.curves[metric] for name, result in runs().items()}
+    return [analysis.band(name, name, np.arange(1, len(values) + 1), values) for name, values in curves.items()]
 
 
 DRAWN: dict[str, Callable[[], go.Figure]] = {

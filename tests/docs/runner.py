@@ -47,8 +47,8 @@ def pages() -> list[Path]:
 def blocks(page: Path) -> Iterator[Block]:
     """The fenced blocks of a page."""
     text = page.read_text(encoding="utf-8")
-    for found in _FENCE.finditer(text):
-        yield Block(found[1], found[2] or "", found[3], text[: found.start()].count("\n") + 1)
+    for match in _FENCE.finditer(text):
+        yield Block(match[1], match[2] or "", match[3], text[: match.start()].count("\n") + 1)
 
 
 def runs(page: Path) -> bool:

@@ -89,8 +89,8 @@ def test_one_worker_has_the_numbers_of_the_ranking(seen: View) -> None:
 def test_tasks_are_filtered(seen: View) -> None:
     crowd = seen.dataset
     cell = (crowd.label == 2) & (crowd.gold[crowd.task] == 1) & (crowd.worker == 3)
-    found = exhibits.tasks.tasks(seen, "all", "class 1", "class 2", "w003").table
-    assert sorted(found.index) == sorted(np.unique(crowd.task[cell]))
+    table = exhibits.tasks.tasks(seen, "all", "class 1", "class 2", "w003").table
+    assert sorted(table.index) == sorted(np.unique(crowd.task[cell]))
     assert not len(exhibits.tasks.tasks(seen, "unlabelled").table)
     misled = exhibits.tasks.tasks(seen, "agreed-wrong").table
     assert (misled["wrong"] == 1).all()
@@ -130,9 +130,9 @@ def test_the_aggregators_numbers_are_the_library_s(seen: View) -> None:
 def test_the_confusions_of_a_fit(seen: View) -> None:
     name = "conal-em groups=2 restarts=0"
     assert exhibits.aggregation.common_names(seen.dataset, name) == ["Common of group 1", "Common of group 2"]
-    found = exhibits.aggregation.fit_common_confusion(seen, name, 1).table
+    table = exhibits.aggregation.fit_common_confusion(seen, name, 1).table
     result = cc.aggregation.get("conal-em", groups=2, restarts=0).fit(seen.dataset)
-    assert found["percent"].to_numpy() == pytest.approx(100 * result.common_confusion[1].ravel())
+    assert table["percent"].to_numpy() == pytest.approx(100 * result.common_confusion[1].ravel())
     for exhibit in (exhibits.aggregation.fit_common_confusion, exhibits.aggregation.fit_worker_confusion):
         with pytest.raises(DataError, match="estimates no"):
             exhibit(seen, "majority-vote", *(["w003"] if exhibit is exhibits.aggregation.fit_worker_confusion else []))
@@ -152,21 +152,21 @@ def test_the_hardest_tasks_come_first_with_their_foils(fit: str) -> None:
     crowd = simulate_crowd(60, 15, 4, per_task=15, accuracy=0.8)
     misled = (crowd.task < 12) & (np.random.default_rng(0).random(crowd.n_annotations) < 0.55)
     crowd = replace(crowd, label=np.where(misled, (crowd.gold[crowd.task] + 1) % 4, crowd.label))
-    seen, found = exhibits.view(crowd, fit), fitted(crowd, fit)
+    seen, result = exhibits.view(crowd, fit), fitted(crowd, fit)
     shown = exhibits.aggregation.hard_tasks(seen, fit)
     table = shown.table
     assert (np.diff(table["difficulty"]) <= 0).all()
-    np.testing.assert_array_equal(table["difficulty"], found.difficulty[table.index])
+    np.testing.assert_array_equal(table["difficulty"], result.difficulty[table.index])
     assert ("foil" in table) == (fit == "item-response")
     assert "ifficult" in shown.notes[0]
     listed, one = exhibits.tasks.tasks(seen).table, exhibits.tasks.task(seen, crowd.task_ids[3]).table.iloc[0]
-    np.testing.assert_array_equal(listed["difficulty"], found.difficulty[listed.index])
-    assert one["difficulty"] == found.difficulty[3]
+    np.testing.assert_array_equal(listed["difficulty"], result.difficulty[listed.index])
+    assert one["difficulty"] == result.difficulty[3]
     if fit == "item-response":
-        foil = found.foil[table.index]
+        foil = result.foil[table.index]
         assert table["foil"].isna().tolist() == (foil < 0).tolist()
         assert table["foil"].dropna().tolist() == [crowd.classes[f] for f in foil[foil >= 0]]
-        assert (found.foil[:12] >= 0).any() and one["foil"] == ([*crowd.classes, None][found.foil[3]])
+        assert (result.foil[:12] >= 0).any() and one["foil"] == ([*crowd.classes, None][result.foil[3]])
 
 
 def test_no_difficulty_is_shown_by_what_estimates_none(seen: View) -> None:

@@ -36,8 +36,8 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     of = crowd()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CROWDCORE_WORKSPACE", str(tmp_path_factory.mktemp("marked")))
-        who, label = str(of.worker_ids[of.worker[0]]), of.classes[of.label[0] - 1]
-        add_mark(of, str(of.task_ids[of.task[0]]), label, worker=who, comment=f"see {who}")
+        worker, label = str(of.worker_ids[of.worker[0]]), of.classes[of.label[0] - 1]
+        add_mark(of, str(of.task_ids[of.task[0]]), label, worker=worker, comment=f"see {worker}")
         yield
 
 

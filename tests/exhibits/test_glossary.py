@@ -28,8 +28,8 @@ def untold(exhibits: list[Exhibit | None]) -> set[str]:
     return {column for column in columns if not meaning(column)}
 
 
-def several(found: Any) -> list[Exhibit | None]:
-    return list(found) if isinstance(found, list | tuple) else [found]
+def several(shown: Any) -> list[Exhibit | None]:
+    return list(shown) if isinstance(shown, list | tuple) else [shown]
 
 
 def test_columns_of_exhibits_of_runs_are_explained() -> None:

@@ -24,16 +24,16 @@ def crowd(confused):
 
 
 def test_the_mistake_of_a_group_is_told_with_both_shares():
-    found = crowd(confused=3)
-    listed = worker_groups(view(found, "gold"))
+    simulated = crowd(confused=3)
+    listed = worker_groups(view(simulated, "gold"))
     of = listed.table.set_index("worker")["group"]
     group = of["w0"]
     assert set(of.index[of == group]) == {"w0", "w1", "w2"}
-    gold = found.gold[found.task]
-    wrong, cell = found.label != gold, (gold == 0) & (found.label == 1)
-    own, theirs = (100 * cell[wrong & who].mean() for who in (found.worker < 3, found.worker >= 3))
-    said = f"“class 0” called “class 1” is {own:.0f} % of the wrong labels of group {group}, and {theirs:.0f} % of"
-    assert f"{said} the others'." in listed.notes
+    gold = simulated.gold[simulated.task]
+    wrong, cell = simulated.label != gold, (gold == 0) & (simulated.label == 1)
+    own, theirs = (100 * cell[wrong & worker].mean() for worker in (simulated.worker < 3, simulated.worker >= 3))
+    text = f"“class 0” called “class 1” is {own:.0f} % of the wrong labels of group {group}, and {theirs:.0f} % of"
+    assert f"{text} the others'." in listed.notes
 
 
 @pytest.mark.parametrize("kind", ["4 classes, dense", "2 classes, dense", "2 classes, 10 % positive"])

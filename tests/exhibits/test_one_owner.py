@@ -73,12 +73,12 @@ def test_all_pages_name_the_same_workers_who_act_together(of: View) -> None:
 
 def test_who_is_flagged_gets_no_tasks_and_is_flagged_in_the_check(of: View) -> None:
     judged = verdicts.workers_judged(of)
-    asked = review.next_labels(of, 300).table
-    assert not set(asked["worker"]) & set(of.names_of(np.flatnonzero(judged.accused)))
+    table = review.next_labels(of, 300).table
+    assert not set(table["worker"]) & set(of.names_of(np.flatnonzero(judged.accused)))
     rules = {"max_spamming_workers_percent": 0.0, "max_drifting_workers_percent": 0.0}
-    found = {o.rule: set(o.workers) for o in overview.checked(of, rules_of(rules)).outcomes}
-    assert found["max_spamming_workers_percent"] == set(np.flatnonzero(judged.verdict == "remove"))
-    assert found["max_drifting_workers_percent"] == set(np.flatnonzero(judged.drifts))
+    by_rule = {o.rule: set(o.workers) for o in overview.checked(of, rules_of(rules)).outcomes}
+    assert by_rule["max_spamming_workers_percent"] == set(np.flatnonzero(judged.verdict == "remove"))
+    assert by_rule["max_drifting_workers_percent"] == set(np.flatnonzero(judged.drifts))
     signal = workers.worker_quality(of).table["signal"].sort_index().to_numpy()
     assert ((signal != "") == judged.accused).all()
 
@@ -104,10 +104,10 @@ def test_the_guideline_s_mistakes_are_the_same_and_nobody_is_accused_of_them(of:
     carried = verdicts.repeated(of).cells
     assert not carried[judged.confused.true, judged.confused.given][judged.train].any()
     for a, b in zip(*np.nonzero(cells), strict=True):
-        told = mistakes.mistake(of, of.classes[a], of.classes[b])
+        mistake = mistakes.mistake(of, of.classes[a], of.classes[b])
         other = next(c for c in range(len(of.classes)) if c != a and not cells[a, c])
         not_told = mistakes.mistake(of, of.classes[a], of.classes[other])
-        assert ("guideline" in told.notes[0], "guideline" in not_told.notes[0]) == (True, False)
+        assert ("guideline" in mistake.notes[0], "guideline" in not_told.notes[0]) == (True, False)
 
 
 def test_label_probability_and_order_of_tasks_are_the_same(of: View) -> None:
@@ -128,9 +128,9 @@ def test_label_probability_and_order_of_tasks_are_the_same(of: View) -> None:
         answers = tasks.task_answers(of, task).table.set_index("class")["auto"]
         assert answers[first["label"].iloc[0]] == pytest.approx(first["probability"].iloc[0])
     if not of.truth.checked:  # with all gold known, next labels are asked as if it were not
-        asked = review.next_labels(of, 30).table
-        open_ = [i for i in first.index if i in set(asked.index)]
-        assert list(dict.fromkeys(asked.index))[:5] == open_[:5]
+        table = review.next_labels(of, 30).table
+        open_ = [i for i in first.index if i in set(table.index)]
+        assert list(dict.fromkeys(table.index))[:5] == open_[:5]
 
 
 WORKER = ("worker", "verdict", "reason")
@@ -142,8 +142,8 @@ def test_page_command_and_report_say_the_same(reference: str, tmp_path_factory: 
     page = verdicts.worker_verdicts(of).table, verdicts.task_verdicts(of).table
     folder = write_folder(of.dataset, tmp_path_factory.mktemp("told") / "known")
     run = CliRunner().invoke(app, ["overview", str(folder), "--reference", reference, "--json", "--accept"])
-    told = json.loads(run.stdout)
-    command = pd.DataFrame(told["workers"]), pd.DataFrame(told["tasks"])
+    document = json.loads(run.stdout)
+    command = pd.DataFrame(document["workers"]), pd.DataFrame(document["tasks"])
     made = {
         e.name: e.table for e in build(of.dataset, parts=["verdicts"], reference=reference, show_names=True).exhibits
     }

@@ -17,17 +17,17 @@ MODELS = [f"gpt-{k}" for k in range(3)] + [f"claude-{k}" for k in range(3)] + ["
 
 def test_an_independent_panel_is_told_so() -> None:
     verdicts, truth = independent(2_000, 8, 1)
-    told = panel.headline(view(judged(verdicts, truth, MODELS)))
-    assert "no dependence" in told[0]
-    assert not any("share mistakes beyond what is hard for all: " in sentence for sentence in told)
+    headline = panel.headline(view(judged(verdicts, truth, MODELS)))
+    assert "no dependence" in headline[0]
+    assert not any("share mistakes beyond what is hard for all: " in sentence for sentence in headline)
 
 
 def test_twins_and_families_are_told_first_and_cells_lead_to_items() -> None:
     verdicts, truth = difficult(600, 8, 2)
     verdicts[:, 5] = verdicts[:, 7] = verdicts[:, 1]
     seen = view(judged(verdicts, truth, MODELS))
-    told = panel.headline(seen)
-    assert told[1].startswith("claude-2, gpt-1 and qwen-1 share mistakes")
+    headline = panel.headline(seen)
+    assert headline[1].startswith("claude-2, gpt-1 and qwen-1 share mistakes")
     errors = panel.panel_errors(seen)
     assert errors.click is not None and errors.click(0, 1)["worker"] != errors.click(0, 1)["other"]
     items = panel.panel_items(seen, "gpt-1", "qwen-1")
@@ -42,10 +42,10 @@ def test_a_better_part_is_named_and_a_needed_judge_is_not_dropped() -> None:
     rng = np.random.default_rng(99)
     verdicts, truth = independent(3_000, 8, 4, right=0.8)
     verdicts[:, 5:] = rng.integers(0, 2, (3_000, 3))
-    told = panel.headline(view(judged(verdicts, truth, MODELS)))[-1]
-    kept = told.partition(":")[0]
+    headline = panel.headline(view(judged(verdicts, truth, MODELS)))[-1]
+    kept = headline.partition(":")[0]
     assert kept.startswith("Keep") and not any(name in kept for name in MODELS[5:])
-    assert "points (+" in told
+    assert "points (+" in headline
 
 
 def test_hidden_names_stay_hidden() -> None:
@@ -91,8 +91,8 @@ def test_what_cannot_be_counted_is_not_called_independent() -> None:
 def test_copies_alone_are_named(judges: int) -> None:
     verdicts, truth = independent(500, judges, 4)
     verdicts[:] = verdicts[:, :1]
-    told = panel.headline(view(judged(verdicts, truth)))
-    assert told[1].startswith("judge-0") and "nearly the same mistakes" in told[1]
+    headline = panel.headline(view(judged(verdicts, truth)))
+    assert headline[1].startswith("judge-0") and "nearly the same mistakes" in headline[1]
 
 
 def with_gold_of(n: int, seed: int = 3) -> cc.CrowdDataset:
@@ -124,8 +124,8 @@ def test_judges_beside_people_are_named_as_they_may_be_read() -> None:
     verdicts[:40, :3] = truth[:40, None]
     crowd = judged(verdicts, truth, ["ann", "ben", "cid", "dee", *MODELS[:4]])
     seen = view(crowd)
-    found, items = panel.panel_people(seen), panel.panel_people_items(seen)
-    assert "Taken for people: ann, ben, cid and dee." in found.notes and set(found.table["worker"]) == set(MODELS[:4])
+    people, items = panel.panel_people(seen), panel.panel_people_items(seen)
+    assert "Taken for people: ann, ben, cid and dee." in people.notes and set(people.table["worker"]) == set(MODELS[:4])
     assert set(items.table.index) >= {*range(40)} and items.click is not None and items.click(0) == {"task": "i00000"}
     assert int(items.notes[0].split("right on ")[1].split(",")[0]) >= 40
     assert len(panel.panel_people_confusions(seen).table) == 2

@@ -73,16 +73,16 @@ def test_who_does_not_follow_the_task_is_named(crowd):
 
 def test_what_is_not_known_is_a_dash(crowd):
     alone = replace(crowd.where(crowd.worker == 0), gold=None)
-    said = dict(ratings.summary(ratings.rating_view(alone)).table.to_numpy())
-    assert (said["bias against mean"], said["RMSE against mean"]) == ("–", "–")
+    by_key = dict(ratings.summary(ratings.rating_view(alone)).table.to_numpy())
+    assert (by_key["bias against mean"], by_key["RMSE against mean"]) == ("–", "–")
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RatingsResult]:
     crowd = read_ratings(rated_folder(tmp_path_factory.mktemp("crowds") / "rated"))
     fast = {"epochs": 3, "backbone_settings": {"hidden": 8}, "device": "cpu"}
-    asked = {"layer": ("crowd-layer", (0, 1, 2)), "mean": ("dl-mean", (2, 1, 5))}
-    return {name: train_ratings(crowd, method, seeds=seeds, **fast) for name, (method, seeds) in asked.items()}
+    values = {"layer": ("crowd-layer", (0, 1, 2)), "mean": ("dl-mean", (2, 1, 5))}
+    return {name: train_ratings(crowd, method, seeds=seeds, **fast) for name, (method, seeds) in values.items()}
 
 
 def test_errors_are_those_of_the_results(results: dict[str, RatingsResult]) -> None:
@@ -143,11 +143,11 @@ def test_the_task_of_a_slip_comes_first_and_its_rating_is_called_surprising(slip
 
 def test_one_task_has_gold_an_estimate_with_its_interval_and_what_workers_said(slips: RatingDataset) -> None:
     view = rating_view(slips)
-    found, rows = rated_task(view, "t5"), slips.task == 5
-    assert found.reference == slips.gold[5]
-    assert found.low < found.estimate < found.high
-    assert found.mean == pytest.approx(slips.rating[rows].mean())
-    assert found.spread == pytest.approx(slips.rating[rows].std(ddof=1))
+    task, rows = rated_task(view, "t5"), slips.task == 5
+    assert task.reference == slips.gold[5]
+    assert task.low < task.estimate < task.high
+    assert task.mean == pytest.approx(slips.rating[rows].mean())
+    assert task.spread == pytest.approx(slips.rating[rows].std(ddof=1))
     table = task_ratings(view, "t5").table
     assert table["rating − gold"].tolist() == pytest.approx((slips.rating[rows] - slips.gold[5]).tolist())
     assert np.allclose(table["rating"] - table["usual bias"], table["without it"])

@@ -51,11 +51,11 @@ def run(crowd: CrowdDataset) -> RunView:
 
 
 def everything(run: RunView) -> list[Exhibit]:
-    found = [
-        *(confusions.confusion_grid(run, who) for who in (-1, 0)),
-        *(confusions.recovered_confusion(run, who) for who in (-1, 0)),
-        *(confusions.recovered_confusion(run, who, "observed") for who in (-1, 0)),
-        *(confusions.confusion_difference(run, who) for who in (-1, 0)),
+    grids = [
+        *(confusions.confusion_grid(run, worker) for worker in (-1, 0)),
+        *(confusions.recovered_confusion(run, worker) for worker in (-1, 0)),
+        *(confusions.recovered_confusion(run, worker, "observed") for worker in (-1, 0)),
+        *(confusions.confusion_difference(run, worker) for worker in (-1, 0)),
         confusions.largest_confusions(run),
         confusions.every_confusion(run),
         worker_skills.skills([run]),
@@ -70,7 +70,7 @@ def everything(run: RunView) -> list[Exhibit]:
         *shared.explained(run),
         shared.omega_labels(run),
     ]
-    return [exhibit for exhibit in found if exhibit is not None]
+    return [exhibit for exhibit in grids if exhibit is not None]
 
 
 def test_names_are_escaped_once(run: RunView) -> None:
@@ -108,14 +108,14 @@ def test_the_shared_part_stands_beside_the_common_confusion_with_an_interval(run
     shown = shared.shared_part(run)
     assert shown is not None and shown.figure is not None
     counts = worker_counts(run.result, run.dataset)
-    found = analysis.shared_part(run.dataset, counts, seeds=run.result.seeds)
+    part = analysis.shared_part(run.dataset, counts, seeds=run.result.seeds)
     table = shown.table
     assert (table["low"] <= table["share"]).all() and (table["share"] <= table["high"]).all()
     assert table["share"].tolist() == sorted(table["share"], reverse=True)
     true, given = (table[column].map(run.classes.index) for column in ("true", "given"))
-    np.testing.assert_allclose(table["share"], found.share[true, given])
+    np.testing.assert_allclose(table["share"], part.share[true, given])
     np.testing.assert_allclose(table["common"], run.result.common_confusion.mean(0)[true, given])
-    np.testing.assert_allclose(shown.figure.data[0].z[0, 1], found.share[0, 1])
+    np.testing.assert_allclose(shown.figure.data[0].z[0, 1], part.share[0, 1])
     trace = shared.shared_part(of_run(run, invented(run.dataset, "trace")))
     assert trace is not None, "what is shared is determined for methods without a common confusion, too"
     assert "observed share" in trace.table
@@ -139,7 +139,7 @@ def test_it_is_said_where_a_high_omega_goes_with_right_labels(run: RunView) -> N
     omega_of_right = np.tile(0.2 + 0.6 * right, (len(run.result.seeds), 1))
     misled = of_run(run, replace(run.result, omega=omega_of_right))
     notes = shared.omega_labels(misled).notes, omega.omega_ranking(misled).notes
-    assert all("goes with right labels" in said for said in (omega.numbers(misled).words, *(note[0] for note in notes)))
+    assert all("goes with right labels" in word for word in (omega.numbers(misled).words, *(note[0] for note in notes)))
 
 
 def test_views_of_seeds(run: RunView) -> None:
@@ -181,10 +181,10 @@ def test_contradicted_tasks_are_those_with_a_class_of_no_worker(run: RunView, gi
         labels = set(dataset.label[dataset.task == task].tolist())
         if labels and int(p.argmax()) not in labels:
             expected[task] = p.max()
-    found = exhibit.table["probability"]
+    probability = exhibit.table["probability"]
     assert len(expected) > 3
-    assert set(found.index) == set(expected)
-    assert found.tolist() == sorted(map(float, expected.values()), reverse=True)
+    assert set(probability.index) == set(expected)
+    assert probability.tolist() == sorted(map(float, expected.values()), reverse=True)
     agreeing = (exhibit.table["class by the run"] == exhibit.table["gold"]).sum()
     assert f" on {agreeing} " in exhibit.notes[1]
 

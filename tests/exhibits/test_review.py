@@ -67,8 +67,8 @@ def test_hidden_names_are_hidden_in_marks_comments_and_lists(tmp_path: Path, mon
     hidden = view(crowd(), hidden=True)
     of, worker = hidden.dataset, hidden.dataset.worker_ids[0]
     task = of.task_ids[of.task[of.worker == 0][0]]
-    said = of.label[(of.worker == 0) & (of.task == of.task_ids.get_loc(task))][0]
-    add_mark(of, task, of.classes[said - 1], worker=worker, comment=f"Ask {worker} why", by="anna of the lab")
+    label = of.label[(of.worker == 0) & (of.task == of.task_ids.get_loc(task))][0]
+    add_mark(of, task, of.classes[label - 1], worker=worker, comment=f"Ask {worker} why", by="anna of the lab")
     for made in (review(hidden), marked_tasks(hidden), relabel_list(hidden), training_list(hidden)):
         assert "anna" not in made.table.to_csv()
         assert "Ask worker " in made.table.to_csv()

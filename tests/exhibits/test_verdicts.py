@@ -27,13 +27,13 @@ def row(of: View, worker: int) -> pd.Series:
 
 
 def test_each_planted_worker_has_a_verdict_and_its_reason(seen: View) -> None:
-    found = verdicts.workers_judged(seen)
-    assert found.drift is not None
+    judged = verdicts.workers_judged(seen)
+    assert judged.drift is not None
     expected = {
-        SPAMMER: ("remove", f"{100 * found.high[SPAMMER]:.0f} %"),
-        COPIER: ("check", f"{seen.workers[COPIED]} on {found.copies.agreed[COPIER]} of {found.copies.both[COPIER]}"),
+        SPAMMER: ("remove", f"{100 * judged.high[SPAMMER]:.0f} %"),
+        COPIER: ("check", f"{seen.workers[COPIED]} on {judged.copies.agreed[COPIER]} of {judged.copies.both[COPIER]}"),
         CONFUSED: ("train", "“class 0” “class 1”"),
-        DRIFTING: ("check", f"{100 * found.drift.after[DRIFTING]:.0f} %"),
+        DRIFTING: ("check", f"{100 * judged.drift.after[DRIFTING]:.0f} %"),
     }
     for worker, (verdict, words) in expected.items():
         assert row(seen, worker)["verdict"] == verdict
@@ -62,9 +62,9 @@ def test_a_pair_of_classes_confused_both_ways_is_named_both_ways_and_before_less
     kept = (crowd.worker != 8) | (np.cumsum(crowd.worker == 8) <= 150)
     seen = view(replace(crowd, label=label).where(kept), "gold")
     reason = row(seen, 8)["reason"]
-    found = verdicts.workers_judged(seen).confused
-    assert {found.true[8], found.given[8]} == {2, 3}
-    back = f"{found.back[8]:.0f} of {found.back_of[8]:.0f}"
+    confused = verdicts.workers_judged(seen).confused
+    assert {confused.true[8], confused.given[8]} == {2, 3}
+    back = f"{confused.back[8]:.0f} of {confused.back_of[8]:.0f}"
     page = worker_page.worker_verdict(seen, "w08").table.iloc[0]
     assert page["reason"] == reason
     assert all(back in words for words in (reason, page["message"]))
@@ -80,9 +80,9 @@ def test_tokens_are_told_with_their_words_and_nobody_is_said_to_copy_for_the_tok
     of = {(t, w): label for t, w, label in zip(tags.task, tags.worker, tags.label, strict=True)}
     label = np.array([of.get((t, w), y) for t, w, y in zip(tags.task, twin, tags.label, strict=True)])
     seen = view(replace(tags, label=label), "gold")
-    found = verdicts.workers_judged(seen)
-    assert not found.together.any()
-    assert not found.may_copy.any()
+    judged = verdicts.workers_judged(seen)
+    assert not judged.together.any()
+    assert not judged.may_copy.any()
     tasks = verdicts.task_verdicts(seen).table
     number = tasks.index[0]
     assert tasks.loc[number, "word"] == tags.sentences.words[number]
@@ -150,11 +150,11 @@ def test_shared_mistakes_are_told_in_whole_workers_whatever_the_reference(seen: 
 
 def test_a_trusted_worker_is_told_of_a_confusion_that_everybody_shares() -> None:
     seen = view(load_dataset("demo"))
-    told = worker_page.worker_verdict(seen, "w17").table.iloc[0]
-    assert told["verdict"] == "trust"
+    verdict = worker_page.worker_verdict(seen, "w17").table.iloc[0]
+    assert verdict["verdict"] == "trust"
     common = verdicts.common_confusions(seen)[seen.worker_number("w17")]
     assert (common.n_workers, round(common.times), round(common.of)) == (40, 15, 29)
-    for words in (told["reason"], told["message"]):
+    for words in (verdict["reason"], verdict["message"]):
         assert f"{common.workers} of 40" in words
         assert "15 of 29" in words
     most = worker_page.worker_mistakes(seen, "w17")
@@ -256,9 +256,9 @@ def test_flagged_workers_are_asked_for_labels_only_if_they_are_to_be() -> None:
     assert figure is not None
     assert {len(trace.x) for trace in figure.data if trace.name == "act with others (2)"} == {2}
     assert "become worse (1)" in {trace.name for trace in figure.data}
-    flagged, asked = {"w00", "w01", "w02", "w04"}, cc.exhibits.review.next_labels(of, 40)
-    assert not flagged & set(asked.table["worker"])
-    assert all(name in asked.notes[1] for name in flagged)
+    flagged, plan = {"w00", "w01", "w02", "w04"}, cc.exhibits.review.next_labels(of, 40)
+    assert not flagged & set(plan.table["worker"])
+    assert all(name in plan.notes[1] for name in flagged)
     both = cc.exhibits.review.next_labels(of, 40, workers=("w01", "w02"), flagged=True)
     assert set(both.table["worker"]) <= {"w01", "w02"}
     assert len(both.table) == 40
@@ -292,9 +292,9 @@ def test_no_label_is_asked_for_tasks_whose_gold_is_known() -> None:
     crowd = honest_crowd(0)
     known = np.arange(crowd.n_tasks) % 2 == 0
     some = replace(crowd, gold=np.where(known, crowd.gold, -1))
-    asked = cc.exhibits.review.next_labels(view(some, "majority-vote"), 60)
-    assert not known[asked.table.index].any()
-    assert any("125 tasks" in note for note in asked.notes)
+    plan = cc.exhibits.review.next_labels(view(some, "majority-vote"), 60)
+    assert not known[plan.table.index].any()
+    assert any("125 tasks" in note for note in plan.notes)
     seen = view(some, "majority-vote")
     filtered = cc.exhibits.review.next_labels(seen, 60, true=seen.classes[0], given=seen.classes[1]).table
     passing = cc.exhibits.tasks.tasks(seen, true=seen.classes[0], given=seen.classes[1]).table

@@ -98,8 +98,8 @@ def test_one_thread_computes_and_the_others_wait() -> None:
         go.wait(10)
         return [n]
 
-    found: list[list[int]] = []
-    threads = [threading.Thread(target=lambda: found.append(slow(1))) for _ in range(3)]
+    values: list[list[int]] = []
+    threads = [threading.Thread(target=lambda: values.append(slow(1))) for _ in range(3)]
     for thread in threads:
         thread.start()
     began.wait(10)
@@ -107,7 +107,7 @@ def test_one_thread_computes_and_the_others_wait() -> None:
     for thread in threads:
         thread.join(10)
     assert calls == [1]
-    assert all(one is found[0] for one in found)
+    assert all(one is values[0] for one in values)
 
 
 def test_a_refusal_is_tried_again() -> None:
@@ -234,9 +234,9 @@ def test_shown_gold_is_clamped_and_the_rest_judges() -> None:
 
 def test_a_fit_with_settings_is_a_reference() -> None:
     crowd, name = simulate_crowd(), "dawid-skene smoothing=2.0"
-    found = view(crowd, name)
-    assert found.reference == name
-    assert np.array_equal(found.truth.labels, cc.aggregation.get("dawid-skene", smoothing=2.0).fit(crowd).labels)
+    reread = view(crowd, name)
+    assert reread.reference == name
+    assert np.array_equal(reread.truth.labels, cc.aggregation.get("dawid-skene", smoothing=2.0).fit(crowd).labels)
     with pytest.raises(SettingError, match="dawid-skene"):
         view(crowd, "dawid-skeen")
 

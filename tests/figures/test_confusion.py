@@ -118,9 +118,9 @@ def places(fig, columns: int):
 @pytest.mark.parametrize("columns", [2, 3, 4])
 def test_every_cell_lies_where_a_click_finds_it(columns):
     fig = figures.confusion_grid(GRID, CLASSES, names=NAMES, columns=columns)
-    found = {place: z_of(fig)[cell] for cell, place in places(fig, columns).items() if place[0] < 4}
-    assert sorted(found) == sorted(np.ndindex(GRID.shape))
-    for place, value in found.items():
+    values = {place: z_of(fig)[cell] for cell, place in places(fig, columns).items() if place[0] < 4}
+    assert sorted(values) == sorted(np.ndindex(GRID.shape))
+    for place, value in values.items():
         assert value == pytest.approx(GRID[place], rel=1e-6)
 
 
@@ -177,8 +177,8 @@ def test_a_missing_matrix_leaves_its_place_empty():
 def test_without_the_diagonal_colours_reach_to_the_largest_mistake():
     fig = figures.confusion_grid(GRID, CLASSES, names=NAMES, diagonal=False)
     assert fig.layout.coloraxis.cmax == pytest.approx(GRID[:, ~np.eye(3, dtype=bool)].max())
-    for cell, (k, true, said) in places(fig, 3).items():
-        assert np.isnan(z_of(fig)[cell]) == (true == said or k > 3)
+    for cell, (k, true, place) in places(fig, 3).items():
+        assert np.isnan(z_of(fig)[cell]) == (true == place or k > 3)
     assert np.isnan(np.asarray(fig.data[1].z)).all(), "only unknown rows are grey"
     assert figures.confusion_grid(GRID, CLASSES, names=NAMES).layout.coloraxis.cmax == 1
 

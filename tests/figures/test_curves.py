@@ -106,17 +106,17 @@ def test_an_axis_of_shares_ends_where_shares_do_also_around_a_single_value():
 
 def test_the_diagram_puts_every_method_at_its_rank_and_joins_what_does_not_differ():
     rng = np.random.default_rng(3)
-    found = critical_difference({n: k + rng.normal(size=12) for k, n in enumerate(("dl-mv", "trace", "conal"))})
-    fig = figures.critical_difference(found)
+    facts = critical_difference({n: k + rng.normal(size=12) for k, n in enumerate(("dl-mv", "trace", "conal"))})
+    fig = figures.critical_difference(facts)
     marks = {t.x[0]: t.marker.color for t in fig.data if t.mode == "markers"}
-    ranks = dict(zip(found.rank, found.names, strict=True))
+    ranks = dict(zip(facts.rank, facts.names, strict=True))
     assert marks == {rank: theme.method_color(name) for rank, name in ranks.items()}
     bars = [t for t in fig.data if t.line.width == 5]
-    assert len(bars) == len(found.groups)
-    for bar, (first, last) in zip(bars, found.groups, strict=True):
-        assert bar.x[0] <= found.rank[first] <= found.rank[last] <= bar.x[1]
+    assert len(bars) == len(facts.groups)
+    for bar, (first, last) in zip(bars, facts.groups, strict=True):
+        assert bar.x[0] <= facts.rank[first] <= facts.rank[last] <= bar.x[1]
     words = " ".join(a.text for a in fig.layout.annotations)
-    assert f"CD = {found.difference:.2f}" in words
+    assert f"CD = {facts.difference:.2f}" in words
     assert all(f"{name} <b>{rank:.2f}</b>" in words for rank, name in ranks.items())
 
 
@@ -192,15 +192,15 @@ def test_every_aggregator_has_a_colour_of_its_own():
 
 
 def test_disagreement_in_percent_with_an_empty_diagonal(crowd, results):
-    found = label_disagreement(crowd, {"gold": "gold", **results})
-    fig = figures.label_disagreement(found)
+    facts = label_disagreement(crowd, {"gold": "gold", **results})
+    fig = figures.label_disagreement(facts)
     shown = np.array(fig.data[0].z, float)
     assert np.isnan(np.diag(shown)).all()
     off = ~np.eye(4, dtype=bool)
-    assert shown[off] == pytest.approx(100 * found.share[off])
-    assert words(fig.data[0].text)[0][1] == f"{100 * found.share[0, 1]:.1f}"
-    assert f"differ on {found.differ[0, 1]} of {crowd.n_tasks} tasks" in fig.data[0].customdata[0][1]
-    assert f"one-coin on {found.row_right[3, 2]}" in fig.data[0].customdata[2][3]
+    assert shown[off] == pytest.approx(100 * facts.share[off])
+    assert words(fig.data[0].text)[0][1] == f"{100 * facts.share[0, 1]:.1f}"
+    assert f"differ on {facts.differ[0, 1]} of {crowd.n_tasks} tasks" in fig.data[0].customdata[0][1]
+    assert f"one-coin on {facts.row_right[3, 2]}" in fig.data[0].customdata[2][3]
 
 
 def test_without_gold_nobody_is_said_to_be_right(crowd, results):
@@ -215,7 +215,7 @@ def test_one_labelling_alone(crowd, results):
 
 
 def test_reliability_curves(crowd, results):
-    curves = {name: calibrated(found, crowd.gold) for name, found in results.items()}
+    curves = {name: calibrated(facts, crowd.gold) for name, facts in results.items()}
     fig = figures.calibration(curves)
     for line, trace, (name, curve) in zip(fig.data[1::2], fig.data[2::2], curves.items(), strict=True):
         assert np.array_equal(line.x, curve.bin_confidence[curve.n_tasks >= 10])
@@ -268,12 +268,12 @@ def test_confusion_with_intervals(crowd, results):
 
 
 @pytest.fixture(scope="module")
-def found():
+def facts():
     return summary(simulate_crowd())
 
 
-def test_bars_add_up_to_the_active_workers(found):
-    assert sum(figures.labels_per_worker(found).data[0].y) == found.n_active
+def test_bars_add_up_to_the_active_workers(facts):
+    assert sum(figures.labels_per_worker(facts).data[0].y) == facts.n_active
 
 
 def test_a_few_busy_workers_get_a_logarithmic_axis():
@@ -292,35 +292,35 @@ def test_the_histogram_has_an_exact_bin_for_each_small_number():
     assert list(bars.customdata) == ["1", "2", "3"]
 
 
-def test_tasks_by_number_of_annotations(found):
-    (bars,) = figures.labels_per_task(found).data
+def test_tasks_by_number_of_annotations(facts):
+    (bars,) = figures.labels_per_task(facts).data
     assert (list(bars.x), list(bars.y)) == ([3], [300])
 
 
 def test_tasks_with_many_annotations_alike_have_ticks_at_whole_numbers():
-    found = summary(simulate_crowd(10, n_workers=30, per_task=30))
-    assert figures.labels_per_task(found).layout.xaxis.dtick == 1
+    facts = summary(simulate_crowd(10, n_workers=30, per_task=30))
+    assert figures.labels_per_task(facts).layout.xaxis.dtick == 1
 
 
-def test_balance_shows_true_and_given_shares(found):
-    true, given = figures.class_balance(found.balance).data
-    np.testing.assert_allclose(true.y, 100 * found.balance.true_share)
-    np.testing.assert_allclose(given.y, 100 * found.balance.given_share)
+def test_balance_shows_true_and_given_shares(facts):
+    true, given = figures.class_balance(facts.balance).data
+    np.testing.assert_allclose(true.y, 100 * facts.balance.true_share)
+    np.testing.assert_allclose(given.y, 100 * facts.balance.given_share)
     assert true.name == "true class (gold)"
 
 
-def test_entropies_start_with_the_most_confused_class(found):
-    (bars,) = figures.annotation_entropy(found.entropy).data
-    assert list(bars.x) == sorted(found.entropy.entropy, reverse=True)
-    assert bars.customdata[0][0] == found.classes[int(found.entropy.entropy.argmax())]
+def test_entropies_start_with_the_most_confused_class(facts):
+    (bars,) = figures.annotation_entropy(facts.entropy).data
+    assert list(bars.x) == sorted(facts.entropy.entropy, reverse=True)
+    assert bars.customdata[0][0] == facts.classes[int(facts.entropy.entropy.argmax())]
 
 
 def test_of_many_classes_each_bar_still_has_its_name():
     n = 60
     crowd = make_crowd(np.arange(n), np.zeros(n, int), np.arange(n), n, 1, n, np.arange(n))
-    found = summary(crowd)
-    assert figures.annotation_entropy(found.entropy).layout.yaxis.showticklabels
-    assert figures.class_balance(found.balance).layout.xaxis.title.text.startswith("60 classes")
+    facts = summary(crowd)
+    assert figures.annotation_entropy(facts.entropy).layout.yaxis.showticklabels
+    assert figures.class_balance(facts.balance).layout.xaxis.title.text.startswith("60 classes")
 
 
 def test_agreement_shows_intervals_or_says_why_not(crowd):
@@ -334,15 +334,15 @@ def test_agreement_shows_intervals_or_says_why_not(crowd):
     assert {a.text for a in fig.layout.annotations} == {"not enough overlap"}
 
 
-def test_no_annotations_are_said(found):
+def test_no_annotations_are_said(facts):
     from dataclasses import replace
 
-    fig = figures.labels_per_worker(replace(found, annotations_per_worker=np.zeros(3, int)))
+    fig = figures.labels_per_worker(replace(facts, annotations_per_worker=np.zeros(3, int)))
     assert fig.layout.title.subtitle.text == "no annotations"
 
 
-def test_few_workers_and_tasks_are_counted_in_whole_numbers(found):
+def test_few_workers_and_tasks_are_counted_in_whole_numbers(facts):
     few = summary(make_crowd(np.arange(6), [0, 0, 0, 1, 1, 2], np.zeros(6), 6, 3, 2, np.zeros(6, int)))
     drawn = figures.labels_per_worker(few).layout
     assert (drawn.xaxis.dtick, drawn.yaxis.dtick) == (1, 1)
-    assert figures.labels_per_task(found).layout.yaxis.dtick is None
+    assert figures.labels_per_task(facts).layout.yaxis.dtick is None

@@ -187,10 +187,10 @@ def test_cells_become_rectangles_and_the_file_has_a_printed_size():
     drawn = for_paper(svg(pixels))
     assert "<image" not in drawn
     assert 'width="170.00mm" height="85.00mm"' in drawn
-    found = re.findall(
+    matches = re.findall(
         r'<rect x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)" fill="(\S+)" fill-opacity="(\S+)"', drawn
     )
-    assert found == [
+    assert matches == [
         ("10.00", "20.00", "30.00", "20.00", "rgb(255,0,0)", "1"),
         ("10.00", "40.00", "60.00", "20.00", "rgb(0,0,255)", "0.2"),
     ]
@@ -205,10 +205,10 @@ def test_every_letter_of_a_file_is_in_the_font_that_it_holds(tmp_path):
     """Embedded, so that no other system puts another font in its place; on a page of 170 mm, without pictures."""
     letters = "Straße, Ærø, Łódź, кошка, ω̂ ≤ 0.05 ± κ − ½ · × … “ä” → –"
     fig = heatmap(np.eye(3), list("abc"), list("abc"), text=np.eye(3).astype(str), title=letters, subtitle="q ≤ 0.05")
-    told = []
+    warnings = []
     files = {tmp_path / f"f.{kind}": fig for kind in ("svg", "pdf", "png")}
-    draw(files, lambda *words: told.append(words))
-    assert told == [(k / 3, letters) for k in range(3)]
+    draw(files, lambda *words: warnings.append(words))
+    assert warnings == [(k / 3, letters) for k in range(3)]
     svg, pdf, png = (file.read_bytes() for file in files)
     assert base64.b64encode(FONT.read_bytes()) in svg
     assert set(re.findall(rb"font-family: (\w+)", svg)) == {b"Arial"}
@@ -394,12 +394,12 @@ def test_a_large_matrix_is_averaged_and_light_and_refines_on_zoom():
 
 def test_pairs_that_chance_explains_have_no_colour_but_their_numbers():
     crowd, _ = rated_crowd(200, 8, 5)
-    found = analysis.rating_pairs(crowd, analysis.rating_truth(crowd))
-    cells = figures.rating_errors_alike(found).data[0]
-    sure = found.q_value <= 0.05
+    pairs = analysis.rating_pairs(crowd, analysis.rating_truth(crowd))
+    cells = figures.rating_errors_alike(pairs).data[0]
+    sure = pairs.q_value <= 0.05
     assert not sure.all()
-    assert np.abs(found.error_correlation).min() > 0
-    np.testing.assert_array_equal(cells.z[found.worker_a, found.worker_b], np.where(sure, found.error_correlation, 0.0))
-    told = cells.customdata[found.worker_a, found.worker_b]
-    np.testing.assert_array_equal(told, np.stack([found.error_correlation, found.q_value, found.tasks], 1))
+    assert np.abs(pairs.error_correlation).min() > 0
+    np.testing.assert_array_equal(cells.z[pairs.worker_a, pairs.worker_b], np.where(sure, pairs.error_correlation, 0.0))
+    customdata = cells.customdata[pairs.worker_a, pairs.worker_b]
+    np.testing.assert_array_equal(customdata, np.stack([pairs.error_correlation, pairs.q_value, pairs.tasks], 1))
     assert np.isnan(np.diag(cells.z)).all()

@@ -83,13 +83,13 @@ def test_a_frame_an_arrow_table_and_a_file_open_alike(name: str, file: Path) -> 
     function, settings = getattr(analysis, name), dict(NEEDS.get(name, {}))
     if "reference" in settings:
         settings["reference"] = "majority-vote"
-    found = [function(start, **settings) for start in (VOTES, pa.Table.from_pandas(VOTES), str(file), file)]
-    assert len({type(one) for one in found}) == 1
-    for one in found[1:]:
+    results = [function(start, **settings) for start in (VOTES, pa.Table.from_pandas(VOTES), str(file), file)]
+    assert len({type(one) for one in results}) == 1
+    for one in results[1:]:
         if hasattr(one, "low"):
-            np.testing.assert_array_equal(one.low, found[0].low)
+            np.testing.assert_array_equal(one.low, results[0].low)
         elif hasattr(one, "frame"):
-            pd.testing.assert_frame_equal(one.frame(), found[0].frame())
+            pd.testing.assert_frame_equal(one.frame(), results[0].frame())
 
 
 def made_elsewhere(kind: str) -> Any:
@@ -117,8 +117,8 @@ def test_a_frame_of_another_library_opens_alike(kind: str, votes: cc.CrowdDatase
 
 def test_every_aggregator_fits_a_frame(votes: cc.CrowdDataset) -> None:
     for name in (n for n in aggregation.names() if not aggregation.aggregators[n].sequential):
-        found = aggregation.get(name).fit(VOTES)
-        np.testing.assert_allclose(found.posterior, aggregation.get(name).fit(votes).posterior, err_msg=name)
+        result = aggregation.get(name).fit(VOTES)
+        np.testing.assert_allclose(result.posterior, aggregation.get(name).fit(votes).posterior, err_msg=name)
         with pytest.raises(cc.SettingError, match="dataset"):
             aggregation.get(name).fit(7)  # type: ignore[arg-type]
 
@@ -167,11 +167,11 @@ def test_a_reference_is_the_same_however_it_is_given(votes: cc.CrowdDataset) -> 
 
 
 def test_an_aggregator_by_name_class_or_instance_is_the_same_reference(votes: cc.CrowdDataset) -> None:
-    found = [
+    references = [
         analysis.resolve_reference(votes, given) for given in ("one-coin", aggregation.OneCoin, aggregation.OneCoin())
     ]
-    for one in found:
-        np.testing.assert_array_equal(one.posterior, found[0].posterior)
+    for one in references:
+        np.testing.assert_array_equal(one.posterior, references[0].posterior)
 
 
 def test_no_reference_is_gold_or_else_auto(votes: cc.CrowdDataset) -> None:
@@ -225,8 +225,8 @@ def test_numbers_that_may_be_names_are_refused() -> None:
     assert analysis.resolve_reference(votes, {0: "1", 1: "2"}).labels.tolist()[:2] == [0, 1]
     with pytest.raises(cc.SettingError, match="text"):
         analysis.what_if(votes, 2)
-    for who in ("2", ["2"], np.flatnonzero(votes.worker_ids == "2")):
-        assert [votes.worker_ids[w] for w in analysis.what_if(votes, who).workers] == ["2"]
+    for worker in ("2", ["2"], np.flatnonzero(votes.worker_ids == "2")):
+        assert [votes.worker_ids[w] for w in analysis.what_if(votes, worker).workers] == ["2"]
 
 
 def test_labels_of_another_kind_are_refused_by_kind() -> None:

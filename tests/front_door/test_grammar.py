@@ -69,11 +69,11 @@ def test_a_former_name_still_works_and_says_so() -> None:
         (analysis.shared_bias, rated, {"bins": 4, "truth": "gold"}, {"n_bins": 4, "reference": "gold"}),
         (analysis.paired_bootstrap, np.ones(30), {"resamples": 99}, {"n_resamples": 99}),
     ):
-        with pytest.warns(DeprecationWarning, match="is now") as said:
-            found = function(data, **old)
-        assert len(said) == len(old)
-        assert {one.filename for one in said} == {__file__}
-        assert repr(found) == repr(function(data, **new))
+        with pytest.warns(DeprecationWarning, match="is now") as warnings:
+            result = function(data, **old)
+        assert len(warnings) == len(old)
+        assert {one.filename for one in warnings} == {__file__}
+        assert repr(result) == repr(function(data, **new))
 
 
 torch = pytest.importorskip("torch")
@@ -109,8 +109,8 @@ def test_what_fit_predict_gives_is_a_reference_with_the_caution_of_its_method(de
 
 def test_a_trained_result_is_taken_whole(demo: cc.CrowdDataset, result: Any) -> None:
     by_hand = analysis.omega_ranking(demo, result.omega, seeds=result.seeds, seed=result.shown_seed[0])
-    for found in (analysis.omega_ranking(result), analysis.omega_ranking(demo, result, "gold")):
-        pd.testing.assert_frame_equal(found.frame(), by_hand.frame())
+    for ranking in (analysis.omega_ranking(result), analysis.omega_ranking(demo, result, "gold")):
+        pd.testing.assert_frame_equal(ranking.frame(), by_hand.frame())
     pd.testing.assert_frame_equal(
         analysis.omega_spread(result, "worker").frame(),
         analysis.omega_spread(demo, result.omega, "worker", seeds=result.seeds, seed=result.shown_seed[0]).frame(),
@@ -221,9 +221,9 @@ def test_a_network_or_method_of_ones_own_trains() -> None:
     before = layers[0].weight.clone()
     votes = cc.from_frame(frame, gold=gold)
     for backbone in (layers, OwnNet, lambda: OwnNet(hidden=5), OwnNet()):
-        found = cc.learning.train(votes, Mine, features=features, backbone=backbone, seeds=2, epochs=2)
-        assert (found.method, found.probabilities["selected"].shape[0]) == ("mine", 2)
-        assert not np.array_equal(found.probabilities["selected"][0], found.probabilities["selected"][1])
+        result = cc.learning.train(votes, Mine, features=features, backbone=backbone, seeds=2, epochs=2)
+        assert (result.method, result.probabilities["selected"].shape[0]) == ("mine", 2)
+        assert not np.array_equal(result.probabilities["selected"][0], result.probabilities["selected"][1])
     assert torch.equal(layers[0].weight, before)
     for wrong in (3, ["mlp"]):
         with pytest.raises(cc.SettingError, match="Module"):
@@ -236,8 +236,8 @@ def test_a_network_or_method_of_ones_own_trains() -> None:
 
 def test_training_takes_a_frame_and_an_aggregator_as_it_is() -> None:
     frame, features, _ = small()
-    found = cc.learning.train(
+    result = cc.learning.train(
         frame, "dl-aggregate", features=features, aggregator=aggregation.DawidSkene(smoothing=0.5), seeds=1, epochs=1
     )
-    assert found.settings["aggregator"] == "dawid-skene"
-    assert len(found.frame()) == 60
+    assert result.settings["aggregator"] == "dawid-skene"
+    assert len(result.frame()) == 60

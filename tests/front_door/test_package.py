@@ -110,8 +110,8 @@ def test_a_reader_of_a_foreign_document_keeps_the_contract_and_a_broken_promise_
     check_reader(Marks, file, rows)
     broken = {Losing: "what the file holds", Greedy: "other files alone", Fragile: "damaged file"}
     for reader, promise in broken.items():
-        with pytest.raises(AssertionError) as told:
+        with pytest.raises(AssertionError) as error:
             check_reader(reader, file, rows)
-        assert promise in told.value.__notes__[0]
+        assert promise in error.value.__notes__[0]
     with pytest.raises(cc.DataError):
         cc.read_dataset(file)  # the checks leave nothing behind

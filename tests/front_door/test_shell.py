@@ -63,9 +63,9 @@ def test_ctrl_c_ends_with_one_line(thread: bool) -> None:
         assert running.stdout.readline() == b"up\n"
         began = time.monotonic()
         running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=30)
+        _, output = running.communicate(timeout=30)
     assert time.monotonic() - began < 10  # of 60 s; a busy machine takes longer than the second it waits
-    assert said.strip() == b"crowdcore: Stopped."
+    assert output.strip() == b"crowdcore: Stopped."
 
 
 def test_ctrl_c_in_training_keeps_the_last_checkpoint(tmp_path: Path) -> None:
@@ -79,12 +79,12 @@ def test_ctrl_c_in_training_keeps_the_last_checkpoint(tmp_path: Path) -> None:
             time.sleep(0.2)
         began = time.monotonic()
         running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=30)
+        _, output = running.communicate(timeout=30)
     assert kept
     assert time.monotonic() - began < 10  # 2 s on a machine that has nothing else to do
     assert running.returncode == 130
-    assert said.strip().splitlines()[-1] == b"crowdcore: Stopped."
-    assert b"Traceback" not in said
+    assert output.strip().splitlines()[-1] == b"crowdcore: Stopped."
+    assert b"Traceback" not in output
     again = learning.train(
         "demo", "dl-mv", seeds=1, epochs=100_000, device="cpu", checkpoint=tmp_path, should_stop=lambda: True
     )

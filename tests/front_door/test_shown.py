@@ -28,8 +28,8 @@ def crowd() -> cc.CrowdDataset:
     gold = np.arange(400) % 3
     label = np.where(rng.random(2400) < 0.75, gold[tasks], (gold[tasks] + 1) % 3)
     names = np.array([BAD, "cat", "dog"])
-    who = np.array([BAD, *(f"w{k}" for k in range(1, 6))])
-    rows = pd.DataFrame({"task": tasks.astype(str), "worker": who[workers], "label": names[label]})
+    worker = np.array([BAD, *(f"w{k}" for k in range(1, 6))])
+    rows = pd.DataFrame({"task": tasks.astype(str), "worker": worker[workers], "label": names[label]})
     times = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(2400) * 40, unit="s")
     return cc.from_frame(rows.assign(time=times), gold={str(t): names[gold[t]] for t in range(400)}, accept=True)
 
@@ -42,26 +42,26 @@ def rated() -> cc.RatingDataset:
 @cache
 def results() -> dict[str, Any]:
     """Name -> a result of each public function of analysis that a dataset is enough for, of fits and of exhibits."""
-    found: dict[str, Any] = {}
+    objects: dict[str, Any] = {}
     for name in analysis.__all__:
         make = getattr(analysis, name)
         if not isinstance(make, types.FunctionType) or not takes_dataset(make):
             continue
         for given in (crowd(), rated()):
             try:
-                found[name] = make(given)
+                objects[name] = make(given)
                 break
             except (cc.CrowdError, TypeError):  # of labels of another kind, or not from a dataset alone
                 continue
     fit = aggregation.DawidSkene().fit(crowd())
-    found |= {"fit": fit, "ratings": aggregation.ratings.get("raykar-em").fit(rated())}
-    found |= {"calibration": analysis.calibration(fit, crowd().gold), "intervals": analysis.credible_intervals(fit)}
-    found |= {"recovered": analysis.recovered_confusion(crowd(), fit.confusion[None], seeds=[0])}
-    found |= {"reference": analysis.resolve_reference(crowd(), fit), "what_if": analysis.what_if(crowd(), 1)}
-    found |= {"order": analysis.order_workers(analysis.worker_distance(crowd()))}
-    found |= {"cell": analysis.mistake_cell(crowd(), "gold", "cat", "dog")}
-    found |= {"exhibit": exhibits.mistakes.shared_mistakes(exhibits.view(crowd()))}
-    return {name: one for name, one in found.items() if is_dataclass(one)}
+    objects |= {"fit": fit, "ratings": aggregation.ratings.get("raykar-em").fit(rated())}
+    objects |= {"calibration": analysis.calibration(fit, crowd().gold), "intervals": analysis.credible_intervals(fit)}
+    objects |= {"recovered": analysis.recovered_confusion(crowd(), fit.confusion[None], seeds=[0])}
+    objects |= {"reference": analysis.resolve_reference(crowd(), fit), "what_if": analysis.what_if(crowd(), 1)}
+    objects |= {"order": analysis.order_workers(analysis.worker_distance(crowd()))}
+    objects |= {"cell": analysis.mistake_cell(crowd(), "gold", "cat", "dog")}
+    objects |= {"exhibit": exhibits.mistakes.shared_mistakes(exhibits.view(crowd()))}
+    return {name: one for name, one in objects.items() if is_dataclass(one)}
 
 
 def test_no_result_prints_its_arrays() -> None:

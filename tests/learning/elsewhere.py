@@ -160,9 +160,9 @@ def _each(function: Callable[[Any], Any], value: Any) -> Any:
 
 def _leaves(value: Any) -> list[Any]:
     """All that lists, tuples and dictionaries hold."""
-    found: list[Any] = []
-    _each(found.append, value)
-    return found
+    leaves: list[Any] = []
+    _each(leaves.append, value)
+    return leaves
 
 
 def _is(device: Any, which: torch.device) -> bool:

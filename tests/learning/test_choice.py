@@ -80,11 +80,11 @@ def test_it_says_that_labels_do_not_tell_apart_what_names_many_tasks_differently
     lead, other = scores([0.5, 0.5], [-1, -1.01], n_gold=0, noise=0.5)
     for n_moved, said in ((20, None), (60, "a and b disagree on 20 % of the training tasks, and the labels do not")):
         moved = np.where(np.arange(300) < n_moved, (other.predicted + 1) % 3, other.predicted)
-        found = choose([lead, replace(other, predicted=moved)])
-        assert len(found.parts) == 2
-        assert found.doubt is None if said is None else found.doubt.startswith(said)
+        choice = choose([lead, replace(other, predicted=moved)])
+        assert len(choice.parts) == 2
+        assert choice.doubt is None if said is None else choice.doubt.startswith(said)
         alone = choose([replace(lead, prior=1.0), replace(other, predicted=moved)])
-        assert len(alone.parts) == 1 and alone.doubt == found.doubt
+        assert len(alone.parts) == 1 and alone.doubt == choice.doubt
     with_gold = [replace(part, right=np.ones(20, bool), gold=np.zeros(20)) for part in (lead, other)]
     assert choose([with_gold[0], replace(with_gold[1], predicted=moved)]).doubt is None
 
@@ -103,21 +103,21 @@ def test_the_weights_are_those_of_a_search(equal):
 def test_a_candidate_that_would_add_next_to_nothing_is_not_trained():
     lead, other = scores([0.9, 0.9], [-1, -1], n_gold=0)
     lead = replace(lead, prior=0.92)
-    found = choose([lead, replace(other, likelihood=lead.likelihood)])
-    assert found.weight.tolist() == [1, 0] and "hardly change the mean" in found.verdict
+    choice = choose([lead, replace(other, likelihood=lead.likelihood)])
+    assert choice.weight.tolist() == [1, 0] and "hardly change the mean" in choice.verdict
 
 
 def test_clusters_that_are_no_classes_are_left_aside_unless_they_make_the_labels_clearly_likelier():
     likelier, other = scores([0.9, 0.8], [-1, -1.01], n_gold=0, noise=0.5)
     assert min(choose([likelier, other]).weight) > 0.3
     unlike = [replace(likelier, agreement=0.5), replace(other, agreement=0.7)]
-    found = choose(unlike)
-    assert found.weight.tolist() == [0, 1] and "its clusters" in found.verdict and not found.doubt
+    choice = choose(unlike)
+    assert choice.weight.tolist() == [0, 1] and "its clusters" in choice.verdict and not choice.doubt
     clear = [replace(part, likelihood=part.likelihood + gain) for part, gain in zip(unlike, (1, 0), strict=True)]
-    found = choose(clear)
-    assert found.weight.tolist() == [1, 0]
-    assert found.doubt.startswith("b predicts 70 % of the labels and a only 50 %")
-    assert "20 validation tasks" in found.doubt
+    choice = choose(clear)
+    assert choice.weight.tolist() == [1, 0]
+    assert choice.doubt.startswith("b predicts 70 % of the labels and a only 50 %")
+    assert "20 validation tasks" in choice.doubt
     with_gold = [replace(part, right=np.ones(20, bool), gold=np.zeros(20)) for part in clear]
     assert choose(with_gold).doubt is None
 
@@ -128,14 +128,14 @@ def test_methods_that_would_exchange_classes_are_not_averaged():
     assert same_names(lead.predicted, lead.predicted)
     exchanged = replace(other, predicted=np.array([1, 0, 2])[other.predicted])
     assert not same_names(lead.predicted, exchanged.predicted)
-    found = choose([lead, exchanged])
-    assert found.weight.tolist() == [1, 0]
+    choice = choose([lead, exchanged])
+    assert choice.weight.tolist() == [1, 0]
     likelier = replace(exchanged, likelihood=exchanged.likelihood + 0.02)
     assert choose([lead, likelier]).weight.tolist() == [0, 1]
     believed = replace(lead, prior=0.5, agreement=0.6)
     assert choose([believed, replace(likelier, agreement=0.65)]).weight.tolist() == [1, 0], "the prior tells"
     assert choose([believed, replace(likelier, agreement=0.7)]).weight.tolist() == [0, 1], "it predicts too few labels"
-    assert "exchange classes" in found.doubt and "20 validation tasks" in found.doubt
+    assert "exchange classes" in choice.doubt and "20 validation tasks" in choice.doubt
 
 
 TEMPERATURES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0)
@@ -170,8 +170,8 @@ def test_the_likelihood_is_that_of_the_formula():
     rng = np.random.default_rng(0)
     task, worker, label = np.repeat(np.arange(20), 2), np.tile([0, 1], 20), rng.integers(3, size=40)
     each = rng.dirichlet(np.ones(3), (2, 20))
-    found, *_ = label_likelihood(each, task, worker, label, 2)
-    np.testing.assert_allclose(found, by_hand(each, task, worker, label, 2))
+    likelihood, *_ = label_likelihood(each, task, worker, label, 2)
+    np.testing.assert_allclose(likelihood, by_hand(each, task, worker, label, 2))
 
 
 def test_probabilities_that_know_more_make_labels_likelier():
@@ -179,8 +179,8 @@ def test_probabilities_that_know_more_make_labels_likelier():
     n, rng = int(crowd.task.max()) + 1, np.random.default_rng(1)
     truth = np.full((n, 3), 0.1) + 0.7 * np.eye(3)[crowd.gold[:n]]
     each = np.stack([truth, truth[rng.permutation(n)], np.full((n, 3), 1 / 3)])
-    found, powers, _ = label_likelihood(each, crowd.task, crowd.worker, crowd.label, crowd.n_workers)
-    known, shuffled, nothing = found.mean(1)
+    likelihood, powers, _ = label_likelihood(each, crowd.task, crowd.worker, crowd.label, crowd.n_workers)
+    known, shuffled, nothing = likelihood.mean(1)
     assert powers[1] == min(TEMPERATURES) < powers[0]
     assert known > nothing + 0.1
     assert shuffled == pytest.approx(nothing, abs=0.02), "what says nothing of the labels is flattened"
@@ -205,12 +205,12 @@ def test_gaussian_classes_are_trusted_the_more_the_more_mistakes_are_shared():
     worker = np.tile(np.arange(3), n)
     p = np.full((1, n, 3), 0.1) + 0.7 * np.eye(3)[gold]
     slips, looks = rng.random(3 * n) < 0.3, np.repeat(rng.random(n) < 0.3, 3)
-    found = [
+    probs = [
         label_likelihood(p, task, worker, np.where(wrong, (gold[task] + 1) % 3, gold[task]), 3).shared
         for wrong in (slips, looks)
     ]
-    assert found[0] < 0.05 and found[1] > 0.5
-    assert cluster_prior(0.0) == 0 and cluster_prior(0.05) == pytest.approx(0.5) and cluster_prior(found[1]) == 0.9
+    assert probs[0] < 0.05 and probs[1] > 0.5
+    assert cluster_prior(0.0) == 0 and cluster_prior(0.05) == pytest.approx(0.5) and cluster_prior(probs[1]) == 0.9
 
 
 RUN = {"epochs": 2, "batch_size": 32, "backbone_settings": {"hidden": 8}, "device": "cpu", "seeds": [0, 4]}
@@ -238,8 +238,8 @@ def test_its_result_is_that_of_the_method_it_chose(tmp_path, short_trials):
 def test_without_gold_it_says_how_far_it_trusts_gaussian_classes(short_trials):
     result = train(featured_crowd(n_tasks=200, per_task=3), "auto", **RUN, select_on="none")
     assert "gaussian-em" in result.settings["chosen"]
-    said = [note for note in result.notes if "of the pairs of labels of one task agree beyond" in note]
-    assert len(said) == 1 and said[0].endswith("beforehand.") and "gaussian-em weighs " in said[0]
+    notes = [note for note in result.notes if "of the pairs of labels of one task agree beyond" in note]
+    assert len(notes) == 1 and notes[0].endswith("beforehand.") and "gaussian-em weighs " in notes[0]
 
 
 def test_the_mean_of_two_methods_predicts_new_tasks_as_it_did_its_own(tmp_path):
@@ -267,8 +267,8 @@ def test_classes_named_by_gold_keep_their_names_in_a_mean():
 def test_a_trial_sees_neither_the_labels_nor_the_gold_of_its_fold():
     crowd = featured_crowd(n_tasks=120)
     problem = make_problem(crowd, TrainSettings())
-    found = trials.Trials(problem, train, {}, print, lambda: False, None, 1.0)
-    folds = [found._without(fold) for fold in range(trials.FOLDS)]
+    fold_trials = trials.Trials(problem, train, {}, print, lambda: False, None, 1.0)
+    folds = [fold_trials._without_fold(fold) for fold in range(trials.FOLDS)]
     labelled, gold = np.stack([part.annotated for part in folds]), np.stack([part.gold >= 0 for part in folds])
     assert (labelled.sum(0) == np.where(crowd.annotated, trials.FOLDS - 1, 0)).all()
     assert (gold.sum(0) == np.where(crowd.split == 1, trials.FOLDS - 1, 0)).all(), "train and test show none"
@@ -311,9 +311,9 @@ def test_trials_end_where_enough_tasks_are_predicted(simple, monkeypatch, select
     """36 training tasks, and 12 validation tasks with gold, which the first two folds judge."""
     monkeypatch.setattr(trials, "_ENOUGH", enough)
     monkeypatch.setattr(trials, "_ENOUGH_JUDGED", judged)
-    told: list = []
-    result = train(featured_crowd(), "auto", **RUN, select_on=select_on, on_event=told.append)
-    notes = [event.message for event in told if isinstance(event, NoteEvent)]
+    events: list = []
+    result = train(featured_crowd(), "auto", **RUN, select_on=select_on, on_event=events.append)
+    notes = [event.message for event in events if isinstance(event, NoteEvent)]
     assert sum(note.startswith("Trial of") for note in notes) == 2 * folds
     assert any("accuracy on 12 validation tasks" in note for note in result.notes) == (select_on == "gold")
 
@@ -333,7 +333,7 @@ def test_trials_see_no_gold_where_it_does_not_validate():
     crowd = featured_crowd()
     for select_on, n_gold in (("gold", 6), ("none", 0)):
         problem = make_problem(crowd, TrainSettings(select_on=select_on))
-        part = trials.Trials(problem, train, {}, print, lambda: False, None, 1.0)._without(0)
+        part = trials.Trials(problem, train, {}, print, lambda: False, None, 1.0)._without_fold(0)
         assert (part.gold >= 0).sum() == n_gold
 
 

@@ -42,7 +42,7 @@ def test_a_label_has_no_say_in_what_judges_it() -> None:
     q = torch.from_numpy(rng.dirichlet(np.ones(3), a.n_tasks))
     features = torch.from_numpy(rng.normal(size=(a.n_tasks, 3)))
     prior, shared = torch.full((3, 3), 0.3, dtype=torch.float64), 0.4
-    found, likelihood = a.left_out(q, features, prior, shared)
+    left_out, likelihood = a.left_out(q, features, prior, shared)
     counts, expected, logs = a.counts(q).numpy(), np.zeros((crowd.n_workers, 3, 3)), []
     for k, (i, r, y) in enumerate(zip(crowd.task, crowd.worker, crowd.label, strict=True)):
         terms = {}
@@ -54,7 +54,7 @@ def test_a_label_has_no_say_in_what_judges_it() -> None:
         rest = log_softmax(features[i].numpy() + sum(others, np.zeros(3)) / (1 + max(len(others) - 1, 0) * shared))
         logs.append(logsumexp(rest + terms[k]))
         expected[r, :, y] += softmax(rest if others else rest + terms[k])
-    np.testing.assert_allclose(found.numpy(), expected)
+    np.testing.assert_allclose(left_out.numpy(), expected)
     assert likelihood == pytest.approx(np.mean(logs))
 
 
@@ -64,17 +64,17 @@ def test_every_label_is_counted_once() -> None:
     log_p = torch.log_softmax(
         torch.randn(annotations.n_tasks, 3, generator=torch.Generator().manual_seed(0)).double(), 1
     )
-    found = counts_by_classifier(annotations, log_p)
+    counts = counts_by_classifier(annotations, log_p)
     expected = np.zeros((crowd.n_workers, 3))
     np.add.at(expected, (crowd.worker, crowd.label), 1)
-    np.testing.assert_allclose(found.sum(1), expected, atol=1e-4)
+    np.testing.assert_allclose(counts.sum(1), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("n_features", [4, 60])
 def test_the_classifier_is_fitted_again_without_each_task(n_features: int) -> None:
     rng = np.random.default_rng(0)
     x, p = rng.normal(size=(40, n_features)), rng.dirichlet(np.ones(3), (2, 40))
-    found = without_task(x, p)
+    refit = without_task(x, p)
     centred = x - x.mean(0)
     centred /= np.sqrt((centred**2).sum(1).mean())
     y = np.log(np.maximum(p, 1e-3))
@@ -84,7 +84,7 @@ def test_the_classifier_is_fitted_again_without_each_task(n_features: int) -> No
         mean = y[s].mean(0)
         gram = centred[keep].T @ centred[keep] + 1e-3 * 40 * np.eye(n_features)
         fitted = centred[i] @ np.linalg.solve(gram, centred[keep].T @ (y[s][keep] - mean)) + mean
-        np.testing.assert_allclose(found[s, i], log_softmax(fitted), atol=1e-6)
+        np.testing.assert_allclose(refit[s, i], log_softmax(fitted), atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -123,9 +123,9 @@ def test_results_without_counts_are_counted_when_they_are_read(method: str, tmp_
     old = load_result(replace(result, worker_counts=None, last=last).save(tmp_path / "old"))
     assert old.worker_counts is None
     for at in ("selected", "last"):
-        found, now = worker_counts(old, crowd, at), worker_counts(result, crowd, at)
-        np.testing.assert_allclose(found.sum((2, 3)), now.sum((2, 3)), rtol=1e-4)
-        assert np.corrcoef(np.einsum("srcc->sr", found).ravel(), np.einsum("srcc->sr", now).ravel())[0, 1] > 0.9
+        counts, now = worker_counts(old, crowd, at), worker_counts(result, crowd, at)
+        np.testing.assert_allclose(counts.sum((2, 3)), now.sum((2, 3)), rtol=1e-4)
+        assert np.corrcoef(np.einsum("srcc->sr", counts).ravel(), np.einsum("srcc->sr", now).ravel())[0, 1] > 0.9
     assert worker_counts(old, crowd, 3) is None
 
 
@@ -179,5 +179,5 @@ def test_what_needs_no_volume_of_a_batch_takes_small_ones(name, settings):
 
 
 def test_crowdlab_says_that_it_needs_tasks_with_several_labels():
-    said = {n: train(featured_crowd(per_task=n), "crowdlab", seeds=1, epochs=1, select_on="gold").notes for n in (1, 2)}
-    assert [any("has two labels" in note for note in said[n]) for n in (1, 2)] == [True, False]
+    text = {n: train(featured_crowd(per_task=n), "crowdlab", seeds=1, epochs=1, select_on="gold").notes for n in (1, 2)}
+    assert [any("has two labels" in note for note in text[n]) for n in (1, 2)] == [True, False]

@@ -53,11 +53,11 @@ def test_scores_out_of_fold_are_by_classes_that_have_not_seen_the_task(n_columns
     x = np.concatenate([x, np.random.default_rng(0).standard_normal((41, n_columns))], 1)
     rows, q = torch.from_numpy(x), torch.from_numpy(np.eye(3)[gold])
     blocks = Blocks(rows, n_blocks=6)
-    found = blocks.out_of_fold(q, 0.1, 3, torch.Generator().manual_seed(5))
+    scores = blocks.out_of_fold(q, 0.1, 3, torch.Generator().manual_seed(5))
     fold = (torch.randperm(6, generator=torch.Generator().manual_seed(5)) % 3)[blocks.block]
     for f in range(3):
         without = Blocks(rows[fold != f]).fit(q[fold != f], 0.1)
-        torch.testing.assert_close(found[fold == f], without.scores(rows[fold == f]))
+        torch.testing.assert_close(scores[fold == f], without.scores(rows[fold == f]))
 
 
 @pytest.mark.parametrize("shift", [0.0, 100.0])
@@ -65,10 +65,10 @@ def test_the_space_is_kernel_principal_components_of_rescaled_features(shift):
     x = np.abs(clusters()[0]) + shift
     rows = torch.from_numpy(x).float()
     space = fit_space(rows, gamma=0.5, dimensions=4, seed=0)
-    found = space(rows).numpy()
+    components = space(rows).numpy()
     expected = KernelPCA(4, kernel="rbf", gamma=float(space.width)).fit_transform(np.sqrt(x))
     expected /= expected.std(ddof=1)
-    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=0.02)
+    np.testing.assert_allclose(np.abs(components), np.abs(expected), atol=0.02)
 
 
 def test_ranks_replace_features_with_negative_values():
@@ -106,7 +106,7 @@ def test_a_task_is_left_out_of_its_workers_confusions():
     label = rng.integers(3, size=24)
     annotations = Annotations(*map(torch.from_numpy, (task, worker, label)), 12, 2, 3)
     q = torch.from_numpy(rng.dirichlet(np.ones(3), 12))
-    found = annotations.log_evidence(q, annotations.counts(q), annotations.prior(annotations.counts(q), 0.1, 2.0))
+    evidence = annotations.log_evidence(q, annotations.counts(q), annotations.prior(annotations.counts(q), 0.1, 2.0))
     counts = np.zeros((2, 3, 3))
     for i, r, y in zip(task, worker, label, strict=True):
         counts[r, :, y] += q[i].numpy()
@@ -119,7 +119,7 @@ def test_a_task_is_left_out_of_its_workers_confusions():
             without[:, y] -= q[i].numpy()
             smoothed = without + prior
             expected += np.log(smoothed[:, y] / smoothed.sum(1))
-        np.testing.assert_allclose(found[i], expected, rtol=1e-12)
+        np.testing.assert_allclose(evidence[i], expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("balance", [0.0, 0.5])
@@ -196,9 +196,9 @@ def test_shared_mistakes_are_estimated_from_pairs_that_agree(shared):
     label = np.where(one_for_all, np.repeat(label[::per_task], per_task), label)
     given = Annotations(*map(torch.from_numpy, (task, worker, label)), n, n_workers, n_classes)
     truth = torch.from_numpy(np.eye(n_classes)[gold])
-    found = given.shared_mistakes(truth, given.confusion(given.counts(truth), 0.1, 0.0))
-    assert found == pytest.approx(shared, abs=0.03)
-    assert given.weight(found)[0].item() == pytest.approx(1 / (1 + 2 * found))
+    mistakes = given.shared_mistakes(truth, given.confusion(given.counts(truth), 0.1, 0.0))
+    assert mistakes == pytest.approx(shared, abs=0.03)
+    assert given.weight(mistakes)[0].item() == pytest.approx(1 / (1 + 2 * mistakes))
 
 
 def test_labels_that_share_mistakes_are_outvoted_by_features():
@@ -207,22 +207,22 @@ def test_labels_that_share_mistakes_are_outvoted_by_features():
     wrong = task[(crowd.gold == 1) & (task % 3 == 0)]  # every worker takes these for class 2
     label = np.where(np.isin(crowd.task, wrong), 2, crowd.label)
     crowd = replace(crowd, label=label.astype(crowd.label.dtype))
-    found = {s: train(crowd, "gaussian-em", seeds=1, epochs=1, shared=s, balance=0.3) for s in (None, 0.0)}
-    right = {s: (r.q[0].argmax(1) == r.gold[: r.q.shape[1]]).mean() for s, r in found.items()}
+    results = {s: train(crowd, "gaussian-em", seeds=1, epochs=1, shared=s, balance=0.3) for s in (None, 0.0)}
+    right = {s: (r.q[0].argmax(1) == r.gold[: r.q.shape[1]]).mean() for s, r in results.items()}
     assert right[None] > right[0.0]
 
 
 @pytest.mark.parametrize(("alternate", "fits"), [(0, 1), (1, 2)])
 def test_points_of_a_sweep_share_the_fit_unless_its_networks_differ(monkeypatch, alternate, fits):
-    asked = []
+    rates = []
 
     def counted(problem, settings, seed):
-        asked.append(problem.training.lr)
+        rates.append(problem.training.lr)
         return fit_alternating(problem, settings, seed)
 
     monkeypatch.setattr("crowdcore.learning.methods.gaussian_em.fit_alternating", counted)
     sweep(featured_crowd(60), "gaussian-em", {"lr": [0.001, 0.01]}, seeds=1, epochs=1, alternate=alternate)
-    assert asked == [0.001, 0.01][:fits]
+    assert rates == [0.001, 0.01][:fits]
 
 
 def test_every_seed_starts_an_em_of_its_own_and_repeats_it_alone_or_beside_others():
@@ -264,8 +264,8 @@ def chosen(crowd: CrowdDataset, device: str = "cpu", **settings: Any) -> Chosen:
     return choose_gaussians(problem, GaussianSettings(**{"rounds": 5, **settings}))
 
 
-def log_probs(found: Chosen, crowd: CrowdDataset) -> Tensor:
-    return found.fit.log_probs(found.space(torch.from_numpy(features_of(crowd))))
+def log_probs(choice: Chosen, crowd: CrowdDataset) -> Tensor:
+    return choice.fit.log_probs(choice.space(torch.from_numpy(features_of(crowd))))
 
 
 def wide(x: np.ndarray) -> np.ndarray:
@@ -291,11 +291,11 @@ CHANGES = {
 def test_any_features_that_differ_give_classes(change, linear):
     crowd = featured_crowd()
     crowd = with_features(crowd, CHANGES[change](features_of(crowd)))
-    found = chosen(crowd, gamma=0.0 if linear else 0.25, shrinkage=0.0 if linear and change == "collinear" else 0.1)
-    p = log_probs(found, crowd).exp()
+    fit = chosen(crowd, gamma=0.0 if linear else 0.25, shrinkage=0.0 if linear and change == "collinear" else 0.1)
+    p = log_probs(fit, crowd).exp()
     assert torch.isfinite(p).all()
     torch.testing.assert_close(p.sum(1), torch.ones(len(p), dtype=p.dtype))
-    right = (found.fit.posterior.argmax(1).numpy() == crowd.gold[: len(found.fit.posterior)]).mean()
+    right = (fit.fit.posterior.argmax(1).numpy() == crowd.gold[: len(fit.fit.posterior)]).mean()
     assert right > 0.5
 
 
@@ -318,9 +318,9 @@ def test_features_that_cannot_be_used_are_refused_in_one_sentence(change, said):
 
 def test_a_label_that_nobody_gave_is_no_class():
     crowd = featured_crowd(n_tasks=120)
-    found = chosen(crowd.where(crowd.label != 1), balance=0.3)
-    assert float(found.fit.posterior[:, 1].max()) == 0
-    assert float(log_probs(found, crowd)[:, 1].exp().max()) == 0
+    fit = chosen(crowd.where(crowd.label != 1), balance=0.3)
+    assert float(fit.fit.posterior[:, 1].max()) == 0
+    assert float(log_probs(fit, crowd)[:, 1].exp().max()) == 0
 
 
 @pytest.mark.parametrize(
@@ -359,10 +359,10 @@ def test_everything_of_the_fit_is_on_one_device():
     crowd = featured_crowd(n_tasks=120)
     expected = chosen(crowd, unlabelled="all")
     with imagined_gpu() as device:
-        found = chosen(crowd, device.type, unlabelled="all")
-    here = [found.fit.posterior, found.fit.confusion, found.fit.classes.weights, *found.space.buffers()]
+        fit = chosen(crowd, device.type, unlabelled="all")
+    here = [fit.fit.posterior, fit.fit.confusion, fit.fit.classes.weights, *fit.space.buffers()]
     assert not any(isinstance(t, Elsewhere) for t in here)
-    torch.testing.assert_close(found.fit.posterior, expected.fit.posterior)
+    torch.testing.assert_close(fit.fit.posterior, expected.fit.posterior)
 
 
 @pytest.mark.parametrize("backbone", ["mlp", "cnn"])

@@ -48,8 +48,8 @@ def test_forms_of_all_methods_and_networks_load_no_torch() -> None:
 def test_methods_and_networks_are_listed_and_described_as_their_classes_are() -> None:
     assert set(learners.learners()) == set(methods.names())
     assert set(learners.learners("ratings")) == set(OF_RATINGS)
-    found = [(learners.about_method(n), methods.REGISTRY[n]) for n in methods.REGISTRY.modules]
-    for about, method in [*found, *((learners.about_method(n, "ratings"), m) for n, m in OF_RATINGS.items())]:
+    modules = [(learners.about_method(n), methods.REGISTRY[n]) for n in methods.REGISTRY.modules]
+    for about, method in [*modules, *((learners.about_method(n, "ratings"), m) for n, m in OF_RATINGS.items())]:
         assert about.settings is method.Settings
         assert (about.title, about.paper, about.recovers) == (method.title, method.paper, method.recovers)
         assert about.variants == method.variants
@@ -209,8 +209,8 @@ def test_the_crowd_layer_finds_rodrigues_five_binary_annotators():
     true = crowd.truth.worker_confusion
     diagonals = np.diagonal(true, axis1=1, axis2=2).ravel()
     for s in range(2):
-        found = np.diagonal(result.worker_confusion[s], axis1=1, axis2=2).ravel()
-        assert np.corrcoef(diagonals, found)[0, 1] > 0.98
+        values = np.diagonal(result.worker_confusion[s], axis1=1, axis2=2).ravel()
+        assert np.corrcoef(diagonals, values)[0, 1] > 0.98
     assert (skill_correlation(true, result.worker_confusion) > 0.95).all()
     assert result.accuracy("train").min() > 0.9
 
@@ -247,11 +247,11 @@ def test_labelmes_common_confusion_shows_inside_city_taken_for_street(data_folde
 def test_conal_finds_common_and_individual_confusions_and_their_shares():
     crowd = simulate.synthetic(n_tasks=4400, n_valid=200, n_test=200, common_strength=0.5, proportion=0.5)
     result = train(crowd, "conal", seeds=2, epochs=25, lr=0.01, batch_size=128)
-    truth, found = crowd.truth, result.recovered_at("last")  # accuracy is selected long before confusions are learnt
-    common = recovery_error(truth.common_confusion[None], found.common_confusion[:, None])
+    truth, recovery = crowd.truth, result.recovered_at("last")  # accuracy is selected long before confusions are learnt
+    common = recovery_error(truth.common_confusion[None], recovery.common_confusion[:, None])
     guess = recovery_error(truth.common_confusion[None], np.eye(6)[None])
     assert (common < 0.1 * guess).all(), (common, guess)
-    assert (recovery_error(truth.worker_confusion, found.worker_confusion) < 0.1).all()
-    assert (omega_correlation(truth.omega, found.omega) > 0.6).all()
+    assert (recovery_error(truth.worker_confusion, recovery.worker_confusion) < 0.1).all()
+    assert (omega_correlation(truth.omega, recovery.omega) > 0.6).all()
     baseline = train(crowd, "dl-mv", seeds=2, epochs=25, lr=0.01, batch_size=128)
     assert result.accuracy("test").min() > baseline.accuracy("test").max()

@@ -156,19 +156,19 @@ def test_slopes_are_those_of_the_bound(corpus):
     topics = small(corpus)
     phi = topics.log_phi[0].exp().requires_grad_()
     value, slopes = topics.bound_of_phi(0, phi)
-    (found,) = torch.autograd.grad(value.sum(), phi)
-    torch.testing.assert_close(found, slopes() * topics.documents[0].count.unsqueeze(-1))
+    (gradient,) = torch.autograd.grad(value.sum(), phi)
+    torch.testing.assert_close(gradient, slopes() * topics.documents[0].count.unsqueeze(-1))
 
 
 def test_texts_are_counted_and_new_ones_rated(corpus):
     crowd = corpus.dataset()
-    said = [" ".join(f"w{word}" for word in np.repeat(np.arange(WORDS), row)) for row in corpus.counts]
-    dataset = replace(crowd, media=Media(columns=pd.DataFrame({"text": ["", *said[1:]]})))
+    args = [" ".join(f"w{word}" for word in np.repeat(np.arange(WORDS), row)) for row in corpus.counts]
+    dataset = replace(crowd, media=Media(columns=pd.DataFrame({"text": ["", *args[1:]]})))
     model = fit_rating_topics(dataset, n_topics=TOPICS, starts=1, iterations=30)
     assert model.tasks.tolist() == list(range(1, N)), "the first has no text, the last are for test"
     table = model.words(5)
     assert list(table.columns) == ["topic", "share", "rating", "words"] and table["share"].sum() == pytest.approx(1)
-    assert np.corrcoef(model.predict(said[N:]), corpus.gold[N:])[0, 1] > 0.8
+    assert np.corrcoef(model.predict(args[N:]), corpus.gold[N:])[0, 1] > 0.8
     assert model.predict(["nothing known"])[0] == pytest.approx(model.centre)
 
 
@@ -192,17 +192,17 @@ def test_topics_begin_with_texts_of_like_ratings(corpus):
     topics = RatingTopics(*parts(corpus, N), len(BIAS), WORDS, PRIORS.model_copy(update={"n_topics": 4}), (0, 0))
     assert (np.diff(topics.eta.numpy()) > 0.1).all()
     assert float(topics.words.sum()) == pytest.approx(corpus.counts[:N].sum() + 4 * WORDS * PRIORS.tau)
-    told = topics.words / topics.words.sum(1, keepdim=True)
-    said = corpus.counts[:N] / corpus.counts[:N].sum(1, keepdims=True)
-    nearest = (said @ told.log().numpy().T).argmax(1)
+    ratio = topics.words / topics.words.sum(1, keepdim=True)
+    share = corpus.counts[:N] / corpus.counts[:N].sum(1, keepdims=True)
+    nearest = (share @ ratio.log().numpy().T).argmax(1)
     assert np.corrcoef(topics.eta.numpy()[nearest], topics.mean.numpy())[0, 1] > 0.7
 
 
 def test_rare_words_do_not_say_how_new_texts_are_rated(corpus):
     rng = np.random.default_rng(1)
     rare = [" ".join(f"rare{word}" for word in rng.integers(0, 4000, 40)) for _ in corpus.counts]
-    said = [" ".join(f"w{word}" for word in np.repeat(np.arange(WORDS), row // 4)) for row in corpus.counts]
-    texts = pd.DataFrame({"text": [f"{one} {other}" for one, other in zip(said, rare, strict=True)]})
+    args = [" ".join(f"w{word}" for word in np.repeat(np.arange(WORDS), row // 4)) for row in corpus.counts]
+    texts = pd.DataFrame({"text": [f"{one} {other}" for one, other in zip(args, rare, strict=True)]})
     dataset, gold = replace(corpus.dataset(), media=Media(columns=texts)), corpus.gold[N:]
     share = []
     for least in (0.0, 0.03):

@@ -44,8 +44,8 @@ def test_the_bound_never_falls(corpus, model):
 
 def test_planted_topics_and_confusions_are_found(corpus, model):
     likeness = np.corrcoef(model.topics, corpus.topics)[:TOPICS, TOPICS:]
-    found = likeness[linear_sum_assignment(-likeness)]
-    assert np.sort(found)[1:].min() > 0.9, found
+    matched = likeness[linear_sum_assignment(-likeness)]
+    assert np.sort(matched)[1:].min() > 0.9, matched
     assert np.abs(model.worker_confusion - corpus.confusion).mean() < 0.06
     assert model.worker_confusion[0, 0, 1] > 0.7 and model.worker_confusion[0, 1, 0] > 0.7
 
@@ -120,14 +120,14 @@ def test_how_documents_are_batched_does_not_matter(corpus, monkeypatch):
 
 def test_texts_are_counted_and_new_ones_classified(corpus):
     crowd = corpus.dataset()
-    said = [" ".join(f"w{word}" for word in np.repeat(np.arange(WORDS), row)) for row in corpus.counts]
-    dataset = replace(crowd, media=Media(columns=pd.DataFrame({"text": ["", *said[1:]]})))
+    args = [" ".join(f"w{word}" for word in np.repeat(np.arange(WORDS), row)) for row in corpus.counts]
+    dataset = replace(crowd, media=Media(columns=pd.DataFrame({"text": ["", *args[1:]]})))
     model = fit_topics(dataset, n_topics=TOPICS, starts=1, iterations=30)
     assert model.tasks.tolist() == list(range(1, N)), "the first has no text, the last are for test"
     table = model.words(5)
     assert list(table.columns) == ["topic", "share", "class", "words"] and table["share"].sum() == pytest.approx(1)
     assert all(len(words.split()) == 5 for words in table["words"])
-    new = model.predict_proba([*said[N:], "nothing known"])
+    new = model.predict_proba([*args[N:], "nothing known"])
     assert (new[:-1].argmax(1) == corpus.gold[N:]).mean() > 0.7
     np.testing.assert_allclose(new[-1], 1 / CLASSES)
 

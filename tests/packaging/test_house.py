@@ -49,8 +49,8 @@ def imported(file: Path) -> set[str]:
 
 def test_tests_and_benchmarks_do_not_import_each_other() -> None:
     for folder, others in (("tests", {"benchmarks"}), ("benchmarks", {"tests"}), ("testkit", {"tests", "benchmarks"})):
-        found = [str(file) for file in (ROOT / folder).rglob("*.py") if imported(file) & others]
-        assert found == []
+        files = [str(file) for file in (ROOT / folder).rglob("*.py") if imported(file) & others]
+        assert files == []
 
 
 def compared(node: ast.AST) -> Iterator[ast.expr]:

@@ -27,8 +27,8 @@ def read(file: str) -> Any:
 
 
 def names(lines: list[str]) -> dict[str, SpecifierSet]:
-    found = (Requirement(line) for line in lines)
-    return {one.name.lower(): one.specifier for one in found}
+    requirements = (Requirement(line) for line in lines)
+    return {one.name.lower(): one.specifier for one in requirements}
 
 
 def test_every_file_has_the_version_of_the_package() -> None:
@@ -86,9 +86,9 @@ def test_papers_are_cited_in_full() -> None:
 
 @pytest.mark.parametrize("package", errors._EXTRAS)
 def test_a_missing_package_is_one_sentence_that_names_its_extra(package: str) -> None:
-    said = str(errors.need_extra("This", package))
-    [extra] = re.findall(r"pip install 'crowdcore\[([\w-]+)\]'", said)
-    assert said.count("\n") == 0 and extra in PROJECT["optional-dependencies"]
+    message = str(errors.need_extra("This", package))
+    [extra] = re.findall(r"pip install 'crowdcore\[([\w-]+)\]'", message)
+    assert message.count("\n") == 0 and extra in PROJECT["optional-dependencies"]
 
 
 def test_data_are_never_looked_for_beside_the_installed_package(tmp_path, monkeypatch) -> None:
@@ -107,9 +107,9 @@ def test_the_command_line_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: py
     with pytest.raises(SystemExit) as end:
         main(["datasets"])
     assert end.value.code == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"crowdcore: crowdcore {SENTENCE}")
-    assert said.count("\n") == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"crowdcore: crowdcore {SENTENCE}")
+    assert err.count("\n") == 1
 
 
 def test_training_in_the_background_is_refused_and_analysis_is_not() -> None:

@@ -76,13 +76,13 @@ def test_public_names_are_typed_and_typing_errors_are_found(tmp_path: Path) -> N
         text=True,
         check=False,
     )
-    found = re.findall(r"^outside\.py:(\d+): (\w+): (.*)$", done.stdout, re.MULTILINE)
-    revealed = {int(line): text for line, _, text in found if text.startswith("Revealed type")}
+    matches = re.findall(r"^outside\.py:(\d+): (\w+): (.*)$", done.stdout, re.MULTILINE)
+    revealed = {int(line): text for line, _, text in matches if text.startswith("Revealed type")}
     untyped = [
         lines[n - 1] for n in range(first_wrong - len(PUBLIC), first_wrong) if '"Any"' in revealed.get(n, '"Any"')
     ]
     assert untyped == []
-    errors = {int(line): text for line, kind, text in found if kind == "error"}
+    errors = {int(line): text for line, kind, text in matches if kind == "error"}
     assert sorted(errors) == list(range(first_wrong, first_wrong + len(WRONG))), done.stdout
     for line, (code, expected) in enumerate(WRONG.items(), first_wrong):
         assert expected in errors[line], code

@@ -60,15 +60,15 @@ def test_the_app_opens_beside_a_hostile_module_and_ends_when_asked(installed, en
         expect(page.get_by_text("5,254 annotations")).to_be_visible(timeout=60_000)
         page.get_by_role("link", name="Mistakes", exact=True).click()
         expect(page.get_by_role("heading", name="Mistakes", exact=True)).to_be_visible(timeout=60_000)
-        asked = time.monotonic()
+        start = time.monotonic()
         app.send_signal(signal.SIGTERM)
-        said, _ = app.communicate(timeout=SOON)
-        assert time.monotonic() - asked < SOON
+        output, _ = app.communicate(timeout=SOON)
+        assert time.monotonic() - start < SOON
         with pytest.raises(RuntimeError):
             wait_until_up(f"http://localhost:{port}", app, 1)
         page.close()
     for path in ("shared-mistakes", "annotators", "train"):
-        assert f"http://localhost:{port}/{path}?dataset=demo" in said
+        assert f"http://localhost:{port}/{path}?dataset=demo" in output
 
 
 def test_it_trains_and_reports(installed: Path, environment: dict[str, str], hostile_folder: Path) -> None:
@@ -78,8 +78,8 @@ def test_it_trains_and_reports(installed: Path, environment: dict[str, str], hos
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    told = json.loads(crowdcore("train", "demo", "-m", "dl-mv", "--epochs", "1", "--seeds", "1", "--json"))
-    assert 0.2 < told["selected_accuracy"][0] <= 1  # ten classes
+    document = json.loads(crowdcore("train", "demo", "-m", "dl-mv", "--epochs", "1", "--seeds", "1", "--json"))
+    assert 0.2 < document["selected_accuracy"][0] <= 1  # ten classes
     crowdcore("report", "demo", "--part", "mistakes", "--out", "report", "--no-svg")
     assert "demo" in (hostile_folder / "report" / "report.html").read_text()
 
@@ -116,12 +116,12 @@ def test_without_extras_every_page_works_or_says_what_to_install(bare, environme
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     *lines, loaded = done.stdout.splitlines()
-    said = {page: "\t".join(words) for page, *words in (line.split("\t") for line in lines)}
-    assert {*said} == {view.stem for view in (ROOT / "dashboard" / "views").glob("*.py")} - {"own"}
-    needing = {page for page, words in said.items() if "pip install" in words}
+    args = {page: "\t".join(words) for page, *words in (line.split("\t") for line in lines)}
+    assert {*args} == {view.stem for view in (ROOT / "dashboard" / "views").glob("*.py")} - {"own"}
+    needing = {page for page, words in args.items() if "pip install" in words}
     sentence = as_text(need_extra("Training", "torch", "mlflow", "distributed", "optuna"))
     assert needing == {"compare", "confusions", "omega", "report", "reproduction", "train"}
-    assert {said[page] for page in needing} == {sentence}
+    assert {args[page] for page in needing} == {sentence}
     assert loaded == "[]"
 
 
@@ -166,10 +166,10 @@ def test_without_extras_the_library_says_what_to_install(bare, environment, host
     command = [bare / "python", "-P", "-c", NEEDING]
     done = subprocess.run(command, cwd=hostile_folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    said = [line.split("\t") for line in done.stdout.splitlines()]
-    wrong = [line for line in said if len(line) > 1 and not re.search(r"pip install 'crowdcore\[", line[-1])]
+    parts = [line.split("\t") for line in done.stdout.splitlines()]
+    wrong = [line for line in parts if len(line) > 1 and not re.search(r"pip install 'crowdcore\[", line[-1])]
     assert wrong == []
-    folders = [Path(line[0]) for line in said if len(line) == 1]
+    folders = [Path(line[0]) for line in parts if len(line) == 1]
     assert hostile_folder / "data" in folders
     assert not [folder for folder in folders if folder.parent.name == "site-packages"]
 

@@ -123,18 +123,18 @@ def test_what_was_trained_is_found_again(
     assert reproduce.start(entry, "small", device="auto") == [run]
     assert len(runs.list_runs()) == 1
 
-    found = reproduce.look(entry, "small")
+    progress = reproduce.look(entry, "small")
     reached = 100 * runs.result(run).accuracy("test", at="last")
-    np.testing.assert_allclose(found[0].ours[LAST], reached)
-    table = reproduce.told(entry, "small", found).table
+    np.testing.assert_allclose(progress[0].ours[LAST], reached)
+    table = reproduce.told(entry, "small", progress).table
     assert table["paper"].tolist()[:2] == ["80.5±1.0", "drawn"]
     assert table["ours"][0] == f"{reached.mean():.2f} ± {reached.std(ddof=1):.2f}"
     assert table["run"][0] == run
-    assert reproduce.told(entry, "small", found[::-1]).table["run"][0] == run  # what has a number comes first
+    assert reproduce.told(entry, "small", progress[::-1]).table["run"][0] == run  # what has a number comes first
 
-    files = reproduce.write(entry, "small", found, tmp_path / "out")
-    told = json.loads(next(f for f in files if f.suffix == ".json").read_text())
-    assert told["table"][0]["ours"] == table["ours"][0]
+    files = reproduce.write(entry, "small", progress, tmp_path / "out")
+    document = json.loads(next(f for f in files if f.suffix == ".json").read_text())
+    assert document["table"][0]["ours"] == table["ours"][0]
     markdown = next(f for f in files if f.suffix == ".md").read_text()
     accuracy = f"{100 * runs.result(run).accuracy('test').mean():.2f}"
     assert "| Ours | test accuracy, last epoch | 80.5±1.0 / " + table["ours"][0] + " |" in markdown
@@ -187,8 +187,8 @@ def test_dogs_and_cats_are_the_users_where_there_are_some(tmp_path: Path, monkey
 
     monkeypatch.setenv("CROWDCORE_DATA", str(tmp_path))
     assert "not here" in pets().differs
-    told = reproduce.told(reproduce.get("crowdlayer-tab1"), "small", [Found(pets())])
-    assert any("crowdcore embed ./PETS DATA/dogs_vs_cats" in note for note in told.notes)
+    table = reproduce.told(reproduce.get("crowdlayer-tab1"), "small", [Found(pets())])
+    assert any("crowdcore embed ./PETS DATA/dogs_vs_cats" in note for note in table.notes)
 
     folder = tmp_path / "dogs_vs_cats"
     folder.mkdir()
@@ -214,14 +214,14 @@ def test_a_claim_counts_the_points_where_a_row_leads():
     def at(row: str, column: str, *values: float) -> Found:
         return Found(Part(row, column, {LAST: ""}), ours={LAST: np.array(values)})
 
-    found = [at("A", "x", 3), at("B", "x", 2), at("A", "y", 1), at("B", "y", 2), at("A", "z", 1)]
+    points = [at("A", "x", 3), at("B", "x", 2), at("A", "y", 1), at("B", "y", 2), at("A", "z", 1)]
     for lowest in (False, True):
-        told = "A has the best test accuracy, last epoch at 1 of 2 points, B at 1."
+        text = "A has the best test accuracy, last epoch at 1 of 2 points, B at 1."
         alone = " One seed does not show whether that is more than chance."
-        assert leads("A", LAST, lowest=lowest)(found) == told + alone
+        assert leads("A", LAST, lowest=lowest)(points) == text + alone
     clear = " Its lead exceeds two standard errors over seeds at 1 of them; at 1 there is one seed only."
     seeds = [at("A", "u", 80, 81), at("B", "u", 70, 71), at("A", "v", 80, 90), at("B", "v", 79, 88), at("A", "x", 3)]
-    told = leads("A", LAST)([*seeds, at("B", "x", 2)])
-    assert told == "A has the best test accuracy, last epoch at 3 of 3 points." + clear
+    text = leads("A", LAST)([*seeds, at("B", "x", 2)])
+    assert text == "A has the best test accuracy, last epoch at 3 of 3 points." + clear
     assert leads("C", LAST)([*seeds, at("C", "u", 1)]).endswith("at 0 of 1 points, A at 1.")
-    assert leads("A", LAST, without=("B",))(found).startswith("A was not")
+    assert leads("A", LAST, without=("B",))(points).startswith("A was not")

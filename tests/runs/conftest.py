@@ -54,6 +54,6 @@ def train(workspace: Workspace) -> Iterator[Callable[[Run], int]]:
 @pytest.fixture
 def no_engine(monkeypatch: pytest.MonkeyPatch, workspace: Workspace) -> list[Workspace]:
     """Nothing is started; returns what would have been."""
-    asked: list[Workspace] = []
-    monkeypatch.setattr(engine, "ensure_engine", lambda *, workspace: asked.append(workspace))
-    return asked
+    workspaces: list[Workspace] = []
+    monkeypatch.setattr(engine, "ensure_engine", lambda *, workspace: workspaces.append(workspace))
+    return workspaces

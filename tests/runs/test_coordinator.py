@@ -199,10 +199,10 @@ def test_trials_that_are_cancelled_with_their_search_have_not_failed(searched, m
     of = record.list_runs
 
     def cancelled_meanwhile(*, parent: str, workspace: Workspace) -> list[Run]:
-        found = of(parent=parent, workspace=workspace)
-        if found:
+        trials = of(parent=parent, workspace=workspace)
+        if trials:
             workspace.request_cancel(SEARCH)
-        return [replace(run, state="cancelled") for run in found]
+        return [replace(run, state="cancelled") for run in trials]
 
     monkeypatch.setattr(record, "list_runs", cancelled_meanwhile)
     assert coordinate(workspace, record, plan) == ("cancelled", "Cancelled after 0 trials.")

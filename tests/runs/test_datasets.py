@@ -93,9 +93,9 @@ def test_of_two_starts_the_record_has_the_curves_of_the_one_that_is_kept(make: M
 def test_of_several_candidates_the_record_has_the_curves_of_the_one_that_was_chosen(make, train) -> None:
     run = make("auto", seeds=(0, 3), epochs=2)
     assert train(run) == FINISHED
-    found, expected = get_run(run.id), result(run.id)
-    assert found.message.startswith(f"Chosen: {expected.settings['chosen']}")
-    assert (found.epoch, found.done) == (2, 1.0)
+    record, expected = get_run(run.id), result(run.id)
+    assert record.message.startswith(f"Chosen: {expected.settings['chosen']}")
+    assert (record.epoch, record.done) == (2, 1.0)
     table = curves(run.id)
     losses = table[table["metric"] == "loss"]
     np.testing.assert_allclose(losses["mean"], expected.curves["loss"].mean(1))
@@ -115,14 +115,14 @@ def test_a_run_records_the_tagger_and_how_many_spans_it_finds(folder, workspace,
     spec = RunSpec(dataset=str(folder), method="crowd-layer", settings=FAST, seeds=(0, 1), device="cpu")
     run = store.create(spec, workspace=workspace)
     assert train(run) == FINISHED
-    found, dataset = get_run(run.id), cc.read_dataset(folder)
-    assert found.parameters["backbone"] == "tagger"
+    record, dataset = get_run(run.id), cc.read_dataset(folder)
+    assert record.parameters["backbone"] == "tagger"
     spans = tagged_spans(dataset, result(run.id))
     for measure in ("precision", "recall", "f1"):
-        assert found.scores[f"test_span_{measure}_selected"] == pytest.approx(spans[measure].mean())
-        assert found.scores[f"test_span_{measure}_selected_std"] == pytest.approx(spans[measure].std())
+        assert record.scores[f"test_span_{measure}_selected"] == pytest.approx(spans[measure].mean())
+        assert record.scores[f"test_span_{measure}_selected_std"] == pytest.approx(spans[measure].std())
     valid = tagged_spans(dataset, result(run.id), "valid")
-    assert found.scores["valid_span_f1_selected"] == pytest.approx(valid["f1"].mean())
+    assert record.scores["valid_span_f1_selected"] == pytest.approx(valid["f1"].mean())
     last = tagged_spans(dataset, result(run.id), at="last")
     followed = curves(run.id, ["test_span_f1"])
     assert followed["epoch"].tolist() == [1, 2]
@@ -137,8 +137,8 @@ def test_a_trial_takes_whole_sentences(folder: Path) -> None:
     assert 0 < len(part.sentences) < len(crowd.sentences)
     whole = dict(zip(crowd.sentences.ids, crowd.sentences.lengths, strict=True))
     assert part.sentences.lengths.tolist() == [whole[name] for name in part.sentences.ids]
-    found = estimation.measure(crowd, "crowd-layer", {k: v for k, v in FAST.items() if k != "epochs"}, 1, "cpu")
-    assert found["seconds_per_epoch"] > 0 and np.isfinite(list(found.values())).all()
+    cost = estimation.measure(crowd, "crowd-layer", {k: v for k, v in FAST.items() if k != "epochs"}, 1, "cpu")
+    assert cost["seconds_per_epoch"] > 0 and np.isfinite(list(cost.values())).all()
 
 
 TRIAL = {"seconds_per_epoch": 2.0, "bytes": 10**9, "epochs": 50, "share": 0.25, "startup_seconds": 3.0}
@@ -161,28 +161,28 @@ def test_earlier_runs_say_how_long(make: Make, train: Train) -> None:
 
 
 def test_a_trial_says_it_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
-    monkeypatch.setattr(estimation, "_try", lambda order, workspace: asked.append(order) or TRIAL)
+    orders: list[object] = []
+    monkeypatch.setattr(estimation, "_try", lambda order, workspace: orders.append(order) or TRIAL)
     spec = make(epochs=10).spec
     data = cc.read_dataset(spec.dataset)
-    found = estimate(spec, data)
-    assert (found.seconds, found.bytes) == (23.0, 10**9)
-    assert "on 25.0 %" in found.basis
+    costs = estimate(spec, data)
+    assert (costs.seconds, costs.bytes) == (23.0, 10**9)
+    assert "on 25.0 %" in costs.basis
     without = {k: v for k, v in spec.settings.items() if k != "epochs"}
     assert estimate(spec.model_copy(update={"settings": without}), data).seconds == 103.0
-    assert len(asked) == 1
+    assert len(orders) == 1
     estimate(spec.model_copy(update={"method": "trace"}), data)
     estimate(spec.model_copy(update={"seeds": (1,)}), data)
     estimate(spec, replace(data, name="renamed").where(data.label > 0))
-    assert len(asked) == 4
+    assert len(orders) == 4
 
 
 def test_a_real_trial_and_a_refusal(make: Make) -> None:
     run = make(epochs=3)
-    found = estimate(run.spec, cc.read_dataset(run.spec.dataset))
-    assert 0.1 < found.seconds < 120
-    assert 10**8 < found.bytes < 10**10
-    assert "trial of two epochs" in found.basis and "%" not in found.basis
+    costs = estimate(run.spec, cc.read_dataset(run.spec.dataset))
+    assert 0.1 < costs.seconds < 120
+    assert 10**8 < costs.bytes < 10**10
+    assert "trial of two epochs" in costs.basis and "%" not in costs.basis
     with pytest.raises(CrowdError, match="lerning_rate"):
         estimate(make(lerning_rate=1).spec, cc.read_dataset(run.spec.dataset))
 
@@ -191,9 +191,9 @@ def test_a_large_dataset_is_tried_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(estimation, "_FIRST", 100)
     monkeypatch.setattr(estimation, "_BUDGET", 0.0)
     crowd = featured_crowd(n_tasks=1000)
-    found = estimation.measure(crowd, "dl-mv", {"backbone_settings": {"hidden": 4}}, 2, "cpu")
-    assert found["share"] == 0.1
-    assert found["epochs"] == 100
+    cost = estimation.measure(crowd, "dl-mv", {"backbone_settings": {"hidden": 4}}, 2, "cpu")
+    assert cost["share"] == 0.1
+    assert cost["epochs"] == 100
     monkeypatch.setattr(estimation, "_BUDGET", 100.0)
     assert estimation.measure(crowd, "dl-mv", {"epochs": 7, "backbone_settings": {"hidden": 4}}, 2, "cpu")["share"] == 1
     part = estimation._part(crowd, 100)
@@ -204,8 +204,8 @@ def test_a_large_dataset_is_tried_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_trials_of_candidates_take_their_time() -> None:
     parts = [{"seconds_per_epoch": s, "bytes": 10 * s, "epochs": 50, "share": 1 / s} for s in (2.0, 3.0, 1.0)]
-    found = estimation._of_trials(parts, seeds=4)
-    assert found == {"seconds_per_epoch": 3 * 6 + 6 * 4, "bytes": 30, "epochs": 50, "share": 1 / 3}
+    trials = estimation._of_trials(parts, seeds=4)
+    assert trials == {"seconds_per_epoch": 3 * 6 + 6 * 4, "bytes": 30, "epochs": 50, "share": 1 / 3}
 
 
 def test_a_trial_that_takes_too_long_says_that_the_run_can_be_started(make, monkeypatch):

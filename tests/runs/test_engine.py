@@ -78,8 +78,8 @@ def test_the_record_after_a_supervisor_is_gone(workspace, note, state, words):
     store.set_state(run.id, "running", workspace=workspace)
     leave(workspace, run.id, **note)
     waiting = Reconciler(workspace).waiting(set())
-    found = store.get_run(run.id, workspace=workspace)
-    assert found.state == state and words in found.message
+    record = store.get_run(run.id, workspace=workspace)
+    assert record.state == state and words in record.message
     assert [r.id for r in waiting] == ([run.id] if state == "queued" else [])
 
 
@@ -115,21 +115,21 @@ class KilledError(BaseException):
 )
 def test_a_creation_that_was_cut_short_is_finished_or_undone(workspace, monkeypatch, where, what, n_runs):
     def die(*given, **named):
-        held.append([path.name for path in (workspace.folder / "runs").iterdir()])
+        names.append([path.name for path in (workspace.folder / "runs").iterdir()])
         assert Reconciler(workspace).waiting(set()) == []  # it may only be slow
         raise KilledError
 
-    held = []
+    names = []
     monkeypatch.setattr(engine_process, "_FORGOTTEN", 0.0)
     with monkeypatch.context() as patch:
         patch.setattr(store.client_of(workspace) if what else store, what or where, die)
         with pytest.raises(KilledError):
             store.create(spec(3), workspace=workspace)
-    assert len(held) == 1 and held[0][0].startswith(store.BEGUN)
-    found = Reconciler(workspace).waiting(set())
-    assert [run.message for run in found] == [""] * n_runs
-    assert store.list_runs(workspace=workspace) == found
-    assert [path.name for path in (workspace.folder / "runs").iterdir()] == [run.id for run in found]
+    assert len(names) == 1 and names[0][0].startswith(store.BEGUN)
+    waiting = Reconciler(workspace).waiting(set())
+    assert [run.message for run in waiting] == [""] * n_runs
+    assert store.list_runs(workspace=workspace) == waiting
+    assert [path.name for path in (workspace.folder / "runs").iterdir()] == [run.id for run in waiting]
 
 
 def test_a_creation_that_the_record_refused_leaves_nothing(workspace, monkeypatch):
@@ -268,8 +268,8 @@ def test_runs_are_not_started_for_ever(workspace):
     leave(workspace, run.id, lost=2)
     assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "cpu") == "failed"
     Reconciler(workspace).settle(run.id)
-    found = store.get_run(run.id, workspace=workspace)
-    assert found.state == "failed" and "3 times" in found.message
+    record = store.get_run(run.id, workspace=workspace)
+    assert record.state == "failed" and "3 times" in record.message
 
 
 class Dying:
@@ -334,22 +334,22 @@ def test_a_disk_that_takes_nothing_is_one_sentence(workspace, no_engine, monkeyp
 
 
 def test_what_passes_is_tried_again():
-    asked = [OSError(28, "No space left on device"), OSError(28, "No space left on device")]
+    errors = [OSError(28, "No space left on device"), OSError(28, "No space left on device")]
 
     def act():
-        if asked:
-            raise asked.pop()
+        if errors:
+            raise errors.pop()
         return "done"
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(faults, "_PAUSE", 0.0)
         assert faults.retry(act) == "done"
-        asked.append(SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"))
+        errors.append(SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"))
         assert faults.retry(act) == "done"
-        asked.append(OSError(27, "File too large"))  # a limit stays
+        errors.append(OSError(27, "File too large"))  # a limit stays
         with pytest.raises(OSError, match="too large"):
             faults.retry(act)
-        asked.append(OSError(28, "No space left on device"))
+        errors.append(OSError(28, "No space left on device"))
         with pytest.raises(OSError, match="No space"):
             faults.retry(act, stopped=lambda: True)
 

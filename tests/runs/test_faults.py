@@ -74,15 +74,15 @@ def test_two_apps_that_die_right_after_asking(workspace):
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     apps = [subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
-    asked = [app.communicate(timeout=150)[0].decode().strip() for app in apps]
+    outputs = [app.communicate(timeout=150)[0].decode().strip() for app in apps]
     assert [app.returncode for app in apps] == [-signal.SIGKILL] * 2
-    while not all(runs.get_run(r, workspace=workspace).has_ended for r in asked):
+    while not all(runs.get_run(r, workspace=workspace).has_ended for r in outputs):
         assert len(processes(workspace, ENGINE)) <= 2  # the second one leaves at once
         time.sleep(0.1)
-    first, second = sorted((runs.get_run(r, workspace=workspace) for r in asked), key=lambda run: run.started)
+    first, second = sorted((runs.get_run(r, workspace=workspace) for r in outputs), key=lambda run: run.started)
     assert first.ended <= second.started  # one slot, whoever asks
     assert len(processes(workspace, WORKER)) == 1
-    for run_id in asked:
+    for run_id in outputs:
         run = runs.get_run(run_id, workspace=workspace)
         assert (run.state, run.message) == ("finished", "")
         assert runs.result(run_id, workspace=workspace).last_epoch.tolist() == [12]

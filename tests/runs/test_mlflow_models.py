@@ -33,9 +33,9 @@ def test_a_saved_model_predicts_as_the_result_does(mlflow, trained, rows, tmp_pa
     model = mlflow.pyfunc.load_model(str(cc.runs.save_mlflow_model(trained, tmp_path / "model")))
     expected = trained.predict_proba(rows).mean(0)
     for given in (rows, pd.DataFrame(rows)):
-        found = model.predict(given)
-        np.testing.assert_allclose(found.drop(columns="label"), expected, atol=1e-6)
-        assert list(found["label"]) == [trained.classes[c] for c in expected.argmax(1)]
+        predicted = model.predict(given)
+        np.testing.assert_allclose(predicted.drop(columns="label"), expected, atol=1e-6)
+        assert list(predicted["label"]) == [trained.classes[c] for c in expected.argmax(1)]
     assert model.metadata.signature.inputs.inputs[0].shape == (-1, rows.shape[1])
     assert not list((tmp_path / "model").rglob("*.pkl"))
     with pytest.raises(Exception, match="shape"):
@@ -52,8 +52,8 @@ def test_model_tables_and_figures_go_into_ones_own_run(mlflow, trained, rows, tm
             info = cc.runs.log_mlflow_model(trained)
             shown = exhibits.mistakes.shared_mistakes(exhibits.view(cc.load_dataset("demo"), "gold"))
             written = cc.runs.log_exhibits(shown)
-        found = mlflow.pyfunc.load_model(info.model_uri).predict(rows)
-        assert len(found) == len(rows)
+        predicted = mlflow.pyfunc.load_model(info.model_uri).predict(rows)
+        assert len(predicted) == len(rows)
         assert written == ["shared-mistakes.json", "shared-mistakes.html"]
         table = mlflow.load_table("shared-mistakes.json", run_ids=[run.info.run_id])
         assert {"true", "given", "percent"} <= set(table)

@@ -40,21 +40,21 @@ def crowd_folder(tmp_path: Path) -> Path:
 def test_a_run_keeps_no_names(make, train, workspace, crowd_folder: Path, capfd, caplog) -> None:
     assert names_in((crowd_folder / "annotations.parquet").read_bytes())
     assert train(make("conal", seeds=(0,), epochs=1)) == 0
-    said = capfd.readouterr()
-    found = {str(file): names_in(file.read_bytes()) for file in workspace.folder.rglob("*") if file.is_file()}
-    assert any("mlflow.db" in file for file in found)
-    assert any("predictions" in file for file in found)
-    assert not any(found.values())
-    assert not names_in(said.out.encode(), said.err.encode(), caplog.text.encode())
+    printed = capfd.readouterr()
+    names = {str(file): names_in(file.read_bytes()) for file in workspace.folder.rglob("*") if file.is_file()}
+    assert any("mlflow.db" in file for file in names)
+    assert any("predictions" in file for file in names)
+    assert not any(names.values())
+    assert not names_in(printed.out.encode(), printed.err.encode(), caplog.text.encode())
 
 
 def test_versions_and_machine_but_nothing_private(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_TOKEN", "tok-0123456789")
-    found = environment()
-    assert found["torch"] == version("torch")
-    assert found["mlflow"] == version("mlflow")
-    assert {"crowdcore", "python", "system", "machine", "cores"} <= found.keys()
-    text = " ".join(found.values())
+    facts = environment()
+    assert facts["torch"] == version("torch")
+    assert facts["mlflow"] == version("mlflow")
+    assert {"crowdcore", "python", "system", "machine", "cores"} <= facts.keys()
+    text = " ".join(facts.values())
     for private in ("tok-0123456789", socket.gethostname(), str(Path.home()), f"/{getpass.getuser()}"):
         assert private not in text
 
@@ -104,12 +104,12 @@ def test_one_seed_has_no_deviation_and_nothing_selected_no_validation() -> None:
 def test_a_run_is_a_soft_reference(make: Callable[..., Run], train: Callable[[Run], int]) -> None:
     run = make()
     train(run)
-    data, found = cc.read_dataset(run.spec.dataset), result(run.id)
+    data, kept = cc.read_dataset(run.spec.dataset), result(run.id)
     truth = reference(run.id, data)
     assert truth.name == f"run:{run.id}"
-    mean = found.probabilities["selected"].astype(float).mean(0)
-    np.testing.assert_allclose(truth.posterior[found.task], mean / mean.sum(1, keepdims=True))
-    assert (truth.labels[found.task] == mean.argmax(1)).all()
+    mean = kept.probabilities["selected"].astype(float).mean(0)
+    np.testing.assert_allclose(truth.posterior[kept.task], mean / mean.sum(1, keepdims=True))
+    assert (truth.labels[kept.task] == mean.argmax(1)).all()
     shared = cc.analysis.shared_mistakes(data, truth)
     assert shared.reference == truth.name
     for given in (get_run(run.id), run.id, truth.name):
@@ -136,10 +136,10 @@ FAILED = Ending.FAILED.code
 def test_what_is_refused_fails_with_its_sentence(make: Make, train: Train, settings: dict, words: str) -> None:
     run = make(**settings)
     assert train(run) == FAILED
-    found = get_run(run.id)
-    assert found.state == "failed"
-    assert words in found.message
-    assert "Traceback" not in found.message
+    record = get_run(run.id)
+    assert record.state == "failed"
+    assert words in record.message
+    assert "Traceback" not in record.message
     with pytest.raises(DataError, match="failed"):
         result(run.id)
 

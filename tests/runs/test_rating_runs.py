@@ -48,16 +48,16 @@ def test_a_run_comes_to_what_training_comes_to(folder: Path, workspace: Workspac
     run = asked(folder, workspace)
     assert train(run) == FINISHED
     expected = train_ratings(read_ratings(folder), "crowd-layer", seeds=(0, 2), device="cpu", **FAST)
-    found, kept = get_run(run.id), learnt(run.id)
+    record, kept = get_run(run.id), learnt(run.id)
     assert isinstance(kept, RatingsResult)
     np.testing.assert_array_equal(kept.predictions["selected"], expected.predictions["selected"])
     for at in ("selected", "last", "best"):
         for measure in ("mae", "rmse", "r2"):
             reached = expected.score(measure, at=at)
-            assert found.scores[f"test_{measure}_{at}"] == pytest.approx(reached.mean())
-            assert found.scores[f"test_{measure}_{at}_std"] == pytest.approx(reached.std(ddof=1))
-    assert "test_accuracy_selected" not in found.scores
-    assert found.parameters["connection"] == "b" and found.validated_on == expected.validated_on
+            assert record.scores[f"test_{measure}_{at}"] == pytest.approx(reached.mean())
+            assert record.scores[f"test_{measure}_{at}_std"] == pytest.approx(reached.std(ddof=1))
+    assert "test_accuracy_selected" not in record.scores
+    assert record.parameters["connection"] == "b" and record.validated_on == expected.validated_on
     np.testing.assert_allclose(curves(run.id, ["test_rmse"])["mean"], expected.curves["test_rmse"].mean(1))
     table = predictions(run.id)
     test = table["split"] == "test"
@@ -80,7 +80,7 @@ def test_what_is_about_classes_refuses_in_a_sentence(folder: Path, workspace: Wo
 
 def test_a_trial_tells_how_long_a_run_takes(folder: Path, workspace: Workspace) -> None:
     spec = asked(folder, workspace).spec
-    found = estimate(spec, read_ratings(folder))
-    assert 0.1 < found.seconds < 120 and found.bytes > 10**8
+    costs = estimate(spec, read_ratings(folder))
+    assert 0.1 < costs.seconds < 120 and costs.bytes > 10**8
     with pytest.raises(SettingError, match="names"):
         train_ratings(read_ratings(folder), "dl-mean", names="validation-gold")

@@ -47,12 +47,12 @@ def locked(database: Path) -> Callable[[], None]:
 
 def test_a_locked_record_is_said_within_five_seconds_and_goes_on(workspace: Workspace, monkeypatch) -> None:
     run, release, began = queued(), locked(workspace.database), time.monotonic()  # type: ignore[arg-type]
-    said: list[tuple[float, str]] = []
+    differences: list[tuple[float, str]] = []
 
     class Listener:
         def write(self, text: str) -> None:
             if text.strip():
-                said.append((time.monotonic() - began, text))
+                differences.append((time.monotonic() - began, text))
                 release()
 
         def flush(self) -> None: ...
@@ -60,7 +60,7 @@ def test_a_locked_record_is_said_within_five_seconds_and_goes_on(workspace: Work
     monkeypatch.setattr("crowdcore.runs.record.sys.stderr", Listener())
     with patient(60):
         set_note(run, "written later")
-    [(seconds, text)] = said
+    [(seconds, text)] = differences
     assert 2 < seconds < 5 and "locked" in text and "60 s" in text
     assert get_run(run).note == "written later"
 
@@ -178,8 +178,8 @@ def test_what_mlflow_says_in_words_of_its_own(workspace: Workspace) -> None:
     class OddError(Exception):
         __module__ = "sqlalchemy.exc"
 
-    said = explain(OddError("(sqlite3.IntegrityError) UNIQUE failed\n[SQL: INSERT]\n(Background on this …)"), workspace)
-    assert "UNIQUE failed" in str(said)
+    text = explain(OddError("(sqlite3.IntegrityError) UNIQUE failed\n[SQL: INSERT]\n(Background on this …)"), workspace)
+    assert "UNIQUE failed" in str(text)
     full = explain(OddError("(sqlite3.OperationalError) database or disk is full [SQL: INSERT]"), workspace)
     assert full is not None and full.passes and "Make room" in str(full)
     assert explain(ValueError("ours"), workspace) is None

@@ -33,9 +33,9 @@ def test_means_and_standard_deviations_over_seeds(workspace: Workspace, run_id: 
     with Recorder(workspace, run_id) as recorder:
         recorder.listen(epoch(1, (0, 1, 2), loss=[1.0, 2.0, 3.0], accuracy=[0.5, np.nan, np.nan]))
         recorder.listen(epoch(2, (0, 1, 2), loss=[np.nan, 2.0, 4.0], accuracy=[np.nan] * 3))
-    found = curves(run_id)
-    np.testing.assert_allclose(found[["mean", "std"]], [[0.5, np.nan], [2.0, 1.0], [3.0, 2**0.5]])
-    assert found["metric"].tolist() == ["accuracy", "loss", "loss"]
+    recorded = curves(run_id)
+    np.testing.assert_allclose(recorded[["mean", "std"]], [[0.5, np.nan], [2.0, 1.0], [3.0, 2**0.5]])
+    assert recorded["metric"].tolist() == ["accuracy", "loss", "loss"]
     run = get_run(run_id)
     assert (run.epoch, run.epochs, run.done) == (2, 9, pytest.approx(2 / 9, abs=1e-5))
     assert run.scores["loss"] == 3.0
@@ -72,12 +72,12 @@ def test_epochs_of_a_checkpoint_are_not_doubled(workspace: Workspace, run_id: st
 
 def test_a_database_locked_for_longer_than_writers_wait_loses_nothing(workspace, run_id, monkeypatch):
     monkeypatch.setattr(record, "WAIT", 0.3)
-    held = threading.Event()
+    event = threading.Event()
 
     def hold() -> None:
         database = sqlite3.connect(workspace.database, isolation_level=None)  # type: ignore[arg-type]
         database.execute("BEGIN EXCLUSIVE")
-        held.set()
+        event.set()
         time.sleep(3)
         database.execute("COMMIT")
         database.close()
@@ -87,17 +87,17 @@ def test_a_database_locked_for_longer_than_writers_wait_loses_nothing(workspace,
     with Recorder(workspace, run_id) as recorder:
         recorder.listen(epoch(1, (0, 1), loss=[1.0, 3.0]))
         holder.start()
-        held.wait()
+        event.wait()
         for number in range(2, 31):
             recorder.listen(epoch(number, (0, 1), loss=[number, number + 2.0], accuracy=[0.1, 0.3]))
         written = time.monotonic() - began
         assert written < 1, "training waits for the record"
     holder.join()
     assert time.monotonic() - began > 3
-    found = curves(run_id).pivot(index="epoch", columns="metric", values="mean")
-    assert found["loss"].tolist() == [number + 1.0 for number in found.index]
-    assert found.index.tolist() == list(range(1, 31))
-    assert found["accuracy"].iloc[1:].round(9).tolist() == [0.2] * 29
+    means = curves(run_id).pivot(index="epoch", columns="metric", values="mean")
+    assert means["loss"].tolist() == [number + 1.0 for number in means.index]
+    assert means.index.tolist() == list(range(1, 31))
+    assert means["accuracy"].iloc[1:].round(9).tolist() == [0.2] * 29
     assert get_run(run_id).epoch == 30
 
 
@@ -116,9 +116,9 @@ def test_a_record_that_does_not_answer_is_tried_again(workspace, run_id, monkeyp
             recorder.listen(epoch(number, (0, 1), loss=[1.0, 3.0]))
     assert next(failures, None) is None
     assert [(r[0], r[2]) for r in rows(run_id)] == [(1, 2.0), (2, 2.0)]
-    said = capsys.readouterr().out
-    assert said.count("is tried again: no route") == 1
-    assert said.count("nothing was lost") == 1
+    out = capsys.readouterr().out
+    assert out.count("is tried again: no route") == 1
+    assert out.count("nothing was lost") == 1
 
 
 def test_a_deleted_run_ends_its_recorder(workspace: Workspace, run_id: str) -> None:

@@ -70,8 +70,8 @@ def test_runs_on_other_crowds_take_part_in_sweeps_only():
     ]
     here, there = (replace(crowd, name=f"crowd-{k}") for k, crowd in enumerate(crowds, 1))
     runs = [*trained(there, "conal"), *trained(here, "conal", "dl-mv")]
-    found = build(here, runs, crowds=[there])
-    by = {e.name: e for e in found.exhibits}
+    report = build(here, runs, crowds=[there])
+    by = {e.name: e for e in report.exhibits}
     assert by["accuracy"].table["run"].tolist() == ["conal", "conal, ensemble", "dl-mv", "dl-mv, ensemble"]
     along = by["along-common-strength"]
     assert len(along.notes) == 1 and "crowd-2" in along.notes[0]
@@ -84,7 +84,7 @@ def test_runs_on_other_crowds_take_part_in_sweeps_only():
     assert sorted(table.index) == sorted(expected)
     for place, result in expected.items():
         assert table.loc[place, "accuracy mean"] == pytest.approx(result.accuracy("test").mean())
-    assert [(r["name"], r["dataset"]) for r in found.runs] == [
+    assert [(r["name"], r["dataset"]) for r in report.runs] == [
         ("conal", "crowd-1"),
         ("dl-mv", "crowd-1"),
         ("conal, crowd-2", "crowd-2"),
@@ -194,12 +194,12 @@ def test_figures_are_drawn_or_it_is_said_why_not(crowd, monkeypatch, tmp_path):
             on_progress(0.5, "half of it")
 
     monkeypatch.setattr(paper, "draw", draw)
-    told = []
-    written, fault = write_report(small, tmp_path / "a", on_progress=lambda *words: told.append(words))
+    messages = []
+    written, fault = write_report(small, tmp_path / "a", on_progress=lambda *words: messages.append(words))
     assert fault == ""
     assert [f.name for f in written if f.suffix == ".svg"] == ["01-calibration.svg"]
     assert drawn == [small.exhibits[0].figure]
-    assert told == [(0.5, "half of it")]
+    assert messages == [(0.5, "half of it")]
 
     def fail(figures, on_progress):
         next(iter(figures)).write_text("<svg")
@@ -218,9 +218,9 @@ def test_figures_are_drawn_or_it_is_said_why_not(crowd, monkeypatch, tmp_path):
 
 def test_a_part_that_cannot_be_made_says_why_and_the_others_stand(crowd):
     alone = featured_crowd(60, n_workers=4, per_task=1)
-    found = build(alone, trained(alone, "conal"))
-    assert {"overview", "accuracy", "omega"} <= {s.name for s in found.sections}
-    for section in found.sections:
+    report = build(alone, trained(alone, "conal"))
+    assert {"overview", "accuracy", "omega"} <= {s.name for s in report.sections}
+    for section in report.sections:
         assert section.exhibits or section.words
 
 
@@ -228,10 +228,10 @@ def test_a_dataset_alone_and_one_without_gold():
     crowd = featured_crowd(60)
     assert [s.name for s in build(crowd).sections] == list(DATA_PARTS)
     blind = replace(crowd, gold=np.full(60, -1))
-    found = build(blind, trained(blind, "conal"), reference="majority-vote")
-    assert found.reference == "majority-vote"
-    assert "calibration" not in [s.name for s in found.sections]
-    assert "majority-vote" in to_html(found)
+    report = build(blind, trained(blind, "conal"), reference="majority-vote")
+    assert report.reference == "majority-vote"
+    assert "calibration" not in [s.name for s in report.sections]
+    assert "majority-vote" in to_html(report)
 
 
 def test_refusals(crowd):
@@ -262,10 +262,10 @@ def test_seeds_that_are_not_comparable_are_not_averaged(crowd):
 
 
 def test_a_report_of_one_seed_names_no_deviation_and_shows_no_empty_column(crowd):
-    found = build(crowd, [Trained("1" * 32, made_up(crowd, m, (0,)), m) for m in ("conal", "trace")], [*RUN_PARTS])
-    for exhibit in found.exhibits:
+    report = build(crowd, [Trained("1" * 32, made_up(crowd, m, (0,)), m) for m in ("conal", "trace")], [*RUN_PARTS])
+    for exhibit in report.exhibits:
         assert not [c for c in exhibit.table.columns if "±" in str(c) or str(c).endswith("std")], exhibit.name
         assert not exhibit.table.isna().all().any() or exhibit.table.empty
         drawn = "" if exhibit.figure is None else exhibit.figure.to_json()
         assert "\\u00b1" not in drawn and "mean over seeds" not in drawn, exhibit.name
-    assert "±" not in "".join(Page(to_html(found)).text)
+    assert "±" not in "".join(Page(to_html(report)).text)

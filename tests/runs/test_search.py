@@ -30,18 +30,18 @@ def workspace(tmp_path_factory):
 
 def test_finds_the_better_of_obviously_different_settings(workspace):
     shared = spec(6, settings={"select_on": "gold"}, seeds=(0, 1))
-    asked = runs.search(shared, {"lr": runs.Choice(values=(USELESS, GOOD))}, 4, sampler="grid", workspace=workspace)
-    until(lambda: runs.get_run(asked.id, workspace=workspace).has_ended, 240, "the search has ended")
-    search = runs.get_run(asked.id, workspace=workspace)
+    match = runs.search(shared, {"lr": runs.Choice(values=(USELESS, GOOD))}, 4, sampler="grid", workspace=workspace)
+    until(lambda: runs.get_run(match.id, workspace=workspace).has_ended, 240, "the search has ended")
+    search = runs.get_run(match.id, workspace=workspace)
     assert search.state == "finished", search.message
     assert search.message.endswith(f"lr {GOOD}.")
     assert (search.epoch, search.epochs, search.done) == (2, 2, 1.0)
 
-    trials = runs.search_trials(asked.id, workspace=workspace)
+    trials = runs.search_trials(match.id, workspace=workspace)
     assert trials.trial.tolist() == [1, 2]
     assert trials.state.tolist() == ["finished"] * 2 and sorted(trials.lr) == [USELESS, GOOD]
     assert trials.best.tolist() == np.maximum.accumulate(trials.validation_accuracy).tolist()
-    made = {run.id: run for run in runs.list_runs(parent=asked.id, workspace=workspace)}
+    made = {run.id: run for run in runs.list_runs(parent=match.id, workspace=workspace)}
     assert set(made) == set(trials.run)
     for row in trials.itertuples():
         assert made[row.run].spec.settings["lr"] == row.lr and made[row.run].spec.search is None
@@ -50,52 +50,52 @@ def test_finds_the_better_of_obviously_different_settings(workspace):
         assert row.validation_accuracy == pytest.approx(at_selected.mean())
     better = trials.set_index("lr").validation_accuracy
     assert better[GOOD] > better[USELESS] + 0.2
-    assert runs.search_importances(asked.id, workspace=workspace) == {}  # two trials say nothing
+    assert runs.search_importances(match.id, workspace=workspace) == {}  # two trials say nothing
 
 
 def test_goes_on_after_its_engine_was_killed_and_is_cancelled_with_its_trials(workspace):
-    asked = runs.search(spec(LONG), {"lr": runs.Range(low=1e-3, high=1e-1, log=True)}, 3, workspace=workspace)
+    match = runs.search(spec(LONG), {"lr": runs.Range(low=1e-3, high=1e-1, log=True)}, 3, workspace=workspace)
 
     def trial() -> runs.Run | None:
-        made = runs.list_runs(parent=asked.id, workspace=workspace)
+        made = runs.list_runs(parent=match.id, workspace=workspace)
         return made[0] if made and made[0].state == "running" and made[0].epoch else None
 
     until(trial, 120, "a trial is running")
-    before = runs.get_run(asked.id, workspace=workspace).started
+    before = runs.get_run(match.id, workspace=workspace).started
     [pid] = processes(workspace, ENGINE)
     os.kill(pid, signal.SIGKILL)
 
     def goes_on() -> bool:
         runs.engine_state(workspace=workspace)  # as any page does
-        search = runs.get_run(asked.id, workspace=workspace)
+        search = runs.get_run(match.id, workspace=workspace)
         return search.state == "running" and search.started != before
 
     until(goes_on, 60, "the search goes on")
     until(trial, 60, "its trial goes on")
-    assert len(runs.list_runs(parent=asked.id, workspace=workspace)) == 1
+    assert len(runs.list_runs(parent=match.id, workspace=workspace)) == 1
 
     child = read_note(workspace.run_folder(trial().id)).child
-    runs.cancel(asked.id, workspace=workspace)
-    everything = [asked.id, runs.list_runs(parent=asked.id, workspace=workspace)[0].id]
+    runs.cancel(match.id, workspace=workspace)
+    everything = [match.id, runs.list_runs(parent=match.id, workspace=workspace)[0].id]
     until(
         lambda: all(runs.get_run(r, workspace=workspace).state == "cancelled" for r in everything), 60, "all cancelled"
     )
     until(lambda: not is_alive(child), 60, "the process of the trial ends")
-    assert runs.search_trials(asked.id, workspace=workspace).state.tolist() == ["cancelled"]
-    runs.resume(asked.id, workspace=workspace)
+    assert runs.search_trials(match.id, workspace=workspace).state.tolist() == ["cancelled"]
+    runs.resume(match.id, workspace=workspace)
     until(trial, 60, "the search goes on with its trial")
-    runs.cancel(asked.id, workspace=workspace)
-    until(lambda: runs.get_run(asked.id, workspace=workspace).has_ended, 60, "it ends again")
-    assert len(runs.list_runs(parent=asked.id, workspace=workspace)) == 1
+    runs.cancel(match.id, workspace=workspace)
+    until(lambda: runs.get_run(match.id, workspace=workspace).has_ended, 60, "it ends again")
+    assert len(runs.list_runs(parent=match.id, workspace=workspace)) == 1
 
 
 def test_a_search_whose_trials_all_fail_says_why(workspace):
-    asked = runs.search(spec(3), {"speed": runs.Choice(values=(1, 2))}, 5, sampler="random", workspace=workspace)
-    until(lambda: runs.get_run(asked.id, workspace=workspace).has_ended, 240, "the search has ended")
-    search = runs.get_run(asked.id, workspace=workspace)
+    match = runs.search(spec(3), {"speed": runs.Choice(values=(1, 2))}, 5, sampler="random", workspace=workspace)
+    until(lambda: runs.get_run(match.id, workspace=workspace).has_ended, 240, "the search has ended")
+    search = runs.get_run(match.id, workspace=workspace)
     assert search.state == "failed"
     assert "first trials failed" in search.message and "`speed`" in search.message
-    assert runs.search_trials(asked.id, workspace=workspace).state.tolist() == ["failed"] * 3
+    assert runs.search_trials(match.id, workspace=workspace).state.tolist() == ["failed"] * 3
 
 
 def test_refusals(workspace):
@@ -127,7 +127,7 @@ def test_what_optuna_draws_from():
         "b": runs.Range(low=1e-3, high=1.0, log=True),
         "c": runs.Range(low=1, high=64, integer=True),
     }
-    found = distributions(runs.SearchPlan(space=space))
-    assert found["a"].choices == (1, "x")
-    assert (found["b"].low, found["b"].high, found["b"].log) == (1e-3, 1.0, True)
-    assert type(found["c"]).__name__ == "IntDistribution" and found["c"].high == 64
+    spaces = distributions(runs.SearchPlan(space=space))
+    assert spaces["a"].choices == (1, "x")
+    assert (spaces["b"].low, spaces["b"].high, spaces["b"].log) == (1e-3, 1.0, True)
+    assert type(spaces["c"]).__name__ == "IntDistribution" and spaces["c"].high == 64

@@ -84,8 +84,8 @@ def test_a_server_keeps_the_record(address, own, tmp_path, monkeypatch):
     assert listed == get_run(run, workspace=place)
     assert (listed.id, listed.state, listed.spec.settings) == (run, "finished", {"regularisation": 1e-4})
     elsewhere = Workspace.open(tmp_path / "elsewhere")  # another machine that knows the server only
-    found = result(run, workspace=elsewhere)
-    assert np.array_equal(found.probabilities["selected"], made.probabilities["selected"])
+    kept = result(run, workspace=elsewhere)
+    assert np.array_equal(kept.probabilities["selected"], made.probabilities["selected"])
     epochs = curves(run, workspace=elsewhere)
     loss = epochs[epochs["metric"] == "loss"].sort_values("epoch")["mean"]
     assert loss.to_numpy() == pytest.approx(np.nanmean(made.curves["loss"], 1))

@@ -102,10 +102,10 @@ def test_mlflow_shows_the_same_state(workspace: Workspace) -> None:
     run = queued()
     for state in STATES:
         store.set_state(run.id, state, "because")
-        found = get_run(run.id)
-        assert (found.state, found.message) == (state, "because")
+        record = get_run(run.id)
+        assert (record.state, record.message) == (state, "because")
         assert client_of(workspace).get_run(run.id).info.status == STATUS[state]
-        assert found.has_ended == (found.ended is not None)
+        assert record.has_ended == (record.ended is not None)
         store.set_state(run.id, "queued")
         assert (get_run(run.id).state, get_run(run.id).ended, get_run(run.id).message) == ("queued", None, "because")
 
@@ -188,13 +188,13 @@ def run(
     **facts: Any,
 ) -> Run:
     scores = {} if valid is None else {"valid_accuracy_selected": valid, "test_accuracy_selected": 1 - valid}
-    asked = RunSpec(dataset=dataset, fingerprint="f", method=method, **(spec or {}))
+    run_spec = RunSpec(dataset=dataset, fingerprint="f", method=method, **(spec or {}))
     given = {"state": "finished", "has_result": valid is not None, "scores": scores, "validated_on": "gold", **facts}
-    return Run(f"{number:032x}", asked, **given)
+    return Run(f"{number:032x}", run_spec, **given)
 
 
-def ids(found: list[Run]) -> list[int]:
-    return [int(one.id, 16) for one in found]
+def ids(listed: list[Run]) -> list[int]:
+    return [int(one.id, 16) for one in listed]
 
 
 def test_filters_join() -> None:
@@ -231,10 +231,10 @@ def test_runs_differ_in_what_training_used_not_in_how_it_was_asked() -> None:
 
 
 def test_a_run_that_waits_differs_in_what_it_was_asked() -> None:
-    plain, asked = run(1, state="queued"), run(2, state="queued", spec={"settings": {"embedding": 40}})
+    plain, run_id = run(1, state="queued"), run(2, state="queued", spec={"settings": {"embedding": 40}})
     ran = run(3, parameters={"embedding": "20", "lr": "0.1"})
-    assert list(differing([plain, asked]).values()) == [{}, {"embedding": "40"}]
-    assert list(differing([plain, asked, ran]).values()) == [{}, {"embedding": "40"}, {"embedding": "20"}]
+    assert list(differing([plain, run_id]).values()) == [{}, {"embedding": "40"}]
+    assert list(differing([plain, run_id, ran]).values()) == [{}, {"embedding": "40"}, {"embedding": "20"}]
     assert list(differing([plain, ran]).values()) == [{}, {}]
 
 
@@ -367,11 +367,11 @@ def test_eight_processes_start_together_on_an_empty_workspace(tmp_path: Path, mo
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))  # the children have nothing to do with ours
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["crowdcore.runs.store", "mlflow", "mlflow.store.tracking.sqlalchemy_store"])
-    folder, gate, said = tmp_path / "new", context.Barrier(8), context.Queue()
-    started = [context.Process(target=_start, args=(str(folder), gate, said)) for _ in range(8)]
+    folder, gate, queue = tmp_path / "new", context.Barrier(8), context.Queue()
+    started = [context.Process(target=_start, args=(str(folder), gate, queue)) for _ in range(8)]
     for process in started:
         process.start()
-    created = {said.get(timeout=200) for _ in started}
+    created = {queue.get(timeout=200) for _ in started}
     for process in started:
         process.join()
     assert [p.exitcode for p in started] == [0] * 8
@@ -425,13 +425,13 @@ def test_name_note_and_tags_are_what_mlflow_shows(workspace: Workspace) -> None:
     rename(run.id, " Best so far ")
     set_note(run.id, "two lines\nof *text*")
     change_tags([run.id], ["paper", "labelme 10 seeds"])
-    found = get_run(run.id)
-    assert (found.name, found.title) == ("Best so far", "Best so far")
-    assert found.note == "two lines\nof *text*"
-    assert found.tags == ("paper", "labelme 10 seeds")
+    record = get_run(run.id)
+    assert (record.name, record.title) == ("Best so far", "Best so far")
+    assert record.note == "two lines\nof *text*"
+    assert record.tags == ("paper", "labelme 10 seeds")
     entry = client_of(workspace).get_run(run.id)
     assert entry.info.run_name == "Best so far"
-    assert entry.data.tags["mlflow.note.content"] == found.note
+    assert entry.data.tags["mlflow.note.content"] == record.note
     rename(run.id, "")
     set_note(run.id, "")
     assert get_run(run.id).title == "conal · lr 0.1"

@@ -36,13 +36,13 @@ def uninterrupted(run: Run) -> TrainingResult:
     return cc.learning.train(data, run.spec.method, seeds=run.spec.seeds, device="cpu", **run.spec.settings)
 
 
-def assert_same(found: TrainingResult, expected: TrainingResult) -> None:
+def assert_same(actual: TrainingResult, expected: TrainingResult) -> None:
     for name, rows in expected.curves.items():
-        np.testing.assert_array_equal(found.curves[name], rows, err_msg=name)
+        np.testing.assert_array_equal(actual.curves[name], rows, err_msg=name)
     for at, p in expected.probabilities.items():
-        np.testing.assert_array_equal(found.probabilities[at], p)
-    np.testing.assert_array_equal(found.worker_confusion, expected.worker_confusion)
-    assert found.selected_epoch.tolist() == expected.selected_epoch.tolist()
+        np.testing.assert_array_equal(actual.probabilities[at], p)
+    np.testing.assert_array_equal(actual.worker_confusion, expected.worker_confusion)
+    assert actual.selected_epoch.tolist() == expected.selected_epoch.tolist()
 
 
 @pytest.fixture
@@ -88,8 +88,8 @@ def test_what_is_ones_own_runs_where_the_process_can_import_it_and_is_refused_wh
     run = make(own.Mine, backbone=own.Net, **plain)
     assert (run.spec.method, run.spec.settings["backbone"]) == ("ownlib:Mine", "ownlib:Net")
     assert train(run) == FINISHED
-    found = result(run.id)
-    assert found.predict_proba(np.zeros((4, 6), np.float32)).shape[1:] == (4, 3)
+    kept = result(run.id)
+    assert kept.predict_proba(np.zeros((4, 6), np.float32)).shape[1:] == (4, 3)
     with pytest.raises(cc.SettingError, match="own process"):
         make(type("Local", (own.Mine,), {"name": "local"}), **plain)
 
@@ -97,17 +97,17 @@ def test_what_is_ones_own_runs_where_the_process_can_import_it_and_is_refused_wh
 def test_a_run_comes_to_what_training_comes_to(make: Make, train: Train, workspace: Workspace) -> None:
     run = make("conal", seeds=(0, 3), epochs=4, embedding=4)
     assert train(run) == FINISHED
-    expected, found = uninterrupted(run), get_run(run.id)
+    expected, record = uninterrupted(run), get_run(run.id)
     assert_same(result(run.id), expected)
-    assert (found.state, found.epoch, found.epochs, found.done, found.message) == ("finished", 4, 4, 1.0, "")
-    assert found.started is not None
-    assert found.ended is not None
-    assert found.started <= found.ended
-    assert found.device == "cpu"
+    assert (record.state, record.epoch, record.epochs, record.done, record.message) == ("finished", 4, 4, 1.0, "")
+    assert record.started is not None
+    assert record.ended is not None
+    assert record.started <= record.ended
+    assert record.device == "cpu"
     for at in ("selected", "last", "best"):
         reached = expected.accuracy("test", at=at)
-        assert found.scores[f"test_accuracy_{at}"] == pytest.approx(reached.mean())
-        assert found.scores[f"test_accuracy_{at}_std"] == pytest.approx(reached.std(ddof=1))
+        assert record.scores[f"test_accuracy_{at}"] == pytest.approx(reached.mean())
+        assert record.scores[f"test_accuracy_{at}_std"] == pytest.approx(reached.std(ddof=1))
     table = curves(run.id)
     assert set(table["metric"]) == set(expected.curves)
     for name, rows in expected.curves.items():
@@ -168,9 +168,9 @@ def test_a_cancelled_run_keeps_what_it_has_and_can_go_on(make, train, workspace,
     expected = uninterrupted(run)
     at_epoch(2, lambda: workspace.request_cancel(run.id))
     assert train(run) == CANCELLED
-    found = get_run(run.id)
-    assert (found.state, found.has_result, found.epoch) == ("cancelled", True, 2)
-    assert "after epoch 2" in found.message
+    record = get_run(run.id)
+    assert (record.state, record.has_result, record.epoch) == ("cancelled", True, 2)
+    assert "after epoch 2" in record.message
     assert client_of(workspace).get_run(run.id).info.status == "KILLED"
     kept = result(run.id)
     np.testing.assert_array_equal(kept.curves["loss"], expected.curves["loss"][:2])
@@ -183,21 +183,21 @@ def test_a_cancelled_run_keeps_what_it_has_and_can_go_on(make, train, workspace,
 
 def test_a_cancelled_run_makes_its_checkpoint_the_result(make: Make, train: Train, workspace: Workspace) -> None:
     run = make("trace", epochs=7)
-    expected, asked = uninterrupted(run), iter([False, False, True])
+    expected, answers = uninterrupted(run), iter([False, False, True])
     cc.learning.train(
         cc.read_dataset(run.spec.dataset),
         run.spec.method,
         seeds=run.spec.seeds,
         device="cpu",
         checkpoint=workspace.run_folder(run.id) / "checkpoint",
-        should_stop=lambda: next(asked),
+        should_stop=lambda: next(answers),
         **run.spec.settings,
     )
     workspace.request_cancel(run.id)
     assert train(run) == CANCELLED
-    found = get_run(run.id)
-    assert (found.state, found.has_result) == ("cancelled", True)
-    assert "after epoch 3." in found.message
+    record = get_run(run.id)
+    assert (record.state, record.has_result) == ("cancelled", True)
+    assert "after epoch 3." in record.message
     np.testing.assert_array_equal(result(run.id).curves["loss"], expected.curves["loss"][:3])
     workspace.forget_cancel(run.id)
     store.set_state(run.id, "queued")
@@ -288,9 +288,9 @@ def test_a_full_disk_keeps_the_last_good_checkpoint(make: Make, train: Train, wo
     at_epoch(6, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2_300_000, hard)))
     try:
         assert train(run) == FAILED
-        found = get_run(run.id)
-        assert (found.state, found.epoch, found.has_result) == ("failed", 8, False)
-        assert "disk is full" in found.message and "resume" in found.message
+        record = get_run(run.id)
+        assert (record.state, record.epoch, record.has_result) == ("failed", 8, False)
+        assert "disk is full" in record.message and "resume" in record.message
         kept = (workspace.run_folder(run.id) / "checkpoint").glob("*/epoch-*")
         assert [p.name for p in kept] == ["epoch-000004.safetensors"]
     finally:

@@ -41,16 +41,16 @@ def test_runs_of_a_workspace_on_another_cluster(tmp_path):
     key = tmp_path / "cluster" / "engine" / "cluster.pem"
     cluster = start("scheduler", tmp_path / "cluster", "--host", "127.0.0.1", "--port", "0")
     try:
-        said = first_line(cluster)
-        address = re.search(r"tls://127\.0\.0\.1:[0-9]+", said)[0]
+        line = first_line(cluster)
+        address = re.search(r"tls://127\.0\.0\.1:[0-9]+", line)[0]
         assert key.stat().st_mode & 0o077 == 0
         assert not speaks_without_key(address)
         with workspace_at(tmp_path, CROWDCORE_SCHEDULER=address, CROWDCORE_CLUSTER_KEY=str(key)) as workspace:
             joined = start("worker", tmp_path, "--slots", "2", "--device", "cpu")
-            asked = [runs.submit(spec(LONG), workspace=workspace).id for _ in range(3)]
+            ids = [runs.submit(spec(LONG), workspace=workspace).id for _ in range(3)]
 
             def at_work() -> list[str]:
-                return [r for r in asked if runs.get_run(r, workspace=workspace).state == "running"]
+                return [r for r in ids if runs.get_run(r, workspace=workspace).state == "running"]
 
             until(lambda: len(at_work()) == 2, 180, "both slots are taken")
             until(lambda: [w.busy for w in runs.engine_state(workspace=workspace).workers] == [2], 30, "it is known")
@@ -61,15 +61,13 @@ def test_runs_of_a_workspace_on_another_cluster(tmp_path):
             runs.stop_engine(workspace=workspace)  # the workers of others go on
             assert len(at_work()) == 2
             runs.ensure_engine(workspace=workspace)
-            for run_id in asked:
+            for run_id in ids:
                 runs.cancel(run_id, workspace=workspace)
-            until(
-                lambda: all(runs.get_run(r, workspace=workspace).state == "cancelled" for r in asked), 60, "cancelled"
-            )
+            until(lambda: all(runs.get_run(r, workspace=workspace).state == "cancelled" for r in ids), 60, "cancelled")
             joined.send_signal(signal.SIGINT)
-            said = joined.communicate(timeout=30)[1]
+            line = joined.communicate(timeout=30)[1]
             assert joined.returncode == 0
-            assert f"{address}: 2 runs at once on cpu" in said
+            assert f"{address}: 2 runs at once on cpu" in line
     finally:
         cluster.send_signal(signal.SIGTERM)
         cluster.communicate(timeout=20)

@@ -110,10 +110,10 @@ def test_folders_and_records_that_have_lost_each_other(filled: Filled) -> None:
     (place / "runs" / ("a" * 32)).mkdir()
     shutil.rmtree(place / "runs" / filled.waiting)
     (place / "artifacts" / filled.finished / "artifacts" / "result" / "arrays.safetensors").write_bytes(b"torn")
-    said = [one.what for one in check_workspace()]
-    assert [one for one in said if "a" * 32 in one and "neither a result" in one]
-    assert [one for one in said if filled.waiting in one and "has no folder" in one]
-    assert [one for one in said if filled.finished in one and "missing or broken" in one]
+    problems = [one.what for one in check_workspace()]
+    assert [one for one in problems if "a" * 32 in one and "neither a result" in one]
+    assert [one for one in problems if filled.waiting in one and "has no folder" in one]
+    assert [one for one in problems if filled.finished in one and "missing or broken" in one]
     assert all(one.done for one in check_workspace(repair=True))
     assert check_workspace() == []
     assert len(list((place / "runs").glob("a*.aside-*"))) == 1
@@ -175,9 +175,9 @@ def changed(source: Path, target: Path, change: Callable[[dict[str, bytes]], Non
 
 
 def listed(parts: dict[str, bytes], name: str, size: int = 1) -> None:
-    found = json.loads(parts["backup.json"])
-    found["files"][name] = [size, "0" * 64]
-    parts["backup.json"] = json.dumps(found).encode()
+    document = json.loads(parts["backup.json"])
+    document["files"][name] = [size, "0" * 64]
+    parts["backup.json"] = json.dumps(document).encode()
 
 
 def test_a_broken_backup_leaves_nothing(filled: Filled, tmp_path: Path) -> None:

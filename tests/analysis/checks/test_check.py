@@ -52,11 +52,11 @@ def test_the_same_faults_within_the_limits_pass(planted: CrowdDataset) -> None:
 def test_an_honest_crowd_passes_and_a_tiny_one_cannot_tell() -> None:
     assert set(verdicts(honest_crowd(0, **LARGE), **dict.fromkeys(WORKERS, 5)).values()) == {"pass"}
     tiny = honest_crowd(0, n_tasks=40, n_workers=15, per_task=5, even=True)
-    found = cc.check(tiny, dict.fromkeys(WORKERS, 5))
-    assert [o.verdict for o in found.outcomes] == ["underpowered"] * 3
-    assert all(o.needed > tiny.n_annotations for o in found.outcomes)
-    assert not found.failed()
-    assert len(found.failed(strict=True)) == 3
+    check = cc.check(tiny, dict.fromkeys(WORKERS, 5))
+    assert [o.verdict for o in check.outcomes] == ["underpowered"] * 3
+    assert all(o.needed > tiny.n_annotations for o in check.outcomes)
+    assert not check.failed()
+    assert len(check.failed(strict=True)) == 3
 
 
 def test_an_interval_that_holds_the_limit_is_underpowered_until_there_are_as_many_labels_as_it_says() -> None:
@@ -78,9 +78,9 @@ def test_an_interval_that_holds_the_limit_is_underpowered_until_there_are_as_man
 def test_values_are_those_of_the_analysis(planted: CrowdDataset) -> None:
     rules = {"min_krippendorff_alpha": 0, "min_raw_agreement_percent": 0, "min_class_percent": 0}
     alpha, raw, rare = (o.value for o in cc.check(planted, rules).outcomes)
-    found = cc.analysis.agreement(planted, n_resamples=0, pairs=False)
-    assert alpha == found.alpha.value
-    assert raw == 100 * found.raw.value
+    coefficients = cc.analysis.agreement(planted, n_resamples=0, pairs=False)
+    assert alpha == coefficients.alpha.value
+    assert raw == 100 * coefficients.raw.value
     assert rare == pytest.approx(100 * np.bincount(planted.gold).min() / planted.n_tasks)
 
 
@@ -137,13 +137,13 @@ def stamped(times: np.ndarray) -> CrowdDataset:
 
 def test_answer_times_are_gaps_within_a_session_of_labels_stored_one_by_one() -> None:
     crowd = stamped(np.array([0, 5, 9, 9 + 1801, 9 + 1805, 9 + 1815, 9 + 1815, 9 + 1822.5]))
-    found = answer_times(crowd)
-    assert found is not None
+    times = answer_times(crowd)
+    assert times is not None
     expected = [np.nan, 5, 4, np.nan, 4, np.nan, np.nan, 7.5]
-    assert np.array_equal(found.seconds[crowd.worker == 1], expected, equal_nan=True)
-    assert found.batch.sum() == 4
-    assert found.first == 4
-    assert found.step == 0
+    assert np.array_equal(times.seconds[crowd.worker == 1], expected, equal_nan=True)
+    assert times.batch.sum() == 4
+    assert times.first == 4
+    assert times.step == 0
     longer = answer_times(crowd, 40)
     assert longer is not None
     assert longer.seconds[crowd.worker == 0][3] == 1801
@@ -178,10 +178,10 @@ def test_without_gold_or_times_the_data_cannot_tell(planted: CrowdDataset) -> No
         "max_drifting_workers_percent": 5,
         "aggregator": "dawid-skene",
     }
-    found = cc.check(bare, rules)
-    assert found.reference == "dawid-skene"
-    assert {o.verdict for o in found.outcomes} == {"underpowered"}
-    assert all(math.isnan(o.value) for o in found.outcomes)
+    check = cc.check(bare, rules)
+    assert check.reference == "dawid-skene"
+    assert {o.verdict for o in check.outcomes} == {"underpowered"}
+    assert all(math.isnan(o.value) for o in check.outcomes)
 
 
 def test_without_annotations_nothing_can_be_checked(planted: CrowdDataset) -> None:
@@ -191,14 +191,14 @@ def test_without_annotations_nothing_can_be_checked(planted: CrowdDataset) -> No
 
 def test_junit_and_page_say_the_same_and_hold_no_raw_names(planted: CrowdDataset) -> None:
     named = replace(planted, worker_ids=pd.Index([f"<b>{name}\0" for name in planted.worker_ids]))
-    found = cc.check(named, {**WORKERS, "min_label_accuracy_percent": 50, "max_shared_mistakes": 100})
-    suite = ElementTree.fromstring(junit_xml(found)).find("testsuite")
+    check = cc.check(named, {**WORKERS, "min_label_accuracy_percent": 50, "max_shared_mistakes": 100})
+    suite = ElementTree.fromstring(junit_xml(check)).find("testsuite")
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "3", "0")
     failure = suite.find("testcase[@name='max_spamming_workers_percent']/failure")
     assert failure is not None
     assert failure.text == f"<b>w{SPAMMER:02d}\ufffd"
-    page = check_page(found)
+    page = check_page(check)
     assert "<b>" not in page
     assert "&lt;b&gt;w00" in page
 
@@ -212,10 +212,10 @@ def test_of_tokens_nobody_says_that_no_worker_depends_on_another() -> None:
 def test_one_task_is_one_task() -> None:
     crowd = cc.from_frame(pd.DataFrame({"task": ["a", "a"], "worker": ["r", "s"], "label": ["x", "x"]}))
     limits = {"max_tasks_with_few_labels_percent": 0.0, "max_class_percent": 100.0, "min_raw_agreement_percent": 0.0}
-    told = " ".join(outcome.sentence for outcome in cc.check(crowd, limits).outcomes)
-    assert "1 task" in told
-    assert "1 tasks" not in told
-    assert "1 labelled tasks" not in told
+    text = " ".join(outcome.sentence for outcome in cc.check(crowd, limits).outcomes)
+    assert "1 task" in text
+    assert "1 tasks" not in text
+    assert "1 labelled tasks" not in text
 
 
 def test_the_example_limits_everything_at_its_defaults(tmp_path: Path) -> None:
@@ -225,8 +225,8 @@ def test_the_example_limits_everything_at_its_defaults(tmp_path: Path) -> None:
 
 
 def test_every_rule_is_measured() -> None:
-    found = {name.split("_", 1)[1] for name in LIMITS} - {"class_percent"}
-    assert found | {"smallest_class_percent", "largest_class_percent"} <= set(dir(Measures))
+    difference = {name.split("_", 1)[1] for name in LIMITS} - {"class_percent"}
+    assert difference | {"smallest_class_percent", "largest_class_percent"} <= set(dir(Measures))
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ from tests.enumerated_tasks import N_TASKS, N_WORKERS, C, chance, random_tasks, 
 
 
 def named(crowd: CrowdDataset, reference: str = "gold") -> set[tuple[int, int]]:
-    found = copying(crowd, resolve_reference(crowd, reference))
-    return set(zip(*(of[found.named()].tolist() for of in (found.worker_a, found.worker_b)), strict=True))
+    pairs = copying(crowd, resolve_reference(crowd, reference))
+    return set(zip(*(of[pairs.named()].tolist() for of in (pairs.worker_a, pairs.worker_b)), strict=True))
 
 
 @pytest.mark.parametrize("reference", ["gold", "majority-vote"])
@@ -56,11 +56,11 @@ def test_who_may_copy_half_is_not_trusted_and_most_who_do_not_are() -> None:
     trusted, honest = 0, []
     for seed in range(8):
         known = PLANTED["copies half, 4 classes"](np.random.default_rng([1, seed])).without_gold()
-        found = analysis.worker_verdicts(known.dataset, "majority-vote")
+        verdicts = analysis.worker_verdicts(known.dataset, "majority-vote")
         pair = list(known.planted[COPIES])
-        trusted += bool((found.verdict[pair] == "trust").any())
-        assert (found.alike.partner[pair] == pair[::-1]).all() or found.verdict[pair[0]] == "trust"
-        honest.append((found.verdict[known.honest] == "trust").mean())
+        trusted += bool((verdicts.verdict[pair] == "trust").any())
+        assert (verdicts.alike.partner[pair] == pair[::-1]).all() or verdicts.verdict[pair[0]] == "trust"
+        honest.append((verdicts.verdict[known.honest] == "trust").mean())
     assert trusted <= 1 and np.mean(honest) > 0.8
 
 
@@ -85,8 +85,8 @@ def test_several_who_copy_do_not_explain_each_other() -> None:
 
 def test_numbers_of_a_pair_are_literal_and_repeats_change_nothing() -> None:
     crowd = honest_crowd(3, n_tasks=60, n_workers=6)
-    found = copying(crowd, resolve_reference(crowd, "gold"))
-    for a, b, both, agreed in zip(found.worker_a, found.worker_b, found.both, found.agreed, strict=True):
+    pairs = copying(crowd, resolve_reference(crowd, "gold"))
+    for a, b, both, agreed in zip(pairs.worker_a, pairs.worker_b, pairs.both, pairs.agreed, strict=True):
         one, other = ({t: y for t, w, y in rows(crowd) if w == r} for r in (a, b))
         common = one.keys() & other.keys()
         assert (both, agreed) == (len(common), sum(one[t] == other[t] for t in common))
@@ -97,7 +97,7 @@ def test_numbers_of_a_pair_are_literal_and_repeats_change_nothing() -> None:
         label=np.append(crowd.label, 0),
         extra=None,
     )
-    assert copying(again, resolve_reference(again, "gold")).p_value.tolist() == found.p_value.tolist()
+    assert copying(again, resolve_reference(again, "gold")).p_value.tolist() == pairs.p_value.tolist()
 
 
 def rows(crowd: CrowdDataset) -> list[tuple[int, int, int]]:
@@ -199,9 +199,9 @@ def test_who_makes_the_same_mistake_is_no_group_for_that(attack: str, reference:
 def test_honest_crowds_are_left_alone(reference: str) -> None:
     crowds = [honest_crowd(11), honest_crowd(12, n_tasks=150, per_task=20, foils=0.7), own_confusions(13)]
     for crowd in crowds:
-        found = analysis.coordinated_workers(crowd, reference)
-        assert found.groups == ()
-        assert found.frame().empty and found.changed_labels().empty
+        groups = analysis.coordinated_workers(crowd, reference)
+        assert groups.groups == ()
+        assert groups.frame().empty and groups.changed_labels().empty
 
 
 def test_two_groups_stay_two() -> None:
@@ -246,10 +246,10 @@ def shares(crowd: CrowdDataset) -> np.ndarray:
 
 def test_without_gold_nobody_says_what_becomes_right() -> None:
     crowd = replace(attacked_crowd(1, "copy", 3, 0.9, **SPARSE), gold=None)
-    found = analysis.coordinated_workers(crowd, "majority-vote")
-    assert [group.members.tolist() for group in found.groups] == [[0, 1, 2]]
-    assert found.frame()[["become right", "become wrong"]].isna().all(axis=None)
-    assert any("not refitted" in note for note in found.notes)
+    groups = analysis.coordinated_workers(crowd, "majority-vote")
+    assert [group.members.tolist() for group in groups.groups] == [[0, 1, 2]]
+    assert groups.frame()[["become right", "become wrong"]].isna().all(axis=None)
+    assert any("not refitted" in note for note in groups.notes)
 
 
 def test_workers_in_another_order_make_the_same_groups() -> None:
@@ -275,9 +275,9 @@ def test_odd_crowds_are_no_trouble() -> None:
 
 def test_more_than_half_of_a_crowd_is_no_group_and_the_notes_say_so() -> None:
     crowd = simulate.copy_leader(honest_crowd(4, n_tasks=400, n_workers=3, per_task=3), [1], 0, 1.0)
-    found = analysis.coordinated_workers(crowd)
-    assert found.groups == ()
-    assert any("more than half" in note for note in found.notes)
+    groups = analysis.coordinated_workers(crowd)
+    assert groups.groups == ()
+    assert any("more than half" in note for note in groups.notes)
 
 
 @pytest.mark.parametrize("name", ["labelme", "music"])
@@ -299,19 +299,19 @@ def test_what_cannot_be_is_refused() -> None:
 
 @pytest.mark.parametrize(("size", "rate"), [(5, 0.9), (3, 0.5)])
 def test_copiers_among_foils_are_found_without_gold(size: int, rate: float) -> None:
-    found = [
+    n_caught = [
         caught(analysis.coordinated_workers(crowd, "majority-vote"), size)
         for crowd in (attacked_crowd(s, "copy", size, rate, **ATTACKED["4 classes, dense, foils"]) for s in range(5))
     ]
-    assert np.mean([share for share, _ in found]) >= 0.8
-    assert not any(honest for _, honest in found)
+    assert np.mean([share for share, _ in n_caught]) >= 0.8
+    assert not any(honest for _, honest in n_caught)
 
 
 def test_half_copies_of_two_classes_are_found_without_gold() -> None:
     crowds = [attacked_crowd(s, "copy", 2, 0.5, **ATTACKED["2 classes, sparse"]) for s in range(6)]
-    found = [caught(analysis.coordinated_workers(crowd, "majority-vote"), 2) for crowd in crowds]
-    assert np.mean([share for share, _ in found]) >= 0.5
-    assert not any(honest for _, honest in found)
+    n_caught = [caught(analysis.coordinated_workers(crowd, "majority-vote"), 2) for crowd in crowds]
+    assert np.mean([share for share, _ in n_caught]) >= 0.5
+    assert not any(honest for _, honest in n_caught)
 
 
 @pytest.mark.parametrize(("one", "other"), [(0, 1), (0, 2)])
@@ -353,11 +353,11 @@ def by_everybody(crowd: CrowdDataset) -> AgreementByOthers:
 
 def test_names_and_repeats_change_nothing() -> None:
     crowd = honest_crowd(3, n_tasks=60, n_workers=6, foils=0.5)
-    found = by_everybody(crowd)
+    everybody = by_everybody(crowd)
     classes = np.array([2, 0, 3, 1])
     renamed = by_everybody(replace(crowd, label=classes[crowd.label]))
-    assert renamed.p_value == pytest.approx(found.p_value, rel=1e-6)
-    assert renamed.alike.tolist() == found.alike.tolist()
+    assert renamed.p_value == pytest.approx(everybody.p_value, rel=1e-6)
+    assert renamed.alike.tolist() == everybody.alike.tolist()
     again = replace(
         crowd,
         task=np.append(crowd.task, 59),
@@ -365,7 +365,7 @@ def test_names_and_repeats_change_nothing() -> None:
         extra=None,
         label=np.append(crowd.label, 0),
     )
-    assert by_everybody(again).p_value.tolist() == found.p_value.tolist()
+    assert by_everybody(again).p_value.tolist() == everybody.p_value.tolist()
 
 
 def test_able_workers_who_contradict_a_foil_that_won_the_vote_agree_no_more_than_expected() -> None:
@@ -379,6 +379,6 @@ def test_able_workers_who_contradict_a_foil_that_won_the_vote_agree_no_more_than
 def test_copiers_who_won_the_vote_among_foils_agree_more_than_the_others_explain() -> None:
     crowd = attacked_crowd(20001, "copy", 8, 0.9, **ATTACKED["4 classes, dense, foils"])
     one, other = np.triu_indices(8, 1)
-    found = agreement_by_others(crowd, np.arange(crowd.n_workers) >= 8, one, other)
-    assert (found.p_value < 1e-10).all()
-    assert (found.alike >= 2 * found.expected_alike).mean() > 0.9
+    agreement = agreement_by_others(crowd, np.arange(crowd.n_workers) >= 8, one, other)
+    assert (agreement.p_value < 1e-10).all()
+    assert (agreement.alike >= 2 * agreement.expected_alike).mean() > 0.9

@@ -54,22 +54,22 @@ def textbook(crowd) -> tuple[float, float, float]:
 
 @given(crowds(min_classes=2))
 def test_coefficients_are_the_textbooks(crowd):
-    found = agreement(crowd, n_resamples=0, min_overlap=1)
+    coefficients = agreement(crowd, n_resamples=0, min_overlap=1)
     table = first_labels(crowd)
     if not ((~np.isnan(table)).sum(0) >= 2).any():
-        assert all(np.isnan(c.value) and c.state.startswith("not enough overlap") for c in found.coefficients)
+        assert all(np.isnan(c.value) and c.state.startswith("not enough overlap") for c in coefficients.coefficients)
         return
     raw, kappa, ac1 = textbook(crowd)
-    assert found.raw.value == pytest.approx(raw)
-    assert found.ac1.value == pytest.approx(ac1)
-    assert found.fleiss.value == pytest.approx(kappa, nan_ok=True, abs=1e-9)
+    assert coefficients.raw.value == pytest.approx(raw)
+    assert coefficients.ac1.value == pytest.approx(ac1)
+    assert coefficients.fleiss.value == pytest.approx(kappa, nan_ok=True, abs=1e-9)
     pairable = table[:, (~np.isnan(table)).sum(0) >= 2]
     if len(np.unique(pairable[~np.isnan(pairable)])) > 1:
         alpha = krippendorff.alpha(reliability_data=table, level_of_measurement="nominal")
-        assert found.alpha.value == pytest.approx(alpha, abs=1e-9)
+        assert coefficients.alpha.value == pytest.approx(alpha, abs=1e-9)
     else:
-        assert np.isnan(found.alpha.value)
-        assert "one label" in found.alpha.state
+        assert np.isnan(coefficients.alpha.value)
+        assert "one label" in coefficients.alpha.state
 
 
 def test_equal_numbers_give_fleiss_own_kappa():
@@ -84,7 +84,7 @@ def test_equal_numbers_give_fleiss_own_kappa():
 def test_intervals_are_those_of_resampled_tasks():
     """Against a plain bootstrap that draws tasks and calls the textbook formulas."""
     crowd = simulate_crowd(n_tasks=80, n_workers=6, n_classes=3, per_task=3, seed=2)
-    found = agreement(crowd, n_resamples=2000, level=0.9)
+    coefficients = agreement(crowd, n_resamples=2000, level=0.9)
     table, rng = first_labels(crowd), np.random.default_rng(11)
     drawn = []
     for _ in range(600):
@@ -96,7 +96,7 @@ def test_intervals_are_those_of_resampled_tasks():
         sample = make_crowd(task[order], worker[order], label, 80, 6, 3)
         drawn.append([*textbook(sample), krippendorff.alpha(columns, level_of_measurement="nominal")])
     low, high = np.quantile(drawn, [0.05, 0.95], axis=0)
-    for k, c in enumerate((found.raw, found.fleiss, found.ac1, found.alpha)):
+    for k, c in enumerate((coefficients.raw, coefficients.fleiss, coefficients.ac1, coefficients.alpha)):
         assert c.low == pytest.approx(low[k], abs=0.015)
         assert c.high == pytest.approx(high[k], abs=0.015)
         assert c.low < c.value < c.high
@@ -110,23 +110,23 @@ def test_same_seed_same_intervals(crowd):
 
 def test_not_enough_overlap_is_a_state():
     crowd = make_crowd([0, 1, 2, 2], [0, 1, 0, 1], [0, 1, 1, 1], 3, 2, 2)
-    found = agreement(crowd)
-    for coefficient in found.coefficients:
+    coefficients = agreement(crowd)
+    for coefficient in coefficients.coefficients:
         assert np.isnan([coefficient.value, coefficient.low, coefficient.high]).all()
         assert coefficient.state.startswith("not enough overlap")
-    assert found.raw.tasks == 1
-    assert found.raw.annotations == 2
+    assert coefficients.raw.tasks == 1
+    assert coefficients.raw.annotations == 2
 
 
 def test_one_label_only_is_a_state_not_agreement():
     crowd = make_crowd(np.repeat(np.arange(20), 2), np.tile([0, 1], 20), np.zeros(40, int), 20, 2, 3)
-    found = agreement(crowd)
-    assert found.raw.value == 1
-    assert found.ac1.value == 1
-    for coefficient in (found.alpha, found.fleiss):
+    coefficients = agreement(crowd)
+    assert coefficients.raw.value == 1
+    assert coefficients.ac1.value == 1
+    for coefficient in (coefficients.alpha, coefficients.fleiss):
         assert np.isnan(coefficient.value)
         assert "one label" in coefficient.state
-    assert "one label only" in found.cohen.state
+    assert "one label only" in coefficients.cohen.state
 
 
 def test_one_class_says_nothing():
@@ -135,17 +135,17 @@ def test_one_class_says_nothing():
 
 
 def test_nobody_labelled_anything():
-    found = agreement(make_crowd([], [], [], 4, 2, 3))
-    assert all(c.state.startswith("not enough overlap") for c in found.coefficients)
+    coefficients = agreement(make_crowd([], [], [], 4, 2, 3))
+    assert all(c.state.startswith("not enough overlap") for c in coefficients.coefficients)
 
 
 def test_repeats_by_a_worker_do_not_count(crowd):
     task, worker = np.append(crowd.task, [5, 5]), np.append(crowd.worker, crowd.worker[crowd.task == 5][:1].repeat(2))
     label = np.append(crowd.label, [0, 1])
     again = make_crowd(task, worker, label, crowd.n_tasks, crowd.n_workers, crowd.n_classes)
-    found, plain = agreement(again, n_resamples=0), agreement(crowd, n_resamples=0)
-    assert found.n_repeats == 2
-    assert [c.value for c in found.coefficients] == [c.value for c in plain.coefficients]
+    coefficients, plain = agreement(again, n_resamples=0), agreement(crowd, n_resamples=0)
+    assert coefficients.n_repeats == 2
+    assert [c.value for c in coefficients.coefficients] == [c.value for c in plain.coefficients]
 
 
 def test_skewed_classes_are_explained():
@@ -154,12 +154,12 @@ def test_skewed_classes_are_explained():
     label[:10:2] = 1
     label[11:21:2] = 1
     crowd = make_crowd(np.repeat(np.arange(100), 2), np.tile([0, 1], 100), label, 100, 2, 2)
-    found = agreement(crowd)
-    assert found.raw.value == pytest.approx(0.9)
-    assert found.fleiss.value < 0
-    assert found.ac1.value > 0.85
-    assert "kappa paradox" in found.sentence
-    assert "'class 0'" in found.sentence
+    coefficients = agreement(crowd)
+    assert coefficients.raw.value == pytest.approx(0.9)
+    assert coefficients.fleiss.value < 0
+    assert coefficients.ac1.value > 0.85
+    assert "kappa paradox" in coefficients.sentence
+    assert "'class 0'" in coefficients.sentence
 
 
 def test_words_only_where_coefficients_differ(crowd):
@@ -179,8 +179,8 @@ def test_frame_has_a_row_for_each_coefficient(crowd):
 
 def test_pairs_with_hardly_a_rare_label_in_common_are_told():
     """Their mean kappa was -.073 off in such crowds, and its 95 % interval held the truth in half of them."""
-    found = agreement(honest_crowd(0, n_tasks=200, n_classes=2, rare=0.03, skill=(0.9, 0.99), difficulty=0.5))
-    assert "towards 0" in found.sentence
+    coefficients = agreement(honest_crowd(0, n_tasks=200, n_classes=2, rare=0.03, skill=(0.9, 0.99), difficulty=0.5))
+    assert "towards 0" in coefficients.sentence
     assert "drawn towards 0" not in agreement(honest_crowd(0, n_tasks=200, n_classes=2)).sentence
 
 
@@ -191,8 +191,8 @@ def test_what_is_said_to_be_too_low_is():
     many = [agreement(honest_crowd(s, n_tasks=6000, **settings), n_resamples=0) for s in range(3)]
     low = np.mean([c.cohen.value for c in many]) - np.mean([c.cohen.value for c in few])
     assert low > 0.003
-    assert np.mean([_too_low(found.pairs) for found in few]) == pytest.approx(low, abs=0.008)
-    assert not any("towards 0" in found.sentence for found in many)
+    assert np.mean([_too_low(result.pairs) for result in few]) == pytest.approx(low, abs=0.008)
+    assert not any("towards 0" in result.sentence for result in many)
 
 
 def literal(table, min_overlap):
@@ -211,37 +211,37 @@ def literal(table, min_overlap):
 @given(crowds(), st.integers(1, 4))
 def test_pairs_are_those_of_a_dense_table(crowd, min_overlap):
     once = crowd.where(~repeats(crowd.task, crowd.worker, crowd.n_workers))
-    found = pair_kappa(once, min_overlap)
+    result = pair_kappa(once, min_overlap)
     expected = literal(first_labels(once), min_overlap)
-    pairs = list(zip(found.worker_a.tolist(), found.worker_b.tolist(), strict=True))
+    pairs = list(zip(result.worker_a.tolist(), result.worker_b.tolist(), strict=True))
     assert pairs == sorted(expected)
     for k, pair in enumerate(pairs):
         overlap, agree, kappa = expected[pair]
-        assert found.overlap[k] == overlap
-        assert found.agreement[k] == pytest.approx(agree)
-        assert found.kappa[k] == pytest.approx(kappa, nan_ok=True, abs=1e-12)
+        assert result.overlap[k] == overlap
+        assert result.agreement[k] == pytest.approx(agree)
+        assert result.kappa[k] == pytest.approx(kappa, nan_ok=True, abs=1e-12)
     kappas = [kappa for _, _, kappa in expected.values() if not np.isnan(kappa)]
-    assert found.mean == pytest.approx(np.mean(kappas) if kappas else np.nan, nan_ok=True)
-    assert found.n_pairs == len(literal(first_labels(once), 1))
+    assert result.mean == pytest.approx(np.mean(kappas) if kappas else np.nan, nan_ok=True)
+    assert result.n_pairs == len(literal(first_labels(once), 1))
 
 
 def test_kappa_is_scikit_learns(crowd):
-    found, table = pair_kappa(crowd, 15), first_labels(crowd)
-    assert len(found.kappa) > 10
-    for a, b, kappa in zip(found.worker_a, found.worker_b, found.kappa, strict=True):
+    kappas, table = pair_kappa(crowd, 15), first_labels(crowd)
+    assert len(kappas.kappa) > 10
+    for a, b, kappa in zip(kappas.worker_a, kappas.worker_b, kappas.kappa, strict=True):
         both = ~np.isnan(table[a]) & ~np.isnan(table[b])
         assert kappa == pytest.approx(cohen_kappa_score(table[a, both], table[b, both]))
 
 
 def test_error_of_the_mean_is_that_of_a_bootstrap():
     crowd = simulate_crowd(n_tasks=400, n_workers=5, n_classes=3, per_task=3, seed=1)
-    found, table = pair_kappa(crowd, 30), first_labels(crowd)
+    result, table = pair_kappa(crowd, 30), first_labels(crowd)
     rng = np.random.default_rng(0)
     means = []
     for _ in range(300):
         kappas = literal(table[:, rng.integers(400, size=400)], 1)
-        means.append(np.mean([kappas[pair][2] for pair in zip(found.worker_a, found.worker_b, strict=True)]))
-    assert found.mean_error == pytest.approx(np.std(means), rel=0.15)
+        means.append(np.mean([kappas[pair][2] for pair in zip(result.worker_a, result.worker_b, strict=True)]))
+    assert result.mean_error == pytest.approx(np.std(means), rel=0.15)
 
 
 def test_lookup_without_the_table_of_pairs_is_the_same(monkeypatch, crowd):
@@ -277,28 +277,26 @@ def labellings(crowd, seed):
 @given(crowds(), st.integers(0, 1000))
 def test_equals_a_loop_over_tasks(crowd, seed):
     named = labellings(crowd, seed)
-    found = label_disagreement(crowd, named)
+    diff = label_disagreement(crowd, named)
     given_ = [cc.analysis.resolve_reference(crowd, which).labels for which in named.values()]
     gold = [g if n else -1 for g, n in zip(crowd.gold, crowd.labels_per_task, strict=True)]
     for a, one in enumerate(given_):
         judged = [x == g for x, g in zip(one, gold, strict=True) if x >= 0 and g >= 0]
-        assert found.n_judged[a] == len(judged)
-        assert found.accuracy[a] == pytest.approx(np.mean(judged)) if judged else np.isnan(found.accuracy[a])
+        assert diff.n_judged[a] == len(judged)
+        assert diff.accuracy[a] == pytest.approx(np.mean(judged)) if judged else np.isnan(diff.accuracy[a])
         for b, other in enumerate(given_):
             pairs = [(x, y, g) for x, y, g in zip(one, other, gold, strict=True) if x >= 0 and y >= 0]
             unlike = [(x, y, g) for x, y, g in pairs if x != y]
-            assert (found.compared[a, b], found.differ[a, b]) == (len(pairs), len(unlike))
-            assert (
-                found.share[a, b] == pytest.approx(len(unlike) / len(pairs)) if pairs else np.isnan(found.share[a, b])
-            )
+            assert (diff.compared[a, b], diff.differ[a, b]) == (len(pairs), len(unlike))
+            assert diff.share[a, b] == pytest.approx(len(unlike) / len(pairs)) if pairs else np.isnan(diff.share[a, b])
             first = sum(x == g for x, y, g in unlike)
             second = sum(y == g for x, y, g in unlike)
-            assert (found.row_right[a, b], found.row_right[b, a]) == (first, second)
+            assert (diff.row_right[a, b], diff.row_right[b, a]) == (first, second)
             if first + second:
-                assert found.p_value[a, b] == pytest.approx(binomtest(first, first + second).pvalue)
+                assert diff.p_value[a, b] == pytest.approx(binomtest(first, first + second).pvalue)
             else:
-                assert np.isnan(found.p_value[a, b])
-    frame = found.frame()
+                assert np.isnan(diff.p_value[a, b])
+    frame = diff.frame()
     assert list(zip(frame["first"], frame["second"], strict=True)) == list(combinations(named, 2))
 
 
@@ -306,13 +304,13 @@ def test_equals_a_loop_over_tasks(crowd, seed):
 @given(crowds(), st.integers(0, 1000))
 def test_the_tasks_where_two_differ(crowd, seed):
     named = labellings(crowd, seed)
-    found = label_difference(crowd, named["soft"], named["hard"])
+    difference = label_difference(crowd, named["soft"], named["hard"])
     soft, hard = named["soft"], named["hard"]
     expected = [i for i in range(crowd.n_tasks) if -1 not in (soft.labels[i], hard.labels[i])]
     expected = [i for i in expected if soft.labels[i] != hard.labels[i]]
-    assert sorted(found.index) == expected
-    assert len(found) == label_disagreement(crowd, named).differ[0, 1]
-    for i, row in found.iterrows():
+    assert sorted(difference.index) == expected
+    assert len(difference) == label_disagreement(crowd, named).differ[0, 1]
+    for i, row in difference.iterrows():
         assert row["task"] == crowd.task_ids[i]
         assert row["first"] == crowd.classes[soft.labels[i]]
         assert row["second"] == crowd.classes[hard.labels[i]]
@@ -321,17 +319,17 @@ def test_the_tasks_where_two_differ(crowd, seed):
         known = crowd.gold[i] >= 0 and crowd.annotated[i]
         assert row["gold"] == (crowd.classes[crowd.gold[i]] if known else "")
         assert row["annotations"] == (crowd.task == i).sum()
-    assert found["first_probability"].is_monotonic_decreasing
+    assert difference["first_probability"].is_monotonic_decreasing
 
 
 def test_gold_is_a_labelling_too_and_only_chosen_tasks_are_judged(crowd):
     result = cc.aggregation.get("dawid-skene").fit(crowd)
     gold = crowd.gold.copy()
     gold[:100] = -1
-    found = label_disagreement(crowd, {"gold": "gold", "ds": result}, gold)
-    assert found.n_judged.tolist() == [200, 200]
-    assert found.accuracy[1] == (result.labels == crowd.gold)[100:].mean()
-    assert found.share[0, 1] == (result.labels != crowd.gold).mean()
+    disagreement = label_disagreement(crowd, {"gold": "gold", "ds": result}, gold)
+    assert disagreement.n_judged.tolist() == [200, 200]
+    assert disagreement.accuracy[1] == (result.labels == crowd.gold)[100:].mean()
+    assert disagreement.share[0, 1] == (result.labels != crowd.gold).mean()
 
 
 def test_a_p_value_in_words():
@@ -351,31 +349,31 @@ def test_disagreement_of_tasks_equals_a_loop(crowd):
     gold = crowd.gold.copy()
     gold[::7] = -1
     crowd = replace(crowd, gold=gold).where(crowd.task % 5 != 3)
-    found = task_disagreement(crowd)
+    disagreement = task_disagreement(crowd)
     for i in range(crowd.n_tasks):
         votes = Counter(crowd.label[crowd.task == i].tolist())
         n = sum(votes.values())
-        assert found.n_annotations[i] == n
-        assert found.n_answers[i] == len(votes)
+        assert disagreement.n_annotations[i] == n
+        assert disagreement.n_answers[i] == len(votes)
         if not n:
-            assert found.winner[i] == -1
-            assert np.isnan([found.share[i], found.entropy[i], found.wrong[i]]).all()
+            assert disagreement.winner[i] == -1
+            assert np.isnan([disagreement.share[i], disagreement.entropy[i], disagreement.wrong[i]]).all()
             continue
         top = max(votes.values())
-        assert found.winner[i] == min(c for c, k in votes.items() if k == top)
-        assert found.share[i] == pytest.approx(top / n)
-        assert found.entropy[i] == pytest.approx(-sum(k / n * log(k / n) for k in votes.values()))
+        assert disagreement.winner[i] == min(c for c, k in votes.items() if k == top)
+        assert disagreement.share[i] == pytest.approx(top / n)
+        assert disagreement.entropy[i] == pytest.approx(-sum(k / n * log(k / n) for k in votes.values()))
         if gold[i] < 0:
-            assert np.isnan(found.wrong[i])
+            assert np.isnan(disagreement.wrong[i])
         else:
-            assert found.wrong[i] == pytest.approx(1 - votes[gold[i]] / n)
+            assert disagreement.wrong[i] == pytest.approx(1 - votes[gold[i]] / n)
 
 
 def test_frame_lists_annotated_tasks_most_disputed_first(crowd):
-    found = task_disagreement(crowd.where(crowd.task > 4), "majority-vote")
-    frame = found.frame()
+    disagreement = task_disagreement(crowd.where(crowd.task > 4), "majority-vote")
+    frame = disagreement.frame()
     assert len(frame) == crowd.n_tasks - 5
-    assert list(found.frame(annotated=False).index) == [0, 1, 2, 3, 4]
+    assert list(disagreement.frame(annotated=False).index) == [0, 1, 2, 3, 4]
     assert (np.diff(frame["entropy"]) <= 1e-12).all()
     assert list(frame["task"]) == [crowd.task_ids[i] for i in frame.index]
     assert (frame["most_given"] == frame["majority-vote"]).all()

@@ -122,32 +122,32 @@ def test_ten_thousand_classes_stay_sparse():
     [("labelme", 59, 2547, 1000, 69.16), ("music", 44, 2945, 700, 73.28)],
 )
 def test_published_figures(data_folder, name, workers, annotations, annotated, mean_accuracy):
-    found = summary(cc.load_dataset(name))
-    assert (found.n_workers, found.n_annotations, found.n_annotated) == (workers, annotations, annotated)
-    assert round(100 * found.worker_accuracy, 2) == mean_accuracy
-    assert found.reference == "gold"
+    stats = summary(cc.load_dataset(name))
+    assert (stats.n_workers, stats.n_annotations, stats.n_annotated) == (workers, annotations, annotated)
+    assert round(100 * stats.worker_accuracy, 2) == mean_accuracy
+    assert stats.reference == "gold"
 
 
 @given(crowds(min_classes=2))
 def test_summary_is_that_of_loops(crowd):
-    found = summary(crowd, "gold")
+    stats = summary(crowd, "gold")
     known = crowd.gold[crowd.task] >= 0
     accuracies = [
         (crowd.label == crowd.gold[crowd.task])[known & (crowd.worker == r)].mean()
         for r in range(crowd.n_workers)
         if (known & (crowd.worker == r)).any()
     ]
-    assert found.worker_accuracy == pytest.approx(np.mean(accuracies))
+    assert stats.worker_accuracy == pytest.approx(np.mean(accuracies))
     hits = []
     for i in range(crowd.n_tasks):
         labels = crowd.label[crowd.task == i]
         if len(labels) and crowd.gold[i] >= 0:
             hits.append(np.bincount(labels).argmax() == crowd.gold[i])
-    assert found.majority_vote_accuracy == pytest.approx(np.mean(hits))
-    assert found.n_repeats == crowd.n_annotations - len(set(zip(crowd.task, crowd.worker, strict=True)))
-    assert found.tasks_by_annotations @ np.arange(len(found.tasks_by_annotations)) == crowd.n_annotations
-    assert found.tasks_by_annotations.sum() == crowd.n_tasks
-    assert found.n_active == len(set(crowd.worker))
+    assert stats.majority_vote_accuracy == pytest.approx(np.mean(hits))
+    assert stats.n_repeats == crowd.n_annotations - len(set(zip(crowd.task, crowd.worker, strict=True)))
+    assert stats.tasks_by_annotations @ np.arange(len(stats.tasks_by_annotations)) == crowd.n_annotations
+    assert stats.tasks_by_annotations.sum() == crowd.n_tasks
+    assert stats.n_active == len(set(crowd.worker))
 
 
 @given(crowds(min_classes=1))
@@ -160,11 +160,11 @@ def test_majority_labels_are_the_lowest_of_the_most_frequent(crowd):
 
 def test_without_gold_a_model_is_the_reference(crowd):
     bare = make_crowd(crowd.task, crowd.worker, crowd.label, crowd.n_tasks, crowd.n_workers, crowd.n_classes)
-    found = summary(bare)
-    assert found.reference == "auto"
-    assert found.n_gold == 0
+    stats = summary(bare)
+    assert stats.reference == "auto"
+    assert stats.n_gold == 0
     assert np.isnan(summary(bare, "majority-vote").majority_vote_accuracy)
-    frame = found.frame()
+    frame = stats.frame()
     assert frame.loc[frame["quantity"] == "annotations", "value"].item() == bare.n_annotations
 
 
@@ -192,9 +192,9 @@ def literal(crowd, rho, own, commons, omega, group=(0, 0, 0, 0)):
                     if rho[i, a] * rho[i, b] == 0:
                         continue
                     mine, common = own[crowd.worker[j]], commons[group[crowd.worker[j]]]
-                    told = (1 - omega[j]) * kl(mine[a], mine[b]) if omega[j] < 1 else 0.0
-                    told += omega[j] * kl(common[a], common[b]) if omega[j] > 0 else 0.0
-                    f -= rho[i, a] * rho[i, b] * told
+                    difference = (1 - omega[j]) * kl(mine[a], mine[b]) if omega[j] < 1 else 0.0
+                    difference += omega[j] * kl(common[a], common[b]) if omega[j] > 0 else 0.0
+                    f -= rho[i, a] * rho[i, b] * difference
         total.append(f)
     return (sum(total) - np.log(2)) / (n**2 * np.log(c)), np.array(total)
 
@@ -212,21 +212,21 @@ def model():
 
 def test_bound_is_the_formula(model):
     crowd, result, rho = model
-    found = minimax_bound(crowd, result, rho)
+    bound = minimax_bound(crowd, result, rho)
     value, deficit = literal(crowd, rho, result.confusion, [result.common_confusion], result.omega)
-    assert found.value == pytest.approx(value)
-    np.testing.assert_allclose(found.deficit, deficit)
-    assert found.vacuous == (value <= 0)
+    assert bound.value == pytest.approx(value)
+    np.testing.assert_allclose(bound.deficit, deficit)
+    assert bound.vacuous == (value <= 0)
 
 
 def test_each_worker_follows_the_common_confusion_of_its_group(model):
     crowd, result, rho = model
     commons = np.random.default_rng(1).dirichlet(np.ones(3), (2, 3))
     group = np.array([0, 1, 1, 0], np.int32)
-    found = minimax_bound(crowd, replace(result, common_confusion=commons, group=group), rho)
+    bound = minimax_bound(crowd, replace(result, common_confusion=commons, group=group), rho)
     value, deficit = literal(crowd, rho, result.confusion, commons, result.omega, group)
-    assert found.value == pytest.approx(value)
-    np.testing.assert_allclose(found.deficit, deficit)
+    assert bound.value == pytest.approx(value)
+    np.testing.assert_allclose(bound.deficit, deficit)
 
 
 def test_groups_that_conal_em_finds(model):
@@ -237,45 +237,45 @@ def test_groups_that_conal_em_finds(model):
 
 def test_without_omega_only_individual_confusions_count(model):
     crowd, result, rho = model
-    found = minimax_bound(crowd, replace(result, omega=None), rho)
+    bound = minimax_bound(crowd, replace(result, omega=None), rho)
     value, _ = literal(crowd, rho, result.confusion, [result.common_confusion], np.zeros(crowd.n_annotations))
-    assert found.value == pytest.approx(value)
+    assert bound.value == pytest.approx(value)
 
 
 def test_useless_labels_leave_the_problem_as_hard_as_it_is(model):
     """Rows all alike tell nothing: F_i is the entropy and the bound is almost 1 / N."""
     crowd, result, _ = model
     same = replace(result, confusion=np.full((4, 3, 3), 1 / 3), omega=None, prior=np.full(3, 1 / 3))
-    found = minimax_bound(crowd, same)
-    np.testing.assert_allclose(found.deficit, np.log(3))
-    assert found.value == pytest.approx((12 * np.log(3) - np.log(2)) / (144 * np.log(3)))
-    assert not found.vacuous
-    assert "error rate below" in found.sentence
+    bound = minimax_bound(crowd, same)
+    np.testing.assert_allclose(bound.deficit, np.log(3))
+    assert bound.value == pytest.approx((12 * np.log(3) - np.log(2)) / (144 * np.log(3)))
+    assert not bound.vacuous
+    assert "error rate below" in bound.sentence
 
 
 def test_perfect_labels_make_it_vacuous(model):
     crowd, result, rho = model
-    found = minimax_bound(crowd, replace(result, confusion=np.tile(np.eye(3), (4, 1, 1)), omega=None), rho)
-    assert found.value == -np.inf
-    assert found.vacuous
-    assert found.sentence.startswith("Vacuous")
+    bound = minimax_bound(crowd, replace(result, confusion=np.tile(np.eye(3), (4, 1, 1)), omega=None), rho)
+    assert bound.value == -np.inf
+    assert bound.vacuous
+    assert bound.sentence.startswith("Vacuous")
 
 
 def test_rows_without_evidence_tell_nothing(model):
     crowd, result, rho = model
     blind = result.confusion.copy()
     blind[:, 1] = np.nan
-    found = minimax_bound(crowd, replace(result, confusion=blind, omega=None), rho)
-    assert np.isfinite(found.value)
-    assert found.value >= minimax_bound(crowd, replace(result, omega=None), rho).value
+    bound = minimax_bound(crowd, replace(result, confusion=blind, omega=None), rho)
+    assert np.isfinite(bound.value)
+    assert bound.value >= minimax_bound(crowd, replace(result, omega=None), rho).value
 
 
 def test_real_crowds_have_a_vacuous_bound(data_folder):
     crowd = cc.load_dataset("labelme")
-    found = minimax_bound(crowd, cc.aggregation.get("dawid-skene").fit(crowd))
-    assert found.vacuous
-    assert found.frame()["bound"].item() == found.value
-    assert np.isnan(found.deficit[~crowd.annotated]).all()
+    bound = minimax_bound(crowd, cc.aggregation.get("dawid-skene").fit(crowd))
+    assert bound.vacuous
+    assert bound.frame()["bound"].item() == bound.value
+    assert np.isnan(bound.deficit[~crowd.annotated]).all()
 
 
 def test_refusals(crowd, model):
@@ -307,9 +307,9 @@ def information(q: np.ndarray, *confusions: np.ndarray) -> float:
 def test_gains_are_mutual_information_also_after_planned_labels() -> None:
     rng = np.random.default_rng(0)
     q, confusion = rng.dirichlet(np.ones(3), 4), rng.dirichlet(np.ones(3), (5, 3))
-    found = _information(q[:, None], confusion)
+    gains = _information(q[:, None], confusion)
     for i, r in itertools.product(range(4), range(5)):
-        assert found[i, r] == pytest.approx(information(q[i], confusion[r]))
+        assert gains[i, r] == pytest.approx(information(q[i], confusion[r]))
     planned = _split(_split(q[:1], confusion[0]), confusion[1])
     for r in (2, 3, 4):
         more = information(q[0], confusion[0], confusion[1], confusion[r]) - information(q[0], *confusion[:2])
@@ -334,7 +334,7 @@ def test_what_is_learnt_about_a_worker_is_the_information_about_a_dirichlet_row(
 @pytest.mark.parametrize("capacity", [None, 3])
 def test_the_likeliest_wrong_label_comes_next_and_goes_to_who_tells_most(small, capacity):
     fit = aggregation.get("pooled-dawid-skene").fit(small)
-    found = next_labels(small, 14, capacity=capacity, fit=fit)
+    plan = next_labels(small, 14, capacity=capacity, fit=fit)
     open_ = {(i, r) for i in range(12) for r in range(5)} - set(zip(small.task, small.worker, strict=True))
     done: dict[int, list[int]] = {i: [] for i in range(12)}
     taken, wrong = np.zeros(5, int), 1 - fit.posterior.max(1)
@@ -345,16 +345,16 @@ def test_the_likeliest_wrong_label_comes_next_and_goes_to_who_tells_most(small, 
         before = information(fit.posterior[i], *so_far) if so_far else 0.0
         return (information(fit.posterior[i], *so_far, fit.confusion[r]) - before) / np.log(2)
 
-    for task, worker, told in zip(found.task, found.worker, found.gain, strict=True):
+    for task, worker, by_pair in zip(plan.task, plan.worker, plan.gain, strict=True):
         assert (task, worker) in open_
         able = [pair for pair in open_ if capacity is None or taken[pair[1]] < capacity]
         assert wrong[task] / 2 ** len(done[task]) == max(wrong[i] / 2 ** len(done[i]) for i, _ in able)
-        assert told == pytest.approx(gain((task, worker)))
-        assert told == pytest.approx(max(gain(pair) for pair in able if pair[0] == task))
+        assert by_pair == pytest.approx(gain((task, worker)))
+        assert by_pair == pytest.approx(max(gain(pair) for pair in able if pair[0] == task))
         open_.discard((task, worker))
         done[task].append(worker)
         taken[worker] += 1
-    assert len(found.task) == 14
+    assert len(plan.task) == 14
 
 
 def test_other_beliefs_give_another_order(small: CrowdDataset) -> None:
@@ -362,9 +362,9 @@ def test_other_beliefs_give_another_order(small: CrowdDataset) -> None:
     beliefs[:, 0] = 0.98
     beliefs[7] = 0.4, 0.3, 0.3
     beliefs[5] = np.nan  # without labels: as the class shares say
-    found = next_labels(small, 2, beliefs=beliefs)
-    assert set(found.task) == {5, 7}
-    assert found.wrong[7] == pytest.approx(0.6)
+    plan = next_labels(small, 2, beliefs=beliefs)
+    assert set(plan.task) == {5, 7}
+    assert plan.wrong[7] == pytest.approx(0.6)
 
 
 def test_limits_are_kept(small: CrowdDataset) -> None:
@@ -385,10 +385,10 @@ def test_unlabelled_tasks_count_as_unknown_and_those_held_back_stay_so(small: Cr
     fewer = small.where(small.task > 2)
     assert set(next_labels(fewer, 3, capacity=1).task) <= {0, 1, 2}
     held_back = replace(fewer, split=np.where(np.arange(12) < 3, 2, 0).astype(np.int8))
-    found = next_labels(held_back, 1000)
-    assert not {0, 1, 2} & set(found.task)
-    assert np.isnan(found.entropy[:3]).all()  # what cannot be asked for is not missing
-    assert found.gain.sum() <= np.nansum(found.entropy)
+    plan = next_labels(held_back, 1000)
+    assert not {0, 1, 2} & set(plan.task)
+    assert np.isnan(plan.entropy[:3]).all()  # what cannot be asked for is not missing
+    assert plan.gain.sum() <= np.nansum(plan.entropy)
 
 
 def test_agreed_tasks_and_guessing_workers_come_last() -> None:
@@ -397,10 +397,10 @@ def test_agreed_tasks_and_guessing_workers_come_last() -> None:
     rows += [("open", "w0", "a"), ("open", "w1", "b")]
     frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
     known = frame[~((frame.worker == "w3") & (frame.task.str[1:].isin(["1", "2", "3"])))]
-    found = next_labels(cc.from_frame(known), 100).frame()
-    assert found["task"].iloc[0] == "open"
-    assert found[found["task"] == "open"]["worker"].tolist()[-1] == "guesser"
-    assert (found[found["task"] != "open"]["gain_bits"] < found["gain_bits"].iloc[0] / 3).all()
+    plan = next_labels(cc.from_frame(known), 100).frame()
+    assert plan["task"].iloc[0] == "open"
+    assert plan[plan["task"] == "open"]["worker"].tolist()[-1] == "guesser"
+    assert (plan[plan["task"] != "open"]["gain_bits"] < plan["gain_bits"].iloc[0] / 3).all()
 
 
 def test_it_buys_more_than_chance_on_a_simulated_crowd() -> None:

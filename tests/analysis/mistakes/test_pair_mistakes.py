@@ -23,36 +23,36 @@ module = sys.modules["crowdcore.analysis.mistakes.pair_mistakes"]
 
 def first_labels(crowd, truth):
     """worker -> {task: label}, the first of repeats, tasks of known truth only."""
-    said = [{} for _ in range(crowd.n_workers)]
+    scores = [{} for _ in range(crowd.n_workers)]
     for task, worker, label in zip(crowd.task, crowd.worker, crowd.label, strict=True):
         if truth[task] >= 0:
-            said[worker].setdefault(int(task), int(label))
-    return said
+            scores[worker].setdefault(int(task), int(label))
+    return scores
 
 
 @given(crowds(min_classes=2))
 def test_counts_and_expectations_are_literal(crowd):
     result = pair_mistakes(crowd, "gold")
-    said, z = first_labels(crowd, crowd.gold), crowd.gold
-    found = dict(zip(zip(result.worker_a, result.worker_b, strict=True), range(len(result.p_value)), strict=True))
+    labels, z = first_labels(crowd, crowd.gold), crowd.gold
+    by_key = dict(zip(zip(result.worker_a, result.worker_b, strict=True), range(len(result.p_value)), strict=True))
     for r, s in combinations(range(crowd.n_workers), 2):
-        shared = sorted(said[r].keys() & said[s].keys())
-        assert ((r, s) in found) == bool(shared)
+        shared = sorted(labels[r].keys() & labels[s].keys())
+        assert ((r, s) in by_key) == bool(shared)
         if not shared:
             continue
-        k = found[r, s]
+        k = by_key[r, s]
         assert result.both_labelled[k] == len(shared)
-        assert result.both_wrong[k] == sum(said[r][i] != z[i] and said[s][i] != z[i] for i in shared)
-        assert result.wrong_alike[k] == sum(said[r][i] == said[s][i] != z[i] for i in shared)
+        assert result.both_wrong[k] == sum(labels[r][i] != z[i] and labels[s][i] != z[i] for i in shared)
+        assert result.wrong_alike[k] == sum(labels[r][i] == labels[s][i] != z[i] for i in shared)
         expected = 0.0
         for i in shared:
-            rows = [[said[w][j] for j in said[w] if z[j] == z[i]] for w in (r, s)]
+            rows = [[labels[w][j] for j in labels[w] if z[j] == z[i]] for w in (r, s)]
             for b in range(crowd.n_classes):
                 if b != z[i]:
                     expected += rows[0].count(b) / len(rows[0]) * rows[1].count(b) / len(rows[1])
         assert result.expected[k] == pytest.approx(expected)
         assert result.expected_beyond[k] >= result.expected[k] - 1e-12
-    assert len(found) == len(result.p_value)
+    assert len(by_key) == len(result.p_value)
 
 
 @pytest.mark.parametrize(
@@ -99,21 +99,21 @@ def independent(rng, n_tasks, n_workers, n_classes, per_task, hard=0.0) -> Crowd
 
 @pytest.mark.parametrize(("shape"), [(400, 30, 6, 3), (100, 20, 2, 20), (100, 20, 5, 20)])
 def test_independent_workers_are_rarely_accused(shape):
-    found = [pair_mistakes(independent(np.random.default_rng(seed), *shape)) for seed in range(60)]
-    p = np.concatenate([r.p_value for r in found])
+    mistakes = [pair_mistakes(independent(np.random.default_rng(seed), *shape)) for seed in range(60)]
+    p = np.concatenate([r.p_value for r in mistakes])
     p = p[~np.isnan(p)]
     for level in (0.05, 0.01, 0.001):
         assert (p <= level).mean() <= level * 1.2
     # under the complete null, the false discovery rate is the chance of any discovery: 5 %, give or take 60 runs
-    assert np.mean([(r.q_value <= 0.05).any() for r in found]) <= 0.1
+    assert np.mean([(r.q_value <= 0.05).any() for r in mistakes]) <= 0.1
 
 
 @pytest.mark.parametrize("shape", [(100, 20, 5, 20), (100, 30, 2, 30)])
 def test_hard_tasks_excuse_everyone(shape):
-    found = [pair_mistakes(independent(np.random.default_rng(s), *shape, hard=0.2)) for s in range(30)]
-    assert np.mean([(r.q_value <= 0.05).any() for r in found]) >= 0.8  # they are not independent
-    assert np.mean([(r.q_beyond <= 0.05).any() for r in found]) <= 0.15  # but nobody stands out
-    p = np.concatenate([r.p_beyond for r in found])
+    mistakes = [pair_mistakes(independent(np.random.default_rng(s), *shape, hard=0.2)) for s in range(30)]
+    assert np.mean([(r.q_value <= 0.05).any() for r in mistakes]) >= 0.8  # they are not independent
+    assert np.mean([(r.q_beyond <= 0.05).any() for r in mistakes]) <= 0.15  # but nobody stands out
+    p = np.concatenate([r.p_beyond for r in mistakes])
     assert np.nanmean(p <= 0.05) <= 0.05
 
 
@@ -219,11 +219,11 @@ DENSE, SPARSE = (150, 20, 5, 20), (600, 40, 5, 3)
 @pytest.mark.parametrize("tasks", ["unequal", "unequal, foils"])
 def test_unequal_tasks_and_workers_make_no_pairs(design, tasks):
     rng = np.random.default_rng(0)
-    found = [pair_mistakes(unequal(design, TASKS[tasks], rng)) for _ in range(20)]
-    assert np.mean([(r.q_beyond <= 0.05).any() for r in found]) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 20)
-    p = np.concatenate([r.p_beyond for r in found])
+    mistakes = [pair_mistakes(unequal(design, TASKS[tasks], rng)) for _ in range(20)]
+    assert np.mean([(r.q_beyond <= 0.05).any() for r in mistakes]) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 20)
+    p = np.concatenate([r.p_beyond for r in mistakes])
     assert np.nanmean(p <= 0.05) <= 0.06
-    expected, seen = (sum(getattr(r, k).sum() for r in found) for k in ("expected_agreed", "agreed"))
+    expected, seen = (sum(getattr(r, k).sum() for r in mistakes) for k in ("expected_agreed", "agreed"))
     assert seen == pytest.approx(expected, rel=0.03 if design == DENSE else 0.1)
 
 
@@ -255,6 +255,6 @@ def test_copies_who_are_always_right_alike_prove_nothing_and_agreement_is_counte
 
 
 def test_one_common_mistake_convicts_nobody_in_a_large_sparse_crowd():
-    found = pair_mistakes(honest_crowd(1, n_tasks=12_000, n_workers=500, n_classes=6, per_task=5))
-    assert len(found.p_beyond) > 50_000
-    assert np.nanmin(found.q_beyond) > 0.05
+    mistakes = pair_mistakes(honest_crowd(1, n_tasks=12_000, n_workers=500, n_classes=6, per_task=5))
+    assert len(mistakes.p_beyond) > 50_000
+    assert np.nanmin(mistakes.q_beyond) > 0.05

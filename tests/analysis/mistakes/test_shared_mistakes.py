@@ -78,10 +78,10 @@ def literal_soft(crowd, q):
 def test_soft_counts_are_expectations(crowd, seed):
     reference = soft_reference(crowd, seed)
     result = shared_mistakes(crowd, reference)
-    for found, expected in zip(
+    for by_pair, expected in zip(
         (result.workers, result.tasks, result.annotations), literal_soft(crowd, reference.posterior), strict=True
     ):
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        np.testing.assert_allclose(by_pair, expected, atol=1e-12)
 
 
 def test_a_certain_posterior_gives_the_hard_counts(crowd):
@@ -183,18 +183,18 @@ def labels_each(seed: int, n: int) -> CrowdDataset:
 
 
 def test_a_model_that_overrules_votes_makes_no_shared_mistakes():
-    found = [shared_mistakes(labels_each(seed, 3), "dawid-skene") for seed in range(20)]
-    assert sum(bool((result.q_value <= 0.05).any()) for result in found) <= 1  # at most 5 %
+    mistakes = [shared_mistakes(labels_each(seed, 3), "dawid-skene") for seed in range(20)]
+    assert sum(bool((result.q_value <= 0.05).any()) for result in mistakes) <= 1  # at most 5 %
 
 
 def test_a_model_that_decides_tied_votes_makes_no_shared_mistakes_whatever_it_is_called():
     pairs = labels_each(0, 2)
     fit = cc.aggregation.get("dawid-skene").fit(pairs)
     for name in ("auto", "dawid-skene smoothing=0.5", "dawid-skene gold=20%", "crowd-kit:GLAD"):
-        found = shared_mistakes(pairs, cc.analysis.Reference(name, fit.labels, fit.posterior))
-        assert not (found.q_value <= 0.05).any()
-        assert found.annotations.sum() == pytest.approx(600)  # tied ones are counted, not tested
-        assert any("overruled" in note for note in found.notes)
+        mistakes = shared_mistakes(pairs, cc.analysis.Reference(name, fit.labels, fit.posterior))
+        assert not (mistakes.q_value <= 0.05).any()
+        assert mistakes.annotations.sum() == pytest.approx(600)  # tied ones are counted, not tested
+        assert any("overruled" in note for note in mistakes.notes)
 
 
 def test_significance_can_be_left_out(crowd):
@@ -224,9 +224,9 @@ def test_no_gold_is_refused(crowd):
 
 def test_tags_that_each_worker_misses_are_no_shared_mistake():
     crowd = cc.data.simulate.spans(shared_confusion=0, n_workers=20, careless=0)
-    found = shared_mistakes(crowd)
-    assert np.isnan(found.q_value).all()
-    assert found.null.startswith("Tags are not tested")
+    mistakes = shared_mistakes(crowd)
+    assert np.isnan(mistakes.q_value).all()
+    assert mistakes.null.startswith("Tags are not tested")
 
 
 @given(crowds())
@@ -293,10 +293,10 @@ COMMON = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.9, 0.0, 0.0], [0.0, 0.0, 0.6, 0
 
 
 def test_the_planted_confusions_are_found_in_order():
-    found = largest_confusions(COMMON, COMMON, CLASSES, n=3)
-    assert found.recovered.tolist() == [[2, 3], [0, 1], [0, 2]]
-    assert found.both == 3
-    frame = found.frame()
+    confusions = largest_confusions(COMMON, COMMON, CLASSES, n=3)
+    assert confusions.recovered.tolist() == [[2, 3], [0, 1], [0, 2]]
+    assert confusions.both == 3
+    frame = confusions.frame()
     assert frame["true"].tolist() == ["fox", "cat", "cat"]
     assert frame["given"].tolist() == ["owl", "dog", "fox"]
     assert frame["recovered"].tolist() == [0.4, 0.3, 0.2]
@@ -306,29 +306,29 @@ def test_the_overlap_counts_cells_and_not_their_order():
     observed = COMMON.copy()
     observed[3] = [0.5, 0.0, 0.0, 0.5]  # owl -> cat, which the model does not have
     observed[0] = [0.6, 0.1, 0.3, 0.0]
-    found = largest_confusions(COMMON, observed, CLASSES, n=3)
-    assert found.observed.tolist() == [[3, 0], [2, 3], [0, 2]]
-    assert found.both == 2
+    confusions = largest_confusions(COMMON, observed, CLASSES, n=3)
+    assert confusions.observed.tolist() == [[3, 0], [2, 3], [0, 2]]
+    assert confusions.both == 2
 
 
 def test_classes_without_labels_and_perfect_workers_have_no_confusions():
     observed = np.full((4, 4), np.nan)
     observed[0] = [0.9, 0.1, 0, 0]
-    found = largest_confusions(np.eye(4), observed, CLASSES)
-    assert found.recovered.shape == (0, 2)
-    assert found.observed.tolist() == [[0, 1]]
-    assert found.both == 0
-    assert found.frame().empty
+    confusions = largest_confusions(np.eye(4), observed, CLASSES)
+    assert confusions.recovered.shape == (0, 2)
+    assert confusions.observed.tolist() == [[0, 1]]
+    assert confusions.both == 0
+    assert confusions.frame().empty
 
 
 def test_errors_equal_loops():
     rng = np.random.default_rng(0)
     a, b = rng.dirichlet(np.ones(4), (2, 5, 4))
     a[1, 2], b[3] = np.nan, np.nan
-    found = confusion_error(a, b)
+    errors = confusion_error(a, b)
     for r in range(5):
         rows = [sum((a[r, c] - b[r, c]) ** 2) for c in range(4) if not np.isnan(a[r, c] + b[r, c]).any()]
-        assert np.isnan(found[r]) if r == 3 else found[r] == pytest.approx(np.mean(rows))
+        assert np.isnan(errors[r]) if r == 3 else errors[r] == pytest.approx(np.mean(rows))
 
 
 def test_refusals():

@@ -109,15 +109,15 @@ def test_individual_noise_is_rarely_called_shared(kind):
 @pytest.mark.parametrize("kind", ["uniform", "own rows", "pair flips"])
 def test_common_noise_is_found(kind):
     rng = np.random.default_rng(2)
-    found, false = [], []
+    means, false = [], []
     for _ in range(8):
         counts, shared = simulated(rng, kind, 0.5)
         called = benjamini_hochberg(p_values(counts)[0]) <= 0.05
         truly = np.zeros_like(called)
         truly[np.arange(6), shared] = True
-        found.append(called[truly].mean())
+        means.append(called[truly].mean())
         false.append((called & ~truly).sum() / max(called.sum(), 1))
-    assert np.mean(found) > 0.9
+    assert np.mean(means) > 0.9
     assert np.mean(false) < 0.05
 
 
@@ -166,9 +166,9 @@ def test_tail_is_that_of_all_draws(patterns):
 
 
 def test_two_scores_are_a_binomial_far_into_the_tail():
-    found = build([[0, 0, 0, 5]], [50]).tail(5 * np.arange(51))
-    np.testing.assert_allclose(found, binom.sf(np.arange(51) - 1, 50, 0.25), rtol=1e-9)
-    assert found[-1] < 1e-29
+    tail = build([[0, 0, 0, 5]], [50]).tail(5 * np.arange(51))
+    np.testing.assert_allclose(tail, binom.sf(np.arange(51) - 1, 50, 0.25), rtol=1e-9)
+    assert tail[-1] < 1e-29
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def summed(crowd):
 
 @given(crowds())
 def test_sums_are_literal(crowd):
-    triples, score, found = summed(crowd)
+    triples, score, sums = summed(crowd)
     n = crowd.n_classes
     part = dict(zip(zip(triples.cell, triples.worker, strict=True), score / triples.times, strict=True))
     carried, parts, labels = np.zeros((crowd.n_tasks, n)), np.zeros(n * n), np.zeros(crowd.n_tasks)
@@ -219,11 +219,11 @@ def test_sums_are_literal(crowd):
             parts[crowd.gold[i] * n + b] += s**2
     for a in range(n):
         of = crowd.gold == a
-        np.testing.assert_allclose(found.total[a * n : (a + 1) * n], carried[of].sum(0))
-        np.testing.assert_allclose(found.squares[a * n : (a + 1) * n], (carried[of] ** 2).sum(0))
-        np.testing.assert_allclose(found.weighted[a * n : (a + 1) * n], labels[of] @ carried[of])
-        assert (found.labels[a], found.labels_squared[a]) == (labels[of].sum(), (labels[of] ** 2).sum())
-    np.testing.assert_allclose(found.parts, parts)
+        np.testing.assert_allclose(sums.total[a * n : (a + 1) * n], carried[of].sum(0))
+        np.testing.assert_allclose(sums.squares[a * n : (a + 1) * n], (carried[of] ** 2).sum(0))
+        np.testing.assert_allclose(sums.weighted[a * n : (a + 1) * n], labels[of] @ carried[of])
+        assert (sums.labels[a], sums.labels_squared[a]) == (labels[of].sum(), (labels[of] ** 2).sum())
+    np.testing.assert_allclose(sums.parts, parts)
 
 
 def test_compiled_sums_are_the_same(monkeypatch):
@@ -252,9 +252,9 @@ def test_one_task_with_wrong_gold_is_no_shared_mistake_and_many_tasks_are():
 @pytest.mark.parametrize("fooled", ["2 % wrong gold", "10 % foils"])
 def test_wrong_gold_and_foils_do_not_fool_it(fooled):
     rng = np.random.default_rng(0)
-    found = [shared_mistakes(individual(DENSE, "pair flips", 0.0, FOOLED[fooled], rng)[0]) for _ in range(30)]
-    assert np.mean([(benjamini_hochberg(r.p_workers) <= 0.05).any() for r in found]) > 0.5
-    assert np.mean([(r.q_value <= 0.05).any() for r in found]) <= 0.1
+    mistakes = [shared_mistakes(individual(DENSE, "pair flips", 0.0, FOOLED[fooled], rng)[0]) for _ in range(30)]
+    assert np.mean([(benjamini_hochberg(r.p_workers) <= 0.05).any() for r in mistakes]) > 0.5
+    assert np.mean([(r.q_value <= 0.05).any() for r in mistakes]) <= 0.1
 
 
 def test_common_mistakes_are_found_nearly_as_often_as_without_evidence_over_tasks():
@@ -262,8 +262,8 @@ def test_common_mistakes_are_found_nearly_as_often_as_without_evidence_over_task
     powers = []
     for _ in range(15):
         crowd, shared = individual(DENSE, "own rows", 0.3, (0, 0), rng)
-        found = shared_mistakes(crowd)
-        powers.append([(q[shared] <= 0.05).mean() for q in (benjamini_hochberg(found.p_workers), found.q_value)])
+        mistakes = shared_mistakes(crowd)
+        powers.append([(q[shared] <= 0.05).mean() for q in (benjamini_hochberg(mistakes.p_workers), mistakes.q_value)])
     before, after = np.mean(powers, axis=0)
     assert before > 0.8
     assert after >= 0.8 * before
@@ -290,8 +290,8 @@ def test_a_mistake_between_neighbouring_grades_is_found_with_and_without_leans(r
         ds, carriers = graded.dataset, np.arange(20) < 7
         misled = carriers[ds.worker] & (graded.true[ds.task] == 2) & (rng.random(ds.n_annotations) < 0.9)
         label = np.where(misled, 1, ds.label).astype(np.int32)
-        found = cells(replace(graded, dataset=replace(ds, label=label)), reference)
-        assert found == [(2, 1)] if reference == "gold" else found in ([], [(2, 1)])
+        values = cells(replace(graded, dataset=replace(ds, label=label)), reference)
+        assert values == [(2, 1)] if reference == "gold" else values in ([], [(2, 1)])
 
 
 def test_teams_whose_tasks_differ_make_no_mistake_of_the_guideline() -> None:

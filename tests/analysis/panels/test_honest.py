@@ -40,9 +40,9 @@ def test_intervals_cover_the_share_of_all_items() -> None:
     hits, ratio = 0, []
     for seed in range(60):
         of, truth = some_gold(seed, 60)
-        found = cc.analysis.honest_score(of, "b-yes")
-        hits += found.low[0] <= truth.mean() <= found.high[0]
-        ratio.append((found.high[0] - found.low[0]) / (found.gold_high[0] - found.gold_low[0]))
+        score = cc.analysis.honest_score(of, "b-yes")
+        hits += score.low[0] <= truth.mean() <= score.high[0]
+        ratio.append((score.high[0] - score.low[0]) / (score.gold_high[0] - score.gold_low[0]))
     assert hits >= 52
     assert np.mean(ratio) < 0.95
 
@@ -75,6 +75,6 @@ def test_a_sample_without_a_failure_does_not_show_that_there_is_none() -> None:
         gold = np.full(400, -1, full.gold.dtype)
         shown = rng.permutation(400)[:25]
         gold[shown] = full.gold[shown]
-        found = cc.analysis.honest_score(replace(full, gold=gold), "b-yes")
-        hits += (found.low <= true) & (true <= found.high) & (found.low <= found.estimate)
+        score = cc.analysis.honest_score(replace(full, gold=gold), "b-yes")
+        hits += (score.low <= true) & (true <= score.high) & (score.low <= score.estimate)
     assert hits.min() >= 36

@@ -44,10 +44,10 @@ def test_a_planted_leaning_is_told_of_the_judge_who_has_it(what: str) -> None:
 
 
 def test_without_gold_the_position_alone_is_told() -> None:
-    found = cc.analysis.panel_leanings(told(3, {POSITION: 0.25, LENGTH: 0.25}, gold=False))
-    sure = found.low * found.high > 0
-    assert {*found.what} == {POSITION} and list(found.worker_ids[found.worker[sure]]) == ["gpt-4o"]
-    assert "drawn at random" in found.notes[-1]
+    leanings = cc.analysis.panel_leanings(told(3, {POSITION: 0.25, LENGTH: 0.25}, gold=False))
+    sure = leanings.low * leanings.high > 0
+    assert {*leanings.what} == {POSITION} and list(leanings.worker_ids[leanings.worker[sure]]) == ["gpt-4o"]
+    assert "drawn at random" in leanings.notes[-1]
 
 
 def test_honest_judges_are_told_nothing_of() -> None:
@@ -60,8 +60,8 @@ def test_honest_judges_are_told_nothing_of() -> None:
 
 def test_flips_between_positions_and_repeats_are_told_apart() -> None:
     crowd = told(1, {POSITION: 0.3}, repeats=2)
-    found = cc.analysis.panel_leanings(crowd)
-    frame = found.flips_frame().set_index("worker")
+    leanings = cc.analysis.panel_leanings(crowd)
+    frame = leanings.flips_frame().set_index("worker")
     assert frame.loc["gpt-4o", "both positions"] + frame.loc["gpt-4o", "repeats"] == 600
     assert frame.loc["gpt-4o", "flips"] > frame.loc["gpt-4o", "changes"]
     without = cc.analysis.panel_leanings(replace(crowd, extra=None))

@@ -11,13 +11,13 @@ from tests.analysis.panels.crowds import difficult, independent, judged
 
 
 def test_shared_mistakes_are_noticed_and_independent_ones_are_not() -> None:
-    found = []
+    gains = []
     for seed in range(12):
         verdicts, _ = independent(350, 4 + seed, seed, 0.6 + 0.02 * seed, 0.2 + 0.05 * seed)
         verdicts[np.random.default_rng(seed).random(verdicts.shape) < 0.2] = -1
         opinions = one_opinion(judged(difficult(350, 8, seed)[0], None)), one_opinion(judged(verdicts, None))
-        found.append([one.gain for one in opinions if one is not None])
-    shared, alone = np.array(found).T
+        gains.append([one.gain for one in opinions if one is not None])
+    shared, alone = np.array(gains).T
     assert (shared > MANY).sum() >= 11 and (alone > MANY).sum() == 0
 
 

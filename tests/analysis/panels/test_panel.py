@@ -47,9 +47,9 @@ def test_intervals_cover_the_panel_of_all_items() -> None:
     goal, hits = effective_votes(whole, "gold", 20), np.zeros((2, 2))
     for part in range(100):
         rows = slice(600 * part, 600 * part + 600)
-        found = effective_votes(error_moments(verdicts[rows].astype(np.int8), truth[rows]), "gold", 200, part)
+        votes = effective_votes(error_moments(verdicts[rows].astype(np.int8), truth[rows]), "gold", 200, part)
         for kind in (0, 1):
-            one, true = found[kind], goal[kind]
+            one, true = votes[kind], goal[kind]
             hits[kind] += [
                 one.kish_low <= true.kish <= one.kish_high,
                 one.participation_low <= true.participation <= one.participation_high,
@@ -61,18 +61,18 @@ def test_intervals_cover_the_panel_of_all_items() -> None:
 @pytest.mark.parametrize("case", CAPA, ids=lambda case: case["of"])
 def test_kappa_p_equals_its_authors(case: dict) -> None:
     verdicts, truth = np.array(case["verdicts"]), np.array(case["truth"])
-    found = cc.analysis.panel(judged(verdicts, truth))
-    assert found.capa[0, 1] == pytest.approx(case["capa"], abs=1e-6)
+    panel = cc.analysis.panel(judged(verdicts, truth))
+    assert panel.capa[0, 1] == pytest.approx(case["capa"], abs=1e-6)
 
 
 def test_planted_trio_is_named_first() -> None:
     for seed in range(5):
         verdicts, truth = difficult(400, 9, seed)
         verdicts[:, 4] = verdicts[:, 7] = verdicts[:, 1]
-        found = cc.analysis.panel(judged(verdicts, truth))
-        assert found.kin[0].members.tolist() == [1, 4, 7]
-        assert sorted(found.verdicts[j] for j in (1, 4, 7)).count(MERGE) == 2
-        assert found.votes[0].kish < 6
+        panel = cc.analysis.panel(judged(verdicts, truth))
+        assert panel.kin[0].members.tolist() == [1, 4, 7]
+        assert sorted(panel.verdicts[j] for j in (1, 4, 7)).count(MERGE) == 2
+        assert panel.votes[0].kish < 6
 
 
 def test_planted_family_is_named_first() -> None:
@@ -83,8 +83,8 @@ def test_planted_family_is_named_first() -> None:
         model = verdicts[:, 2].copy()
         for j in (2, 5, 6):
             verdicts[:, j] = np.where(rng.random(600) < 0.75, model, verdicts[:, j])
-        found = cc.analysis.panel(judged(verdicts, truth))
-        hits += bool(found.kin) and found.kin[0].members.tolist() == [2, 5, 6]
+        panel = cc.analysis.panel(judged(verdicts, truth))
+        hits += bool(panel.kin) and panel.kin[0].members.tolist() == [2, 5, 6]
     assert hits >= 9
 
 
@@ -92,9 +92,9 @@ def test_raters_who_do_not_look_are_never_paired() -> None:
     for seed in range(20):
         verdicts, truth = difficult(500, 8, seed)
         verdicts[:, :2] = np.random.default_rng(seed).random((500, 2)) < 0.9
-        found = cc.analysis.panel(judged(verdicts, truth))
-        assert not any({0, 1} & {*one.members.tolist()} for one in found.kin)
-        assert found.verdicts[:2] == (DROP, DROP)
+        panel = cc.analysis.panel(judged(verdicts, truth))
+        assert not any({0, 1} & {*one.members.tolist()} for one in panel.kin)
+        assert panel.verdicts[:2] == (DROP, DROP)
 
 
 def test_honest_panels_have_no_kin() -> None:
@@ -108,10 +108,10 @@ def test_honest_panels_have_no_kin() -> None:
 
 def test_independent_panel_counts_as_all_its_votes() -> None:
     verdicts, truth = independent(2_000, 7, 3)
-    found = cc.analysis.panel(judged(verdicts, truth))
-    assert all(one.kish_high > 6.8 for one in found.votes)
-    assert found.kin == () and MERGE not in found.verdicts
-    assert 0.5 < found.many_wrong / max(found.many_expected, 1e-9) < 2
+    panel = cc.analysis.panel(judged(verdicts, truth))
+    assert all(one.kish_high > 6.8 for one in panel.votes)
+    assert panel.kin == () and MERGE not in panel.verdicts
+    assert 0.5 < panel.many_wrong / max(panel.many_expected, 1e-9) < 2
 
 
 def test_lenient_judge_who_knows_is_recalibrated() -> None:
@@ -119,8 +119,8 @@ def test_lenient_judge_who_knows_is_recalibrated() -> None:
     rng = np.random.default_rng(5)
     trait = (2 * truth - 1) * 0.8 + rng.normal(0, 1, 2_000)
     verdicts[:, 3] = trait > -1.2
-    found = cc.analysis.panel(judged(verdicts, truth))
-    assert found.verdicts[3] == RECALIBRATE
+    panel = cc.analysis.panel(judged(verdicts, truth))
+    assert panel.verdicts[3] == RECALIBRATE
 
 
 def test_vote_without_each_equals_votes_counted_again() -> None:
@@ -153,9 +153,9 @@ def test_missing_verdicts_and_costs() -> None:
 
 def test_without_gold_nobody_is_dropped_or_kept() -> None:
     verdicts, _ = difficult(400, 6, 4)
-    found = cc.analysis.panel(judged(verdicts, None), "dawid-skene")
-    assert {*found.verdicts} == {UNDECIDED} and found.sub_panel is None and np.isnan(found.without).all()
-    assert not found.checked
+    panel = cc.analysis.panel(judged(verdicts, None), "dawid-skene")
+    assert {*panel.verdicts} == {UNDECIDED} and panel.sub_panel is None and np.isnan(panel.without).all()
+    assert not panel.checked
 
 
 def test_judges_at_chance_are_not_kept_without_a_word() -> None:
@@ -163,8 +163,8 @@ def test_judges_at_chance_are_not_kept_without_a_word() -> None:
     for others in (rng.integers(0, 2, (2_000, 6)), np.zeros((2_000, 6), int)):
         truth = rng.integers(0, 2, 2_000)
         others[:, 2] = np.where(rng.random(2_000) < 0.9, truth, 1 - truth)
-        found = cc.analysis.panel(judged(others, truth))
-        assert found.verdicts == (DROP, DROP, "keep", DROP, DROP, DROP)
+        panel = cc.analysis.panel(judged(others, truth))
+        assert panel.verdicts == (DROP, DROP, "keep", DROP, DROP, DROP)
     few = cc.analysis.panel(judged(rng.integers(0, 2, (60, 6)), rng.integers(0, 2, 60)))
     assert all(few.reasons) and {*few.verdicts} <= {DROP, UNDECIDED}
 
@@ -174,8 +174,8 @@ def test_a_class_that_is_never_true_hides_no_one() -> None:
     rng = np.random.default_rng(3)
     verdicts[rng.random(verdicts.shape) < 0.1] = 2
     verdicts[:, 0] = rng.integers(0, 3, 1_000)
-    found = cc.analysis.panel(judged(verdicts, truth))
-    assert found.verdicts[0] == DROP and DROP not in found.verdicts[1:]
+    panel = cc.analysis.panel(judged(verdicts, truth))
+    assert panel.verdicts[0] == DROP and DROP not in panel.verdicts[1:]
 
 
 def test_a_judge_whose_words_are_turned_round_is_told_so() -> None:
@@ -199,14 +199,14 @@ def test_one_shared_slip_makes_no_kin() -> None:
 def test_columns_say_families_and_costs_and_strange_words_are_named() -> None:
     crowd = judged(*difficult(200, 4, 3))
     family = np.array(["x", "x", "y", "y"])[crowd.worker]
-    told = replace(
+    described = replace(
         crowd, extra=pd.DataFrame({"provider": family, "cost": 1.0 + crowd.worker}), classes=("fail", "pass")
     )
-    found = cc.analysis.panel(told)
-    assert found.families == ("x", "x", "y", "y") and found.notes == ()
-    assert cc.analysis.panel(told, families={}).families != found.families
-    assert found.sub_panel is not None and found.sub_panel.cost * 10 == pytest.approx(
-        (found.sub_panel.members + 1).sum()
+    panel = cc.analysis.panel(described)
+    assert panel.families == ("x", "x", "y", "y") and panel.notes == ()
+    assert cc.analysis.panel(described, families={}).families != panel.families
+    assert panel.sub_panel is not None and panel.sub_panel.cost * 10 == pytest.approx(
+        (panel.sub_panel.members + 1).sum()
     )
-    odd = cc.analysis.panel(replace(told, classes=("fail", "pass", "parse error")))
+    odd = cc.analysis.panel(replace(described, classes=("fail", "pass", "parse error")))
     assert "'parse error'" in odd.notes[0]

@@ -37,29 +37,29 @@ def mixed(seed: int = 7, n: int = 120) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(("epsilon", "theirs"), THEIRS)
 def test_test_is_its_authors(epsilon: float, theirs: dict[str, tuple[float, float]]) -> None:
     """Numbers of alt_test in github.com/nitaytech/AltTest on the same labels."""
-    found = cc.analysis.panel_people(judged(*mixed(), PEOPLE + MODELS), epsilon=epsilon)
-    assert list(found.worker_ids[found.people]) == PEOPLE and list(found.tested) == [3, 3, 3]
-    for name, wins, advantage in zip(found.worker_ids[found.judges], found.wins, found.advantage, strict=True):
+    people = cc.analysis.panel_people(judged(*mixed(), PEOPLE + MODELS), epsilon=epsilon)
+    assert list(people.worker_ids[people.people]) == PEOPLE and list(people.tested) == [3, 3, 3]
+    for name, wins, advantage in zip(people.worker_ids[people.judges], people.wins, people.advantage, strict=True):
         assert (wins, advantage) == pytest.approx(theirs[name], abs=1e-12)
 
 
 def test_agreement_is_with_the_vote_of_people_and_no_tie_counts() -> None:
     verdicts, truth = mixed()
-    found = cc.analysis.panel_people(judged(verdicts, truth, PEOPLE + MODELS))
+    people = cc.analysis.panel_people(judged(verdicts, truth, PEOPLE + MODELS))
     counts = np.stack([(verdicts[:, :4] == c).sum(1) for c in range(3)], 1)
     clear = (np.sort(counts, 1)[:, -1] > np.sort(counts, 1)[:, -2]) & (counts.sum(1) > 0)
-    at = list(found.worker_ids[found.judges]).index("gpt-4o")
+    at = list(people.worker_ids[people.judges]).index("gpt-4o")
     same = (verdicts[:, 4] == counts.argmax(1))[clear]
-    assert found.n[at] == clear.sum() == found.confusion[at].sum() and found.agreement[at] == same.mean()
-    assert found.low[at] < found.agreement[at] < found.high[at] and found.kappa[at] < found.agreement[at]
+    assert people.n[at] == clear.sum() == people.confusion[at].sum() and people.agreement[at] == same.mean()
+    assert people.low[at] < people.agreement[at] < people.high[at] and people.kappa[at] < people.agreement[at]
 
 
 def test_items_on_which_all_judges_contradict_people() -> None:
     verdicts, truth = mixed(n=200)
     truth[:10], verdicts[:10, :3], verdicts[:10, 4:] = 0, 0, 2
     truth[10:15], verdicts[10:15, :3], verdicts[10:15, 4:] = 2, 0, 2
-    found = cc.analysis.panel_people(judged(verdicts, truth, PEOPLE + MODELS))
-    table = found.items()
+    people = cc.analysis.panel_people(judged(verdicts, truth, PEOPLE + MODELS))
+    table = people.items()
     assert {f"i{i:05d}" for i in range(10)} <= set(table["task"][table["who is right"] == "people"])
     assert {f"i{i:05d}" for i in range(10, 15)} <= set(table["task"][table["who is right"] == "judges"])
     assert list(table["who is right"]) == sorted(table["who is right"], key=["people", "judges", ""].index)
@@ -68,8 +68,8 @@ def test_items_on_which_all_judges_contradict_people() -> None:
 def test_a_model_like_the_people_passes_and_one_that_guesses_does_not() -> None:
     passed = np.zeros(2)
     for seed in range(10):
-        found = cc.analysis.panel_people(judged(*mixed(seed, 400), PEOPLE + MODELS))
-        by = dict(zip(found.worker_ids[found.judges], found.passes, strict=True))
+        people = cc.analysis.panel_people(judged(*mixed(seed, 400), PEOPLE + MODELS))
+        by = dict(zip(people.worker_ids[people.judges], people.passes, strict=True))
         passed += by["claude-3-haiku"], by["llama-3-8b"]
     assert passed[0] >= 9 and passed[1] == 0
     two = cc.analysis.panel_people(judged(*mixed(), PEOPLE + MODELS), ["ann", "ben"])
@@ -82,13 +82,13 @@ def test_who_is_a_person_is_said_by_a_column_by_names_or_by_hand() -> None:
     assert set(called[who_are_people(crowd)]) == {"kim", "lou", "max", "nat", "mine"}
     assert set(called[who_are_people(crowd, ["kim", "lou"])]) == {"kim", "lou"}
     kind = np.where(np.isin(called[crowd.worker], ["mine", "judge-b", "gpt-4o"]), "LLM_JUDGE", "HUMAN")
-    told = replace(crowd, extra=pd.DataFrame({"note": "x", "source": kind}))
+    data = replace(crowd, extra=pd.DataFrame({"note": "x", "source": kind}))
     assert (
-        set(called[who_are_people(told)]) == {"kim", "lou", "max", "nat"} == set(called[who_are_people(told, "source")])
+        set(called[who_are_people(data)]) == {"kim", "lou", "max", "nat"} == set(called[who_are_people(data, "source")])
     )
     for wrong in (["nobody"], "note", "nothing"):
         with pytest.raises(cc.SettingError, match="people"):
-            who_are_people(told, wrong)
+            who_are_people(data, wrong)
 
 
 @pytest.mark.parametrize("names", [[*PEOPLE, "eve", "flo", "gus"], [f"gpt-{k}" for k in range(7)]])

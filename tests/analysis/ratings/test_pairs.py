@@ -47,8 +47,8 @@ def crowd(
 
 
 def accused(made: RatingDataset, reference: str) -> set[tuple[int, int]]:
-    found = analysis.rating_pairs(made, analysis.rating_truth(made, reference))
-    return {(a, b) for a, b, q in zip(found.worker_a, found.worker_b, found.q_value, strict=True) if q <= 0.05}
+    pairs = analysis.rating_pairs(made, analysis.rating_truth(made, reference))
+    return {(a, b) for a, b, q in zip(pairs.worker_a, pairs.worker_b, pairs.q_value, strict=True) if q <= 0.05}
 
 
 @pytest.mark.parametrize("reference", ["gold", "mean", "median"])
@@ -58,22 +58,22 @@ def test_independent_workers_are_not_accused(
     workers: int, each: int, noisy: int, unequal: bool, reference: str
 ) -> None:
     spread = np.where(np.arange(workers) < noisy, 2.0, 0.5)
-    found = [accused(crowd(s, workers, each, spread, unequal=unequal), reference) for s in range(CROWDS)]
-    assert sum(bool(pairs) for pairs in found) <= 3  # .05 of 20 crowds are expected; P(more than 3) = .016
+    n_accused = [accused(crowd(s, workers, each, spread, unequal=unequal), reference) for s in range(CROWDS)]
+    assert sum(bool(pairs) for pairs in n_accused) <= 3  # .05 of 20 crowds are expected; P(more than 3) = .016
 
 
 @pytest.mark.parametrize("reference", ["gold", "mean", "median"])
 @pytest.mark.parametrize("workers, each", [(12, 5), (5, 5), (15, 15)])
 def test_two_who_ignore_the_task_are_not_alike_but_do_not_follow_it(workers: int, each: int, reference: str) -> None:
     """They erred alike with r = 1 and p = 5e-57, as errors were ratings less the truth and a bias."""
-    told = false = 0
+    n_told = false = 0
     for seed in range(CROWDS):
         made = crowd(seed, workers, each, np.full(workers, 0.6), flat=2)
         assert (workers - 2, workers - 1) not in accused(made, reference)
         ignores = analysis.rating_workers(made, analysis.rating_truth(made, reference)).ignores
-        told += ignores[-2:].all()
+        n_told += ignores[-2:].all()
         false += ignores[:-2].any()
-    assert told >= 0.9 * CROWDS
+    assert n_told >= 0.9 * CROWDS
     assert false <= 2
 
 
@@ -89,18 +89,18 @@ def test_who_turns_the_scale_follows_the_tasks() -> None:
 @pytest.mark.parametrize("ends", [(-100.0, 100.0), (2.9, 7.1)])
 def test_workers_of_like_scales_are_not_alike(reference: str, ends: tuple[float, float]) -> None:
     """In half of such crowds somebody was named; the ends of the range bend the ratings of all."""
-    rng, found = np.random.default_rng(0), 0
+    rng, n_alike = np.random.default_rng(0), 0
     for seed in range(CROWDS):
         made = crowd(seed, 12, 5, np.full(12, 0.6), slope=rng.normal(1, 0.3, 12), span=ends)
-        found += bool(accused(made, reference))
-    assert found <= 3
+        n_alike += bool(accused(made, reference))
+    assert n_alike <= 3
 
 
 def test_copies_make_nobody_else_alike() -> None:
     """Of five workers, a pair of copies made others alike in every crowd."""
-    found = [accused(crowd(s, 5, 5, np.full(5, 0.7), copies=True), "mean") for s in range(CROWDS)]
-    assert all((0, 1) in pairs for pairs in found)
-    assert sum(pairs != {(0, 1)} for pairs in found) <= 3
+    n_accused = [accused(crowd(s, 5, 5, np.full(5, 0.7), copies=True), "mean") for s in range(CROWDS)]
+    assert all((0, 1) in pairs for pairs in n_accused)
+    assert sum(pairs != {(0, 1)} for pairs in n_accused) <= 3
 
 
 @pytest.mark.parametrize("reference", ["gold", "mean"])
@@ -111,15 +111,15 @@ def test_a_copy_is_found_and_nobody_else(reference: str) -> None:
 def test_lines_and_variances_of_errors_without_truth() -> None:
     spread, slope = np.linspace(0.7, 1.5, 8), np.array([1.0, 1.5, 0.5, 0, 1.2, 0.8, 1.3, 1.7])
     made = crowd(2, 8, 4, spread, n_tasks=20_000, slope=slope)
-    found = residuals(made, first_ratings(made))
-    assert found.slope == pytest.approx(slope, abs=0.1)
-    assert found.variance == pytest.approx(spread**2, rel=0.1)
+    errors = residuals(made, first_ratings(made))
+    assert errors.slope == pytest.approx(slope, abs=0.1)
+    assert errors.variance == pytest.approx(spread**2, rel=0.1)
 
 
 def test_two_ratings_per_task_say_nothing_of_errors() -> None:
     made = crowd(3, 5, 2, np.ones(5))
-    found = analysis.rating_pairs(made, analysis.rating_truth(made, "mean"))
-    assert len(found.distance) == 10
-    assert np.isfinite(found.distance).all()
-    assert np.isnan(found.q_value).all()
-    assert np.isnan(found.error_correlation).all()
+    pairs = analysis.rating_pairs(made, analysis.rating_truth(made, "mean"))
+    assert len(pairs.distance) == 10
+    assert np.isfinite(pairs.distance).all()
+    assert np.isnan(pairs.q_value).all()
+    assert np.isnan(pairs.error_correlation).all()

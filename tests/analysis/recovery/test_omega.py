@@ -45,10 +45,10 @@ from tests.analysis.crowds import crowds, soft_reference
     ],
 )
 def test_the_ranking_is_judged(spread, correlation, agreement, sentence):
-    found = judge_omega(spread, correlation)
-    assert found.agreement == agreement
-    assert sentence in found.words
-    assert bool(found.words) == bool(sentence)
+    omega = judge_omega(spread, correlation)
+    assert omega.agreement == agreement
+    assert sentence in omega.words
+    assert bool(omega.words) == bool(sentence)
 
 
 def omegas(crowd, n_seeds: int, seed: int = 0):
@@ -66,7 +66,7 @@ def test_equals_loops(crowd, n_seeds, soft):
             omega_ranking(crowd, omega, seeds=range(n_seeds))
         return
     truth = soft_reference(crowd) if soft else "gold"
-    found = omega_ranking(crowd, omega, truth, seeds=range(n_seeds))
+    ranking = omega_ranking(crowd, omega, truth, seeds=range(n_seeds))
     means, spreads = {}, {}
     for i in range(crowd.n_tasks):
         of = {int(crowd.worker[k]): k for k in range(crowd.n_annotations) if crowd.task[k] == i}
@@ -74,14 +74,14 @@ def test_equals_loops(crowd, n_seeds, soft):
             per_seed = [np.mean([omega[s, k] for k in of.values()]) for s in range(n_seeds)]
             means[i] = np.mean(per_seed)
             spreads[i] = np.std(per_seed, ddof=1) if n_seeds > 1 else np.nan
-            assert found.n_workers[list(found.task).index(i)] == len(of)
-    assert sorted(found.task) == sorted(means)
-    np.testing.assert_allclose(found.omega, [means[i] for i in found.task])
-    np.testing.assert_allclose(found.spread, [spreads[i] for i in found.task], atol=1e-12)
-    assert (np.diff(found.omega) <= 1e-12).all()
+            assert ranking.n_workers[list(ranking.task).index(i)] == len(of)
+    assert sorted(ranking.task) == sorted(means)
+    np.testing.assert_allclose(ranking.omega, [means[i] for i in ranking.task])
+    np.testing.assert_allclose(ranking.spread, [spreads[i] for i in ranking.task], atol=1e-12)
+    assert (np.diff(ranking.omega) <= 1e-12).all()
     half = -(-len(means) // 2)
-    assert found.n_top == half
-    for tasks, counted in ((found.task[:half], found.top), (found.task[half:], found.bottom)):
+    assert ranking.n_top == half
+    for tasks, counted in ((ranking.task[:half], ranking.top), (ranking.task[half:], ranking.bottom)):
         expected = np.zeros(crowd.n_classes)
         for i in tasks:
             if soft:
@@ -93,43 +93,43 @@ def test_equals_loops(crowd, n_seeds, soft):
 
 def test_correlations_are_spearman_s_and_pearson_s(crowd):
     omega = omegas(crowd, 3)
-    found = omega_ranking(crowd, omega, seeds=(0, 1, 2))
-    assert found.task_correlation == pytest.approx(scipy.stats.spearmanr(found.omega, found.entropy).statistic)
-    mean = [found.omega[found.label == c].mean() for c in range(crowd.n_classes)]
-    np.testing.assert_allclose(found.class_omega, mean)
+    ranking = omega_ranking(crowd, omega, seeds=(0, 1, 2))
+    assert ranking.task_correlation == pytest.approx(scipy.stats.spearmanr(ranking.omega, ranking.entropy).statistic)
+    mean = [ranking.omega[ranking.label == c].mean() for c in range(crowd.n_classes)]
+    np.testing.assert_allclose(ranking.class_omega, mean)
     entropy = annotation_entropy(crowd).entropy
-    np.testing.assert_array_equal(found.class_entropy, entropy)
-    assert found.class_correlation == pytest.approx(scipy.stats.spearmanr(mean, entropy).statistic)
+    np.testing.assert_array_equal(ranking.class_entropy, entropy)
+    assert ranking.class_correlation == pytest.approx(scipy.stats.spearmanr(mean, entropy).statistic)
     each = [omega_ranking(crowd, omega[[s]], seeds=(s,)) for s in range(3)]
     means = np.stack([one.omega[np.argsort(one.task)] for one in each])
     between = scipy.stats.spearmanr(means, axis=1).statistic[np.triu_indices(3, 1)].mean()
-    assert found.seed_correlation == pytest.approx(between)
+    assert ranking.seed_correlation == pytest.approx(between)
 
 
 def test_one_seed_by_its_name(crowd):
     omega = omegas(crowd, 3)
-    found = omega_ranking(crowd, omega, seeds=(7, 8, 9), seed=8)
-    np.testing.assert_array_equal(found.omega, omega_ranking(crowd, omega[1:2], seeds=(8,)).omega)
-    assert found.seed_correlation == omega_ranking(crowd, omega, seeds=(7, 8, 9)).seed_correlation
+    ranking = omega_ranking(crowd, omega, seeds=(7, 8, 9), seed=8)
+    np.testing.assert_array_equal(ranking.omega, omega_ranking(crowd, omega[1:2], seeds=(8,)).omega)
+    assert ranking.seed_correlation == omega_ranking(crowd, omega, seeds=(7, 8, 9)).seed_correlation
     assert np.isnan(omega_ranking(crowd, omega[:1], seeds=(7,)).seed_correlation)
-    assert found.combined == "seed 8"
-    assert "omega_std" not in found.frame()
+    assert ranking.combined == "seed 8"
+    assert "omega_std" not in ranking.frame()
 
 
 def test_histograms_count_every_task_once(crowd):
-    found = omega_ranking(crowd, omegas(crowd, 1), seeds=(0,))
-    edges, counts = found.histogram(20)
+    ranking = omega_ranking(crowd, omegas(crowd, 1), seeds=(0,))
+    edges, counts = ranking.histogram(20)
     for c in range(crowd.n_classes):
-        np.testing.assert_array_equal(counts[c], np.histogram(found.omega[found.label == c], edges)[0])
-    np.testing.assert_array_equal(counts[-1], np.histogram(found.omega, edges)[0])
+        np.testing.assert_array_equal(counts[c], np.histogram(ranking.omega[ranking.label == c], edges)[0])
+    np.testing.assert_array_equal(counts[-1], np.histogram(ranking.omega, edges)[0])
 
 
 def test_frames(crowd):
-    found = omega_ranking(crowd, omegas(crowd, 2), "majority-vote", seeds=(0, 1))
-    frame = found.frame()
+    ranking = omega_ranking(crowd, omegas(crowd, 2), "majority-vote", seeds=(0, 1))
+    frame = ranking.frame()
     assert list(frame["task"]) == [crowd.task_ids[i] for i in frame.index]
-    assert frame["half"].value_counts()["top"] == found.n_top
-    assert list(found.halves()["class"]) == list(crowd.classes)
+    assert frame["half"].value_counts()["top"] == ranking.n_top
+    assert list(ranking.halves()["class"]) == list(crowd.classes)
     assert set(frame["majority-vote"]) <= set(crowd.classes)
 
 
@@ -147,28 +147,28 @@ def test_equals_numpy_group_by_group(crowd, by, coarse):
     omega = rng.random((2, crowd.n_annotations))
     omega = omega.round(1) if coarse else omega
     omega[:, crowd.worker == 1] = np.nan
-    found = omega_spread(crowd, omega, by, seeds=(0, 1), n_bins=7)
+    spread = omega_spread(crowd, omega, by, seeds=(0, 1), n_bins=7)
     mean = omega.mean(0)
     group = crowd.worker if by == "worker" else crowd.gold[crowd.task]
-    assert len(found.names) == (crowd.n_workers if by == "worker" else crowd.n_classes)
-    for k in range(len(found.names)):
+    assert len(spread.names) == (crowd.n_workers if by == "worker" else crowd.n_classes)
+    for k in range(len(spread.names)):
         mine = mean[(group == k) & ~np.isnan(mean)]
-        assert found.n[k] == len(mine) == found.counts[k].sum()
+        assert spread.n[k] == len(mine) == spread.counts[k].sum()
         if not len(mine):
-            assert np.isnan(found.mean[k])
-            assert np.isnan(found.quantiles[k]).all()
+            assert np.isnan(spread.mean[k])
+            assert np.isnan(spread.quantiles[k]).all()
             continue
-        assert found.mean[k] == pytest.approx(mine.mean())
-        np.testing.assert_allclose(found.quantiles[k], np.quantile(mine, QUANTILES), atol=1e-12)
+        assert spread.mean[k] == pytest.approx(mine.mean())
+        np.testing.assert_allclose(spread.quantiles[k], np.quantile(mine, QUANTILES), atol=1e-12)
         if not coarse:  # on an edge rounding decides
-            np.testing.assert_array_equal(found.counts[k], np.histogram(mine, found.edges)[0])
-    assert len(found.frame()) == len(found.names)
+            np.testing.assert_array_equal(spread.counts[k], np.histogram(mine, spread.edges)[0])
+    assert len(spread.frame()) == len(spread.names)
 
 
 def test_a_constant_omega_has_a_bin_of_some_width(crowd):
-    found = omega_spread(crowd, np.full((1, crowd.n_annotations), 0.5), seeds=(0,))
-    assert found.edges[0] < 0.5 < found.edges[-1]
-    assert found.counts.sum() == crowd.n_annotations
+    spread = omega_spread(crowd, np.full((1, crowd.n_annotations), 0.5), seeds=(0,))
+    assert spread.edges[0] < 0.5 < spread.edges[-1]
+    assert spread.counts.sum() == crowd.n_annotations
 
 
 def test_spread_refusals(crowd):
@@ -188,27 +188,27 @@ def test_equals_scipy(simulated):
     rng = np.random.default_rng(0)
     true, used = simulated.truth.omega, simulated.truth.used_common
     omega = np.clip(true + rng.normal(0, 0.2, (2, len(true))), 0, 1).round(2)
-    found = omega_truth(simulated, omega, seeds=(0, 1), n_bins=10)
+    truth = omega_truth(simulated, omega, seeds=(0, 1), n_bins=10)
     mean = omega.mean(0)
-    assert found.correlation == pytest.approx(scipy.stats.pearsonr(true, mean).statistic)
-    assert found.rank_correlation == pytest.approx(scipy.stats.spearmanr(true, mean).statistic)
+    assert truth.correlation == pytest.approx(scipy.stats.pearsonr(true, mean).statistic)
+    assert truth.rank_correlation == pytest.approx(scipy.stats.spearmanr(true, mean).statistic)
     u = scipy.stats.mannwhitneyu(mean[used], mean[~used]).statistic
-    assert found.auc == pytest.approx(u / (used.sum() * (~used).sum()))
-    assert found.auc < found.auc_limit
+    assert truth.auc == pytest.approx(u / (used.sum() * (~used).sum()))
+    assert truth.auc < truth.auc_limit
     expected = np.zeros((10, 10))
     for t, m in zip(true, mean, strict=True):
         expected[min(int(t * 10), 9), min(int(m * 10), 9)] += 1
-    np.testing.assert_array_equal(found.counts, expected)
-    assert found.frame()["annotations"].sum() == found.n == simulated.n_annotations
+    np.testing.assert_array_equal(truth.counts, expected)
+    assert truth.frame()["annotations"].sum() == truth.n == simulated.n_annotations
 
 
 def test_the_truth_itself_is_perfect_and_missing_omega_is_left_out(simulated):
     omega = simulated.truth.omega[None].copy()
     omega[0, :50] = np.nan
-    found = omega_truth(simulated, omega, seeds=(0,))
-    assert found.n == simulated.n_annotations - 50
-    assert found.correlation == pytest.approx(1)
-    assert found.auc == found.auc_limit > 0.5
+    truth = omega_truth(simulated, omega, seeds=(0,))
+    assert truth.n == simulated.n_annotations - 50
+    assert truth.correlation == pytest.approx(1)
+    assert truth.auc == truth.auc_limit > 0.5
 
 
 def test_truth_refusals(simulated, crowd):
@@ -232,15 +232,15 @@ def test_counts_by_hand() -> None:
         np.array([0, 0, 1, 2, 2, 1]),
         gold=np.array([0, 1, -1]),
     )
-    found = planted(crowd)
-    assert found.confusion[0] == pytest.approx([2 / 3, 1 / 3, 0])
-    assert found.confusion[1] == pytest.approx([0, 0, 1])
-    assert np.isnan(found.confusion[2]).all()
-    assert found.right == pytest.approx(2 / 5)
-    assert found.majority == pytest.approx(1 / 2)
-    assert found.misleading.tolist() == [1]
-    assert "In 1 of 3 classes" in found.sentence and "b is mostly" in found.sentence
-    assert found.frame()["most frequent label"].tolist() == ["a", "c", "–"]
+    plants = planted(crowd)
+    assert plants.confusion[0] == pytest.approx([2 / 3, 1 / 3, 0])
+    assert plants.confusion[1] == pytest.approx([0, 0, 1])
+    assert np.isnan(plants.confusion[2]).all()
+    assert plants.right == pytest.approx(2 / 5)
+    assert plants.majority == pytest.approx(1 / 2)
+    assert plants.misleading.tolist() == [1]
+    assert "In 1 of 3 classes" in plants.sentence and "b is mostly" in plants.sentence
+    assert plants.frame()["most frequent label"].tolist() == ["a", "c", "–"]
 
 
 @pytest.mark.parametrize(("strength", "misled"), [(0.2, False), (0.95, True)])
@@ -262,10 +262,10 @@ def test_without_gold_nothing_can_be_said() -> None:
 
 
 def test_mean_and_spread():
-    found = over_seeds(np.array([[1.0, np.nan], [2.0, 5.0], [6.0, 5.0]]))
-    assert found.mean.tolist()[0] == 3
-    assert found.spread[0] == pytest.approx(((2**2 + 1 + 3**2) / 2) ** 0.5)
-    assert np.isnan([found.mean[1], found.spread[1]]).all()
+    mean_spread = over_seeds(np.array([[1.0, np.nan], [2.0, 5.0], [6.0, 5.0]]))
+    assert mean_spread.mean.tolist()[0] == 3
+    assert mean_spread.spread[0] == pytest.approx(((2**2 + 1 + 3**2) / 2) ** 0.5)
+    assert np.isnan([mean_spread.mean[1], mean_spread.spread[1]]).all()
     assert np.isnan(over_seeds(np.ones((1, 2))).spread).all()
 
 
@@ -301,17 +301,17 @@ def judge(confusion, epochs=(10, 20, 30), **more):
 @pytest.mark.parametrize("n_workers", [1, 8])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_same_workers_are_comparable(seed, n_workers):
-    found = judge(crowd(np.random.default_rng(seed), n_workers))
-    assert found
-    assert found.reason == ""
+    scores = judge(crowd(np.random.default_rng(seed), n_workers))
+    assert scores
+    assert scores.reason == ""
 
 
 def test_classes_in_another_order_are_not():
     confusion = crowd(np.random.default_rng(0))
     confusion[2] = confusion[2][:, [0, 2, 1, 3]]
-    found = judge(confusion)
-    assert not found
-    assert all(word in found.reason for word in ("seed 9", "seed 4", "dog", "fox"))
+    scores = judge(confusion)
+    assert not scores
+    assert all(word in scores.reason for word in ("seed 9", "seed 4", "dog", "fox"))
 
 
 def test_a_cycle_of_classes_among_strong_noise_is_found():
@@ -342,17 +342,17 @@ def test_epochs_differ_by_a_factor_of_three_at_most(epochs, fine):
 
 def test_mean_and_sample_deviation_of_what_there_is():
     values = np.array([[1.0, 2.0, 6.0], [4.0, np.nan, 5.0], [7.0, np.nan, np.nan], [np.nan] * 3])
-    found = band("a run", "conal", [1, 2, 3, 4], values)
-    assert found.mean[:3].tolist() == [3.0, 4.5, 7.0]
-    assert found.std[:2].tolist() == pytest.approx([statistics.stdev([1, 2, 6]), statistics.stdev([4, 5])])
-    assert np.isnan(found.std[2:]).all()
-    assert np.isnan(found.mean[3])
-    assert found.n.tolist() == [3, 2, 1, 0]
+    curve = band("a run", "conal", [1, 2, 3, 4], values)
+    assert curve.mean[:3].tolist() == [3.0, 4.5, 7.0]
+    assert curve.std[:2].tolist() == pytest.approx([statistics.stdev([1, 2, 6]), statistics.stdev([4, 5])])
+    assert np.isnan(curve.std[2:]).all()
+    assert np.isnan(curve.mean[3])
+    assert curve.n.tolist() == [3, 2, 1, 0]
 
 
 def test_positions_may_hold_different_numbers_of_values():
-    found = band("a run", "conal", ["a", "b"], [np.array([1.0, 3.0]), np.array([5.0])])
-    assert (found.mean.tolist(), found.n.tolist()) == ([2.0, 5.0], [2, 1])
+    curve = band("a run", "conal", ["a", "b"], [np.array([1.0, 3.0]), np.array([5.0])])
+    assert (curve.mean.tolist(), curve.n.tolist()) == ([2.0, 5.0], [2, 1])
 
 
 def test_one_row_of_values_per_position():
@@ -372,9 +372,9 @@ def test_the_table_is_long():
 def test_smoothing_takes_the_mean_around_each_position() -> None:
     values = np.array([[1.0, 2.0], [4.0, 4.0], [np.nan, np.nan], [0.0, 2.0]])
     b = band("one", "conal", [1, 2, 3, 4], values)
-    found = smoothed(b, 3)
-    np.testing.assert_allclose(found.mean, [2.75, 2.75, np.nan, 1.0])
-    np.testing.assert_allclose(found.std, [b.std[:2].mean(), b.std[:2].mean(), np.nan, b.std[3]])
+    means = smoothed(b, 3)
+    np.testing.assert_allclose(means.mean, [2.75, 2.75, np.nan, 1.0])
+    np.testing.assert_allclose(means.std, [b.std[:2].mean(), b.std[:2].mean(), np.nan, b.std[3]])
     assert smoothed(b, 1) is b
     for wrong in (0, 2, -1):
         with pytest.raises(SettingError, match="odd"):

@@ -47,41 +47,41 @@ def test_equals_loops(crowd):
     own, common, omega, _ = learned(crowd)
     omega[:, crowd.worker == 2] = np.nan  # one without ω
     omega[:, 7] = np.nan
-    found = recovered_confusion(crowd, own, common, omega, seeds=SEEDS)
+    confusion = recovered_confusion(crowd, own, common, omega, seeds=SEEDS)
     c = crowd.n_classes
-    np.testing.assert_allclose(found.matrices, (own[0] + own[1] + own[2]) / 3)
-    np.testing.assert_allclose(found.common, (common[0] + common[1] + common[2]) / 3)
-    assert found.spread[1, 2, 3] == pytest.approx(statistics.stdev(own[:, 1, 2, 3].tolist()))
+    np.testing.assert_allclose(confusion.matrices, (own[0] + own[1] + own[2]) / 3)
+    np.testing.assert_allclose(confusion.common, (common[0] + common[1] + common[2]) / 3)
+    assert confusion.spread[1, 2, 3] == pytest.approx(statistics.stdev(own[:, 1, 2, 3].tolist()))
     for r in range(crowd.n_workers):
         skill = [sum(own[s, r, a, a] for a in range(c)) / c for s in range(3)]
         far = [
             sum((own[s, r, a, b] - common[s, a, b]) ** 2 for a in range(c) for b in range(c)) / c**2 for s in (0, 1, 2)
         ]
-        assert found.skill[r] == pytest.approx(statistics.mean(skill))
-        assert found.skill_spread[r] == pytest.approx(statistics.stdev(skill))
-        assert found.distance[r] == pytest.approx(statistics.mean(far))
-        assert found.distance_spread[r] == pytest.approx(statistics.stdev(far))
+        assert confusion.skill[r] == pytest.approx(statistics.mean(skill))
+        assert confusion.skill_spread[r] == pytest.approx(statistics.stdev(skill))
+        assert confusion.distance[r] == pytest.approx(statistics.mean(far))
+        assert confusion.distance_spread[r] == pytest.approx(statistics.stdev(far))
         mine = [k for k in range(crowd.n_annotations) if crowd.worker[k] == r and not np.isnan(omega[0, k])]
         if not mine:
             assert r in (2, 5)
-            assert np.isnan(found.common_share[r])
+            assert np.isnan(confusion.common_share[r])
             continue
         share = [statistics.mean(omega[s, k] for k in mine) for s in range(3)]
-        assert found.common_share[r] == pytest.approx(statistics.mean(share))
-        assert found.common_share_spread[r] == pytest.approx(statistics.stdev(share))
-    assert found.n_annotations[5] == 0
-    assert found.combined == "mean of 3 seeds"
+        assert confusion.common_share[r] == pytest.approx(statistics.mean(share))
+        assert confusion.common_share_spread[r] == pytest.approx(statistics.stdev(share))
+    assert confusion.n_annotations[5] == 0
+    assert confusion.combined == "mean of 3 seeds"
 
 
 def test_one_seed_has_no_spread(crowd):
     own, common, omega, _ = learned(crowd)
-    found = recovered_confusion(crowd, own, common, omega, seeds=SEEDS, seed=8)
-    np.testing.assert_array_equal(found.matrices, own[2])
-    np.testing.assert_array_equal(found.common, common[2])
-    assert np.isnan(found.skill_spread).all()
-    assert found.combined == "seed 8"
-    assert list(found.frame().columns) == ["worker", "annotations", "skill", "distance", "common_share"]
-    assert list(found.matrices_frame([1]).columns) == ["who", "true", "given", "share"]
+    confusion = recovered_confusion(crowd, own, common, omega, seeds=SEEDS, seed=8)
+    np.testing.assert_array_equal(confusion.matrices, own[2])
+    np.testing.assert_array_equal(confusion.common, common[2])
+    assert np.isnan(confusion.skill_spread).all()
+    assert confusion.combined == "seed 8"
+    assert list(confusion.frame().columns) == ["worker", "annotations", "skill", "distance", "common_share"]
+    assert list(confusion.matrices_frame([1]).columns) == ["who", "true", "given", "share"]
 
 
 def test_groups_have_common_confusions_of_one_seed_only(crowd):
@@ -101,22 +101,22 @@ def test_groups_have_common_confusions_of_one_seed_only(crowd):
 
 def test_a_method_without_common_confusion_or_omega(crowd):
     own, *_ = learned(crowd)
-    found = recovered_confusion(crowd, own, seeds=SEEDS)
-    assert found.common is None
-    assert found.distance is None
-    assert found.common_share is None
-    assert list(found.frame().columns) == ["worker", "annotations", "skill", "skill_std"]
+    confusion = recovered_confusion(crowd, own, seeds=SEEDS)
+    assert confusion.common is None
+    assert confusion.distance is None
+    assert confusion.common_share is None
+    assert list(confusion.frame().columns) == ["worker", "annotations", "skill", "skill_std"]
 
 
 def test_unknown_rows_are_left_out(crowd):
     own, common, *_ = learned(crowd)
     own[:, 3, 1] = np.nan
     own[:, 4] = np.nan
-    found = recovered_confusion(crowd, own, common, seeds=SEEDS)
+    confusion = recovered_confusion(crowd, own, common, seeds=SEEDS)
     rest = [a for a in range(crowd.n_classes) if a != 1]
-    assert found.skill[3] == pytest.approx(np.mean([own[s, 3, a, a] for s in range(3) for a in rest]))
-    assert found.distance[3] == pytest.approx(((own[:, 3, rest] - common[:, rest]) ** 2).mean())
-    assert np.isnan([found.skill[4], found.distance[4]]).all()
+    assert confusion.skill[3] == pytest.approx(np.mean([own[s, 3, a, a] for s in range(3) for a in rest]))
+    assert confusion.distance[3] == pytest.approx(((own[:, 3, rest] - common[:, rest]) ** 2).mean())
+    assert np.isnan([confusion.skill[4], confusion.distance[4]]).all()
 
 
 def test_frames_name_every_cell():
@@ -148,11 +148,11 @@ def test_refusals(change, words):
 def test_what_all_labels_follow_is_summed_up_instead_but_distances_stay(crowd):
     own, common, omega, _ = learned(crowd)
     effective = effective_confusion(crowd, own, common, omega)
-    found = recovered_confusion(crowd, own, common, omega, seeds=SEEDS, effective=effective)
+    confusion = recovered_confusion(crowd, own, common, omega, seeds=SEEDS, effective=effective)
     plain = recovered_confusion(crowd, own, common, omega, seeds=SEEDS)
-    np.testing.assert_allclose(found.matrices, effective.mean(0))
-    np.testing.assert_allclose(found.skill, np.trace(effective, axis1=2, axis2=3).mean(0) / crowd.n_classes)
-    np.testing.assert_array_equal(found.distance, plain.distance)
+    np.testing.assert_allclose(confusion.matrices, effective.mean(0))
+    np.testing.assert_allclose(confusion.skill, np.trace(effective, axis1=2, axis2=3).mean(0) / crowd.n_classes)
+    np.testing.assert_array_equal(confusion.distance, plain.distance)
 
 
 CROWD = simulate.synthetic(n_tasks=90, n_valid=20, n_test=20, n_workers=7, n_classes=3, seed=1)
@@ -170,9 +170,9 @@ def by_hand(own, common, omega, group=None):
 
 def test_it_is_the_mean_mixture_over_the_annotations_of_each_worker() -> None:
     truth = CROWD.truth
-    found = effective_confusion(CROWD, truth.worker_confusion, truth.common_confusion, truth.omega)
-    assert found == pytest.approx(by_hand(truth.worker_confusion, truth.common_confusion, truth.omega))
-    assert found.sum(-1) == pytest.approx(np.ones((7, 3)))
+    effective = effective_confusion(CROWD, truth.worker_confusion, truth.common_confusion, truth.omega)
+    assert effective == pytest.approx(by_hand(truth.worker_confusion, truth.common_confusion, truth.omega))
+    assert effective.sum(-1) == pytest.approx(np.ones((7, 3)))
 
 
 def test_several_seeds_at_once_and_unknown_omega() -> None:
@@ -180,9 +180,9 @@ def test_several_seeds_at_once_and_unknown_omega() -> None:
     own, common = rng.dirichlet(np.ones(3), (2, 7, 3)), rng.dirichlet(np.ones(3), (2, 3))
     omega = rng.random((2, CROWD.n_annotations))
     omega[1, ::3] = np.nan
-    found = effective_confusion(CROWD, own, common, omega)
+    effective = effective_confusion(CROWD, own, common, omega)
     for s in range(2):
-        assert found[s] == pytest.approx(by_hand(own[s], common[s], omega[s]), nan_ok=True)
+        assert effective[s] == pytest.approx(by_hand(own[s], common[s], omega[s]), nan_ok=True)
 
 
 def test_groups_have_common_confusions_of_their_own() -> None:
@@ -201,9 +201,9 @@ def test_without_omega_it_is_the_workers_own() -> None:
 def test_a_worker_without_annotations_has_none() -> None:
     more = replace(CROWD, worker_ids=pd.Index([*CROWD.worker_ids, "idle"]))
     own = np.concatenate([CROWD.truth.worker_confusion, np.eye(3)[None]])
-    found = effective_confusion(more, own, CROWD.truth.common_confusion, CROWD.truth.omega)
-    assert np.isnan(found[-1]).all()
-    assert not np.isnan(found[:-1]).any()
+    effective = effective_confusion(more, own, CROWD.truth.common_confusion, CROWD.truth.omega)
+    assert np.isnan(effective[-1]).all()
+    assert not np.isnan(effective[:-1]).any()
 
 
 NUMBERS = arrays(np.float64, st.integers(2, 12), elements=st.integers(-3, 3).map(float))
@@ -213,27 +213,27 @@ NUMBERS = arrays(np.float64, st.integers(2, 12), elements=st.integers(-3, 3).map
 def test_skills_equal_loops(crowd, seed):
     rng = np.random.default_rng(seed)
     own = rng.dirichlet(np.ones(crowd.n_classes), (2, crowd.n_workers, crowd.n_classes))
-    found = skill_comparison(worker_confusion(crowd), own, seeds=(0, 1))
+    skills = skill_comparison(worker_confusion(crowd), own, seeds=(0, 1))
     x, y = [], []
     for r in range(crowd.n_workers):
         mine = [(crowd.gold[i], c) for i, w, c in zip(crowd.task, crowd.worker, crowd.label, strict=True) if w == r]
         mine = [(z, c) for z, c in mine if z >= 0]
-        assert found.n_annotations[r] == len(mine)
+        assert skills.n_annotations[r] == len(mine)
         seen = sorted({z for z, _ in mine})
-        assert found.n_classes[r] == len(seen)
+        assert skills.n_classes[r] == len(seen)
         if not seen:
-            assert np.isnan([found.observed[r], found.learned[r]]).all()
+            assert np.isnan([skills.observed[r], skills.learned[r]]).all()
             continue
         rates = [np.mean([c == a for z, c in mine if z == a]) for a in seen]
         x.append(np.mean(rates))
         y.append(np.mean([[own[s, r, a, a] for a in seen] for s in (0, 1)]))
-        assert found.observed[r] == pytest.approx(x[-1])
-        assert found.learned[r] == pytest.approx(y[-1])
+        assert skills.observed[r] == pytest.approx(x[-1])
+        assert skills.learned[r] == pytest.approx(y[-1])
     if len(x) > 2 and np.ptp(x) > 0:
-        assert found.correlation == pytest.approx(scipy.stats.pearsonr(x, y).statistic, abs=1e-9)
-        assert found.rank_correlation == pytest.approx(scipy.stats.spearmanr(x, y).statistic, abs=1e-9)
-    assert found.combined == "mean of 2 seeds"
-    assert len(found.frame()) == crowd.n_workers
+        assert skills.correlation == pytest.approx(scipy.stats.pearsonr(x, y).statistic, abs=1e-9)
+        assert skills.rank_correlation == pytest.approx(scipy.stats.spearmanr(x, y).statistic, abs=1e-9)
+    assert skills.combined == "mean of 2 seeds"
+    assert len(skills.frame()) == crowd.n_workers
 
 
 @given(NUMBERS, st.integers(0, 99))
@@ -274,22 +274,22 @@ def planted(crowd: CrowdDataset) -> np.ndarray:
 def test_planted_mistakes_are_the_largest_and_about_as_large(seed: int) -> None:
     crowd = KINDS["shared"](seed)
     counts, q = gold_of(crowd)
-    found, true = analysis.shared_part(crowd, counts, q, seeds=[0]), planted(crowd)
-    table = found.frame()
+    part, true = analysis.shared_part(crowd, counts, q, seeds=[0]), planted(crowd)
+    table = part.frame()
     cells = {(crowd.classes[a], crowd.classes[b]) for a, b in zip(*np.nonzero(true), strict=True)}
     assert set(zip(table["true"][:2], table["given"][:2], strict=True)) == cells
     off = ~np.eye(crowd.n_classes, dtype=bool)
-    assert np.abs(found.share - true)[off].max() < 0.2
-    assert (found.low <= found.share).all() and (found.share <= found.high).all()
-    np.testing.assert_allclose(table["share"][0], found.share[off].max())
+    assert np.abs(part.share - true)[off].max() < 0.2
+    assert (part.low <= part.share).all() and (part.share <= part.high).all()
+    np.testing.assert_allclose(table["share"][0], part.share[off].max())
 
 
 @pytest.mark.parametrize("kind", ["independent", "roles"])
 def test_no_large_mistake_is_found_where_none_is_shared(kind: str) -> None:
     crowd = KINDS[kind](0)
-    found = analysis.shared_part(crowd, gold_of(crowd)[0], seeds=[0])
-    assert found.mistake is None
-    assert found.frame()["share"][0] < 0.15
+    part = analysis.shared_part(crowd, gold_of(crowd)[0], seeds=[0])
+    assert part.mistake is None
+    assert part.frame()["share"][0] < 0.15
 
 
 def test_the_interval_is_wider_where_seeds_differ() -> None:
@@ -361,50 +361,50 @@ def test_equals_loops_of_shared(soft):
                 seen[a, b] += q[i, a]
                 run[a] += q[i, a] * sum(shares)
                 common[a, b] += q[i, a] * shares[0][b] / max(shares[0][b] + shares[1][b], 1e-300)
-    found = shown(crowd, reference=reference)
-    np.testing.assert_allclose(found.labels.share, seen / total[:, None])
-    np.testing.assert_allclose(found.recovered[0], run / total[:, None])
-    np.testing.assert_allclose(found.common_labels[0].share, common / common.sum(1, keepdims=True))
-    wrong = np.where(np.eye(c), 0, found.labels.share)
-    assert wrong[*found.cells.T].tolist() == sorted(wrong.ravel().tolist())[::-1][:5]
+    interval = shown(crowd, reference=reference)
+    np.testing.assert_allclose(interval.labels.share, seen / total[:, None])
+    np.testing.assert_allclose(interval.recovered[0], run / total[:, None])
+    np.testing.assert_allclose(interval.common_labels[0].share, common / common.sum(1, keepdims=True))
+    wrong = np.where(np.eye(c), 0, interval.labels.share)
+    assert wrong[*interval.cells.T].tolist() == sorted(wrong.ravel().tolist())[::-1][:5]
 
 
 def test_the_true_confusions_are_within_the_intervals_in_19_of_20_cells():
     """Labels of a task depend on each other: with intervals of independent labels it would be fewer."""
-    held, common = [], []
+    means, common = [], []
     for seed in range(40):
-        found = shown(simulate.synthetic(**CONAL, seed=seed), n=20)
-        held.append(found.within.mean())
-        common.append(found.common_within_by_seed.mean())
-    assert 0.92 < np.mean(held) < 0.98
+        shares = shown(simulate.synthetic(**CONAL, seed=seed), n=20)
+        means.append(shares.within.mean())
+        common.append(shares.common_within_by_seed.mean())
+    assert 0.92 < np.mean(means) < 0.98
     assert np.mean(common) > 0.9
 
 
 def test_intervals_know_that_labels_of_a_task_go_together():
-    rng, held = np.random.default_rng(0), []
+    rng, hits = np.random.default_rng(0), []
     for _ in range(400):
         p = rng.beta(2, 6, 60)
         task, true = np.repeat(np.arange(60), 8), np.zeros(480, np.int64)
         given = (rng.random(480) < p[task]).astype(np.int64)
-        found = label_shares(task, true, given, np.ones(480), 2)
-        held.append(found.low[0, 1] <= 0.25 <= found.high[0, 1])
-    assert 0.92 < np.mean(held) < 0.98
-    assert np.isnan(found.share[1]).all()
+        shares = label_shares(task, true, given, np.ones(480), 2)
+        hits.append(shares.low[0, 1] <= 0.25 <= shares.high[0, 1])
+    assert 0.92 < np.mean(hits) < 0.98
+    assert np.isnan(shares.share[1]).all()
 
 
 def test_a_largest_confusion_of_2_percent_does_not_stand_for_one_of_21_percent():
     """It is among the five largest of the run, too, and counted as recovered."""
     crowd = simulate.synthetic(**CONAL, seed=3)
-    found = shown(crowd)
-    (a, b), common, own = found.cells[0], crowd.truth.common_confusion.copy(), crowd.truth.worker_confusion.copy()
+    shares = shown(crowd)
+    (a, b), common, own = shares.cells[0], crowd.truth.common_confusion.copy(), crowd.truth.worker_confusion.copy()
     for matrix in (common, *own):
         matrix[a, a] += 0.9 * matrix[a, b]
         matrix[a, b] *= 0.1
     less = recovered_shares(crowd, "gold", own[None], common[None], crowd.truth.omega[None], seeds=(0,))
     assert (less.recovered[0][a] > 0).all()
-    assert found.within[0]
+    assert shares.within[0]
     assert not less.within[0]
-    assert found.common_within_by_seed[0, 0]
+    assert shares.common_within_by_seed[0, 0]
     assert not less.common_within_by_seed[0, 0]
 
 
@@ -413,12 +413,12 @@ def test_every_seed_is_looked_at():
     own = np.stack(
         [crowd.truth.worker_confusion, np.broadcast_to(np.eye(crowd.n_classes), crowd.truth.worker_confusion.shape)]
     )
-    found = recovered_shares(crowd, "gold", own, seeds=(3, 4))
-    assert found.common is None
-    assert found.within_by_seed.shape == (2, 5)
-    assert not found.within_by_seed[1].any()
+    shares = recovered_shares(crowd, "gold", own, seeds=(3, 4))
+    assert shares.common is None
+    assert shares.within_by_seed.shape == (2, 5)
+    assert not shares.within_by_seed[1].any()
     one = recovered_shares(crowd, "gold", own, seeds=(3, 4), seed=3)
     assert one.seeds == (3,)
-    np.testing.assert_array_equal(one.within, found.within_by_seed[0])
+    np.testing.assert_array_equal(one.within, shares.within_by_seed[0])
     with pytest.raises(SettingError, match="worker_confusion"):
         recovered_shares(crowd, "gold", own[:, 1:], seeds=(3, 4))

@@ -19,15 +19,15 @@ EVEN = {"n_tasks": 700, "even": True}
 
 @pytest.mark.parametrize("reference", ["gold", "dawid-skene"])
 def test_a_worse_worker_and_a_mistake_that_went_are_named(reference: str) -> None:
-    found = analysis.rounds(two_rounds(3, "tasks", EVEN, changes=True), reference, by="round")
-    assert found.within
-    workers = found.workers_frame()
+    rounds = analysis.rounds(two_rounds(3, "tasks", EVEN, changes=True), reference, by="round")
+    assert rounds.within
+    workers = rounds.workers_frame()
     assert workers["change"].loc[CHANGED] == "worse"
     assert (workers["change"] == "").sum() == len(workers) - 1
-    mistakes = found.mistakes_frame().set_index(["true", "given"])["change"]
+    mistakes = rounds.mistakes_frame().set_index(["true", "given"])["change"]
     assert mistakes.iloc[0] in {"went", "less often"}
-    assert found.alarm
-    assert ("There is no gold" in found.truth) == (reference != "gold")
+    assert rounds.alarm
+    assert ("There is no gold" in rounds.truth) == (reference != "gold")
 
 
 def test_an_unchanged_crowd_raises_no_alarm() -> None:
@@ -48,10 +48,10 @@ def test_two_datasets_are_the_rounds_of_one() -> None:
     both = two_rounds(3, "tasks", EVEN, changes=True)
     second = both.extra["round"].to_numpy() == 2
     parts = [replace(both.where(~second), name="spring"), replace(both.where(second), name="autumn")]
-    found, same = analysis.compare_rounds(*parts), analysis.rounds(both, "gold", by="round")
-    assert found.names == ("spring", "autumn")
-    np.testing.assert_allclose(found.q_workers, same.q_workers)
-    np.testing.assert_allclose(found.mistakes.p_value, same.mistakes.p_value)
+    rounds, same = analysis.compare_rounds(*parts), analysis.rounds(both, "gold", by="round")
+    assert rounds.names == ("spring", "autumn")
+    np.testing.assert_allclose(rounds.q_workers, same.q_workers)
+    np.testing.assert_allclose(rounds.mistakes.p_value, same.mistakes.p_value)
 
 
 def test_without_gold_who_stays_the_same_looks_better_if_the_others_became_better() -> None:
@@ -63,10 +63,10 @@ def test_without_gold_who_stays_the_same_looks_better_if_the_others_became_bette
         wrong = (ds.gold[ds.task] + rng.integers(1, 4, len(right))) % 4
         extra = pd.DataFrame({"round": np.where(second, 2, 1)})
         ds = replace(ds, label=np.where(right, ds.gold[ds.task], wrong).astype(np.int32), extra=extra)
-        found = analysis.rounds(ds, "auto", by="round")
-        gaps.append((found.workers.second - found.workers.first)[0])
+        rounds = analysis.rounds(ds, "auto", by="round")
+        gaps.append((rounds.workers.second - rounds.workers.first)[0])
     assert np.mean(gaps) > 0.1
-    assert "became better" in found.truth
+    assert "became better" in rounds.truth
 
 
 def test_rounds_with_other_gold_or_other_classes_are_refused() -> None:
@@ -82,9 +82,9 @@ def test_rounds_with_other_gold_or_other_classes_are_refused() -> None:
 def test_where_no_rounds_are_given_it_is_asked_for_them() -> None:
     """Random halves were compared, with a headline: right labels 66.7 % → 78.5 %."""
     ds = cc.load_dataset("demo")
-    with pytest.raises(cc.SettingError, match="separates") as asked:
+    with pytest.raises(cc.SettingError, match="separates") as error:
         analysis.rounds(ds, "gold")
-    assert asked.value.argument == "by"
+    assert error.value.argument == "by"
     given = two_rounds(3, "tasks", EVEN)
     np.testing.assert_array_equal(analysis.in_second(given)[0], given.extra["round"] == 2)
     assert analysis.rounds(ds, "gold", by="halves").by_chance
@@ -124,16 +124,16 @@ def entries(seed: int = 0, n: int = 400):
 
 def fewest(task, weight, of, second) -> float:
     """Effective tasks of the round that has fewer, less one."""
-    found = []
+    shares = []
     for part in (of & second, of & ~second):
         total = np.array([weight[part & (task == i)].sum() for i in np.unique(task[part])])
-        found.append(total.sum() ** 2 / np.square(total).sum())
-    return min(found) - 1
+        shares.append(total.sum() ** 2 / np.square(total).sum())
+    return min(shares) - 1
 
 
 def test_within_workers_the_score_is_of_labels_less_the_worker_s_mean():
     value, group, weight, second, task, worker = entries()
-    found = Clusters(group, 3, weight, second, task, worker, True).change(value)
+    change = Clusters(group, 3, weight, second, task, worker, True).change(value)
     for g in range(3):
         of = group == g
         score = np.zeros(len(value))
@@ -147,13 +147,13 @@ def test_within_workers_the_score_is_of_labels_less_the_worker_s_mean():
         n = len(clusters)
         variance = n / (n - 1) * np.square(clusters).sum()
         freedom = fewest(task, weight, of, second)
-        assert found.p_value[g] == pytest.approx(2 * t.sf(abs(score.sum()) / np.sqrt(variance), freedom))
-        assert found.second[g] == pytest.approx(np.average(value[of & second], weights=weight[of & second]))
+        assert change.p_value[g] == pytest.approx(2 * t.sf(abs(score.sum()) / np.sqrt(variance), freedom))
+        assert change.second[g] == pytest.approx(np.average(value[of & second], weights=weight[of & second]))
 
 
 def test_between_workers_variance_clusters_by_task_and_by_worker():
     value, group, weight, second, task, worker = entries(1)
-    found = Clusters(group, 3, weight, second, task, worker, False).change(value)
+    change = Clusters(group, 3, weight, second, task, worker, False).change(value)
     for g in range(3):
         of = np.flatnonzero(group == g)
         share = weight * np.where(second, 1 / weight[of][second[of]].sum(), -1 / weight[of][~second[of]].sum())
@@ -165,9 +165,9 @@ def test_between_workers_variance_clusters_by_task_and_by_worker():
         variance = max(*squares, sum(squares) - np.square(u[of]).sum())
         gap = (share * value)[of].sum()
         freedom = min(fewest(task, weight, group == g, second), len(np.unique(worker[of])) - 1)
-        assert found.p_value[g] == pytest.approx(2 * t.sf(abs(gap) / np.sqrt(variance), freedom))
-        assert found.second[g] - found.first[g] == pytest.approx(gap)
-        assert found.low[g] < gap < found.high[g]
+        assert change.p_value[g] == pytest.approx(2 * t.sf(abs(gap) / np.sqrt(variance), freedom))
+        assert change.second[g] - change.first[g] == pytest.approx(gap)
+        assert change.low[g] < gap < change.high[g]
 
 
 def test_a_worker_s_p_value_is_near_that_of_all_permutations():
@@ -175,12 +175,12 @@ def test_a_worker_s_p_value_is_near_that_of_all_permutations():
     second = np.repeat([False, True], [25, 15])
     value = (rng.random(40) < np.where(second, 0.5, 0.85)).astype(float)
     zeros = np.zeros(40, int)
-    found = worker_change(value, second, zeros, zeros, 1, 1)
+    change = worker_change(value, second, zeros, zeros, 1, 1)
     gap = abs(value[second].mean() - value[~second].mean())
     drawn = [rng.permutation(second) for _ in range(4000)]
     exact = np.mean([abs(value[s].mean() - value[~s].mean()) >= gap - 1e-9 for s in drawn])
-    assert found.p_value[0] == pytest.approx(exact, abs=0.02)
-    assert found.first[0] == value[~second].mean()
+    assert change.p_value[0] == pytest.approx(exact, abs=0.02)
+    assert change.first[0] == value[~second].mean()
 
 
 def test_too_few_labels_are_not_tested():

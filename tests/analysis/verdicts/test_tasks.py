@@ -34,36 +34,36 @@ def crowd(extra: list[tuple[int, int, int]], n_tasks: int, gold: list[int] | Non
 
 
 def test_agreement_is_fine_one_label_is_not_and_none_is_unlabelled() -> None:
-    found = analysis.task_verdicts(crowd([(60, 0, 1)], 62), "majority-vote")
-    assert set(found.verdict[:60]) == {"fine"}
-    assert found.verdict[60:].tolist() == ["relabel", "unlabelled"]
-    assert REASONS[found.reason[60]] == "only one label"
-    named = found.frame()
+    verdicts = analysis.task_verdicts(crowd([(60, 0, 1)], 62), "majority-vote")
+    assert set(verdicts.verdict[:60]) == {"fine"}
+    assert verdicts.verdict[60:].tolist() == ["relabel", "unlabelled"]
+    assert REASONS[verdicts.reason[60]] == "only one label"
+    named = verdicts.frame()
     assert named["label"].isna().tolist() == [False] * 61 + [True]
-    assert named.loc[0, ["label", "verdict"]].tolist() == [found.classes[found.label[0]], "fine"]
+    assert named.loc[0, ["label", "verdict"]].tolist() == [verdicts.classes[verdicts.label[0]], "fine"]
 
 
 def test_faultless_workers_who_split_make_a_task_ambiguous() -> None:
     split = [(60, worker, worker % 2) for worker in range(6)]
-    found = analysis.task_verdicts(crowd(split, 61), "dawid-skene")
-    assert found.verdict[60] == "ambiguous"
-    assert found.q_value[60] <= 0.05
-    assert found.dissent[60] == pytest.approx(0.5)
+    verdicts = analysis.task_verdicts(crowd(split, 61), "dawid-skene")
+    assert verdicts.verdict[60] == "ambiguous"
+    assert verdicts.q_value[60] <= 0.05
+    assert verdicts.dissent[60] == pytest.approx(0.5)
 
 
 def test_gold_that_faultless_workers_contradict_is_to_be_checked() -> None:
-    found = analysis.task_verdicts(crowd([(60, worker, 0) for worker in range(6)], 61, [1]))
-    assert found.verdict[60] == "check"
-    assert "gold" in REASONS[found.reason[60]]
-    assert (found.label[60], found.gold[60]) == (0, 1)
-    assert found.order[0] == 60
+    verdicts = analysis.task_verdicts(crowd([(60, worker, 0) for worker in range(6)], 61, [1]))
+    assert verdicts.verdict[60] == "check"
+    assert "gold" in REASONS[verdicts.reason[60]]
+    assert (verdicts.label[60], verdicts.gold[60]) == (0, 1)
+    assert verdicts.order[0] == 60
 
 
 def test_no_label_is_asked_for_where_gold_is_known() -> None:
     simulated = honest_crowd(4)
     half = replace(simulated, gold=np.where(np.arange(simulated.n_tasks) % 2, simulated.gold, -1))
-    found = analysis.task_verdicts(half)
-    again = found.verdict == "relabel"
+    verdicts = analysis.task_verdicts(half)
+    again = verdicts.verdict == "relabel"
     assert again.any()
     assert (half.gold[again] < 0).all()
     assert (analysis.task_verdicts(simulated).verdict != "relabel").all()
@@ -73,13 +73,13 @@ def test_label_probability_and_order_come_from_one_distribution() -> None:
     simulated = honest_crowd(4)
     for reference in ("gold", "auto", "majority-vote"):
         truth = analysis.resolve_reference(simulated, reference)
-        found = analysis.task_verdicts(simulated, truth)
-        assert (found.posterior.argmax(1) == found.label).all()
-        assert found.sure == pytest.approx(found.posterior.max(1))
-        assert sorted(found.order) == list(range(simulated.n_tasks))
-        assert (np.diff(found.gain[found.order]) <= 0).all()
+        verdicts = analysis.task_verdicts(simulated, truth)
+        assert (verdicts.posterior.argmax(1) == verdicts.label).all()
+        assert verdicts.sure == pytest.approx(verdicts.posterior.max(1))
+        assert sorted(verdicts.order) == list(range(simulated.n_tasks))
+        assert (np.diff(verdicts.gain[verdicts.order]) <= 0).all()
         if reference == "auto":
-            assert (found.label == truth.labels).all()
+            assert (verdicts.label == truth.labels).all()
 
 
 KINDS = {**PLANTED, **HONEST}
@@ -91,10 +91,10 @@ def test_wrong_labels_come_first_as_often_as_by_auto_s_own_posterior(kind: str) 
     for seed in range(2):
         known = KINDS[kind](np.random.default_rng([400, seed])).without_gold()
         truth = analysis.resolve_reference(known.dataset, "auto")
-        found, bad = analysis.task_verdicts(known.dataset, truth), truth.labels != known.true
+        verdicts, bad = analysis.task_verdicts(known.dataset, truth), truth.labels != known.true
         assert truth.posterior is not None
         first = np.argsort(truth.posterior.max(1), kind="stable")[: bad.sum()]
-        ours, by_auto = ours + bad[found.order[: bad.sum()]].sum(), by_auto + bad[first].sum()
+        ours, by_auto = ours + bad[verdicts.order[: bad.sum()]].sum(), by_auto + bad[first].sum()
     assert ours >= by_auto - 2  # ties and flattening move single tasks
 
 
@@ -107,7 +107,7 @@ def test_the_belief_is_bayes_rule_by_a_new_count_of_the_other_tasks(eta: float) 
     label[repeat + 1] = (label[repeat] + 1) % 4
     repeated = replace(simulated, task=simulated.task[rows], worker=simulated.worker[rows], label=label, extra=None)
     for crowd in (simulated, repeated):
-        found = peer_beliefs(crowd, analysis.resolve_reference(crowd, "gold"), eta).held_out
+        beliefs = peer_beliefs(crowd, analysis.resolve_reference(crowd, "gold"), eta).held_out
         for task in (0, 7, 23):
             counts = analysis.worker_confusion(simulated.where(simulated.task != task)).counts
             pooled = counts.sum(0) + 0.5
@@ -120,27 +120,27 @@ def test_the_belief_is_bayes_rule_by_a_new_count_of_the_other_tasks(eta: float) 
                 if times:
                     mean = gmean(shares[worker[given == label], :, label], 0)
                     belief = belief * np.prod([(1 - eta) * mean + eta * k for k in range(times)], 0)
-            assert found[task] == pytest.approx(belief / belief.sum())
+            assert beliefs[task] == pytest.approx(belief / belief.sum())
 
 
 def test_a_model_s_task_is_taken_out_by_what_it_counted() -> None:
     simulated = honest_crowd(4, n_tasks=40, n_workers=5)
     truth = analysis.resolve_reference(simulated, "dawid-skene")
     assert truth.posterior is not None
-    found = peer_beliefs(simulated, truth)
+    beliefs = peer_beliefs(simulated, truth)
     for task in (0, 7, 23):
         unknown = truth.posterior.copy()
         unknown[task] = np.nan  # the task is in no count
-        expected = peer_beliefs(simulated, replace(truth, posterior=unknown), found.dependence).crowd[task]
-        assert found.held_out[task] == pytest.approx(expected, abs=1e-4)
-        assert not np.allclose(found.crowd[task], expected, atol=1e-4)
+        expected = peer_beliefs(simulated, replace(truth, posterior=unknown), beliefs.dependence).crowd[task]
+        assert beliefs.held_out[task] == pytest.approx(expected, abs=1e-4)
+        assert not np.allclose(beliefs.crowd[task], expected, atol=1e-4)
 
 
 def test_guesses_contradict_gold_as_often_as_guesses_do() -> None:
     crowd = honest_crowd(1, n_tasks=400, n_classes=10, n_workers=100, per_task=3)
     guesses = replace(crowd, label=np.random.default_rng(2).integers(10, size=crowd.n_annotations))
-    found = analysis.task_verdicts(guesses)
-    assert (found.label != found.gold).mean() == pytest.approx(0.9, abs=0.05)
+    verdicts = analysis.task_verdicts(guesses)
+    assert (verdicts.label != verdicts.gold).mean() == pytest.approx(0.9, abs=0.05)
 
 
 def test_a_moved_threshold_moves_verdicts() -> None:
@@ -161,13 +161,13 @@ def test_grades_near_a_border_are_less_sure_and_no_less_right_where_workers_diff
     sure, right, labels, plain = 0, 0, 0, 0
     for seed in range(700, 702):
         known = HONEST["strict and lenient, dense"](np.random.default_rng([seed, 25])).without_gold()
-        found = analysis.task_verdicts(known.dataset, reference)
-        said = found.sure >= 0.99
-        sure, right = sure + said.sum(), right + (found.label[said] == known.true[said]).sum()
+        verdicts = analysis.task_verdicts(known.dataset, reference)
+        hits = verdicts.sure >= 0.99
+        sure, right = sure + hits.sum(), right + (verdicts.label[hits] == known.true[hits]).sum()
         nameless = replace(known.dataset, classes=tuple("abcde"))  # classes without an order
         plain += (analysis.task_verdicts(nameless, reference).label == known.true).sum()
-        labels += (found.label == known.true).sum()
-        np.testing.assert_allclose(found.posterior.sum(1), 1)
+        labels += (verdicts.label == known.true).sum()
+        np.testing.assert_allclose(verdicts.posterior.sum(1), 1)
     assert sure >= 20
     assert right / sure >= 0.95
     assert labels > plain
@@ -176,8 +176,8 @@ def test_grades_near_a_border_are_less_sure_and_no_less_right_where_workers_diff
 def test_numbers_that_are_no_grades_lie_beside_nothing() -> None:
     crowd = honest_crowd(4, n_classes=4)
     numbers, letters = (replace(crowd, classes=tuple(names)) for names in ("1234", "abcd"))
-    found = [analysis.task_verdicts(named, "auto") for named in (numbers, letters)]
-    np.testing.assert_array_equal(found[0].posterior, found[1].posterior)
+    verdicts = [analysis.task_verdicts(named, "auto") for named in (numbers, letters)]
+    np.testing.assert_array_equal(verdicts[0].posterior, verdicts[1].posterior)
 
 
 FOILS = SIMULATED["4 classes, hard, own foils"]
@@ -187,14 +187,14 @@ def test_the_likelihood_is_that_of_an_urn() -> None:
     crowd = make_crowd([0, 0, 0, 0, 2], [0, 1, 2, 3, 0], [1, 0, 1, 1, 0], 3, 4, 2)
     chance = np.random.default_rng(0).uniform(0.1, 0.9, (5, 2))
     for eta in (0.0, 0.3):
-        found = Evidence(crowd, np.log(chance)).log(eta)
+        logs = Evidence(crowd, np.log(chance)).log(eta)
         for c in range(2):
             ones, zero = chance[[0, 2, 3], c], chance[1, c]
             mean = ones.prod() ** (1 / 3)
             drawn = [(1 - eta) * mean + eta * k for k in range(3)]
-            assert found[0, c] == pytest.approx(np.log(np.prod(drawn) * (1 - eta) * zero))
-            assert found[2, c] == pytest.approx(np.log((1 - eta) * chance[4, c]))
-        assert np.isnan(found[1]).all()
+            assert logs[0, c] == pytest.approx(np.log(np.prod(drawn) * (1 - eta) * zero))
+            assert logs[2, c] == pytest.approx(np.log((1 - eta) * chance[4, c]))
+        assert np.isnan(logs[1]).all()
     product = np.log(chance[:4]).sum(0)
     assert Evidence(crowd, np.log(chance)).log(0.0)[0] == pytest.approx(product)
 
@@ -202,17 +202,17 @@ def test_the_likelihood_is_that_of_an_urn() -> None:
 def test_repeated_labels_never_make_sure() -> None:
     labels = np.ones(400, int)
     crowd = make_crowd(np.zeros(400, int), np.arange(400), labels, 1, 400, 2)
-    told = Evidence(crowd, np.log(np.tile([0.4, 0.6], (400, 1))))
-    independent, dependent = (told.beliefs(eta, np.zeros(2))[0, 1] for eta in (0.0, 0.3))
+    evidence = Evidence(crowd, np.log(np.tile([0.4, 0.6], (400, 1))))
+    independent, dependent = (evidence.beliefs(eta, np.zeros(2))[0, 1] for eta in (0.0, 0.3))
     assert independent > 1 - 1e-12
     assert 0.6 < dependent < 0.97
 
 
 def test_eta_is_the_dependence_that_the_beliefs_leave() -> None:
     crowd = honest_crowd(3, **FOILS)
-    found = peer_beliefs(crowd, analysis.resolve_reference(crowd, "dawid-skene"))
-    assert found.dependence > 0.05
-    assert estimate_dependence(crowd, found.held_out) == pytest.approx(found.dependence, abs=5e-3)
+    beliefs = peer_beliefs(crowd, analysis.resolve_reference(crowd, "dawid-skene"))
+    assert beliefs.dependence > 0.05
+    assert estimate_dependence(crowd, beliefs.held_out) == pytest.approx(beliefs.dependence, abs=5e-3)
 
 
 def test_workers_whose_labels_are_copied_within_a_task_agree_beyond_what_they_explain() -> None:
@@ -237,21 +237,21 @@ def test_workers_whose_labels_are_copied_within_a_task_agree_beyond_what_they_ex
 def test_a_crowd_without_mistakes_has_no_dependence() -> None:
     task, worker = np.repeat(np.arange(60), 6), np.tile(np.arange(6), 60)
     crowd = make_crowd(task, worker, task % 2, 60, 6, 2)
-    found = analysis.task_verdicts(crowd, "dawid-skene")
-    assert found.dependence < 1e-3
-    assert found.in_doubt < 0.01
+    verdicts = analysis.task_verdicts(crowd, "dawid-skene")
+    assert verdicts.dependence < 1e-3
+    assert verdicts.in_doubt < 0.01
 
 
 def test_as_many_labels_are_wrong_as_expected() -> None:
     wrong = expected = 0.0
     for seed in range(40, 43):
         crowd = honest_crowd(seed, **FOILS)
-        found = analysis.task_verdicts(crowd, "auto")
-        wrong, expected = wrong + (found.label != crowd.gold).sum(), expected + found.in_doubt
+        verdicts = analysis.task_verdicts(crowd, "auto")
+        wrong, expected = wrong + (verdicts.label != crowd.gold).sum(), expected + verdicts.in_doubt
     assert 0.6 < expected / wrong < 1.2  # 0.30 if labels are taken as independent given the class
     independent = simulated("large", 3)
-    found = analysis.task_verdicts(independent, "auto")
-    assert found.in_doubt / (found.label != independent.gold).sum() == pytest.approx(1, abs=0.15)
+    verdicts = analysis.task_verdicts(independent, "auto")
+    assert verdicts.in_doubt / (verdicts.label != independent.gold).sum() == pytest.approx(1, abs=0.15)
 
 
 def test_labels_that_are_independent_have_no_dependence() -> None:
@@ -286,17 +286,17 @@ def two(agree: float, *, n: int = 60, n_classes: int = 2, names: tuple[str, str]
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("agree", [0.0, 0.6])
 def test_nobody_is_accused(reference: str, n_classes: int, agree: float) -> None:
-    found = analysis.worker_verdicts(two(agree, n=200, n_classes=n_classes), reference)
-    assert set(found.verdict) == {"underpowered"}  # anna knows all, ben less: the labels do not tell
-    assert not found.train.any()
-    assert not found.accused.any()
+    verdicts = analysis.worker_verdicts(two(agree, n=200, n_classes=n_classes), reference)
+    assert set(verdicts.verdict) == {"underpowered"}  # anna knows all, ben less: the labels do not tell
+    assert not verdicts.train.any()
+    assert not verdicts.accused.any()
 
 
 @pytest.mark.parametrize("agree", [0.75, 0.95])
 def test_two_are_trusted_who_both_know_half_whatever_the_other_does(agree: float) -> None:
-    found = analysis.worker_verdicts(two(agree, n=400, n_classes=4), "auto")
-    assert 0.5 < found.low.min() ** 2 < (agree - 1 / 4) * 4 / 3  # what ben knows
-    assert set(found.verdict) == {"trust"}
+    verdicts = analysis.worker_verdicts(two(agree, n=400, n_classes=4), "auto")
+    assert 0.5 < verdicts.low.min() ** 2 < (agree - 1 / 4) * 4 / 3  # what ben knows
+    assert set(verdicts.verdict) == {"trust"}
 
 
 @pytest.mark.parametrize("gold", [True, False])
@@ -323,8 +323,8 @@ def test_the_reason_says_what_would_tell(reference: str) -> None:
 
 def test_nobody_is_told_that_more_labels_would_help_where_nobody_else_labels_the_tasks() -> None:
     alone = from_frame(pd.DataFrame({"task": ["a", "b"], "worker": "ann", "label": ["x", "y"]}))
-    told = worker_page.worker_verdict(view(alone, "auto"), "ann").table["message"].iloc[0]
-    assert "2 labels" in told and "other opinions" in told
+    row = worker_page.worker_verdict(view(alone, "auto"), "ann").table["message"].iloc[0]
+    assert "2 labels" in row and "other opinions" in row
 
 
 def test_gold_tells_who_is_wrong_and_agreement_is_trusted() -> None:
@@ -335,16 +335,16 @@ def test_gold_tells_who_is_wrong_and_agreement_is_trusted() -> None:
 def test_two_teams_of_two_without_a_common_task_are_two_such_pairs() -> None:
     teams = [two(0.0), two(0.0, names=("carla", "dan"))]
     frame = pd.concat([team.annotations for team in teams])
-    found = analysis.worker_verdicts(from_frame(frame), "auto")
-    assert found.only_peer.tolist() == [1, 0, 3, 2]
-    assert found.verdict.tolist() == ["underpowered"] * 4
+    verdicts = analysis.worker_verdicts(from_frame(frame), "auto")
+    assert verdicts.only_peer.tolist() == [1, 0, 3, 2]
+    assert verdicts.verdict.tolist() == ["underpowered"] * 4
 
 
 def test_a_third_worker_on_one_of_the_tasks_is_a_judge() -> None:
     frame = two(0.5).annotations
     more = frame[frame["worker"] == "ben"].assign(worker="carla")
-    found = analysis.worker_verdicts(from_frame(pd.concat([frame, more])), "majority-vote")
-    assert (found.only_peer == -1).all()
+    verdicts = analysis.worker_verdicts(from_frame(pd.concat([frame, more])), "majority-vote")
+    assert (verdicts.only_peer == -1).all()
 
 
 GOLD_KINDS = {
@@ -365,14 +365,14 @@ def with_wrong(known: Known, share: float, rng: np.random.Generator) -> tuple[Cr
 
 @pytest.mark.parametrize("kind", GOLD_KINDS)
 def test_most_of_two_per_cent_wrong_gold_is_found_and_little_else(kind: str) -> None:
-    found = false = planted = 0
+    hits = false = planted = 0
     for seed in range(4):
         rng = np.random.default_rng([300, seed])
         crowd, wrong = with_wrong(GOLD_KINDS[kind](rng), 0.02, rng)
         doubted = wrong_gold(crowd, crowd.gold) > 0.5
-        found, false, planted = found + (doubted & wrong).sum(), false + (doubted & ~wrong).sum(), planted + wrong.sum()
-    assert found >= 0.5 * planted
-    assert false <= 0.3 * found
+        hits, false, planted = hits + (doubted & wrong).sum(), false + (doubted & ~wrong).sum(), planted + wrong.sum()
+    assert hits >= 0.5 * planted
+    assert false <= 0.3 * hits
 
 
 @pytest.mark.parametrize(
@@ -382,9 +382,9 @@ def test_right_gold_that_the_workers_contradict_together_is_not_doubted(make):
     contradicted = doubted = tasks = 0
     for seed in range(4):
         crowd = make(np.random.default_rng([310, seed])).dataset
-        found = analysis.task_verdicts(crowd)
-        contradicted += (found.label != crowd.gold).sum()
-        doubted, tasks = doubted + (found.verdict == "check").sum(), tasks + crowd.n_tasks
+        verdicts = analysis.task_verdicts(crowd)
+        contradicted += (verdicts.label != crowd.gold).sum()
+        doubted, tasks = doubted + (verdicts.verdict == "check").sum(), tasks + crowd.n_tasks
     assert contradicted >= 0.03 * tasks
     assert doubted <= 0.015 * tasks
 

@@ -43,28 +43,28 @@ LARGE = {"n_tasks": 600, "n_workers": 15, "skill": (0.6, 0.95), "even": True}
 @pytest.mark.parametrize("reference", ["gold", "dawid-skene", "majority-vote"])
 def test_no_honest_worker_is_accused(reference: str) -> None:
     kinds = ({}, {"n_tasks": 120, "per_task": 20}, {"n_classes": 2, "n_tasks": 300, "skill": (0.6, 0.95)})
-    found = [analysis.worker_verdicts(honest_crowd(seed, **kind), reference) for kind in kinds for seed in range(3)]
-    assert sum(one.accused.any() for one in found) <= 1
+    verdicts = [analysis.worker_verdicts(honest_crowd(seed, **kind), reference) for kind in kinds for seed in range(3)]
+    assert sum(one.accused.any() for one in verdicts) <= 1
 
 
 @pytest.mark.parametrize("reference", ["gold", "majority-vote"])
 def test_with_two_classes_weak_workers_are_not_told_that_they_make_one_mistake(reference: str) -> None:
     crowds = [honest_crowd(seed, **HONEST["2 classes, dense"]) for seed in range(95_000, 95_020)]
-    found = [analysis.worker_verdicts(crowd, reference) for crowd in crowds]
-    assert sum(one.train.any() for one in found) <= 2  # by chance 1
+    verdicts = [analysis.worker_verdicts(crowd, reference) for crowd in crowds]
+    assert sum(one.train.any() for one in verdicts) <= 2  # by chance 1
 
 
 @pytest.mark.parametrize("reference", ["gold", "dawid-skene"])
 def test_planted_workers_are_named_for_what_they_are(reference: str) -> None:
-    found = analysis.worker_verdicts(planted_crowd(1, **LARGE), reference)
-    assert found.verdict[SPAMMER] == "remove"
-    assert found.copies.partner[[COPIER, COPIED]].tolist() == [COPIED, COPIER]
-    assert found.verdict[CONFUSED] == "train"
-    assert (found.confused.true[CONFUSED], found.confused.given[CONFUSED]) == (0, 1)
-    assert found.drifts[DRIFTING]
-    assert found.drift is not None
-    assert found.drift.before[DRIFTING] > found.drift.after[DRIFTING] + 0.2
-    assert not found.accused[5:].any()
+    verdicts = analysis.worker_verdicts(planted_crowd(1, **LARGE), reference)
+    assert verdicts.verdict[SPAMMER] == "remove"
+    assert verdicts.copies.partner[[COPIER, COPIED]].tolist() == [COPIED, COPIER]
+    assert verdicts.verdict[CONFUSED] == "train"
+    assert (verdicts.confused.true[CONFUSED], verdicts.confused.given[CONFUSED]) == (0, 1)
+    assert verdicts.drifts[DRIFTING]
+    assert verdicts.drift is not None
+    assert verdicts.drift.before[DRIFTING] > verdicts.drift.after[DRIFTING] + 0.2
+    assert not verdicts.accused[5:].any()
 
 
 def test_with_gold_skill_is_cohens_kappa_up_to_the_shrunk_label_shares() -> None:
@@ -116,19 +116,19 @@ def test_few_labels_are_underpowered_and_none_are_too() -> None:
     crowd = honest_crowd(5, n_tasks=200)
     few = crowd.where((crowd.worker != 3) | (np.cumsum(crowd.worker == 3) <= 4))
     none = few.where(few.worker != 4)
-    found = analysis.worker_verdicts(none)
-    assert found.verdict[[3, 4]].tolist() == ["underpowered", "underpowered"]
-    assert found.needed[3] > found.judged[3]
-    assert np.isnan(found.skill[4])
+    verdicts = analysis.worker_verdicts(none)
+    assert verdicts.verdict[[3, 4]].tolist() == ["underpowered", "underpowered"]
+    assert verdicts.needed[3] > verdicts.judged[3]
+    assert np.isnan(verdicts.skill[4])
 
 
 def test_a_crowd_of_guesses_accuses_nobody() -> None:
     crowd = honest_crowd(6)
     guesses = replace(crowd, label=np.random.default_rng(1).integers(4, size=crowd.n_annotations))
     for reference in ("gold", "majority-vote"):
-        found = analysis.worker_verdicts(guesses, reference)
-        assert not found.accused.any()
-        assert not (found.verdict == "trust").any()
+        verdicts = analysis.worker_verdicts(guesses, reference)
+        assert not verdicts.accused.any()
+        assert not (verdicts.verdict == "trust").any()
 
 
 def test_one_class_one_worker_and_partial_gold_are_no_trouble() -> None:
@@ -154,20 +154,20 @@ def test_copies_are_found_without_gold_though_a_model_believes_them() -> None:
     for seed in (1, 2):
         crowd = planted_crowd(seed, **LARGE)
         blind = replace(crowd, gold=np.full(crowd.n_tasks, -1, crowd.gold.dtype))
-        found = analysis.worker_verdicts(blind, "dawid-skene").copies
-        assert found.partner[[COPIER, COPIED]].tolist() == [COPIED, COPIER]
-        assert not (np.delete(found.partner, [COPIER, COPIED]) >= 0).any()
+        copies = analysis.worker_verdicts(blind, "dawid-skene").copies
+        assert copies.partner[[COPIER, COPIED]].tolist() == [COPIED, COPIER]
+        assert not (np.delete(copies.partner, [COPIER, COPIED]) >= 0).any()
 
 
 @pytest.mark.parametrize("reference", ["gold", "majority-vote"])
 def test_a_mistake_of_the_guideline_is_not_its_carriers_fault(reference: str) -> None:
     known = known_truth.guideline(np.random.default_rng(3))
     crowd = known.dataset if reference == "gold" else known.without_gold().dataset
-    found = analysis.worker_verdicts(crowd, reference)
+    verdicts = analysis.worker_verdicts(crowd, reference)
     assert known.shared is not None and known.carriers is not None
-    assert found.guideline.cells[known.shared]
-    assert not found.accused.any() and not found.train.any()
-    assert (found.guideline.carriers[:, 0, 1] == known.carriers).mean() > 0.8
+    assert verdicts.guideline.cells[known.shared]
+    assert not verdicts.accused.any() and not verdicts.train.any()
+    assert (verdicts.guideline.carriers[:, 0, 1] == known.carriers).mean() > 0.8
 
 
 def test_who_is_strict_or_lenient_knows_something_and_is_not_removed() -> None:
@@ -178,12 +178,12 @@ def test_who_is_strict_or_lenient_knows_something_and_is_not_removed() -> None:
 
 @pytest.mark.parametrize("reference", ["gold", "majority-vote"])
 def test_a_spammer_of_two_classes_is_removed(reference: str) -> None:
-    found = []
+    verdicts = []
     for seed in range(6):
         known = known_truth.PLANTED["spams, 2 classes"](np.random.default_rng(seed))
         crowd = known.dataset if reference == "gold" else known.without_gold().dataset
-        found.append(analysis.worker_verdicts(crowd, reference).verdict[0])
-    assert found.count("remove") >= 4 and "trust" not in found
+        verdicts.append(analysis.worker_verdicts(crowd, reference).verdict[0])
+    assert verdicts.count("remove") >= 4 and "trust" not in verdicts
 
 
 def test_labels_that_follow_the_truth_in_any_way_show_knowledge() -> None:
@@ -201,30 +201,30 @@ def test_a_worker_who_stays_as_good_does_not_fall(kind: str, reference: str) -> 
     named = []
     for seed in range(6):
         crowd = known_truth.HONEST[kind](np.random.default_rng(seed)).dataset
-        found = drift(crowd, peer_beliefs(crowd, analysis.resolve_reference(crowd, reference)))
-        assert found is not None
-        named.append(np.nanmin(found.adjusted) <= 0.0111)
+        changes = drift(crowd, peer_beliefs(crowd, analysis.resolve_reference(crowd, reference)))
+        assert changes is not None
+        named.append(np.nanmin(changes.adjusted) <= 0.0111)
     assert sum(named) <= 1
 
 
 def test_a_fall_that_may_be_chance_is_watched_and_never_praised() -> None:
     for seed in range(4):
         known = known_truth.tickets(np.random.default_rng(seed))
-        found = analysis.worker_verdicts(known.without_gold().dataset, "majority-vote")
+        verdicts = analysis.worker_verdicts(known.without_gold().dataset, "majority-vote")
         (falls,) = known.planted[known_truth.FALLS]
-        assert found.verdict[falls] in ("check", "watch")
-        assert found.drift is not None
-        assert not ((found.verdict == "trust") & (found.drift.p_value < 0.05)).any()
+        assert verdicts.verdict[falls] in ("check", "watch")
+        assert verdicts.drift is not None
+        assert not ((verdicts.verdict == "trust") & (verdicts.drift.p_value < 0.05)).any()
 
 
 def test_a_confusion_that_three_others_speak_of_is_watched_and_never_trained() -> None:
     watched = 0
     for seed in (503, 510, 513, 524):  # blocks of four workers, where the best one says the only class there is
         known = known_truth.teams(np.random.default_rng([seed, len("teams on blocks")])).without_gold()
-        found = analysis.worker_verdicts(known.dataset, "majority-vote")
-        assert not found.train.any()
-        assert (found.verdict[found.may_confuse] == "watch").all()
-        watched += found.may_confuse.sum()
+        verdicts = analysis.worker_verdicts(known.dataset, "majority-vote")
+        assert not verdicts.train.any()
+        assert (verdicts.verdict[verdicts.may_confuse] == "watch").all()
+        watched += verdicts.may_confuse.sum()
     assert watched >= 3
 
 
@@ -235,11 +235,11 @@ def test_opponents_are_the_others_who_say_the_class_that_is_not_given() -> None:
     true[3] = -1
     expected = np.zeros(crowd.n_workers)
     for r in np.flatnonzero(true >= 0):
-        said = np.zeros(crowd.n_workers)
+        counts = np.zeros(crowd.n_workers)
         for j in np.flatnonzero((peers.worker == r) & (peers.label == 1)):
             for k in np.flatnonzero((peers.task == peers.task[j]) & (peers.label == 0)):
-                said[peers.worker[k]] += peers.by_own_shares[j, 0]
-        expected[r] = said.sum() ** 2 / (said**2).sum()
+                counts[peers.worker[k]] += peers.by_own_shares[j, 0]
+        expected[r] = counts.sum() ** 2 / (counts**2).sum()
     np.testing.assert_allclose(np.nan_to_num(peers.opponents(true, given)), expected)
 
 
@@ -249,9 +249,9 @@ def test_the_tail_of_a_fall_is_that_of_series_without_one() -> None:
     crowd = honest_crowd(9, n_tasks=3000, n_workers=200, per_task=5, difficulty=0.0)
     assert crowd.extra is not None
     crowd = replace(crowd, extra=pd.DataFrame({"timestamp": rng.permutation(crowd.n_annotations)}))
-    found = drift(crowd, peer_beliefs(crowd, analysis.resolve_reference(crowd, "gold")))
-    assert found is not None
-    p = found.p_value[~np.isnan(found.p_value)]
+    changes = drift(crowd, peer_beliefs(crowd, analysis.resolve_reference(crowd, "gold")))
+    assert changes is not None
+    p = changes.p_value[~np.isnan(changes.p_value)]
     assert len(p) > 100 and (p < 0.1).mean() <= 0.16 and (p < 0.5).mean() <= 0.6
     assert largest_tail(np.array([0.0, 2.0, 3.0, 5.0])) == pytest.approx([1, 0.076, 0.004, 8e-7], rel=0.35)
 
@@ -269,8 +269,8 @@ def test_changes_that_chance_makes_are_named_as_often_as_said() -> None:
     rng, n_workers = np.random.default_rng(0), 4000
     worker = np.repeat(np.arange(n_workers), rng.integers(20, 80, n_workers))
     value = (rng.random(len(worker)) < 0.7).astype(np.float64)
-    found = change_points(value, worker, rng.random(len(worker)), n_workers)
-    assert 0.002 <= (found.p_value <= 0.01).mean() <= 0.0135
+    points = change_points(value, worker, rng.random(len(worker)), n_workers)
+    assert 0.002 <= (points.p_value <= 0.01).mean() <= 0.0135
 
 
 @given(crowds(min_classes=2))
@@ -295,9 +295,9 @@ def test_counts_and_the_others_share_are_literal(crowd: CrowdDataset) -> None:
 
 
 def test_a_fall_at_the_only_break_is_found() -> None:
-    found = [falling(in_sessions(planted_crowd(s, **PLANTED["4 classes, dense"]), 2)[0], "gold") for s in range(10)]
-    assert sum(one[DRIFTING] for one in found) >= 9
-    assert sum(one.sum() - one[DRIFTING] for one in found) <= 1
+    changes = [falling(in_sessions(planted_crowd(s, **PLANTED["4 classes, dense"]), 2)[0], "gold") for s in range(10)]
+    assert sum(one[DRIFTING] for one in changes) >= 9
+    assert sum(one.sum() - one[DRIFTING] for one in changes) <= 1
 
 
 def test_sessions_that_differ_among_all_are_no_fall() -> None:
@@ -321,13 +321,13 @@ def by_gold(mistakes: dict[tuple[int, int], int]):
 
 
 def test_the_p_value_compares_the_cell_with_all_other_mistakes() -> None:
-    found = by_gold({(0, 1): 9, (1, 2): 4, (2, 1): 4})
-    assert (found.true[0], found.given[0]) == (0, 1)
-    assert (found.times[0], found.of[0]) == (9, N)
+    p_values = by_gold({(0, 1): 9, (1, 2): 4, (2, 1): 4})
+    assert (p_values.true[0], p_values.given[0]) == (0, 1)
+    assert (p_values.times[0], p_values.of[0]) == (9, N)
     k, m, cells = 9, 8, 4  # all but 0 called 1, and 1 called 0, which mixes up the same pair
     v = 1 - (k + m) / (N + cells * N)
     own = betainc(k / v, m / v + 1, 1 / (1 + cells))
-    assert found.q_value[0] == pytest.approx(3 * 6 * own, rel=1e-9)  # the smallest of six cells of three workers
+    assert p_values.q_value[0] == pytest.approx(3 * 6 * own, rel=1e-9)  # the smallest of six cells of three workers
 
 
 def test_other_labels_of_the_same_class_speak_for_one_mistake() -> None:

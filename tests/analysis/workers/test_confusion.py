@@ -137,8 +137,8 @@ def planted(spread, seed=0, workers=200, labels=60):
 
 @pytest.mark.parametrize("spread", [0.0, 0.05, 0.2, 0.6])
 def test_a_planted_spread_is_found(spread):
-    found = [spread_of_workers(worker_confusion(rows_of(planted(spread, seed), 3)))[0] for seed in range(5)]
-    assert np.mean(found) == pytest.approx(spread, abs=0.03)
+    spreads = [spread_of_workers(worker_confusion(rows_of(planted(spread, seed), 3)))[0] for seed in range(5)]
+    assert np.mean(spreads) == pytest.approx(spread, abs=0.03)
 
 
 def test_far_from_the_crowd_is_who_errs_differently_not_who_labelled_little():
@@ -172,9 +172,9 @@ def counts_of(skills: np.ndarray, labels: int, n_classes: int = 4) -> np.ndarray
 
 def test_cells_that_nobody_uses_stay_empty() -> None:
     counts = counts_of(np.array([0.9, 0.6, 0.3]), 20)
-    found = confusion_of_counts(counts)
-    np.testing.assert_allclose(found.sum(2), 1)
-    assert (found[:, counts.sum(0) == 0] == 0).all()
+    confusion = confusion_of_counts(counts)
+    np.testing.assert_allclose(confusion.sum(2), 1)
+    assert (confusion[:, counts.sum(0) == 0] == 0).all()
 
 
 def test_a_row_without_labels_has_the_skill_that_the_worker_shows_elsewhere() -> None:
@@ -182,19 +182,19 @@ def test_a_row_without_labels_has_the_skill_that_the_worker_shows_elsewhere() ->
     whole = np.diagonal(confusion_of_counts(counts), axis1=1, axis2=2)
     unseen = counts.copy()
     unseen[:, 0] *= np.arange(12)[:, None] % 2  # every second worker labelled no task of class 0
-    found = confusion_of_counts(unseen)[::2, 0, 0]
-    assert np.corrcoef(found, whole[::2, 0])[0, 1] > 0.9
-    assert np.ptp(found) > 0.5
+    confusion = confusion_of_counts(unseen)[::2, 0, 0]
+    assert np.corrcoef(confusion, whole[::2, 0])[0, 1] > 0.9
+    assert np.ptp(confusion) > 0.5
 
 
 def test_workers_and_classes_without_labels_are_unknown() -> None:
     counts = counts_of(np.array([0.9, 0.6]), 5)
     counts[1] = 0
     counts[:, 2] = 0
-    found, (low, high) = confusion_of_counts(counts), count_interval(counts)
-    assert np.isnan(found[1]).all() and np.isnan(low[1]).all()
-    assert np.isnan(found[0, 2]).all()
-    assert np.isfinite(found[0, [0, 1, 3]]).all()
+    confusion, (low, high) = confusion_of_counts(counts), count_interval(counts)
+    assert np.isnan(confusion[1]).all() and np.isnan(low[1]).all()
+    assert np.isnan(confusion[0, 2]).all()
+    assert np.isfinite(confusion[0, [0, 1, 3]]).all()
     assert (low[0, 2] == 0).all() and (high[0, 2] == 1).all()
 
 
@@ -211,20 +211,20 @@ def test_intervals_are_of_the_beta_posterior_of_an_entry_against_the_rest() -> N
 
 def test_credible_intervals_are_quantiles_of_the_dirichlet_posterior():
     result = cc.aggregation.get("dawid-skene").fit(simulate_crowd(100, 5, 3))
-    found = credible_intervals(result, 0.9)
+    intervals = credible_intervals(result, 0.9)
     rng = np.random.default_rng(0)
     for r, c in ((0, 0), (3, 2)):
         row = result.counts[r, c]
         for k in range(3):
             draws = rng.dirichlet([row[k] + 0.5, row.sum() - row[k] + 0.5], 200_000)[:, 0]
-            np.testing.assert_allclose(found.low[r, c, k], np.quantile(draws, 0.05), atol=3e-3)
-            np.testing.assert_allclose(found.high[r, c, k], np.quantile(draws, 0.95), atol=3e-3)
+            np.testing.assert_allclose(intervals.low[r, c, k], np.quantile(draws, 0.05), atol=3e-3)
+            np.testing.assert_allclose(intervals.high[r, c, k], np.quantile(draws, 0.95), atol=3e-3)
     wider = credible_intervals(result, 0.99)
-    assert (wider.low <= found.low).all() and (wider.high >= found.high).all()
+    assert (wider.low <= intervals.low).all() and (wider.high >= intervals.high).all()
 
 
-def covered(found, truth):
-    return ((found.low <= truth) & (truth <= found.high)).mean()
+def covered(intervals, truth):
+    return ((intervals.low <= truth) & (truth <= intervals.high)).mean()
 
 
 def test_both_intervals_hold_the_truth_as_often_as_they_say():
@@ -247,8 +247,8 @@ def test_rows_of_few_labels_over_many_classes_are_covered_too(n_labels):
     counts = np.zeros((2_000, 10, 10))
     counts[:, 0] = np.random.default_rng(0).multinomial(n_labels, row, 2_000)
     model = cc.aggregation.get("dawid-skene").fit(simulate_crowd(60, 4, 3))
-    found = credible_intervals(replace(model, counts=counts, confusion=counts / n_labels))
-    inside = ((found.low[:, 0] <= row) & (row <= found.high[:, 0])).mean(0)
+    intervals = credible_intervals(replace(model, counts=counts, confusion=counts / n_labels))
+    inside = ((intervals.low[:, 0] <= row) & (row <= intervals.high[:, 0])).mean(0)
     assert (inside > 0.87).all()
     assert inside.mean() > 0.92
 
@@ -275,22 +275,22 @@ def test_known_tasks_make_the_intervals_narrower():
 def test_no_evidence_no_interval():
     crowd = simulate_crowd(60, 6, 3).without_workers(np.array([2]))
     model = cc.aggregation.get("dawid-skene", max_iterations=10)
-    for found in (credible_intervals(model.fit(crowd)), bootstrap_confusion(crowd, model, n_resamples=5)):
-        assert np.isnan(found.low[2]).all() and np.isnan(found.high[2]).all()
+    for interval in (credible_intervals(model.fit(crowd)), bootstrap_confusion(crowd, model, n_resamples=5)):
+        assert np.isnan(interval.low[2]).all() and np.isnan(interval.high[2]).all()
         seen = np.arange(6) != 2
-        assert (found.low[seen] <= found.high[seen]).all()
+        assert (interval.low[seen] <= interval.high[seen]).all()
 
 
 def test_frame_names_workers_and_classes():
     crowd = simulate_crowd(60, 4, 3)
-    found = credible_intervals(cc.aggregation.get("dawid-skene").fit(crowd))
-    frame = found.frame(crowd)
+    intervals = credible_intervals(cc.aggregation.get("dawid-skene").fit(crowd))
+    frame = intervals.frame(crowd)
     assert len(frame) == 4 * 9
     row = frame[(frame["worker"] == "w002") & (frame["true"] == "class 1") & (frame["given"] == "class 0")].iloc[0]
     assert (row["low"], row["estimate"], row["high"]) == (
-        found.low[2, 1, 0],
-        found.estimate[2, 1, 0],
-        found.high[2, 1, 0],
+        intervals.low[2, 1, 0],
+        intervals.estimate[2, 1, 0],
+        intervals.high[2, 1, 0],
     )
 
 
@@ -311,15 +311,15 @@ def test_refusals():
 
 
 def test_they_cover_where_credible_intervals_are_too_narrow():
-    held, narrow = [], []
+    coverage, narrow = [], []
     for seed in range(6):
         truth = 0.4 * np.eye(3) + 0.6 * np.random.default_rng(seed).dirichlet(np.ones(3), (10, 3))
         crowd = crowd_with_truth(300, truth, seed)
         fixed = credible_intervals(cc.aggregation.get("dawid-skene").fit(crowd))
-        for found, into in ((sampled_confusion(crowd, n_samples=300, burn_in=100), held), (fixed, narrow)):
-            into.append(((found.low <= truth) & (truth <= found.high)).mean())
-    assert 0.92 < np.mean(held) < 0.985
-    assert np.mean(held) > np.mean(narrow)
+        for confusion, into in ((sampled_confusion(crowd, n_samples=300, burn_in=100), coverage), (fixed, narrow)):
+            into.append(((confusion.low <= truth) & (truth <= confusion.high)).mean())
+    assert 0.92 < np.mean(coverage) < 0.985
+    assert np.mean(coverage) > np.mean(narrow)
 
 
 def test_with_all_labels_known_they_are_the_credible_intervals():
@@ -341,16 +341,16 @@ def test_the_crowd_s_prior_is_found_and_a_worker_unlike_the_others_is_not_drawn_
     assert np.diag(drawn / drawn.sum(1)).mean() == pytest.approx(0.8, abs=0.04)
     truth = np.repeat([0.94 * np.eye(3) + 0.02], WORKERS, 0)
     truth[0, 0] = [0.38, 0.6, 0.02]
-    found = sampled_confusion(crowd_with_truth(400, truth, 0), n_samples=200, burn_in=100)
-    assert found.low[0, 0, 1] < 0.6 < found.high[0, 0, 1]
-    assert found.low[0, 0, 1] > 0.3
+    confusion = sampled_confusion(crowd_with_truth(400, truth, 0), n_samples=200, burn_in=100)
+    assert confusion.low[0, 0, 1] < 0.6 < confusion.high[0, 0, 1]
+    assert confusion.low[0, 0, 1] > 0.3
 
 
 def test_refusals_and_workers_without_labels():
     crowd = simulate_crowd(60, 6, 3).without_workers(np.array([2]))
-    found = sampled_confusion(crowd, n_samples=20, burn_in=1)
-    assert np.isnan(found.low[2]).all()
-    assert not np.isnan(found.low[3]).any()
+    confusion = sampled_confusion(crowd, n_samples=20, burn_in=1)
+    assert np.isnan(confusion.low[2]).all()
+    assert not np.isnan(confusion.low[3]).any()
     with pytest.raises(cc.SettingError, match="n_samples"):
         sampled_confusion(crowd, n_samples=5)
     with pytest.raises(cc.SettingError, match="level"):
@@ -362,6 +362,6 @@ def test_intervals_of_mistakes_that_were_not_seen_begin_at_zero():
     fixed = credible_intervals(cc.aggregation.get("dawid-skene").fit(crowd, known=crowd.gold))
     drawn = sampled_confusion(crowd, known=crowd.gold, n_samples=20, burn_in=0)
     counts = analysis.worker_confusion(crowd, "gold").counts
-    for found in (fixed, drawn):
-        np.testing.assert_array_equal(found.low == 0, counts == 0)
-        assert (found.high[counts == counts.sum(2, keepdims=True)] == 1).all()
+    for intervals in (fixed, drawn):
+        np.testing.assert_array_equal(intervals.low == 0, counts == 0)
+        assert (intervals.high[counts == counts.sum(2, keepdims=True)] == 1).all()

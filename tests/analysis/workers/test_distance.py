@@ -150,11 +150,11 @@ def all_orders(tree, n):
 
 @given(st.integers(2, 7), st.integers(0, 1000))
 def test_no_order_of_the_leaves_is_shorter(n, seed):
-    found = between(np.random.default_rng(seed).random((n, 2)))
-    result = order_workers(found)
+    tree = between(np.random.default_rng(seed).random((n, 2)))
+    result = order_workers(tree)
 
     def length(order):
-        return sum(found.matrix[a, b] for a, b in pairwise(order))
+        return sum(tree.matrix[a, b] for a, b in pairwise(order))
 
     best = min(length(order) for order in all_orders(result.linkage, n))
     assert length(result.order) == pytest.approx(best)
@@ -252,10 +252,10 @@ def timed(seed: int, planted: bool) -> CrowdDataset:
 
 
 def test_hasty_and_slowing_workers_are_named() -> None:
-    found = analysis.worker_speed(timed(0, planted=True))
-    assert np.flatnonzero(found.too_fast).tolist() == [HASTY]
-    assert found.change.adjusted[TIRED] <= 0.05
-    frame = found.frame().set_index("worker")
+    speed = analysis.worker_speed(timed(0, planted=True))
+    assert np.flatnonzero(speed.too_fast).tolist() == [HASTY]
+    assert speed.change.adjusted[TIRED] <= 0.05
+    frame = speed.frame().set_index("worker")
     assert 2 < frame["seconds then ×"].iloc[TIRED] < 4
 
 
@@ -267,10 +267,10 @@ def test_honest_workers_are_not() -> None:
 
 def test_a_change_that_half_the_level_does_not_find_is_not_told() -> None:
     crowd = honest_crowd(FASTER_BY_CHANCE, **HONEST["4 classes, dense"])
-    found = analysis.worker_speed(crowd)
-    worker = int(np.nanargmin(found.change.adjusted))
-    assert 0.025 < found.change.adjusted[worker] <= 0.05
-    assert found.frame()["changed after"].isna().all()
+    speed = analysis.worker_speed(crowd)
+    worker = int(np.nanargmin(speed.change.adjusted))
+    assert 0.025 < speed.change.adjusted[worker] <= 0.05
+    assert speed.frame()["changed after"].isna().all()
     assert analysis.worker_speed_over_time(crowd, worker=worker).change == -1
 
 
@@ -289,10 +289,10 @@ def in_sessions(seed: int, apart: float, planted: bool) -> CrowdDataset:
 
 def test_days_of_different_speed_are_no_change() -> None:
     named = [analysis.worker_speed(in_sessions(seed, apart=0.2, planted=False)) for seed in range(10)]
-    assert sum(bool((found.change.adjusted <= 0.05).any()) for found in named) <= 1
+    assert sum(bool((speed.change.adjusted <= 0.05).any()) for speed in named) <= 1
     for seed in range(3):
-        found = analysis.worker_speed(in_sessions(seed, apart=0.1, planted=True))
-        assert np.flatnonzero(found.change.adjusted <= 0.05).tolist() == [TIRED]
+        speed = analysis.worker_speed(in_sessions(seed, apart=0.1, planted=True))
+        assert np.flatnonzero(speed.change.adjusted <= 0.05).tolist() == [TIRED]
 
 
 def test_milliseconds_since_1970_are_not_taken_for_seconds() -> None:
@@ -308,15 +308,15 @@ def test_milliseconds_since_1970_are_not_taken_for_seconds() -> None:
 def test_an_answer_is_compared_with_its_task() -> None:
     ds = honest_crowd(0, n_tasks=40, n_workers=6, per_task=6, even=True)
     seconds = np.where(ds.task < 20, 5.0, 100.0) * np.where(ds.worker == 2, 0.19, 1.0)
-    found = analysis.worker_speed(replace(ds, extra=pd.DataFrame({"seconds": seconds})))
-    assert found.too_fast.tolist() == [False, False, True, False, False, False]
-    np.testing.assert_allclose(found.relative, np.where(np.arange(6) == 2, 0.19, 1.0))
-    assert found.change is None
+    speed = analysis.worker_speed(replace(ds, extra=pd.DataFrame({"seconds": seconds})))
+    assert speed.too_fast.tolist() == [False, False, True, False, False, False]
+    np.testing.assert_allclose(speed.relative, np.where(np.arange(6) == 2, 0.19, 1.0))
+    assert speed.change is None
 
 
 def test_speed_over_time_is_that_of_the_answers_counted_by_hand() -> None:
     votes = timed(3, planted=True)
-    found = analysis.worker_speed_over_time(votes, worker=TIRED, n_blocks=4)
+    blocks = analysis.worker_speed_over_time(votes, worker=TIRED, n_blocks=4)
     log, when = np.log(votes.extra["seconds"].to_numpy()), votes.extra["timestamp"].to_numpy()
     own = sorted(np.flatnonzero(votes.worker == TIRED), key=lambda row: when[row])
     ratio = []
@@ -325,13 +325,13 @@ def test_speed_over_time_is_that_of_the_answers_counted_by_hand() -> None:
         if others.any():
             ratio.append((np.exp(log[row] - log[others].mean()), np.exp(log[row])))
     parts = np.array_split(np.array(ratio), 4)
-    np.testing.assert_allclose(found.ratio, [np.exp(np.median(np.log(part[:, 0]))) for part in parts])
-    np.testing.assert_allclose(found.seconds, [np.median(part[:, 1]) for part in parts])
-    assert found.last[-1] == len(ratio)
-    assert abs(found.change - len(ratio) / 2) < len(ratio) / 6
-    assert 2 < found.after / found.before < 4
-    assert (found.low <= found.ratio).all()
-    assert (found.ratio <= found.high).all()
+    np.testing.assert_allclose(blocks.ratio, [np.exp(np.median(np.log(part[:, 0]))) for part in parts])
+    np.testing.assert_allclose(blocks.seconds, [np.median(part[:, 1]) for part in parts])
+    assert blocks.last[-1] == len(ratio)
+    assert abs(blocks.change - len(ratio) / 2) < len(ratio) / 6
+    assert 2 < blocks.after / blocks.before < 4
+    assert (blocks.low <= blocks.ratio).all()
+    assert (blocks.ratio <= blocks.high).all()
 
 
 def test_without_times_there_is_no_speed_over_time_and_a_steady_worker_has_no_change() -> None:
@@ -366,17 +366,17 @@ def graders(
 def test_the_planted_leans_are_found_with_their_size() -> None:
     for seed in range(5):
         crowd, lean = graders(seed, 0.6)
-        found = analysis.worker_lean(crowd)
-        assert np.corrcoef(found.shift, lean)[0, 1] > 0.95
-        strict = found.leans & (np.abs(lean - lean.mean()) > 0.3)
-        assert (np.sign(found.shift[strict]) == np.sign(lean - lean.mean())[strict]).all()
-        assert found.leans[np.abs(lean - lean.mean()) > 0.7].all()
+        worker_lean = analysis.worker_lean(crowd)
+        assert np.corrcoef(worker_lean.shift, lean)[0, 1] > 0.95
+        strict = worker_lean.leans & (np.abs(lean - lean.mean()) > 0.3)
+        assert (np.sign(worker_lean.shift[strict]) == np.sign(lean - lean.mean())[strict]).all()
+        assert worker_lean.leans[np.abs(lean - lean.mean()) > 0.7].all()
 
 
 def test_nobody_without_a_lean_is_called_strict_and_intervals_hold_it() -> None:
-    found = [analysis.worker_lean(graders(seed, 0.0)[0]) for seed in range(40)]
-    assert sum(one.leans.any() for one in found) <= 3
-    assert 0.93 < np.mean([((one.low <= 0) & (one.high >= 0)).mean() for one in found]) < 0.97
+    leans = [analysis.worker_lean(graders(seed, 0.0)[0]) for seed in range(40)]
+    assert sum(one.leans.any() for one in leans) <= 3
+    assert 0.93 < np.mean([((one.low <= 0) & (one.high >= 0)).mean() for one in leans]) < 0.97
 
 
 def test_corrected_labels_are_nearer_to_gold() -> None:

@@ -74,8 +74,8 @@ def samples(tmp_path_factory):
     files["folder"].mkdir()
     (files["folder"] / "annotations.csv").write_text(LONG, encoding="utf-8")
     (tmp_path / "files").mkdir()
-    for who, row in (("w1", "t1,a\nt2,b"), ("w2", "t1,b")):
-        (tmp_path / "files" / f"{who}.csv").write_text(f"task,label\n{row}\n", encoding="utf-8")
+    for worker, row in (("w1", "t1,a\nt2,b"), ("w2", "t1,b")):
+        (tmp_path / "files" / f"{worker}.csv").write_text(f"task,label\n{row}\n", encoding="utf-8")
     files["files"] = tmp_path / "files"
     files["nested"] = tmp_path / "nested.json"
     files["nested"].write_text(json.dumps(NESTED), encoding="utf-8")
@@ -85,12 +85,12 @@ def samples(tmp_path_factory):
         files["zooniverse"]
     )
     files["webanno"] = tmp_path / "webanno"
-    for who in ("w1", "w2"):
+    for worker in ("w1", "w2"):
         (tmp_path / "webanno/annotation/doc").mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"webanno/annotation/doc/{who}.tsv").write_text(WEBANNO, encoding="utf-8")
-        (tmp_path / "brat" / who).mkdir(parents=True)
-        (tmp_path / "brat" / who / "doc.txt").write_text("Rome is")
-        (tmp_path / "brat" / who / "doc.ann").write_text("T1\tLOC 0 4\tRome\n#1\tAnnotatorNotes T1\tsure\n")
+        (tmp_path / f"webanno/annotation/doc/{worker}.tsv").write_text(WEBANNO, encoding="utf-8")
+        (tmp_path / "brat" / worker).mkdir(parents=True)
+        (tmp_path / "brat" / worker / "doc.txt").write_text("Rome is")
+        (tmp_path / "brat" / worker / "doc.ann").write_text("T1\tLOC 0 4\tRome\n#1\tAnnotatorNotes T1\tsure\n")
     files["brat"] = tmp_path / "brat"
     for code, name in enumerate(("a", "b")):
         write_pictures(tmp_path / "image-folder" / name, [code])
@@ -254,24 +254,24 @@ def studio(number, *answers):
     result = [{"from_name": "sentiment", "type": "choices", "value": {"choices": ["pos"]}}]
     return {
         "data": {"text": f"text {number}"},
-        "annotations": [{"completed_by": who, "result": result} for who in answers],
+        "annotations": [{"completed_by": worker, "result": result} for worker in answers],
     }
 
 
 def argilla(number, *answers):
-    given = [{"value": "pos", "user_id": who, "status": "submitted"} for who in answers]
+    given = [{"value": "pos", "user_id": worker, "status": "submitted"} for worker in answers]
     return {"fields": {"text": f"text {number}"}, "responses": {"sentiment": given}}
 
 
 def doccano(number, *answers):
-    return {"text": f"text {number}", "annotations": [{"user": who, "label": 1} for who in answers], "id": None}
+    return {"text": f"text {number}", "annotations": [{"user": worker, "label": 1} for worker in answers], "id": None}
 
 
 @pytest.mark.parametrize(("record", "form"), [(argilla, "argilla"), (studio, "label-studio"), (doccano, "doccano")])
 def test_a_number_is_no_other_tasks_id(write, record, form):
     plain = [record(1, "ann", "ben"), record(2, "ann", "ben")]
-    found = examine(write(plain, "export.json"))
-    assert (found.report.format, list(found.dataset(accept=True).task_ids)) == (form, ["1", "2"])
+    imported = examine(write(plain, "export.json"))
+    assert (imported.report.format, list(imported.dataset(accept=True).task_ids)) == (form, ["1", "2"])
     with pytest.raises(DataError, match=REFUSED):
         read_dataset(write([plain[0] | {"id": 2}, plain[1]], "mixed.json"))
     with pytest.raises(DataError, match=REFUSED):

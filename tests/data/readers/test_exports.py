@@ -42,13 +42,13 @@ def test_every_format_but_the_plain_ones_has_an_export():
 @pytest.mark.parametrize("name", NAMES)
 class TestEveryExport:
     def test_is_found_and_read(self, name, files):
-        found = examine(files[name])
-        report = found.report
+        imported = examine(files[name])
+        report = imported.report
         assert report.format == name.partition(".")[0]
         n_answers, n_annotations = exports.COUNTS[name]
         assert (report.n_rows, report.n_annotations) == (n_answers, n_annotations)
         assert n_answers - n_annotations == sum(f.left_out for f in report.changes)
-        data = found.dataset(accept=True)
+        data = imported.dataset(accept=True)
         assert set(data.classes) == ({"7", "8"} if name.startswith("mt-bench") else {"pos", "neg"})
         assert set(data.media.columns["text"]) == set(exports.TEXTS.values())
 
@@ -77,17 +77,17 @@ def argilla(document: Any) -> int:
 def lighttag(document: Any) -> int:
     n = 0
     for example in document["examples"]:
-        who = [t for c in example.get("classifications") or () for t in c.get("classified_by") or ()]
-        who += example.get("seen_by") or ()
-        n += len({str(t.get("annotator") or t.get("annotator_id") or "") for t in who})
+        worker = [t for c in example.get("classifications") or () for t in c.get("classified_by") or ()]
+        worker += example.get("seen_by") or ()
+        n += len({str(t.get("annotator") or t.get("annotator_id") or "") for t in worker})
     return n
 
 
 def lewidi(document: Any) -> int:
     n = 0
     for item in document.values():
-        who = str(item["annotators"]).split(",") if item.get("annotators") else []
-        n += len({*who, *item["annotations"]}) if isinstance(item["annotations"], dict) else len(who)
+        worker = str(item["annotators"]).split(",") if item.get("annotators") else []
+        n += len({*worker, *item["annotations"]}) if isinstance(item["annotations"], dict) else len(worker)
     return n
 
 
@@ -164,11 +164,11 @@ def test_exports_joined_end_to_end(name, flagged, tmp_path):
     report = examined(path)
     n_answers, n_annotations = exports.COUNTS[name]
     assert (report.n_rows, report.n_annotations) == (2 * n_answers + 1, 2 * n_annotations)
-    found = {f.code: f for f in report.findings}
-    assert (found["repeated-header"].left_out, found["repeated-header"].rows) == (1, (n_answers + 1,))
-    assert not flagged or found["flagged"].rows == flagged
+    by_code = {f.code: f for f in report.findings}
+    assert (by_code["repeated-header"].left_out, by_code["repeated-header"].rows) == (1, (n_answers + 1,))
+    assert not flagged or by_code["flagged"].rows == flagged
     code = "no-choice" if name == "toloka.tsv" else "several-choices"
-    first, second = found[code].rows
+    first, second = by_code[code].rows
     assert second == first + n_answers + 1
 
 

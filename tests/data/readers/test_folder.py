@@ -143,16 +143,16 @@ def write_tags(tmp_path):
 
 
 def test_columns_of_workers_and_gold(write_tags):
-    found = examine(write_tags(TEXT))
-    ds = found.dataset()
-    assert found.report.format == "conll"
+    imported = examine(write_tags(TEXT))
+    ds = imported.dataset()
+    assert imported.report.format == "conll"
     assert (list(ds.sentences.words), list(ds.sentences.ids)) == (["to", "Rome", '"Paris"'], ["s1", "s2"])
     assert list(ds.task_ids) == ["s1:1", "s1:2", "s2:1"]
     assert (ds.classes, ds.gold.tolist()) == (("O", "B-LOC", "I-LOC"), [0, 1, 1])
     rows = list(zip(ds.task.tolist(), ds.worker_ids[ds.worker], ds.label.tolist(), strict=True))
     assert rows == [(0, "ann", 0), (1, "ann", 1), (2, "ann", 0), (2, "ben", 2)]
     assert ds.file_row.tolist() == [2, 3, 5, 5]
-    assert found.report.n_rows == 4 == found.report.n_annotations + found.report.n_left_out
+    assert imported.report.n_rows == 4 == imported.report.n_annotations + imported.report.n_left_out
 
 
 def test_without_a_header_workers_are_numbered_and_blank_lines_may_repeat(write_tags, tmp_path):

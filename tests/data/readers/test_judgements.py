@@ -294,7 +294,7 @@ def test_further_columns_and_labels_by_worker_and_task(tmp_path: Path) -> None:
     pair = Told(examined(placed(tmp_path / "pair", export("judge-bench"))))
     assert [*pair.extra["swapped"].astype(str)] == ["False", "True"] * 2
     parity = Told(examined(WRITTEN / "parity"))
-    assert [label for task, who, label in sorted(parity.triples) if who.endswith("m1")] == ["A", "B", "A", "B"]
+    assert [label for task, worker, label in sorted(parity.triples) if worker.endswith("m1")] == ["A", "B", "A", "B"]
     for made, texts in ((log(GRADES), ["text of s0"]), (harness(), ["question 0", "question 1"])):
         (folder := tmp_path / texts[0]).mkdir()
         assert Told(examined(placed(folder, made))).media.columns["text"].tolist()[: len(texts)] == texts

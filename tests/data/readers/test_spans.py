@@ -28,7 +28,7 @@ def spans_of(given, names=("start", "end")):
 
 
 def doccano(crowd, field="label"):
-    return [{"id": 7, "text": TEXT, field: given, "username": who} for who, given in crowd.items()]
+    return [{"id": 7, "text": TEXT, field: given, "username": worker} for worker, given in crowd.items()]
 
 
 def doccano_old(crowd):
@@ -50,9 +50,9 @@ def prodigy(crowd):
         {
             "text": TEXT, "_input_hash": 7, "_task_hash": 70, "tokens": tokens, "_view_id": "ner_manual",
             "spans": [span | {"token_start": 0, "token_end": 0} for span in spans_of(given)],
-            "answer": "accept", "_timestamp": 1_700_000_000, "_annotator_id": who, "_session_id": who,
+            "answer": "accept", "_timestamp": 1_700_000_000, "_annotator_id": worker, "_session_id": worker,
         }
-        for who, given in crowd.items()
+        for worker, given in crowd.items()
     ]  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def label_studio(crowd):
             "id": 7, "data": {"text": TEXT}, "predictions": [], "drafts": [],
             "annotations": [
                 {
-                    "id": n, "completed_by": {"id": n, "email": who}, "was_cancelled": False, "ground_truth": False,
+                    "id": n, "completed_by": {"id": n, "email": worker}, "was_cancelled": False, "ground_truth": False,
                     "result": [
                         {
                             "id": "x", "from_name": "label", "to_name": "text", "type": "labels", "origin": "manual",
@@ -72,7 +72,7 @@ def label_studio(crowd):
                         for start, end, label in given
                     ],
                 }
-                for n, (who, given) in enumerate(crowd.items(), 1)
+                for n, (worker, given) in enumerate(crowd.items(), 1)
             ],
         }
     ]  # fmt: skip
@@ -80,7 +80,7 @@ def label_studio(crowd):
 
 def argilla(crowd):
     """``dataset.records.to_json`` with a SpanQuestion."""
-    given = [{"value": spans_of(given), "user_id": who} for who, given in crowd.items()]
+    given = [{"value": spans_of(given), "user_id": worker} for worker, given in crowd.items()]
     return [{"id": "7", "fields": {"text": TEXT}, "responses": {"spans": given}, "suggestions": {}}]
 
 
@@ -117,16 +117,16 @@ def tags(dataset, worker):
 class TestEveryTool:
     def test_spans_become_tags_of_every_annotator(self, tool, write):
         path = write(TOOLS[tool](WHOLE), "export.json" if tool == "label-studio" else "export.jsonl")
-        found = examine(path, unmarked="keep")
-        ds = found.dataset()
-        assert found.report.format == tool.partition(" ")[0]
+        imported = examine(path, unmarked="keep")
+        ds = imported.dataset()
+        assert imported.report.format == tool.partition(" ")[0]
         assert list(ds.sentences.words) == ["Ann", "met", "Bob", "in", "New", "York", "."]
         assert (list(ds.sentences.ids), ds.task_ids[0]) == (["7"], "7:1")
         assert ds.classes == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
         assert list(tags(ds, "ann").values()) == ["B-PER", "O", "O", "O", "B-LOC", "I-LOC", "O"]
         assert list(tags(ds, "ben").values()) == ["O", "O", "O", "O", "B-LOC", "I-LOC", "O"]
         assert list(tags(ds, "eve").values()) == ["O"] * 7
-        assert found.report.n_rows == 21 == ds.n_annotations
+        assert imported.report.n_rows == 21 == ds.n_annotations
 
     def test_faults_are_told_with_what_would_be_right_and_left_out_with_consent(self, tool, write):
         crowd = {"ann": [PER, [19, 22, "LOC"], [20, 40, "LOC"], [9, 8, "PER"]], "ben": [PER, LOC, [19, 23, "ORG"]]}
@@ -134,18 +134,18 @@ class TestEveryTool:
         if tool == "label-studio":
             for entry in (r["value"] for a in records[0]["annotations"] for r in a["result"]):
                 del entry["text"]
-        found = examine(write(records, "export.json"))
-        said = {f.code: f for f in found.report.changes}
-        assert set(said) == {"span-in-token", "span-outside", "span-empty", "span-overlap"}
-        assert "LOC at 19…22, 'Yor'" in said["span-in-token"].sentence
-        assert "LOC at 20…40" in said["span-outside"].sentence
-        assert "PER at 9…8" in said["span-empty"].sentence
-        assert "ORG at 19…23, 'York', overlaps LOC at 15…23" in said["span-overlap"].sentence
-        assert [said[code].left_out for code in said] == [f.left_out for f in found.report.changes]
-        assert sum(f.left_out for f in found.report.changes) == 3  # York and the full stop, Bob
+        imported = examine(write(records, "export.json"))
+        by_code = {f.code: f for f in imported.report.changes}
+        assert set(by_code) == {"span-in-token", "span-outside", "span-empty", "span-overlap"}
+        assert "LOC at 19…22, 'Yor'" in by_code["span-in-token"].sentence
+        assert "LOC at 20…40" in by_code["span-outside"].sentence
+        assert "PER at 9…8" in by_code["span-empty"].sentence
+        assert "ORG at 19…23, 'York', overlaps LOC at 15…23" in by_code["span-overlap"].sentence
+        assert [by_code[code].left_out for code in by_code] == [f.left_out for f in imported.report.changes]
+        assert sum(f.left_out for f in imported.report.changes) == 3  # York and the full stop, Bob
         with pytest.raises(DataError, match="imported"):
-            found.dataset()
-        ds = found.dataset(accept=True)
+            imported.dataset()
+        ds = imported.dataset(accept=True)
         assert tags(ds, "ann") == {1: "B-PER", 2: "O", 4: "O", 5: "O"}
         assert list(tags(ds, "ben").values()) == ["B-PER", "O", "O", "O", "B-LOC", "I-LOC", "O"]
 
@@ -168,8 +168,8 @@ def test_texts_without_a_span_are_unseen_for_doccano_unless_told(field, write):
 def test_doccanos_folder_of_users(tmp_path):
     (tmp_path / "crowd").mkdir()
     for record in doccano(WHOLE):
-        who = record.pop("username")
-        (tmp_path / "crowd" / f"{who}.jsonl").write_text(json.dumps(record), encoding="utf-8")
+        worker = record.pop("username")
+        (tmp_path / "crowd" / f"{worker}.jsonl").write_text(json.dumps(record), encoding="utf-8")
     ds = read_dataset(tmp_path / "crowd", accept=True)
     assert list(ds.worker_ids) == ["ann", "ben"]
     assert tags(ds, "ben")[5] == "B-LOC"
@@ -213,11 +213,11 @@ def test_the_words_of_a_span_find_offsets_in_utf16_units_and_wrong_ones(write):
     records[0]["data"]["text"] = "\U0001d4b3 Bob"  # in UTF-16 units Bob is at 3…6, in characters at 2…5
     for annotation, text in zip(records[0]["annotations"], ("Bob", "Ann"), strict=True):
         annotation["result"][0]["value"]["text"] = text
-    found = examine(write(records, "e.json"))
-    assert tags(found.dataset(accept=True), "ann") == {1: "O", 2: "B-PER"}
-    told = {f.code: f for f in found.report.findings}
-    assert told["span-utf16"].count == 1
-    assert "ben: PER at 2…5: 'Bob'" in told["span-text"].sentence
+    imported = examine(write(records, "e.json"))
+    assert tags(imported.dataset(accept=True), "ann") == {1: "O", 2: "B-PER"}
+    by_code = {f.code: f for f in imported.report.findings}
+    assert by_code["span-utf16"].count == 1
+    assert "ben: PER at 2…5: 'Bob'" in by_code["span-text"].sentence
 
 
 def test_other_texts_under_the_same_name_and_texts_of_nothing(write):
@@ -255,14 +255,14 @@ def test_tags_come_in_the_order_of_the_tokens_whatever_their_type(lengths, seed,
     code = np.append(np.arange(n_classes), -1).astype(np.min_scalar_type(-n_classes - 1))
     given_tags = [rng.integers(-1, n_classes, lengths[k]) for k in text]
     tags = code[np.concatenate(given_tags)]
-    token, row, found = _marked_texts._by_token(start, text, tags)
+    token, row, ordered = _marked_texts._by_token(start, text, tags)
     want = sorted(
         (int(start[k] + place), answer, int(tag))
         for answer, (k, own) in enumerate(zip(text, given_tags, strict=True))
         for place, tag in enumerate(own)
     )
-    assert [*zip(token.tolist(), row.tolist(), found.tolist(), strict=True)] == want
-    assert {part.dtype for part in (token, row, found)} == {np.dtype(np.int32)}
+    assert [*zip(token.tolist(), row.tolist(), ordered.tolist(), strict=True)] == want
+    assert {part.dtype for part in (token, row, ordered)} == {np.dtype(np.int32)}
 
 
 def test_chinese_characters_are_tokens_of_their_own():
@@ -294,8 +294,8 @@ def test_tags_say_the_spans_they_were_made_of(drawn):
     assert not marked.faults
     types.setdefault("x", len(types))
     scheme = TagScheme.of(("O", *(f"{part}-{kind}" for kind in types for part in "BI")))
-    found = find_spans(np.array(marked.tags), np.arange(len(text)) == 0, scheme)
-    assert [*zip(found.start, found.end, (scheme.types[k] for k in found.type), strict=True)] == spans
+    spans_again = find_spans(np.array(marked.tags), np.arange(len(text)) == 0, scheme)
+    assert [*zip(spans_again.start, spans_again.end, (scheme.types[k] for k in spans_again.type), strict=True)] == spans
 
 
 ANY = st.one_of(st.integers(-3, 12), st.none(), st.text(max_size=3), st.floats(), st.lists(st.integers(), max_size=2))
@@ -320,9 +320,9 @@ def spans_near_tokens(draw):
         text = Text.of(text.text, [*pairwise(edges)])  # such tokens may hold blanks
     begins, ends = ((*part, 0) for part in (text.start, text.end))
     near = st.sampled_from([*begins, *ends]) | st.integers(-1, 13) | st.booleans()
-    said = st.none() | st.text("ab ", max_size=3) | st.just(...)
+    words = st.none() | st.text("ab ", max_size=3) | st.just(...)
     label = st.sampled_from(["x", " x", "y", "e\u0301", "\u00e9", "", 1])
-    spans = [Span(*span) for span in draw(st.lists(st.tuples(near, near, label, said), max_size=4))]
+    spans = [Span(*span) for span in draw(st.lists(st.tuples(near, near, label, words), max_size=4))]
     return text, [s._replace(text=text.text[s.start : s.end]) if s.text is ... else s for s in spans]
 
 
@@ -330,12 +330,12 @@ def spans_near_tokens(draw):
 def test_spans_in_order_are_tagged_as_any_others(drawn):
     text, spans = drawn
     kinds, others = {}, {}
-    found = tag(text, spans, kinds)
+    marked = tag(text, spans, kinds)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_spans, "_tags_in_order", lambda *_: None)
         other = tag(text, spans, others)
     name = dict(enumerate(kinds))
-    assert [(t % 2, name[(t - 1) // 2]) if t > 0 else t for t in found.tags] == [
+    assert [(t % 2, name[(t - 1) // 2]) if t > 0 else t for t in marked.tags] == [
         (t % 2, [*others][(t - 1) // 2]) if t > 0 else t for t in other.tags
     ]
-    assert (found.faults, found.notes, kinds.keys()) == (other.faults, other.notes, others.keys())
+    assert (marked.faults, marked.notes, kinds.keys()) == (other.faults, other.notes, others.keys())

@@ -34,7 +34,7 @@ def prodigy(*records: dict[str, Any]) -> tuple[str, Any]:
 def suggested(*answers: tuple[str, str], **more: Any) -> tuple[str, Any]:
     """Suggestions of one text, each accepted or rejected by one person."""
     same = {"text": "goal", "_task_hash": 11, **more}
-    return prodigy(*({**same, "_annotator_id": who, "answer": answer} for who, answer in answers))
+    return prodigy(*({**same, "_annotator_id": worker, "answer": answer} for worker, answer in answers))
 
 
 def option(*of: dict[str, Any], accept: Any, text: str = "goal") -> dict[str, Any]:

@@ -114,10 +114,10 @@ def test_cases(name: str, tmp_path: Path) -> None:
 
 
 def test_what_is_lost_with_a_column_takes_consent_and_nothing_else(tmp_path):
-    told = {
+    examples = {
         f.level: f.examples for f in examined(placed(tmp_path, ASIDE)).report.findings if f.code == "columns-left-out"
     }
-    assert told == {"change": ("gold_standard", "majority", "n_words"), "warning": ("notes", "anna_seconds")}
+    assert examples == {"change": ("gold_standard", "majority", "n_words"), "warning": ("notes", "anna_seconds")}
 
 
 def test_a_typed_parquet_matrix_and_a_single_worker_of_ratings(tmp_path):
@@ -146,8 +146,8 @@ def test_names_beside_words_are_no_ratings_of_workers(write):
     with pytest.raises(MappingError, match=r"worker=…"):
         examine_ratings(path, task="film", low=1, high=3)
     path.write_text("film,x,y\na,good,bad\nb,bad,\n")
-    found = examine_ratings(path, task="film", levels=["bad", "good"])
-    assert (found.report.format, found.report.n_annotations) == ("wide", 3)
+    ratings = examine_ratings(path, task="film", levels=["bad", "good"])
+    assert (ratings.report.format, ratings.report.n_annotations) == ("wide", 3)
 
 
 MODELS = ("claude", "gpt", "llama")
@@ -207,8 +207,8 @@ def partial(n: int, first: float, same: bool) -> pd.DataFrame:
 
 
 def test_position_shows_where_the_same_answers_were_seen_in_both_orders():
-    found = analysis.panel_leanings(from_frame(partial(150, 0.2, same=False)))
-    assert found.columns == {"position": "swapped"} and (found.low > 0.2).all() and (found.orders == 150).all()
+    leanings = analysis.panel_leanings(from_frame(partial(150, 0.2, same=False)))
+    assert leanings.columns == {"position": "swapped"} and (leanings.low > 0.2).all() and (leanings.orders == 150).all()
     fair = analysis.panel_leanings(from_frame(partial(150, 0.0, same=False)))
     assert (fair.low < 0).all() and (fair.high > 0).all()
     assert "swapped" not in pd.DataFrame(
@@ -227,9 +227,9 @@ def test_a_drawn_order_is_the_position(first):
         frame["instruction"] = [f"q{k}" for k in range(n)]
         frame[["generator_1", "generator_2"]] = sides
         frame[["preference", "is_switched_outputs"]] = np.stack([chosen, switched], 1)
-    found = analysis.panel_leanings(read := from_frame(pd.concat(several), format="preferences"))
-    assert read.n_tasks == n and found.columns == {"position": "swapped"}
-    assert (abs(found.effect - 2 * first) < 0.12).all()
+    leanings = analysis.panel_leanings(read := from_frame(pd.concat(several), format="preferences"))
+    assert read.n_tasks == n and leanings.columns == {"position": "swapped"}
+    assert (abs(leanings.effect - 2 * first) < 0.12).all()
 
 
 @pytest.mark.parametrize("given", [[1.0, 2.0], [1.0, 1.3, 1.5, 1.7, 1.9, 2.0]])
@@ -237,15 +237,15 @@ def test_a_drawn_order_is_the_position(first):
 def test_each_instruction_is_a_task_and_numbers_between_sides_are_the_nearer_one(given, judges):
     """AlpacaEval compares the same two models on every instruction, and its weighted judges say 1.3."""
     rows = [(f"q{k}", "zeta", "alpha", judge, given[k % len(given)]) for judge in judges for k in range(24)]
-    found = from_frame(
+    dataset = from_frame(
         pd.DataFrame(rows, columns=["instruction", "generator_1", "generator_2", "annotator", "preference"])
     )
-    assert (found.n_tasks, found.n_workers, found.n_annotations) == (24, len(judges), 24 * len(judges))
+    assert (dataset.n_tasks, dataset.n_workers, dataset.n_annotations) == (24, len(judges), 24 * len(judges))
     turned = {v: "2" if v < 1.5 else "1" if v > 1.5 else "1.5" for v in given}
-    assert [found.classes[c] for c in found.label[found.worker == 0][: len(given)]] == [*map(turned.get, given)]
+    assert [dataset.classes[c] for c in dataset.label[dataset.worker == 0][: len(given)]] == [*map(turned.get, given)]
     if len(given) > 2:
-        shares = pd.DataFrame(found.extra)["share"].astype(float)
-        assert [found.classes[c] for c in found.label] == [*map(turned.get, shares)]
+        shares = pd.DataFrame(dataset.extra)["share"].astype(float)
+        assert [dataset.classes[c] for c in dataset.label] == [*map(turned.get, shares)]
 
 
 def test_preferences_that_failed_are_no_labels(tmp_path):
@@ -256,10 +256,10 @@ def test_preferences_that_failed_are_no_labels(tmp_path):
     ]
     frame = pd.DataFrame(rows, columns=["instruction", "generator_1", "generator_2", "annotator", "preference"])
     frame.to_csv(tmp_path / "failed.csv", index=False)
-    found = examine(tmp_path / "failed.csv", missing=["NA"]).dataset(accept=True)
-    assert (found.n_tasks, found.n_annotations, {*found.classes}) == (24, 32, {"1", "2"})
+    ds = examine(tmp_path / "failed.csv", missing=["NA"]).dataset(accept=True)
+    assert (ds.n_tasks, ds.n_annotations, {*ds.classes}) == (24, 32, {"1", "2"})
     turned = {1.0: "2", 1.3: "1", 1.9: "2", 2.0: "2"}  # 1.0 is of swapped sides alone
-    assert [found.classes[c] for c in found.label] == [*map(turned.get, found.extra["share"].to_numpy().astype(float))]
+    assert [ds.classes[c] for c in ds.label] == [*map(turned.get, ds.extra["share"].to_numpy().astype(float))]
 
 
 def test_names_of_winners_are_sides():
@@ -280,10 +280,10 @@ def test_columns_of_verdicts_are_workers(tmp_path):
     for judge in ("ann", "bob", "eve"):
         shown.loc[swap, judge] = wide.loc[swap, judge].map(lambda word: MIRROR.get(word, word))
     shown.to_csv(tmp_path / "wide.csv", index=False)
-    found = examine(tmp_path / "wide.csv")
-    assert found.report.format == "preferences"
+    imported = examine(tmp_path / "wide.csv")
+    assert imported.report.format == "preferences"
     assert triples_of_preferences(shown) == triples_of_preferences(frame)
-    assert [f.count for f in found.report.findings if f.code == "sides"] == [swap.sum()]
+    assert [f.count for f in imported.report.findings if f.code == "sides"] == [swap.sum()]
 
 
 def test_gold_is_turned_as_the_verdicts_are():

@@ -210,9 +210,9 @@ def examined(content: Any, **how: Any) -> Import:
     return examine(path_of(content) if isinstance(content, str) else content, **how)
 
 
-def summary(found: Import) -> tuple[int, int, int, float]:
+def summary(imported: Import) -> tuple[int, int, int, float]:
     """Tasks, workers, annotations and α, whatever consent the file needs."""
-    return Told(found).crowd
+    return Told(imported).crowd
 
 
 def refusal(content: Any, **how: Any) -> CrowdError:

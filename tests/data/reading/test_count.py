@@ -72,15 +72,15 @@ def test_sorting_is_stable(triples, numbered):
 def test_numbers_written_in_several_ways_are_kept_apart_with_a_warning(write):
     report = examine(write("task,worker,label\n1,ann,1\n2,ann,1.0\n3,ann,01\n4,ann,one\n5,ann,2\n")).report
     assert report.classes == ("01", "1", "1.0", "2", "one")
-    (found,) = [finding for finding in report.findings if finding.code == "same-number"]
-    assert (found.level, found.examples) == ("warning", ("01", "1", "1.0"))
-    assert [remedy.setting for remedy in found.remedies] == ["merge_classes"]
+    (warning,) = [finding for finding in report.findings if finding.code == "same-number"]
+    assert (warning.level, warning.examples) == ("warning", ("01", "1", "1.0"))
+    assert [remedy.setting for remedy in warning.remedies] == ["merge_classes"]
 
 
 def test_all_labels_that_look_missing_are_named(write):
     report = examine(write("task,worker,label\nt1,w1,NA\nt2,w1,cat\nt3,w1,None\n")).report
-    (found,) = [finding for finding in report.findings if finding.code == "looks-missing"]
-    assert [(remedy.setting, remedy.value) for remedy in found.remedies] == [("missing", ["NA", "None"])]
+    (warning,) = [finding for finding in report.findings if finding.code == "looks-missing"]
+    assert [(remedy.setting, remedy.value) for remedy in warning.remedies] == [("missing", ["NA", "None"])]
 
 
 TRIPLES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 2)), max_size=25)
@@ -100,12 +100,12 @@ def test_finding(triples):
         groups[pair].append(row)
     several = {pair: rows for pair, rows in groups.items() if len(rows) > 1}
     repeats = find_repeats(task, worker, label, 3)
-    found = {
+    by_task = {
         (task[rows[0]], worker[rows[0]]): rows.tolist()
         for rows in np.split(repeats.rows, repeats.start[1:-1])
         if len(rows)
     }
-    assert found == several
+    assert by_task == several
     assert repeats.n_repeats == sum(len(rows) - 1 for rows in several.values())
     assert repeats.contradicting.sum() == sum(len({label[r] for r in rows}) > 1 for rows in several.values())
 
@@ -222,11 +222,11 @@ def test_variants_are_counted_and_say_whether_they_are_merged(write):
 
 def test_what_is_read_without_its_blanks_is_named_with_what_it_becomes(write):
     report = examine(write(votes([" cat", " dog", "cow"], ["w1", " w1", "w2"]))).report
-    told = [f for f in report.findings if f.code == "trimmed"]
-    assert [(f.level, f.count, f.column, f.examples) for f in told] == [
+    findings = [f for f in report.findings if f.code == "trimmed"]
+    assert [(f.level, f.count, f.column, f.examples) for f in findings] == [
         ("note", 1, "worker", (" w1",)), ("note", 2, "label", (" cat", " dog"))
     ]  # fmt: skip
-    assert told[1].sentence.endswith("' cat' is read as 'cat'; ' dog' is read as 'dog'")
+    assert findings[1].sentence.endswith("' cat' is read as 'cat'; ' dog' is read as 'dog'")
 
 
 def test_a_folder_with_lists_of_classes_and_workers(write, tmp_path):
@@ -293,8 +293,8 @@ def test_text_keeps_its_characters(tmp_path, values, table):
         if all(isinstance(value, str) for value in codes):
             assert codes.tolist() == values
         else:  # numbers, because each is spelled as a number is written
-            said = ["" if pd.isna(v) else str(v) for v in codes]
-            assert said in (values, [f"{v}.0" if v and "." not in v else v for v in values])
+            args = ["" if pd.isna(v) else str(v) for v in codes]
+            assert args in (values, [f"{v}.0" if v and "." not in v else v for v in values])
 
 
 def test_whole_numbers_beside_missing_ones_stay_whole(tmp_path):

@@ -42,13 +42,13 @@ def test_the_report_says_what_was_understood(write):
 
 def test_a_loss_is_refused_unless_accepted(write):
     path = write("task,worker,label\nt1,w1,cat\n,w1,dog\nt2,,dog\nt2,w2,\nt3,w2,dog\n")
-    found = examine(path)
-    changes = {finding.code: finding.rows for finding in found.report.changes}
+    imported = examine(path)
+    changes = {finding.code: finding.rows for finding in imported.report.changes}
     assert changes == {"missing-task": (2,), "missing-worker": (3,), "missing-label": (4,)}
     with pytest.raises(DataError, match=r"row 2.*2 more.*accept=True"):
         read_dataset(path)
     with pytest.raises(DataError, match=r"row 1.*accept=True"):
-        found.dataset()
+        imported.dataset()
     ds = read_dataset(path, accept=True)
     assert ds.n_annotations == 2
     assert list(ds.task_ids) == ["t1", "t2", "t3"]  # t2 stays, nobody's label is on it
@@ -232,7 +232,7 @@ def test_three_annotations_say_what_was_understood(tmp_path: Path) -> None:
 def votes(folder, **tasks):
     """A CSV of two votes on every task, beside its pictures."""
     frame = pd.DataFrame({"task": [f"t{i:02d}" for i in range(len(next(iter(tasks.values()))))], **tasks})
-    both = pd.concat([frame.assign(worker=who, label=label) for who, label in (("ann", "1"), ("ben", "2"))])
+    both = pd.concat([frame.assign(worker=worker, label=label) for worker, label in (("ann", "1"), ("ben", "2"))])
     both.to_csv(folder / "votes.csv", index=False)
     return folder / "votes.csv"
 
@@ -241,13 +241,13 @@ def votes(folder, **tasks):
 def test_every_bad_image_is_named_and_its_labels_are_kept(tmp_path, read):
     bad = write_bad_pictures(tmp_path)
     path = votes(tmp_path, image=["whole.png", *bad])
-    found = read(path)
-    told = next(f for f in found.report.findings if f.code == "unusable-images")
-    assert (told.level, told.count, len(told.examples)) == ("warning", len(bad), len(bad))
-    for (name, reason), example in zip(bad.items(), told.examples, strict=True):
+    imported = read(path)
+    finding = next(f for f in imported.report.findings if f.code == "unusable-images")
+    assert (finding.level, finding.count, len(finding.examples)) == ("warning", len(bad), len(bad))
+    for (name, reason), example in zip(bad.items(), finding.examples, strict=True):
         assert reason in example, name
-    assert f"{len(bad)} of {len(bad) + 1} tasks" in told.sentence
-    ds = found.dataset()
+    assert f"{len(bad)} of {len(bad) + 1} tasks" in finding.sentence
+    ds = imported.dataset()
     assert ds.n_tasks == len(bad) + 1
     assert any("cannot be used" in note for note in ds.notes)
 
@@ -261,23 +261,23 @@ def test_good_images_are_no_finding_and_reading_opens_none(tmp_path, monkeypatch
 
 def test_a_table_without_its_images_says_where_they_belong(tmp_path):
     report = examine(votes(tmp_path, image=["a.png", "b.png"])).report
-    told = next(f for f in report.findings if f.code == "unusable-images")
-    assert "t00: a.png is missing" in told.sentence
-    assert "a ZIP of both" in told.remedy
+    finding = next(f for f in report.findings if f.code == "unusable-images")
+    assert "t00: a.png is missing" in finding.sentence
+    assert "a ZIP of both" in finding.remedy
 
 
 def test_task_ids_like_image_files_are_images_only_where_such_a_file_is(tmp_path):
     path = votes(tmp_path, other=["u", "v"])
     table = pd.read_csv(path).replace({"task": {"t00": "p000.png", "t01": "p001.png"}})
     table.to_csv(path, index=False)
-    found = examine(path)
-    assert found.dataset().media is None
-    assert not found.report.unusable
-    assert any("called like image files" in note for note in found.dataset().notes)
+    imported = examine(path)
+    assert imported.dataset().media is None
+    assert not imported.report.unusable
+    assert any("called like image files" in note for note in imported.dataset().notes)
     write_pictures(tmp_path, [0])
-    found = examine(path)
-    assert found.dataset().media.columns["image"].tolist() == ["p000.png", "p001.png"]
-    assert "p001.png is missing" in found.report.text()
+    imported = examine(path)
+    assert imported.dataset().media.columns["image"].tolist() == ["p000.png", "p001.png"]
+    assert "p001.png is missing" in imported.report.text()
     table.replace({"task": {"p000.png": "https://x.org/a.png"}}).to_csv(path, index=False)
     assert read_dataset(path).media.columns["image"].tolist() == ["https://x.org/a.png", "p001.png"]
 

@@ -143,10 +143,10 @@ def test_one_cell_that_cannot_be_read_is_named_and_the_others_are_kept(tmp_path,
     values = [*values[:4], wrong, *values[5:]]
     path = save(tmp_path / f"votes.{kind}", column, values)
     report = examine(path).report
-    found = next(f for f in report.changes if f.code == f"{column}-unreadable")
-    assert (found.rows, found.column, found.examples, found.left_out) == ((5,), column, (wrong,), 0)
-    assert repr(wrong) in found.sentence
-    assert found.remedy
+    change = next(f for f in report.changes if f.code == f"{column}-unreadable")
+    assert (change.rows, change.column, change.examples, change.left_out) == ((5,), column, (wrong,), 0)
+    assert repr(wrong) in change.sentence
+    assert change.remedy
     assert report.times == (column,)
     with pytest.raises(DataError, match=r"column.*row 5"):
         read_dataset(path)
@@ -160,8 +160,8 @@ def test_one_cell_that_cannot_be_read_is_named_and_the_others_are_kept(tmp_path,
 
 def test_ratings_report_times_as_classes_do(tmp_path):
     path = save(tmp_path / "stars.csv", "timestamp", ["never", *NUMBERS[1:]])
-    found = examine_ratings(path, low=1, high=5).report.changes
-    assert [f.code for f in found] == ["timestamp-unreadable"]
+    changes = examine_ratings(path, low=1, high=5).report.changes
+    assert [f.code for f in changes] == ["timestamp-unreadable"]
     assert read_ratings(path, 1, 5, accept=True).extra["timestamp"].isna().sum() == 1
 
 

@@ -60,11 +60,11 @@ def test_reachable_from_the_top() -> None:
 
 def test_settings_carry_bounds_and_descriptions(name: str) -> None:
     schema = simulate.get(name).model_json_schema()
-    for field, said in schema["properties"].items():
-        assert said["description"].endswith("."), field
-        assert said["default"] is not ...
-        if said.get("type") in ("integer", "number"):
-            assert {"minimum", "exclusiveMinimum"} & set(said), field
+    for field, schema_of in schema["properties"].items():
+        assert schema_of["description"].endswith("."), field
+        assert schema_of["default"] is not ...
+        if schema_of.get("type") in ("integer", "number"):
+            assert {"minimum", "exclusiveMinimum"} & set(schema_of), field
     assert simulate.get(name).title and simulate.get(name).paper
 
 
@@ -221,7 +221,7 @@ def test_its_truth_is_kept_and_fits(demo: CrowdDataset) -> None:
 
 
 def role(demo: CrowdDataset, word: str) -> list[int]:
-    return [r for r, said in enumerate(demo.truth.worker_role) if said.startswith(word)]
+    return [r for r, role_of in enumerate(demo.truth.worker_role) if role_of.startswith(word)]
 
 
 def test_odd_workers_are_as_odd_as_said(demo: CrowdDataset) -> None:
@@ -233,14 +233,14 @@ def test_odd_workers_are_as_odd_as_said(demo: CrowdDataset) -> None:
     spread = np.bincount(demo.label[demo.worker == at_random], minlength=10) / (demo.worker == at_random).sum()
     assert spread.max() < 0.2
     leader = demo.worker_ids.get_loc(demo.truth.worker_role[copier].removeprefix("copier of "))
-    said = {
+    by_name = {
         int(t): int(y) for t, y in zip(demo.task[demo.worker == leader], demo.label[demo.worker == leader], strict=True)
     }
-    copied = [(t, y) for t, y in zip(demo.task, demo.label, strict=True) if t in said]
+    copied = [(t, y) for t, y in zip(demo.task, demo.label, strict=True) if t in by_name]
     of_copier = demo.worker == copier
-    shared = of_copier & np.isin(demo.task, list(said))
+    shared = of_copier & np.isin(demo.task, list(by_name))
     assert len(copied) and shared.sum() == 140
-    assert all(said[int(t)] == y for t, y in zip(demo.task[shared], demo.label[shared], strict=True))
+    assert all(by_name[int(t)] == y for t, y in zip(demo.task[shared], demo.label[shared], strict=True))
     readme = (EMBEDDED / "README.md").read_text()
     for r in (at_random, single, copier, leader, *few):
         assert demo.worker_ids[r] in readme
@@ -327,6 +327,6 @@ def test_the_embedded_panel_is_made_again_byte_for_byte(tmp_path: Path) -> None:
 
 def test_its_families_are_found() -> None:
     panel = cc.load_dataset("judges")
-    found = {frozenset(panel.worker_ids[[*kin.members]]) for kin in cc.analysis.panel(panel).kin}
+    worker_ids = {frozenset(panel.worker_ids[[*kin.members]]) for kin in cc.analysis.panel(panel).kin}
     families = [frozenset(n for n in panel.worker_ids if n.startswith(family)) for family in judges_demo.FAMILIES]
-    assert found == {*families}
+    assert worker_ids == {*families}

@@ -98,11 +98,11 @@ def test_music(server: Server, cache: Path) -> None:
     assert [ds.classes[c] for c in ds.gold] == [*train["class"], *test["class"]]
     np.testing.assert_array_equal(np.bincount(ds.split, minlength=3), [20, 0, 8])
     number = {"A1B2": "w0001", "A3ZZ": "w0002", "AXYZ": "w0003"}
-    told = sorted(
+    by_pair = sorted(
         zip(answers["Input.song"], answers["WorkerID"].map(number), answers["Answer.pred_label"], strict=True)
     )
     frame = ds.annotations.astype(str)
-    assert sorted(zip(frame["task"], frame["worker"], frame["label"], strict=True)) == told
+    assert sorted(zip(frame["task"], frame["worker"], frame["label"], strict=True)) == by_pair
     features = pd.concat([train, test]).drop(columns=["id", "class"]).to_numpy(np.float32)
     np.testing.assert_array_equal(np.asarray(ds.features), features)
 
@@ -118,7 +118,7 @@ def test_cifar10n(server: Server, cache: Path) -> None:
     assert ds.n_annotations == 120
     for i in (0, 13, 39):
         batch = table.iloc[i // 10]
-        told = {
+        pairs = {
             (f"w{batch[f'Worker{k}-id'] + 1:04d}", labels[f"random_label{k}"][i], k, batch[f"Work-time-in-seconds-{k}"])
             for k in (1, 2, 3)
         }
@@ -127,7 +127,7 @@ def test_cifar10n(server: Server, cache: Path) -> None:
         got = zip(
             ds.worker_ids[ds.worker[of]], ds.label[of], extra["label_column"], extra["batch_seconds"], strict=True
         )
-        assert {(w, int(y), int(k), int(s)) for w, y, k, s in got} == told
+        assert {(w, int(y), int(k), int(s)) for w, y, k, s in got} == pairs
 
 
 def test_what_is_there_is_not_fetched_again_unless_forced(server: Server, cache: Path) -> None:

@@ -35,9 +35,9 @@ def rows(ds) -> list[tuple[str, ...]]:
 )
 def test_delimiters_and_line_ends(write, delimiter, end):
     text = end.join(delimiter.join(row) for row in [("task", "worker", "label"), *ROWS]) + end
-    found = examine(write(text))
-    assert rows(found.dataset()) == ROWS
-    assert found.report.delimiter == delimiter
+    imported = examine(write(text))
+    assert rows(imported.dataset()) == ROWS
+    assert imported.report.delimiter == delimiter
 
 
 READ: dict[str, tuple[Any, ...]] = {
@@ -169,9 +169,9 @@ def test_a_file_larger_than_the_memory_it_may_take(write):
 @pytest.mark.parametrize(("mark", "end"), [("", "\r"), ("\ufeff", "\r\n"), ("", "\n")])
 def test_blank_lines_before_the_header(write, mark, end, blank):
     lines = [*blank, "task,worker,label", *map(",".join, ROWS)]
-    found = examine(write(mark + end.join([*lines, ""])))
-    assert rows(found.dataset()) == ROWS
-    assert found.report.n_rows == 3
+    imported = examine(write(mark + end.join([*lines, ""])))
+    assert rows(imported.dataset()) == ROWS
+    assert imported.report.n_rows == 3
     with pytest.raises(DataError, match="4 cells") as ragged:
         examine(write(mark + end.join([*lines, "t9,w9,cat,more", ""]))).dataset()
     assert ragged.value.row == 4
@@ -182,9 +182,9 @@ def test_blank_lines_before_the_header(write, mark, end, blank):
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_a_first_line_says_the_delimiter_as_excel_writes_it(write, mark, end, quote):
     lines = [f"{quote}sep=;{quote}", "task;worker;label", *map(";".join, ROWS)]
-    found = examine(write(mark + end.join([*lines, ""])))
-    assert rows(found.dataset()) == ROWS
-    assert found.report.n_rows == 3
+    imported = examine(write(mark + end.join([*lines, ""])))
+    assert rows(imported.dataset()) == ROWS
+    assert imported.report.n_rows == 3
     with pytest.raises(DataError, match=r"4 cells.*3 columns") as ragged:
         examine(write(mark + end.join([*lines, "t9;w9;cat;more", ""]))).dataset()
     assert ragged.value.row == 4
@@ -196,12 +196,12 @@ def test_a_first_line_says_the_delimiter_as_excel_writes_it(write, mark, end, qu
 def test_the_header_again_is_left_out_on_acceptance(write):
     lines = ["task,worker,label,note,note", *(",".join((*row, "x", "y")) for row in ROWS)]
     path = write("\n".join([*lines, *lines, "\ufeff" + lines[0], "t9,w2,cat,label,note"]) + "\n")
-    found = examine(path)
-    (finding,) = found.report.changes
+    imported = examine(path)
+    (finding,) = imported.report.changes
     assert (finding.code, finding.rows, finding.left_out) == ("repeated-header", (4, 8), 2)
     with pytest.raises(DataError, match="repeat"):
-        found.dataset()
-    ds = found.dataset(accept=True)
+        imported.dataset()
+    ds = imported.dataset(accept=True)
     assert sorted(rows(ds)) == sorted([*ROWS, *ROWS, ("t9", "w2", "cat")])
     assert list(ds.extra["note"]).count("x") == 6
     lacking = write("\n".join([*lines, lines[0], "t9,w2,,x,y"]) + "\n")
@@ -272,10 +272,10 @@ ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32",
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_encodings_are_found(write, encoding):
     path = write(TEXT.encode(encoding), "labels.csv")
-    found = examine(path)
-    assert found.report.encoding == encoding
-    assert found.dataset().classes == CLASSES
-    guessed = [f for f in found.report.findings if f.code == "encoding-guessed"]
+    imported = examine(path)
+    assert imported.report.encoding == encoding
+    assert imported.dataset().classes == CLASSES
+    guessed = [f for f in imported.report.findings if f.code == "encoding-guessed"]
     assert bool(guessed) == (encoding in ("latin-1", "utf-16-le", "utf-16-be"))
     assert all(f.level == "warning" for f in guessed)
 

@@ -96,10 +96,10 @@ def test_a_line_is_read_as_python_reads_it(value, ascii_only, changes):
     for at, letters in changes:
         line = line[:at] + letters + line[at + 1 :]
     try:
-        found = repr(json_table._parsed(line))
+        text = repr(json_table._parsed(line))
     except (ValueError, RecursionError) as error:
-        found = str(error)
-    assert found == plainly(line)
+        text = str(error)
+    assert text == plainly(line)
 
 
 FRAME = pd.DataFrame({"task": ["t1", "t1", "t2"], "worker": ["x", "y", "x"], "label": ["p", "n", "p"]})

@@ -19,8 +19,8 @@ def prices(*cells: str, delimiter: str = ",") -> str:
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_commas_that_may_part_thousands_are_asked_about(write, delimiter):
     path, ends = write(prices(*PRICES, delimiter=delimiter)), {"low": 0, "high": 20_000}
-    found = examine(path, **ends)
-    (question,) = found.report.questions
+    imported = examine(path, **ends)
+    (question,) = imported.report.questions
     assert (question.code, question.column, question.examples) == ("thousands", "rating", ("1,020",))
     assert [remedy.choices for remedy in question.remedies] == [({"decimal": "."},), ({"decimal": ","},)]
     for sign, numbers in ((".", {980, 1020, 1234, 12500}), (",", {980, 1.02, 1.234, 12.5})):
@@ -38,15 +38,15 @@ def test_commas_that_may_part_thousands_are_asked_about(write, delimiter):
     ],
 )
 def test_numbers_of_one_meaning_are_read_so(write, cells, numbers):
-    found = examine(write(prices(*cells, delimiter=";")), low=0, high=2e6)
-    assert not found.report.changes
-    assert {*found.dataset().rating.tolist()} == numbers
+    imported = examine(write(prices(*cells, delimiter=";")), low=0, high=2e6)
+    assert not imported.report.changes
+    assert {*imported.dataset().rating.tolist()} == numbers
 
 
 @pytest.mark.parametrize("cells", [("1.234", "0.567"), ("1.234", "7"), ("1,2", "1,3"), ("a,bcd", "1,234"), ("01,234",)])
 def test_other_cells_stay_as_they_are(write, cells):
-    found = examine(write(prices(*cells)), kind="classes")
-    assert {*found.report.classes} == {*cells} and not found.report.questions
+    imported = examine(write(prices(*cells)), kind="classes")
+    assert {*imported.report.classes} == {*cells} and not imported.report.questions
 
 
 def test_a_column_without_a_role_is_no_question(write):

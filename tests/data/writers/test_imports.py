@@ -125,8 +125,8 @@ def test_cvat_has_a_tag_for_each_image(crowd, fit, tmp_path) -> None:
     images = of_images(crowd)
     root = ET.parse(write_import(images, tmp_path / "tags.xml", "cvat", fit)).getroot()
     assert [label.findtext("name") for label in root.iter("label")] == list(crowd.classes)
-    found = {image.get("name"): [tag.get("label") for tag in image] for image in root.iter("image")}
-    assert found == {f"{i}.png": [name] for i, name in enumerate(named(crowd, fit))}
+    values = {image.get("name"): [tag.get("label") for tag in image] for image in root.iter("image")}
+    assert values == {f"{i}.png": [name] for i, name in enumerate(named(crowd, fit))}
     with pytest.raises(DataError, match="images"):
         write_import(crowd, tmp_path / "tags.xml", "cvat", fit)
 
@@ -134,11 +134,11 @@ def test_cvat_has_a_tag_for_each_image(crowd, fit, tmp_path) -> None:
 def test_hugging_face_reads_class_and_soft_labels(crowd, fit, tmp_path) -> None:
     datasets = pytest.importorskip("datasets", reason="its reader is not installed")
     file = write_import(crowd, tmp_path / "labels.parquet", "huggingface", fit)
-    found = datasets.Dataset.from_parquet(str(file), cache_dir=str(tmp_path / "cache"))
-    assert found.features["label"].names == list(crowd.classes)
-    assert found["label"][:] == fit.labels.tolist()
-    np.testing.assert_allclose(found["soft_label"][:], fit.posterior, rtol=1e-6)
-    assert found["text"][:] == list(TEXTS.values())
+    rows = datasets.Dataset.from_parquet(str(file), cache_dir=str(tmp_path / "cache"))
+    assert rows.features["label"].names == list(crowd.classes)
+    assert rows["label"][:] == fit.labels.tolist()
+    np.testing.assert_allclose(rows["soft_label"][:], fit.posterior, rtol=1e-6)
+    assert rows["text"][:] == list(TEXTS.values())
 
 
 def test_hugging_face_schema(crowd, fit, tmp_path) -> None:
@@ -227,8 +227,8 @@ def test_frame_round_trip(ds):
 
 def annotations(ds) -> list[tuple[str, str, str]]:
     """Task, worker and label of each annotation, in order."""
-    ids, who = list(ds.task_ids), list(ds.worker_ids)
-    return [(ids[i], who[r], ds.classes[c]) for i, r, c in zip(ds.task, ds.worker, ds.label, strict=True)]
+    ids, worker = list(ds.task_ids), list(ds.worker_ids)
+    return [(ids[i], worker[r], ds.classes[c]) for i, r, c in zip(ds.task, ds.worker, ds.label, strict=True)]
 
 
 @pytest.mark.parametrize(

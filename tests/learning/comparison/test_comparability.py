@@ -92,7 +92,7 @@ def test_tasks_held_out_without_gold_are_judged_by_the_crowd() -> None:
 
 def test_ratings_whose_epoch_gold_selects_are_not_said_to_be_selected_by_the_crowd() -> None:
     words = {s: make_problem(RATED, TrainSettings(select_on=s)).validated_on for s in ("holdout", "crowd", "none")}
-    assert {s: selected_by(said) for s, said in words.items()} == {
+    assert {s: selected_by(word) for s, word in words.items()} == {
         "holdout": "training-gold", "crowd": "crowd", "none": "none",
     }  # fmt: skip
     split = np.where(np.arange(RATED.n_tasks) % 5 == 0, 1, 0)
@@ -128,44 +128,44 @@ def ranked(values: list[float]) -> list[int]:
 
 
 def test_selected_against_last_of_the_same_run(results):
-    found = next(one for one in rank_changes(results) if (one.before, one.after) == ("gold", "none"))
-    assert found.runs == found.methods == ("conal", "trace", "dl-mv")
+    change = next(one for one in rank_changes(results) if (one.before, one.after) == ("gold", "none"))
+    assert change.runs == change.methods == ("conal", "trace", "dl-mv")
     for column, at in enumerate(("selected", "last")):
-        means = [results[m].accuracy("test", at=at).mean() for m in found.runs]
-        assert found.accuracy[:, column] == pytest.approx(means)
-        assert found.rank[:, column].tolist() == ranked(means)
-    for k, method in enumerate(found.runs):
+        means = [results[m].accuracy("test", at=at).mean() for m in change.runs]
+        assert change.accuracy[:, column] == pytest.approx(means)
+        assert change.rank[:, column].tolist() == ranked(means)
+    for k, method in enumerate(change.runs):
         r = results[method]
         test = r.split == 2
         hits = {at: (p[:, test].argmax(-1) == r.gold[test]).mean(0) for at, p in r.probabilities.items()}
         alone = paired_bootstrap(hits["last"] - hits["selected"])
-        assert (found.low[k], found.high[k]) == pytest.approx((alone.low, alone.high))
-        assert found.over_tasks[k] >= alone.p_value  # Holm
+        assert (change.low[k], change.high[k]) == pytest.approx((alone.low, alone.high))
+        assert change.over_tasks[k] >= alone.p_value  # Holm
         pair = paired_tests({"a": r.accuracy("test", at="last"), "b": r.accuracy("test")})
-        assert found.over_seeds[k] >= pair.p_value[0]
-    assert found.n_seeds.tolist() == [6, 6, 6]
+        assert change.over_seeds[k] >= pair.p_value[0]
+    assert change.n_seeds.tolist() == [6, 6, 6]
 
 
 def test_gold_against_crowd_over_the_seeds_and_methods_that_both_have(results):
-    found = next(one for one in rank_changes(results) if (one.before, one.after) == ("gold", "crowd"))
-    assert found.runs == ("conal", "trace")
-    assert found.n_seeds.tolist() == [3, 3]
-    gold = [results[m].accuracy("test")[[5, 1, 2]].mean() for m in found.runs]
-    tested = [results[f"{m}, crowd"].accuracy("test")[[0, 1, 2]].mean() for m in found.runs]
-    assert found.accuracy == pytest.approx(np.stack([gold, tested], 1))
-    assert found.rank.tolist() == np.stack([ranked(gold), ranked(tested)], 1).tolist()
-    moved = sum(a != b for a, b in found.rank.tolist())
-    assert f"{moved} of 2 ranks" in found.sentence
+    change = next(one for one in rank_changes(results) if (one.before, one.after) == ("gold", "crowd"))
+    assert change.runs == ("conal", "trace")
+    assert change.n_seeds.tolist() == [3, 3]
+    gold = [results[m].accuracy("test")[[5, 1, 2]].mean() for m in change.runs]
+    tested = [results[f"{m}, crowd"].accuracy("test")[[0, 1, 2]].mean() for m in change.runs]
+    assert change.accuracy == pytest.approx(np.stack([gold, tested], 1))
+    assert change.rank.tolist() == np.stack([ranked(gold), ranked(tested)], 1).tolist()
+    moved = sum(a != b for a, b in change.rank.tolist())
+    assert f"{moved} of 2 ranks" in change.sentence
 
 
 def test_every_two_ways_are_an_exhibit_and_crossing_ranks_cross(results):
     shown = differences.rank_changes(results)
     assert [e.name for e in shown] == ["selection-gold-crowd", "selection-gold-none", "selection-crowd-none"]
-    found = {(one.before, one.after): one for one in rank_changes(results)}[("gold", "crowd")]
+    changes = {(one.before, one.after): one for one in rank_changes(results)}[("gold", "crowd")]
     lines = [t for t in shown[0].figure.data if t.mode == "lines+markers"]
-    assert [t.name for t in lines] == list(found.runs)
-    assert [[d[1] for d in t.customdata] for t in lines] == found.rank.tolist()
-    assert (np.diff([t.y[0] for t in lines])[0] > 0) == (found.rank[1, 0] > found.rank[0, 0])
+    assert [t.name for t in lines] == list(changes.runs)
+    assert [[d[1] for d in t.customdata] for t in lines] == changes.rank.tolist()
+    assert (np.diff([t.y[0] for t in lines])[0] > 0) == (changes.rank[1, 0] > changes.rank[0, 0])
     assert shown[1].table["from"].unique().tolist() == ["gold of the valid split"]
     [alone] = differences.rank_changes({"trace": results["trace"]})
     assert alone.figure is None

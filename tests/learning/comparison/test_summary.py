@@ -53,10 +53,10 @@ def test_without_gold_on_test_nothing_is_said_of_accuracy(crowd, results):
 
 def test_tests_rest_on_the_seeds_that_all_have_in_one_order(crowd):
     one, other = made_up(crowd, "conal", (5, 1, 3)), made_up(crowd, "trace", (3, 2, 5))
-    found = comparison.same_seeds({"one": one, "other": other}, "last")
+    seeds = comparison.same_seeds({"one": one, "other": other}, "last")
     assert comparison.common_seeds([one, other]) == (5, 3)
-    assert found["one"].tolist() == one.accuracy("test", at="last")[[0, 2]].tolist()
-    assert found["other"].tolist() == other.accuracy("test", at="last")[[2, 0]].tolist()
+    assert seeds["one"].tolist() == one.accuracy("test", at="last")[[0, 2]].tolist()
+    assert seeds["other"].tolist() == other.accuracy("test", at="last")[[2, 0]].tolist()
     assert any("2 are in all" in words for words in warnings({"one": one, "other": other}))
 
 
@@ -84,10 +84,10 @@ def test_what_differs_between_the_runs_is_said(crowd, results):
         fingerprint="f" * 32,
         inputs="e" * 32,
     )
-    said = " ".join(warnings({"conal": results["conal"], "trace": other}))
+    text = " ".join(warnings({"conal": results["conal"], "trace": other}))
     for values in ("conal; none (last): trace", "mlp: conal; linear: trace", "conal; 9: trace", "eeeeeeee: trace"):
-        assert values in said
-    assert "their data" in said
+        assert values in text
+    assert "their data" in text
 
 
 def test_names_ways_and_tasks_of_validation_that_differ_are_said(crowd, results):
@@ -97,8 +97,8 @@ def test_names_ways_and_tasks_of_validation_that_differ_are_said(crowd, results)
     assert said.endswith("conal; matched on validation gold: trace.")
     table = exhibits.accuracies({"conal": results["conal"], "trace": matched}).table.set_index("run")
     assert table.loc["trace", "names"] == table.loc["trace, ensemble", "names"] == "matched on validation gold"
-    held = replace(trace, validated_on="gold labels of 20 training tasks held out (seed 0)")
-    [said] = warnings({"conal": results["conal"], "trace": held})
+    held_out = replace(trace, validated_on="gold labels of 20 training tasks held out (seed 0)")
+    [said] = warnings({"conal": results["conal"], "trace": held_out})
     assert "conal; gold of training tasks held out: trace" in said
 
 
@@ -131,9 +131,9 @@ def test_nothing_is_said_of_deviations_over_one_seed(crowd):
     facts = [facts_of(r) for r in one.values()]
     shown += [exhibits.along(list(one.values()), [{**f, "lr": k} for k, f in enumerate(facts)], "lr")]
     for exhibit in shown:
-        said = f"{exhibit.title} {exhibit.notes} {list(exhibit.table.columns)}".lower()
+        text = f"{exhibit.title} {exhibit.notes} {list(exhibit.table.columns)}".lower()
         drawn = "" if exhibit.figure is None else exhibit.figure.to_json()
-        assert "±" not in said and "std" not in said and "ensemble" not in said
+        assert "±" not in text and "std" not in text and "ensemble" not in text
         assert "\\u00b1" not in drawn and "deviation" not in drawn and "over seeds" not in drawn
         assert exhibit.table.notna().all(axis=None)
     mixed = {"conal": one["conal"], "trace": made_up(crowd, "trace")}
@@ -158,27 +158,27 @@ def test_without_a_basis_there_is_a_sentence_and_no_figure(crowd, results):
 
 def test_the_same_calibration_error_in_the_figure_and_in_the_scores(results):
     scores = comparison.scores(results).set_index("run").loc[list(results), "calibration_error"]
-    found = exhibits.calibration(results)
-    legend = {t.name for t in found.figure.data if t.name}
+    curve = exhibits.calibration(results)
+    legend = {t.name for t in curve.figure.data if t.name}
     assert legend == {f"{name} ({100 * error:.1f} %)" for name, error in scores.items()}
 
 
 def test_recovery_is_measured_where_truth_and_method_have_the_same():
     crowd = simulate.synthetic(n_tasks=60, n_valid=20, n_test=20, n_workers=5)
     conal, trace, nothing = (made_up(crowd, m) for m in ("conal", "trace", "dl-mv"))
-    found = comparison.recovery(conal, crowd)
+    recovery = comparison.recovery(conal, crowd)
     truth = crowd.truth
     expected = [
         np.mean([((truth.worker_confusion[r] - own[r]) ** 2).sum(1).mean() for r in range(5)])
         for own in conal.worker_confusion
     ]
-    assert found["individual recovery error"] == pytest.approx(expected)
+    assert recovery["individual recovery error"] == pytest.approx(expected)
     together = [((truth.common_confusion - c) ** 2).sum(1).mean() for c in conal.common_confusion]
-    assert found["common recovery error"] == pytest.approx(together)
+    assert recovery["common recovery error"] == pytest.approx(together)
     weight = np.bincount(crowd.worker, minlength=5)
     first = [((truth.worker_confusion[r] - conal.worker_confusion[0, r]) ** 2).sum(1).mean() for r in range(5)]
-    assert found["weighted by annotations"][0] == pytest.approx(np.average(first, weights=weight))
-    assert found["ω correlation"][1] == pytest.approx(np.corrcoef(truth.omega, conal.omega[1])[0, 1])
+    assert recovery["weighted by annotations"][0] == pytest.approx(np.average(first, weights=weight))
+    assert recovery["ω correlation"][1] == pytest.approx(np.corrcoef(truth.omega, conal.omega[1])[0, 1])
     assert "common recovery error" not in comparison.recovery(trace, crowd)
     assert comparison.recovery(nothing, crowd) == {}
     assert exhibits.recovery({"a": nothing}, crowd) is None
@@ -233,25 +233,25 @@ def test_tests_over_tasks_rest_on_the_tasks_that_all_were_judged_on(crowd, resul
         gold=trace.gold[keep],
         probabilities={at: p[:, keep] for at, p in trace.probabilities.items()},
     )
-    found = significance.over_tasks({"conal": conal, "trace": fewer}, "last")
+    tests = significance.over_tasks({"conal": conal, "trace": fewer}, "last")
     rows = np.flatnonzero(keep & (crowd.split == 2))
     last = [r.probabilities["last"] for r in (conal, trace)]
     share = [np.mean([[p[t].argmax() == crowd.gold[t] for t in rows] for p in of]) for of in last]
-    assert found.n_tasks == len(rows)
-    assert found.difference[0] == pytest.approx(share[0] - share[1])
+    assert tests.n_tasks == len(rows)
+    assert tests.difference[0] == pytest.approx(share[0] - share[1])
     votes = [[of[:, t].mean(0).argmax() == crowd.gold[t] for t in rows] for of in last]
-    assert found.only_first[0] == sum(a and not b for a, b in zip(*votes, strict=True))
+    assert tests.only_first[0] == sum(a and not b for a, b in zip(*votes, strict=True))
     other = replace(fewer, fingerprint="0" * 32)
     assert "share no test task" in significance.over_tasks({"conal": conal, "trace": other})
 
 
 def test_a_run_s_labels_are_those_of_the_mean_over_seeds(crowd, results):
-    found = labellings(results, crowd, "test")
-    assert list(found) == [GOLD, *results]
+    labels = labellings(results, crowd, "test")
+    assert list(labels) == [GOLD, *results]
     test = np.flatnonzero(crowd.split == 2)
-    assert np.array_equal(np.flatnonzero(found["trace"].labels >= 0), test)
+    assert np.array_equal(np.flatnonzero(labels["trace"].labels >= 0), test)
     mean = results["trace"].probabilities["selected"].mean(0)
-    assert found["trace"].labels[test].tolist() == mean[test].argmax(1).tolist()
+    assert labels["trace"].labels[test].tolist() == mean[test].argmax(1).tolist()
     assert gold_of(results, crowd, "test")[test].tolist() == crowd.gold[test].tolist()
     assert (labellings(results, crowd, "all")["conal"].labels >= 0).all()
     assert list(labellings(results, replace(crowd, gold=np.full(200, -1)), "test")) == list(results)

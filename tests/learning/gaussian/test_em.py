@@ -43,9 +43,9 @@ def test_the_posterior_is_as_sure_as_labels_that_it_has_not_seen_allow(sureness,
     fit = GaussianFit(Classes(q, q), 1.0, q[0], q, annotations.confusion(given, 0.1, 2.0), shared, q[0])
     every = annotations.log_evidence(q, given, annotations.prior(given, 0.1, 2.0)).numpy()
     counts, prior = given.numpy(), annotations.prior(given, 0.1, 2.0).numpy()
-    found = {}
+    by_power = {}
     for power in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1):
-        found[power] = 0.0
+        by_power[power] = 0.0
         for i, r, y in zip(crowd.task, crowd.worker, crowd.label, strict=True):
             own, m = q[i].numpy(), (crowd.task == i).sum()
             rows = counts[r] + prior
@@ -53,9 +53,9 @@ def test_the_posterior_is_as_sure_as_labels_that_it_has_not_seen_allow(sureness,
             given = rows[:, y] / rows.sum(1)
             features = np.log(own) - every[i] / (1 + (m - 1) * shared)
             without = np.exp(power * (features + (every[i] - np.log(given)) / (1 + (m - 2) * shared)))
-            found[power] += np.log((without / without.sum() * given).sum())
+            by_power[power] += np.log((without / without.sum() * given).sum())
     power = posterior_power(fit, annotations, EmOptions())
-    assert power == max(found, key=found.get)
+    assert power == max(by_power, key=by_power.get)
     assert power < 1 or sureness == 1
 
 
@@ -93,35 +93,35 @@ def test_without_a_second_label_none_is_held_out():
     annotations = of_crowd(featured_crowd(n_tasks=60, per_task=1, accuracy=0.7))
     blocks = Blocks(torch.from_numpy(np.random.default_rng(0).standard_normal((annotations.n_tasks, 5))))
     fit = fit_gaussians(blocks, annotations, EmOptions(), 0.3, 1.0, 0)
-    found = held_out_power(fit, blocks, annotations, EmOptions(), 0.3, 1.0)
-    assert found == posterior_power(fit, annotations, EmOptions())
+    power = held_out_power(fit, blocks, annotations, EmOptions(), 0.3, 1.0)
+    assert power == posterior_power(fit, annotations, EmOptions())
 
 
 def test_the_posterior_is_as_sure_as_gold_of_annotated_tasks_that_are_held_out_allows():
     crowd = featured_crowd(n_tasks=200, per_task=3, accuracy=0.5)
     problem = make_problem(crowd, TrainSettings(select_on="holdout", holdout=0.2))
-    found = choose_gaussians(problem, GaussianSettings())
+    gaussians = choose_gaussians(problem, GaussianSettings())
     held_out = np.arange(problem.n_train, problem.splits["valid"].stop)
     inputs = problem.preparation(torch.from_numpy(problem.rows[problem.order[held_out]]))
-    log_p = found.fit.log_probs(found.space(inputs, torch.float64)).numpy()
+    log_p = gaussians.fit.log_probs(gaussians.space(inputs, torch.float64)).numpy()
     likelihood = {}
     for power in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1):
         likelihood[power] = 0.0
         for i, features in zip(held_out, log_p, strict=True):
             of_task = problem.task == i
-            weight = 1 / (1 + (of_task.sum() - 1) * found.fit.shared)
-            given = found.fit.confusion.numpy()[problem.worker[of_task], :, problem.label[of_task]]
+            weight = 1 / (1 + (of_task.sum() - 1) * gaussians.fit.shared)
+            given = gaussians.fit.confusion.numpy()[problem.worker[of_task], :, problem.label[of_task]]
             q = np.exp(power * (features + weight * np.log(given).sum(0)))
             likelihood[power] += np.log(q[problem.gold[i]] / q.sum())
-    assert found.power == max(likelihood, key=likelihood.get) < 1
-    assert any(f"{len(held_out)} annotated validation tasks" in note for note in notes_on([found]))
+    assert gaussians.power == max(likelihood, key=likelihood.get) < 1
+    assert any(f"{len(held_out)} annotated validation tasks" in note for note in notes_on([gaussians]))
 
 
 def test_the_posterior_that_is_shown_has_the_same_classes_as_the_targets():
     crowd = featured_crowd(n_tasks=80, per_task=3)
-    found = choose_gaussians(make_problem(crowd, TrainSettings(select_on="none")), GaussianSettings(rounds=3))
-    tempered = replace(found, power=0.5)
-    assert (tempered.posterior.argmax(1) == found.fit.posterior.argmax(1)).all()
-    torch.testing.assert_close(replace(found, power=1.0).posterior, found.fit.posterior)
-    expected = found.fit.posterior.sqrt() / found.fit.posterior.sqrt().sum(1, keepdim=True)
+    gaussians = choose_gaussians(make_problem(crowd, TrainSettings(select_on="none")), GaussianSettings(rounds=3))
+    tempered = replace(gaussians, power=0.5)
+    assert (tempered.posterior.argmax(1) == gaussians.fit.posterior.argmax(1)).all()
+    torch.testing.assert_close(replace(gaussians, power=1.0).posterior, gaussians.fit.posterior)
+    expected = gaussians.fit.posterior.sqrt() / gaussians.fit.posterior.sqrt().sum(1, keepdim=True)
     torch.testing.assert_close(tempered.posterior, expected)

@@ -69,10 +69,10 @@ FLAT = [(name, settings, expected) for name, cases in CASES.items() for settings
 def test_loss_and_gradient_are_those_of_the_equations(name, settings, expected):
     module, _, batch = built(name, featured_crowd(n_tasks=40), **settings)
     assert objective(module, batch).item() == pytest.approx(expected(oracle.State(module, batch)), rel=1e-10)
-    found = gradients(module, batch)
-    for parameter in found:
+    grads = gradients(module, batch)
+    for parameter in grads:
         where, slopes = numerical_gradient(lambda: expected(oracle.State(module, batch)), module, parameter)
-        np.testing.assert_allclose(found[parameter].flatten().numpy()[where], slopes, rtol=1e-4, atol=2e-9)
+        np.testing.assert_allclose(grads[parameter].flatten().numpy()[where], slopes, rtol=1e-4, atol=2e-9)
 
 
 def test_every_method_has_an_equation_to_compare_with():
@@ -207,9 +207,9 @@ def test_meta_sets_are_what_the_other_model_is_surest_of(variant):
     module, batch, _, _ = prepared(variant=variant, meta_layers="all", start="identity")
     state = oracle.State(module, batch)
     for k in range(2):
-        found = list(zip(module.meta_task[k].tolist(), module.meta_label[k].tolist(), strict=True))
+        by_pair = list(zip(module.meta_task[k].tolist(), module.meta_label[k].tolist(), strict=True))
         for c, tasks in enumerate(oracle.distilled(state, k, 3, variant)):
-            assert sorted(i for i, label in found if label == c) == sorted(tasks)
+            assert sorted(i for i, label in by_pair if label == c) == sorted(tasks)
 
 
 @pytest.mark.parametrize("layers", ["all", "last"])
@@ -229,12 +229,12 @@ def test_the_correction_is_the_gradient_through_the_virtual_step(layers):
 
 def test_the_actual_step_holds_the_correction_fixed():
     module, batch, with_meta, _ = prepared()
-    found = gradients(module, with_meta)
+    grads = gradients(module, with_meta)
     with torch.no_grad():
         for k in range(2):
             module.matrices[k] += module.correction[k][module.group[k]]
     for name, gradient in gradients(module, batch).items():
-        torch.testing.assert_close(found[name], gradient, rtol=1e-9, atol=1e-12)
+        torch.testing.assert_close(grads[name], gradient, rtol=1e-9, atol=1e-12)
 
 
 def test_every_step_begins_without_a_correction():
@@ -287,15 +287,15 @@ def test_the_weights_of_doctors_are_learnt_on_tasks_of_others_and_change_nothing
     w = oracle.softmax(state["classifier.weight"])
     mixture = [np.log(sum(w[r] * oracle_peers.head(state, i, r) for r in range(N_WORKERS))) for i in range(state.n)]
     np.testing.assert_allclose(module.log_probs(batch.features).detach().numpy(), mixture, rtol=1e-10)
-    found = gradients(module, batch)
-    for parameter in found:
+    grads = gradients(module, batch)
+    for parameter in grads:
         term = oracle_peers.mixing if parameter == "classifier.weight" else oracle_peers.doctor_net
         where, slopes = numerical_gradient(lambda term=term: term(oracle.State(module, batch)), module, parameter)
-        np.testing.assert_allclose(found[parameter].flatten().numpy()[where], slopes, rtol=1e-4, atol=2e-9)
+        np.testing.assert_allclose(grads[parameter].flatten().numpy()[where], slopes, rtol=1e-4, atol=2e-9)
     for epoch in (6, 7):
         module.start_epoch(EpochContext(epoch, batch.features, batch.row, batch.worker, batch.label))
         moves = {name for name, gradient in gradients(module, batch).items() if (gradient != 0).any()}
-        assert moves == (set(found) if epoch == 6 else {"classifier.weight"})
+        assert moves == (set(grads) if epoch == 6 else {"classifier.weight"})
 
 
 @pytest.mark.parametrize("name", ["doctor-net", "wdn"])
@@ -325,8 +325,8 @@ def test_a_kept_result_knows_whose_heads_count(name, tmp_path):
     crowd = crowd.where(crowd.worker != 2)
     result = train(crowd, name, seeds=2, epochs=3, batch_size=8)
     again = load_result(result.save(tmp_path / "kept"))
-    found = again.predict_proba(crowd.features[np.flatnonzero(crowd.split == 2)])
-    np.testing.assert_allclose(found, again.posterior("test"), rtol=1e-4, atol=1e-6)
+    probabilities = again.predict_proba(crowd.features[np.flatnonzero(crowd.split == 2)])
+    np.testing.assert_allclose(probabilities, again.posterior("test"), rtol=1e-4, atol=1e-6)
     before = {k: v for k, v in again.model.items() if k != "classifier.present"}  # kept when all heads counted
     mean = replace(again, model=before).predict_proba(crowd.features[:5])
     assert np.isfinite(mean).all() and np.abs(mean - again.predict_proba(crowd.features[:5])).max() > 1e-4
@@ -360,12 +360,12 @@ def test_madl_counts_workers_who_are_alike_for_less():
     module, _, batch = built("madl", featured_crowd(n_tasks=40))
     fixed = module.confusion.worker.detach().numpy().copy()
     assert objective(module, batch).item() == pytest.approx(oracle_peers.madl(oracle.State(module, batch)), rel=1e-10)
-    found = gradients(module, batch)
-    for parameter in found:
+    grads = gradients(module, batch)
+    for parameter in grads:
         where, slopes = numerical_gradient(
             lambda: oracle_peers.madl(oracle.State(module, batch), fixed), module, parameter
         )
-        np.testing.assert_allclose(found[parameter].flatten().numpy()[where], slopes, rtol=1e-4, atol=2e-9)
+        np.testing.assert_allclose(grads[parameter].flatten().numpy()[where], slopes, rtol=1e-4, atol=2e-9)
 
 
 def test_annot_mix_mixes_inputs_workers_and_labels(monkeypatch):

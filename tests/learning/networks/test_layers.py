@@ -93,8 +93,8 @@ def test_a_stack_needs_no_rule_for_views_as_another_type(monkeypatch):
 def test_own_dropout_replaces_torchs_at_any_depth():
     module = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Dropout(0.3), nn.ReLU()), nn.Dropout(0.1))
     own_dropout(module)
-    found = [m for m in module.modules() if isinstance(m, Dropout)]
-    assert [m.p for m in found] == [0.3, 0.1]
+    modules = [m for m in module.modules() if isinstance(m, Dropout)]
+    assert [m.p for m in modules] == [0.3, 0.1]
     assert not any(type(m) is nn.Dropout for m in module.modules())
 
 
@@ -149,8 +149,8 @@ def test_a_stack_gives_each_replica_its_own():
     expected = torch.stack([plain(p[s], matrices[s], worker[s]) for s in range(2)])
     torch.testing.assert_close(out, expected)
     weight = torch.randn_like(out)
-    found = torch.autograd.grad((out * weight).sum(), (p, matrices))
-    for a, b in zip(found, torch.autograd.grad((expected * weight).sum(), (p, matrices)), strict=True):
+    gradients = torch.autograd.grad((out * weight).sum(), (p, matrices))
+    for a, b in zip(gradients, torch.autograd.grad((expected * weight).sum(), (p, matrices)), strict=True):
         torch.testing.assert_close(a, b)
 
 
@@ -242,8 +242,8 @@ def test_a_method_starts_from_the_confusions_it_is_given(name):
 def test_weights_start_with_the_diagonals(connection):
     module, _, _ = built("crowd-layer", featured_crowd(), connection=connection)
     module.start_from(confusions())
-    found = module.recovered()["worker_confusion"].diagonal(dim1=-2, dim2=-1)
-    np.testing.assert_allclose(found.detach(), confusions().diagonal(dim1=-2, dim2=-1), atol=1e-9)
+    diagonal = module.recovered()["worker_confusion"].diagonal(dim1=-2, dim2=-1)
+    np.testing.assert_allclose(diagonal.detach(), confusions().diagonal(dim1=-2, dim2=-1), atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["conal", "conal-groups"])
@@ -254,18 +254,18 @@ def test_common_and_own_confusions_mix_to_what_they_start_from(name):
     alike = 0.8 * common + 0.2 * given
     np.testing.assert_allclose(sum(split_confusion(alike)) / 2, alike, atol=1e-3, err_msg="exact where it can be")
     module.start_from(given)
-    found = module.recovered()
-    np.testing.assert_allclose(found["worker_confusion"].detach(), own, atol=1e-9)
-    np.testing.assert_allclose(found["common_confusion"].detach().reshape(-1, 3, 3).sum(-1), 1)
+    parameters = module.recovered()
+    np.testing.assert_allclose(parameters["worker_confusion"].detach(), own, atol=1e-9)
+    np.testing.assert_allclose(parameters["common_confusion"].detach().reshape(-1, 3, 3).sum(-1), 1)
 
 
 def test_dawid_skenes_start_is_near_the_truth_and_has_no_empty_rows():
     _, problem, _ = built("trace", featured_crowd(n_tasks=300, n_workers=8))
-    found = counted_confusion(problem, "dawid-skene")
-    np.testing.assert_allclose(found.sum(2), 1)
-    assert found.min() >= 5e-4
+    confusion = counted_confusion(problem, "dawid-skene")
+    np.testing.assert_allclose(confusion.sum(2), 1)
+    assert confusion.min() >= 5e-4
     observed = worker_confusion(problem.dataset, "gold").matrices
-    assert recovery_error(observed, found) < 0.5 * recovery_error(observed, np.tile(np.eye(3), (8, 1, 1)))
+    assert recovery_error(observed, confusion) < 0.5 * recovery_error(observed, np.tile(np.eye(3), (8, 1, 1)))
 
 
 @pytest.mark.parametrize("name", ["crowd-layer", "conal", "trace"])
@@ -331,26 +331,26 @@ def test_conal_recovers_a_crowd_whose_votes_mislead(pattern):
     crowd = simulate.synthetic(pattern=pattern, common_strength=0.7, individual_strength=0.7, seed=5)
     run = {"seeds": 1, "epochs": 15, "batch_size": 512, "schedule": "cosine", "names": "validation-gold"}
     result = train(crowd, "conal", **run)
-    truth, found = crowd.truth, result.recovered_at("last")
+    truth, recovery = crowd.truth, result.recovered_at("last")
     assert result.accuracy("test", "last") > 0.9
-    assert recovery_error(truth.common_confusion[None], found.common_confusion[:, None]) < 0.05
-    assert recovery_error(truth.worker_confusion, found.worker_confusion) < 0.12
-    assert omega_correlation(truth.omega, found.omega) > 0.6
+    assert recovery_error(truth.common_confusion[None], recovery.common_confusion[:, None]) < 0.05
+    assert recovery_error(truth.worker_confusion, recovery.worker_confusion) < 0.12
+    assert omega_correlation(truth.omega, recovery.omega) > 0.6
 
 
 @pytest.mark.parametrize("start", ["identity", "votes", "dawid-skene"])
 def test_the_network_may_learn_the_votes_before(start):
     crowd, run = featured_crowd(n_tasks=120), {**RUN, "select_on": "none"}
     votes = train(crowd, "dl-mv", **{**run, "epochs": 2})
-    told = []
+    stages = []
 
     def listen(event):
-        told.extend([event.first_stage] if isinstance(event, EpochEvent) else [])
+        stages.extend([event.first_stage] if isinstance(event, EpochEvent) else [])
 
     given = {"start": start, "vote_epochs": 0.5, "start_epochs": 0.25, "on_event": listen}
-    result = train(crowd, "crowd-layer", **run, **given, should_stop=lambda: len(told) == 2)
+    result = train(crowd, "crowd-layer", **run, **given, should_stop=lambda: len(stages) == 2)
     n = 3 if start == "dawid-skene" else 2
-    assert told == [(1, n), (2, n)]
+    assert stages == [(1, n), (2, n)]
     assert len(result.curves["loss"]) == 1, "stopped where the votes are learnt: that is the result"
     for name, value in votes.model.items():
         if "weight" in name and name.startswith("classifier."):

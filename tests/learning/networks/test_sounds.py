@@ -69,8 +69,8 @@ def test_a_folder_of_sounds_trains_by_default(sounds):
     result = train(crowd, "dl-ds", seeds=1, epochs=40, lr=0.01, select_on="none")
     assert result.input_shape == (192,) and any("Log-mel" in note for note in result.notes)
     truth = np.array([int(name[1:-4]) % 2 for name in crowd.task_ids[result.task]])
-    said = np.array(crowd.classes)[result.probabilities["last"][0].argmax(1)]
-    assert (said == np.array(("low", "high"))[truth]).mean() >= 0.9
+    classes = np.array(crowd.classes)[result.probabilities["last"][0].argmax(1)]
+    assert (classes == np.array(("low", "high"))[truth]).mean() >= 0.9
 
 
 def test_a_sound_that_is_none_is_named_and_left_out_if_accepted(sounds):

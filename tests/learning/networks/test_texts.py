@@ -34,20 +34,20 @@ def written():
 
 def test_features_are_scikit_learns_and_learnt_on_train(written):
     crowd, texts = written
-    found, _ = text_features(crowd, dimensions=5)
+    features, _ = text_features(crowd, dimensions=5)
     train_texts = [t for t, s in zip(texts, crowd.split, strict=True) if s == 0]
     vectoriser = TfidfVectorizer(sublinear_tf=True, min_df=2)
     svd = TruncatedSVD(5, random_state=0).fit(vectoriser.fit_transform(train_texts))
     expected = svd.transform(vectoriser.transform(texts[:-1]))
-    assert found.features is not None
-    np.testing.assert_allclose(found.features[np.arange(59)], expected, atol=1e-6)
-    assert not found.features.present[59]
+    assert features.features is not None
+    np.testing.assert_allclose(features.features[np.arange(59)], expected, atol=1e-6)
+    assert not features.features.present[59]
 
 
 def test_new_texts_are_predicted_with_what_was_kept(written, tmp_path):
     crowd, texts = written
-    found, seen = text_features(crowd)
-    result = train(found, "gaussian-em", seeds=1, epochs=2, select_on="none", rounds=5, balance=0.3)
+    features, seen = text_features(crowd)
+    result = train(features, "gaussian-em", seeds=1, epochs=2, select_on="none", rounds=5, balance=0.3)
     seen.save(tmp_path / "seen.npz")
     loaded = TextFeatures.load(tmp_path / "seen.npz")
     np.testing.assert_array_equal(loaded(texts), seen(texts))

@@ -43,8 +43,8 @@ def test_it_learns(name: str) -> None:
 
 
 def test_planted_biases_are_found(layer: RatingsResult) -> None:
-    found = rating_biases(CROWD, layer.workers["selected"]["bias"])
-    assert (found.correlation > 0.98).all()
+    biases = rating_biases(CROWD, layer.workers["selected"]["bias"])
+    assert (biases.correlation > 0.98).all()
     np.testing.assert_allclose(np.diff(layer.workers["last"]["bias"][0]), np.diff(BIAS), atol=0.5)
     both = train_ratings(CROWD, "crowd-layer", connection="s+b", seeds=1, **FAST)
     assert rating_biases(CROWD, both.workers["selected"]["bias"]).mean_correlation > 0.98

@@ -139,11 +139,11 @@ def test_the_same_plan_gives_the_same_numbers(study) -> None:
     ],
 )
 def test_what_cannot_be_carried_out_is_refused_before_anything_is_trained(change: dict, words: str) -> None:
-    told: list[float] = []
+    shares: list[float] = []
     plan = RecoveryPlan(**{**PLAN.model_dump(), **change})
     with pytest.raises((SettingError, DataError), match=words):
-        study_recovery(plan, on_progress=lambda share, words: told.append(share))
-    assert not told
+        study_recovery(plan, on_progress=lambda share, words: shares.append(share))
+    assert not shares
 
 
 PLANTED = {"n_tasks": 300, "n_valid": 50, "n_test": 50}

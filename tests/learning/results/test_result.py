@@ -162,13 +162,13 @@ def test_the_script_says_what_the_result_says(rows: AnyArray | None, settings: d
         "seed-3.safetensors",
     }
     shown = np.asarray(featured_crowd().features) if rows is None else rows
-    found = script(tmp_path / "model")
-    assert tuple(found.CLASSES) == result.classes
+    program = script(tmp_path / "model")
+    assert tuple(program.CLASSES) == result.classes
     for n in (1, 60):
         np.testing.assert_allclose(
-            found.predict_proba(shown[:n]), result.predict_proba(shown[:n]), rtol=1e-5, atol=1e-6
+            program.predict_proba(shown[:n]), result.predict_proba(shown[:n]), rtol=1e-5, atol=1e-6
         )
-    np.testing.assert_allclose(found.predict_proba(shown, chunk=7), result.predict_proba(shown), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(program.predict_proba(shown, chunk=7), result.predict_proba(shown), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,8 @@ def test_onnx_says_the_same_or_names_its_extra(tmp_path: Path) -> None:
     shown = np.asarray(featured_crowd().features)
     session = onnxruntime.InferenceSession(str(path))
     for n in (1, 60):
-        (found,) = session.run(None, {"rows": shown[:n]})
-        np.testing.assert_allclose(found, result.predict_proba(shown[:n]), rtol=1e-4, atol=1e-6)
+        (output,) = session.run(None, {"rows": shown[:n]})
+        np.testing.assert_allclose(output, result.predict_proba(shown[:n]), rtol=1e-4, atol=1e-6)
 
 
 def test_no_other_kind(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_an_epoch_is_every_task_with_its_annotations_once(crowd, fixed, resident
     expected = sorted(zip(problem.task[:n], problem.worker[:n], problem.label[:n], strict=True))
     x = torch.from_numpy(np.asarray(crowd.features)[problem.order])
     for epoch in range(2):
-        found: list[list[tuple[int, ...]]] = [[], []]
+        drawn: list[list[tuple[int, ...]]] = [[], []]
         orders = []
         for index in feed.epoch(epoch):
             batch = data.batch(index)
@@ -50,10 +50,10 @@ def test_an_epoch_is_every_task_with_its_annotations_once(crowd, fixed, resident
                 real = batch.weight[s] == 1
                 assert ((batch.weight[s] == 0) | real).all()
                 task = batch.task[s][batch.row[s]][real]
-                found[s] += zip(
+                drawn[s] += zip(
                     task.tolist(), batch.worker[s][real].tolist(), batch.label[s][real].tolist(), strict=True
                 )
-        assert sorted(found[0]) == sorted(found[1]) == expected
+        assert sorted(drawn[0]) == sorted(drawn[1]) == expected
         order = torch.cat(orders, 1)
         assert (order.sort(1).values == torch.arange(problem.n_train)).all()
         assert not torch.equal(order[0], order[1])
@@ -160,12 +160,12 @@ def test_without_valid_split_a_tenth_is_held_out_by_seed():
     problem = make_problem(crowd, TrainSettings())
     assert problem.validated_on == "gold labels of 4 training tasks held out (seed 0)"
     assert problem.n_train == 32
-    held = problem.order[problem.splits["valid"]]
-    assert not np.intersect1d(held, problem.order[: problem.n_train]).size
-    assert (crowd.split[held] == 0).all()
+    order = problem.order[problem.splits["valid"]]
+    assert not np.intersect1d(order, problem.order[: problem.n_train]).size
+    assert (crowd.split[order] == 0).all()
     with executing(holdout_seed=1):
         other = make_problem(crowd, TrainSettings())
-    assert not np.array_equal(held, other.order[other.splits["valid"]])
+    assert not np.array_equal(order, other.order[other.splits["valid"]])
     without_gold = make_problem(replace(crowd, gold=None), TrainSettings())
     assert without_gold.validated_on == "majority vote of 4 training tasks held out (seed 0)"
     assert (without_gold.valid_label >= 0).all()

@@ -117,18 +117,18 @@ def test_steps_are_eager_where_they_cannot_be_recorded(change, monkeypatch):
 
 
 def test_a_recording_holds_no_value_that_its_function_has_let_go():
-    held = []
+    hits = []
 
     def function(x):
         values = []
         for _ in range(20):
             x = x + 1
             values.append(weakref.ref(x))
-            held.append(sum(value() is not None for value in values))
+            hits.append(sum(value() is not None for value in values))
         return x
 
     record(function, torch.ones(3))
-    assert max(held) == 1
+    assert max(hits) == 1
 
 
 def test_recording_leaves_the_state_as_it_was_and_runs_change_it():
@@ -213,26 +213,26 @@ def test_calibration_error_by_hand():
 
 def test_recovery_error_is_tannos():
     rng = np.random.default_rng(1)
-    true, found = rng.dirichlet(np.ones(3), (4, 3)), rng.dirichlet(np.ones(3), (2, 4, 3))
+    true, confusions = rng.dirichlet(np.ones(3), (4, 3)), rng.dirichlet(np.ones(3), (2, 4, 3))
     loops = [
-        sum((found[s, r, a, b] - true[r, a, b]) ** 2 for r in range(4) for a in range(3) for b in range(3)) / 12
+        sum((confusions[s, r, a, b] - true[r, a, b]) ** 2 for r in range(4) for a in range(3) for b in range(3)) / 12
         for s in range(2)
     ]
-    np.testing.assert_allclose(metrics.recovery_error(true, found), loops)
-    weighted = metrics.recovery_error(true, found, np.array([1, 0, 0, 0]))
-    np.testing.assert_allclose(weighted, ((found[:, 0] - true[0]) ** 2).sum((1, 2)) / 3)
-    found[:, 1, 0] = np.nan
+    np.testing.assert_allclose(metrics.recovery_error(true, confusions), loops)
+    weighted = metrics.recovery_error(true, confusions, np.array([1, 0, 0, 0]))
+    np.testing.assert_allclose(weighted, ((confusions[:, 0] - true[0]) ** 2).sum((1, 2)) / 3)
+    confusions[:, 1, 0] = np.nan
     np.testing.assert_allclose(
-        metrics.recovery_error(true, found), metrics.recovery_error(true[[0, 2, 3]], found[:, [0, 2, 3]])
+        metrics.recovery_error(true, confusions), metrics.recovery_error(true[[0, 2, 3]], confusions[:, [0, 2, 3]])
     )
 
 
 def test_correlations_are_numpys():
     rng = np.random.default_rng(2)
-    true, found = rng.dirichlet(np.ones(3), (6, 3)), rng.dirichlet(np.ones(3), (2, 6, 3))
+    true, confusions = rng.dirichlet(np.ones(3), (6, 3)), rng.dirichlet(np.ones(3), (2, 6, 3))
     for s in range(2):
-        a, b = (np.array([np.trace(m) / 3 for m in ms]) for ms in (true, found[s]))
-        assert metrics.skill_correlation(true, found)[s] == pytest.approx(np.corrcoef(a, b)[0, 1])
+        a, b = (np.array([np.trace(m) / 3 for m in ms]) for ms in (true, confusions[s]))
+        assert metrics.skill_correlation(true, confusions)[s] == pytest.approx(np.corrcoef(a, b)[0, 1])
     omega, estimate = rng.random(20), rng.random((1, 20))
     estimate[0, :5] = np.nan
     assert metrics.omega_correlation(omega, estimate)[0] == pytest.approx(np.corrcoef(omega[5:], estimate[0, 5:])[0, 1])
@@ -245,10 +245,10 @@ def test_a_renamed_prediction_is_matched(order, seed):
     gold = np.concatenate([np.arange(5), rng.integers(5, size=40)])
     sure = 0.6 * np.eye(5)[gold] + 0.4 * rng.dirichlet(np.ones(5), len(gold))
     latent = reorder_classes(sure[None], np.argsort(order)[None], -1)
-    found = match_names(latent, gold)
-    np.testing.assert_array_equal(found, [order])
-    np.testing.assert_allclose(reorder_classes(latent, found, -1)[0], sure)
-    np.testing.assert_allclose(restore_classes(reorder_classes(latent, found, -1), found, -1), latent)
+    names = match_names(latent, gold)
+    np.testing.assert_array_equal(names, [order])
+    np.testing.assert_allclose(reorder_classes(latent, names, -1)[0], sure)
+    np.testing.assert_allclose(restore_classes(reorder_classes(latent, names, -1), names, -1), latent)
 
 
 def test_classes_that_gold_does_not_hold_stay_where_they_are():
@@ -288,13 +288,13 @@ def test_a_result_warns_where_labels_cannot_name_the_classes():
         return [note for note in result.notes if "Labels alone cannot name" in note]
 
     # started near the right names, the confusions say so; started from the votes they cannot know
-    told = train(crowd, "crowd-layer", **run, start="identity", names="validation-gold")
-    assert not warned(told), "gold has named the classes"
+    noted = train(crowd, "crowd-layer", **run, start="identity", names="validation-gold")
+    assert not warned(noted), "gold has named the classes"
     moved = replace(crowd, label=crowd.gold[crowd.task].astype(crowd.label.dtype))
     assert not warned(train(moved, "crowd-layer", **run))
-    risks = names_at_risk(crowd, told.worker_confusion)
+    risks = names_at_risk(crowd, noted.worker_confusion)
     assert risks == [(0, 1), (1, 2), (2, 0)]
-    parts = {"worker_confusion": told.worker_confusion, "worker_counts": 20 * told.worker_confusion}
+    parts = {"worker_confusion": noted.worker_confusion, "worker_counts": 20 * noted.worker_confusion}
     [note] = _name_notes(crowd, parts, TrainSettings())
     assert f"{crowd.classes[0]!r} (most often {crowd.classes[1]!r})" in note
 
@@ -317,10 +317,10 @@ def test_names_need_gold(select_on):
 def test_the_gold_of_a_task_does_not_name_its_own_row():
     rng = np.random.default_rng(5)
     p, gold = rng.dirichlet(np.ones(3), 9), rng.integers(3, size=9)
-    found = match_names_without_task(p, gold)
+    task = match_names_without_task(p, gold)
     for i in range(9):
         rest = np.arange(9) != i
-        np.testing.assert_array_equal(found[i], p[i][match_names(p[None, rest], gold[rest])[0]])
+        np.testing.assert_array_equal(task[i], p[i][match_names(p[None, rest], gold[rest])[0]])
 
 
 def test_what_was_done_before_a_run_went_on_does_not_make_it_faster(monkeypatch: pytest.MonkeyPatch) -> None:
