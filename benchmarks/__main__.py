@@ -8,14 +8,14 @@ from pathlib import Path
 
 
 def main() -> int:
-    found = sorted(p.stem for p in Path(__file__).parent.glob("[a-z]*.py"))
-    asked = sys.argv[1:] or found
-    unknown = sorted(set(asked) - set(found))
+    names = sorted(p.stem for p in Path(__file__).parent.glob("[a-z]*.py"))
+    wanted = sys.argv[1:] or names
+    unknown = sorted(set(wanted) - set(names))
     if unknown:
-        print(f"No benchmark called {', '.join(unknown)}. There are: {', '.join(found)}.", file=sys.stderr)
+        print(f"No benchmark called {', '.join(unknown)}. There are: {', '.join(names)}.", file=sys.stderr)
         return 2
     failed = []
-    for name in asked:
+    for name in wanted:
         print(f"\n===== {name} =====", flush=True)
         if subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False).returncode:
             failed.append(name)

@@ -25,12 +25,12 @@ from testkit.crowds import DEPENDENT, INDEPENDENT, simulated
 def accuracies(crowd: CrowdDataset, name: str) -> FloatArray:
     """(n_candidates + 3,) in %: of the candidates, the new one, `auto`, and `auto` with it."""
     candidates = {**auto._CANDIDATES, name: {}}
-    found = [aggregation.get(each, **settings).fit(crowd) for each, settings in candidates.items()]
-    found.append(aggregation.get("auto").fit(crowd))
+    results = [aggregation.get(each, **settings).fit(crowd) for each, settings in candidates.items()]
+    results.append(aggregation.get("auto").fit(crowd))
     with patch.object(auto, "_CANDIDATES", candidates):
-        found.append(aggregation.get("auto").fit(crowd))
+        results.append(aggregation.get("auto").fit(crowd))
     judged = crowd.annotated & (crowd.gold >= 0)
-    return np.array([100 * (each.labels == crowd.gold)[judged].mean() for each in found])
+    return np.array([100 * (each.labels == crowd.gold)[judged].mean() for each in results])
 
 
 def crowds() -> dict[str, Callable[[int], CrowdDataset]]:
@@ -39,14 +39,14 @@ def crowds() -> dict[str, Callable[[int], CrowdDataset]]:
     return made | kinds()
 
 
-def row(name: str, found: FloatArray) -> FloatArray:
+def row(name: str, table: FloatArray) -> FloatArray:
     """Print the row of a kind; returns what `auto` gains by the new one, and (2,) how far both are from the best."""
-    best = found[:, :-3].mean(0).max()
-    cells = [f"{x:.1f}" for x in (best, *found[:, -3:].mean(0))]
-    gain = difference(found[:, -1], found[:, -2]) if len(found) > 1 else f"{found[0, -1] - found[0, -2]:+.1f}"
+    best = table[:, :-3].mean(0).max()
+    cells = [f"{x:.1f}" for x in (best, *table[:, -3:].mean(0))]
+    gain = difference(table[:, -1], table[:, -2]) if len(table) > 1 else f"{table[0, -1] - table[0, -2]:+.1f}"
     print(f"| {name} | " + " | ".join([*cells, gain]) + " |", flush=True)
-    before, after = found[:, -2:].mean(0)
-    return np.array([after - before, before - max(best, found[:, -3].mean()), after - max(best, found[:, -3].mean())])
+    before, after = table[:, -2:].mean(0)
+    return np.array([after - before, before - max(best, table[:, -3].mean()), after - max(best, table[:, -3].mean())])
 
 
 def main() -> None:

@@ -54,10 +54,10 @@ def main() -> None:
     print(f"| {crowds} crowds | " + " | ".join(NAMES) + " | against auto | against the best other |")
     print("|---|" + "--:|" * (len(NAMES) + 2))
     for name, made in kinds().items():
-        found = np.array([accuracies(made(seed)) for seed in range(first, first + crowds)])
-        best = found[:, found[:, :-1].mean(0).argmax()]
-        cells = [f"{x:.1f}" for x in found.mean(0)]
-        cells += [difference(found[:, -1], found[:, -2]), difference(found[:, -1], best)]
+        shares = np.array([accuracies(made(seed)) for seed in range(first, first + crowds)])
+        best = shares[:, shares[:, :-1].mean(0).argmax()]
+        cells = [f"{x:.1f}" for x in shares.mean(0)]
+        cells += [difference(shares[:, -1], shares[:, -2]), difference(shares[:, -1], best)]
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 

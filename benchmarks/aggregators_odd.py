@@ -105,11 +105,11 @@ def main() -> int:
     worst = np.inf
     for kind in KINDS:
         made = [crowd(kind, seed) for seed in range(first, first + crowds)]
-        found = np.array([[100 * (by.fit(ds).labels == ds.gold).mean() for by in (vote, auto)] for ds in made])
-        gain = found[:, 1] - found[:, 0]
+        means = np.array([[100 * (by.fit(ds).labels == ds.gold).mean() for by in (vote, auto)] for ds in made])
+        gain = means[:, 1] - means[:, 0]
         worst = min(worst, gain.mean())
         error = gain.std(ddof=1) / len(gain) ** 0.5
-        print(f"| {kind} | {found[:, 0].mean():.1f} | {found[:, 1].mean():.1f} | {gain.mean():+.1f} ± {error:.1f} |")
+        print(f"| {kind} | {means[:, 0].mean():.1f} | {means[:, 1].mean():.1f} | {gain.mean():+.1f} ± {error:.1f} |")
         sys.stdout.flush()
     return int(worst < -1)
 

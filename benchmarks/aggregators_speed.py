@@ -91,7 +91,7 @@ def against_crowd_kit() -> None:
             warnings.simplefilter("ignore")
             labels = theirs(frame).labels_.reindex(dataset.task_ids).to_numpy()
         seconds = time.perf_counter() - began
-        right = [float(np.mean(found == dataset.gold)) for found in (result.labels, codes(dataset, labels))]
+        right = [float(np.mean(label == dataset.gold)) for label in (result.labels, codes(dataset, labels))]
         print(f"  {name:18s} {n:.0e}: {ours:.4f} and {seconds:.2f}; {right[0]:.4f} and {right[1]:.4f}")
         verdict(f"times crowd-kit's speed, {name}", bound, seconds / ours, True)
 

@@ -95,8 +95,8 @@ def times() -> None:
     print(f"{dataset.n_workers:,} workers, {dataset.n_annotations:,} annotations, medians of {REPEATS}:")
 
     def redraw() -> str:
-        found = analysis.worker_distance(dataset)
-        return str(figures.worker_distance(found, analysis.order_workers(found)).to_json())
+        distance = analysis.worker_distance(dataset)
+        return str(figures.worker_distance(distance, analysis.order_workers(distance)).to_json())
 
     parts: dict[str, Callable[[], object]] = {
         "worker_confusion": lambda: analysis.worker_confusion(dataset),
@@ -146,9 +146,9 @@ def pairs() -> None:
     kept = []
     for name, design in DESIGNS.items():
         for hard in (0.0, 0.2):
-            found = [analysis.pair_mistakes(independent(design, hard, rng)) for _ in range(CROWDS)]
-            plain = np.mean([(r.q_value <= LEVEL).any() for r in found])
-            beyond = np.mean([(r.q_beyond <= LEVEL).any() for r in found])
+            mistakes = [analysis.pair_mistakes(independent(design, hard, rng)) for _ in range(CROWDS)]
+            plain = np.mean([(r.q_value <= LEVEL).any() for r in mistakes])
+            beyond = np.mean([(r.q_beyond <= LEVEL).any() for r in mistakes])
             kept += [beyond] if hard else [plain, beyond]
             copies = [analysis.pair_mistakes(with_copier(independent(design, hard, rng))) for _ in range(COPIED)]
             copied = [(r.worker_a == 0) & (r.worker_b == 1) for r in copies]

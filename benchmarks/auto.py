@@ -158,32 +158,32 @@ GOLD = {"gold": "gold", "no gold": "none"}
 
 def told(name: str, gold: str, seed: int) -> tuple[dict[str, float], np.ndarray, float]:
     """What one crowd has, also written to stderr."""
-    found, weight, seconds = accuracies(SETS[name](seed), GOLD[gold])
-    words = ", ".join(f"{method} {accuracy:.2f}" for method, accuracy in found.items())
+    by_method, weight, seconds = accuracies(SETS[name](seed), GOLD[gold])
+    words = ", ".join(f"{method} {accuracy:.2f}" for method, accuracy in by_method.items())
     shares = " ".join(f"{share:.2f}" for share in weight)
     print(f"{name}, {gold}, seed {seed}: {words}; weights {shares}; {seconds:.0f} s", file=sys.stderr, flush=True)
-    return found, weight, seconds
+    return by_method, weight, seconds
 
 
 def accuracies(crowd: CrowdDataset, select_on: str) -> tuple[dict[str, float], np.ndarray, float]:
     """Test accuracy in percent of every method and of auto; what auto gives each to weigh; its seconds."""
-    found = {
+    accuracies = {
         method: 100 * float(train_as(crowd, method, select_on=select_on, **SETTINGS).accuracy(ensemble=True)[0])
         for method in METHODS
     }
     began = time.perf_counter()
     result = train_as(crowd, "auto", select_on=select_on, **SETTINGS)
-    found["auto"] = 100 * float(result.accuracy(ensemble=True)[0])
+    accuracies["auto"] = 100 * float(result.accuracy(ensemble=True)[0])
     tried = result.candidates
     weight = tried.set_index(tried["candidate"].str.split().str[0])["weight"].reindex(METHODS).fillna(0).to_numpy()
-    return found, weight, time.perf_counter() - began
+    return accuracies, weight, time.perf_counter() - began
 
 
 def main() -> None:
     torch.set_num_threads(1)
     numbers = [a for a in sys.argv[1:] if a.replace(",", "").isdigit()]
     parts = [a for a in sys.argv[1:] if a not in numbers and not a.startswith("--")]
-    asked = [name for name in SETS if any(a in name for a in parts)] or list(SETS)
+    names = [name for name in SETS if any(a in name for a in parts)] or list(SETS)
     golds = [gold for gold, select_on in GOLD.items() if f"--{select_on}" in sys.argv[1:]] or list(GOLD)
     given = numbers[0] if numbers else "5"
     which = [int(a) for a in given.split(",") if a] if "," in given else list(range(int(given)))
@@ -191,14 +191,14 @@ def main() -> None:
     print("| set | gold | " + " | ".join(METHODS) + " | auto | weights | auto − best other | | seconds |")
     print("|---|---|" + "---|" * (len(METHODS) + 5))
     verdicts: list[str] = []
-    for name in asked:
+    for name in names:
         for gold in golds:
             try:
                 runs = [told(name, gold, seed) for seed in which]
             except DataError as error:
                 print(f"| {name} | not measured: {error} |")
                 break
-            table = {m: np.array([found[m] for found, _, _ in runs]) for m in (*METHODS, "auto")}
+            table = {m: np.array([run[m] for run, _, _ in runs]) for m in (*METHODS, "auto")}
             best = max(METHODS, key=lambda m: table[m].mean())
             apart = table["auto"] - table[best]
             error = apart.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else np.nan

@@ -170,15 +170,15 @@ def measured(family: str, seed: int, mode: str, kept: Path | None) -> dict[str, 
     """Accuracy and seconds of every method and auto on one crowd; read from the file of measured ones, or added."""
     key = f"{family} {seed} {mode}"
     lines = kept.read_text().splitlines() if kept and kept.exists() else []
-    for known, found in map(json.loads, lines):
+    for known, document in map(json.loads, lines):
         if known == key:
-            return dict(found)
-    found = {method: accuracy(crowd(family, seed), method, mode) for method in (*METHODS, "auto")}
-    print(key, {m: f"{a:.1f} {s:.1f} s" for m, (a, s) in found.items()}, file=sys.stderr, flush=True)
+            return dict(document)
+    document = {method: accuracy(crowd(family, seed), method, mode) for method in (*METHODS, "auto")}
+    print(key, {m: f"{a:.1f} {s:.1f} s" for m, (a, s) in document.items()}, file=sys.stderr, flush=True)
     if kept:
         with kept.open("a") as file:
-            file.write(json.dumps([key, found]) + "\n")
-    return found
+            file.write(json.dumps([key, document]) + "\n")
+    return document
 
 
 def main() -> None:

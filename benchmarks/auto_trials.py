@@ -66,8 +66,8 @@ def row(trials: Watched, choice: Choice, gold: IntArray) -> str:
         cells[score.candidate] = f"{right:.1f}", f"{weight:.2f}", f"{own:.1f} → {tempered:.1f}"
     columns = zip(*(cells[name] for name in METHODS), strict=True)
     doubt = choice.doubt or ""
-    said = "cannot be decided" if "cannot be decided" in doubt else "not told apart" if doubt else "none"
-    return " | ".join([*(" / ".join(column) for column in columns), f"{trials.shared:.2f}", said])
+    text = "cannot be decided" if "cannot be decided" in doubt else "not told apart" if doubt else "none"
+    return " | ".join([*(" / ".join(column) for column in columns), f"{trials.shared:.2f}", text])
 
 
 def main() -> None:

@@ -60,14 +60,14 @@ def main() -> int:
     for make, read, must in BOMBS:
         with tempfile.TemporaryDirectory() as folder:
             file = make(Path(folder, "bomb"))
-            size, before, began, said = file.stat().st_size, peak(), time.monotonic(), ""
+            size, before, began, text = file.stat().st_size, peak(), time.monotonic(), ""
             try:
                 run_confined(read, file, *([file.with_suffix(".unpacked")] if read is unpack_zip else []))
             except CrowdError as refusal:
-                said = str(refusal)
+                text = str(refusal)
             seconds, grown = time.monotonic() - began, peak() - before
-        failed |= (must and not said) or grown > GROWTH or seconds > PATIENCE
-        print(f"{size / 1e6:8.1f} MB: {seconds:6.1f} s, grew by {grown:4} MiB: {said[:150] or 'it was read'}")
+        failed |= (must and not text) or grown > GROWTH or seconds > PATIENCE
+        print(f"{size / 1e6:8.1f} MB: {seconds:6.1f} s, grew by {grown:4} MiB: {text[:150] or 'it was read'}")
     for name in DATASETS:
         times: dict[bool, list[float]] = {False: [], True: []}
         for confined in [False, True] * REPEATS:

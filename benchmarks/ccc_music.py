@@ -75,8 +75,8 @@ def main() -> None:
         ]
         print(f"{row} {name}")
         for at in ("selected", "last", "best"):
-            found = 100 * np.concatenate([r.accuracy("test", at=at) for r in results])
-            print(f"  {at:8s} {found.mean():.2f} ± {found.std():.2f}: {found.round(1).tolist()}", flush=True)
+            values = 100 * np.concatenate([r.accuracy("test", at=at) for r in results])
+            print(f"  {at:8s} {values.mean():.2f} ± {values.std():.2f}: {values.round(1).tolist()}", flush=True)
         judge[name] = 100 * np.concatenate([r.accuracy("test", at="selected") for r in results])
         valid[name] = 100 * np.concatenate([r.accuracy("valid", at="selected") for r in results])
         print(
@@ -86,8 +86,8 @@ def main() -> None:
     best = max(valid, key=lambda name: valid[name].mean())
     print(f"chosen by validation for all splits: {best}: {judge[best].mean():.2f} ± {judge[best].std():.2f}")
     each = np.argmax(list(valid.values()), axis=0)
-    found = np.array(list(judge.values()))[each, np.arange(n_splits)]
-    print(f"chosen by validation for each split: {found.mean():.2f} ± {found.std():.2f}: {found.round(1).tolist()}")
+    values = np.array(list(judge.values()))[each, np.arange(n_splits)]
+    print(f"chosen by validation for each split: {values.mean():.2f} ± {values.std():.2f}: {values.round(1).tolist()}")
 
 
 if __name__ == "__main__":

@@ -115,14 +115,14 @@ def main() -> int:
     every = (*CLAIMS, ROUNDS)
     very = "unequal" in sys.argv[3:]
     kinds = [*UNEQUAL] if very else [word for word in sys.argv[3:] if word in HONEST] or [*HONEST]
-    asked = tuple(name for name in every if name in sys.argv[3:]) or every[: -1 if very else None]
+    names = tuple(name for name in every if name in sys.argv[3:]) or every[: -1 if very else None]
     references = [word for word in sys.argv[3:] if word not in ("unequal", *HONEST, *every)] or ["auto"]
-    print(f"| {crowds} honest crowds of each kind | reference | " + " | ".join(asked) + " |")
-    print("|---|---|" + "--:|" * len(asked))
+    print(f"| {crowds} honest crowds of each kind | reference | " + " | ".join(names) + " |")
+    print("|---|---|" + "--:|" * len(names))
     worst, bound = 0.0, LEVEL + 2 * np.sqrt(LEVEL * (1 - LEVEL) / crowds)
     for kind in kinds:
         for reference in references:
-            shares = np.mean([claims(kind, seed, reference, asked) for seed in range(first, first + crowds)], 0)
+            shares = np.mean([claims(kind, seed, reference, names) for seed in range(first, first + crowds)], 0)
             worst = max(worst, shares.max())
             print(f"| {kind} | {reference} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
     print(f"Worst share: {worst:.2f} (at most {bound:.2f})")

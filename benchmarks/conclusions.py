@@ -92,37 +92,37 @@ def score(known: Known, reference: str) -> Score:
         known = known.without_gold()
     ds, honest = known.dataset, known.honest
     view = exhibits.view(ds, reference)
-    found = verdicts.workers_judged(view)
+    judged = verdicts.workers_judged(view)
     name_of = {name: number for number, name in enumerate(view.workers)}
     pairs = workers.worker_pairs(view).table
     in_pairs = np.zeros(ds.n_workers, bool)
     for column in ("worker_a", "worker_b"):
         in_pairs[[name_of[name] for name in pairs[column][pairs["named"].to_numpy(bool)]]] = True
-    together = found.together | in_pairs
+    together = judged.together | in_pairs
     for group in coordinated.coordinated(view).groups:
         together[group.members] = True
-    removed, falls = found.verdict == "remove", found.drifts
+    removed, falls = judged.verdict == "remove", judged.drifts
     accused = removed | together | falls
-    weak = (found.verdict == "check") & ~together & ~falls
-    trained = found.verdict == "train"
-    cells = found.confused
+    weak = (judged.verdict == "check") & ~together & ~falls
+    trained = judged.verdict == "train"
+    cells = judged.confused
     false = np.array([_contradicted(known, r, cells.true[r], cells.given[r]) for r in range(ds.n_workers)])
     blamed = float("nan")
     if known.shared is not None and known.carriers is not None:
         on_it = trained & (cells.true == known.shared[0]) & (cells.given == known.shared[1])
         blamed = float((known.carriers & honest & (accused | on_it)).any())
     table = verdicts.mistakes_in_words(view).table
-    said = table[table["shared"]]
+    shared = table[table["shared"]]
     classes = {name: c for c, name in enumerate(view.classes)}
-    listed = {(classes[a], classes[b]) for a, b in zip(said["true"], said["given"], strict=True)}
-    suspect = found.drift is not None and bool(((found.verdict == "trust") & (found.drift.p_value < 0.05)).any())
+    listed = {(classes[a], classes[b]) for a, b in zip(shared["true"], shared["given"], strict=True)}
+    suspect = judged.drift is not None and bool(((judged.verdict == "trust") & (judged.drift.p_value < 0.05)).any())
     named_for = {
         SPAMMER: removed,
         ADVERSARY: removed | weak | together | trained,
         COPIES: together,
         CONFUSED: trained & (cells.true == 0) & (cells.given == 1),
         FALLS: falls,
-        MAY_FALL: falls | ((found.verdict == "watch") & found.may_fall),
+        MAY_FALL: falls | ((judged.verdict == "watch") & judged.may_fall),
     }
     roles = dict(known.planted) | ({MAY_FALL: known.planted[FALLS]} if FALLS in known.planted else {})
     planted = [r for members in known.planted.values() for r in members]
@@ -147,7 +147,7 @@ def score(known: Known, reference: str) -> Score:
         len(listed),
         len(listed - {known.shared}),
         {what: bool(named_for[what][list(members)].all()) for what, members in roles.items()},
-        float(found.verdict[planted].tolist().count("trust") > 0)
+        float(judged.verdict[planted].tolist().count("trust") > 0)
         if planted and known.effect >= GREAT
         else float("nan"),
         suspect,
@@ -195,13 +195,13 @@ def main() -> int:
     ask.add_argument("--reference", action="append")
     ask.add_argument("--jobs", type=int, default=2)
     ask.add_argument("--out", type=Path)
-    asked = ask.parse_args()
-    seeds = range(asked.first, asked.first + asked.crowds)
-    kinds = [kind for kind in (*HONEST, *PLANTED) if asked.kind in kind]
+    args = ask.parse_args()
+    seeds = range(args.first, args.first + args.crowds)
+    kinds = [kind for kind in (*HONEST, *PLANTED) if args.kind in kind]
     rows: dict[tuple[str, str], list[Score]] = {}
-    with ProcessPoolExecutor(asked.jobs) as pool:
+    with ProcessPoolExecutor(args.jobs) as pool:
         for kind in kinds:
-            for reference in asked.reference or REFERENCES:
+            for reference in args.reference or REFERENCES:
                 if reference == "gold" or kind not in PARTLY:
                     rows[kind, reference] = [*pool.map(partial(run, kind, reference), seeds)]
                     print(".", end="", file=sys.stderr, flush=True)
@@ -210,16 +210,16 @@ def main() -> int:
     text = "\n\n".join(
         [
             TITLE,
-            f"`python -m benchmarks.conclusions --crowds {asked.crowds} --first {asked.first}`: seeds {seeds[0]} to "
+            f"`python -m benchmarks.conclusions --crowds {args.crowds} --first {args.first}`: seeds {seeds[0]} to "
             f"{seeds[-1]} of each kind.",
             *("\n".join(lines) for lines in parts),
             "Bounds missed: " + ("; ".join(every) or "none") + ".",
         ]
     )
-    if asked.out is None:
+    if args.out is None:
         print(text)
     else:
-        asked.out.write_text(text + "\n", encoding="utf-8")
+        args.out.write_text(text + "\n", encoding="utf-8")
     return int(bool(every))
 
 
@@ -234,7 +234,7 @@ Rows = dict[tuple[str, str], list[Score]]
 Found = tuple[list[str], list[str]]
 
 
-def _over(count: float, bound: float, n: float) -> bool:
+def _is_over(count: float, bound: float, n: float) -> bool:
     return bool(binom.sf(count - 1, n, bound) < UNLIKELY)
 
 
@@ -247,11 +247,11 @@ def honest_table(rows: Rows) -> Found:
         shares = [
             np.mean([getattr(s, what) for s in scores]) for what in ("accused", "removed", "together", "falls", "weak")
         ]
-        said = {
+        values = {
             "train": (sum(s.trained_false for s in scores), sum(s.trained_all for s in scores)),
             "guideline": (sum(s.cells_false for s in scores), sum(s.cells_all for s in scores)),
         }
-        cells = [f"{false} of {every}" if every else "–" for false, every in said.values()]
+        cells = [f"{false} of {every}" if every else "–" for false, every in values.values()]
         wrong, carriers = np.mean([s.cells_false > 0 for s in scores]), [s.carriers_blamed for s in scores]
         numbers = " | ".join([*(f"{share:.2f}" for share in shares), *cells, f"{wrong:.2f}"])
         lines.append(f"| {kind} | {reference} | {numbers} | {_mean(carriers)} |")
@@ -260,9 +260,9 @@ def honest_table(rows: Rows) -> Found:
             "accused": shares[0],
             **({"carriers blamed": np.nanmean(carriers)} if guided else {"wrong cells": wrong}),
         }
-        missed += [f"{w} {share:.2f} ({where})" for w, share in crowds.items() if _over(share * n, MOST[w], n)]
-        for what, (false, every) in said.items():
-            if (what == "train" or guided) and _over(false, MOST_FALSE[what], every):
+        missed += [f"{w} {share:.2f} ({where})" for w, share in crowds.items() if _is_over(share * n, MOST[w], n)]
+        for what, (false, every) in values.items():
+            if (what == "train" or guided) and _is_over(false, MOST_FALSE[what], every):
                 missed.append(f"{what} {false} of {every} false ({where})")
     return lines, missed
 
@@ -278,12 +278,12 @@ def planted_table(rows: Rows) -> Found:
         named = {what: sum(s.named[what] for s in scores) for what in scores[0].named}
         praised, suspect = [s.praised for s in scores], sum(s.suspect_trusted for s in scores)
         cells = ", ".join(f"{what} {count / n:.2f}" for what, count in named.items())
-        found = _mean([s.cell_found for s in scores])
-        lines.append(f"| {kind} | {reference} | {cells} | {found} | {_mean(praised)} | {suspect / n:.2f} |")
+        mean = _mean([s.cell_found for s in scores])
+        lines.append(f"| {kind} | {reference} | {cells} | {mean} | {_mean(praised)} | {suspect / n:.2f} |")
         for (of, what), least in POWER.items():
             if of == kind and binom.cdf(named[what], n, least) < UNLIKELY:
                 missed.append(f"{what} named {named[what] / n:.2f} ({where})")
-        if not np.isnan(praised).all() and _over(float(np.nansum(praised)), MOST["praised"], n):
+        if not np.isnan(praised).all() and _is_over(float(np.nansum(praised)), MOST["praised"], n):
             missed.append(f"praised {np.nanmean(praised):.2f} ({where})")
         if suspect:
             missed.append(f"trusted though p < .05 {suspect / n:.2f} ({where})")

@@ -65,14 +65,14 @@ def measured(crowd: CrowdDataset, name: str, seed: int) -> Row | None:
     gold, rest = (np.where(some & crowd.annotated, crowd.gold, -1) for some in (shown, ~shown))
     judged = rest >= 0
     enough = (gold >= 0).sum() >= 20
-    found = [aggregation.confidence(crowd, fit, some) for some in (None, gold)]
+    confidences = [aggregation.confidence(crowd, fit, some) for some in (None, gold)]
     tempered = aggregation.temper(fit, crowd)
     results = [fit, tempered, aggregation.temper(fit, crowd, gold) if enough else tempered]
     sure = [result.posterior[judged].max(1) >= SURE for result in results]
     right = [(result.labels == crowd.gold)[judged] for result in results]
     return Row(
         float(fit.posterior[judged].max(1).mean() - right[0].mean()),
-        np.array([each is not None and each.too_sure for each in found]),
+        np.array([each is not None and each.too_sure for each in confidences]),
         np.array([some.sum() for some in sure]),
         np.array([(some & good).sum() for some, good in zip(sure, right, strict=True)]),
         np.array([float(calibration(result, rest).error) for result in results]),
@@ -83,8 +83,8 @@ def crowds() -> Mapping[str, Callable[[int], CrowdDataset]]:
     """Crowds with gold by a seed."""
 
     def known(make: Callable[[np.random.Generator], Known], seed: int) -> CrowdDataset:
-        found = make(np.random.default_rng(seed))
-        return replace(found.dataset, gold=found.true.astype(np.int32))
+        crowd = make(np.random.default_rng(seed))
+        return replace(crowd.dataset, gold=crowd.true.astype(np.int32))
 
     made: dict[str, Callable[[int], CrowdDataset]] = {
         kind: partial(simulated, kind) for kind in INDEPENDENT | DEPENDENT | COLLAPSING
@@ -149,12 +149,12 @@ def main() -> None:
     ask = argparse.ArgumentParser()
     ask.add_argument("words", nargs="*", default=["2", "9000"])
     ask.add_argument("--out", type=Path)
-    asked = ask.parse_args()
+    args = ask.parse_args()
     rows: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    if asked.words[0] == "real":
-        made, seeds = {name: lambda _, n=name: load_dataset(n) for name in asked.words[1:] or REAL}, range(1)
+    if args.words[0] == "real":
+        made, seeds = {name: lambda _, n=name: load_dataset(n) for name in args.words[1:] or REAL}, range(1)
     else:
-        n, first = (int(word) for word in (*asked.words, *("2", "9000")[len(asked.words) :]))
+        n, first = (int(word) for word in (*args.words, *("2", "9000")[len(args.words) :]))
         made, seeds = dict(crowds()), range(first, first + n)
     for kind, make in made.items():
         for seed in seeds:
@@ -165,10 +165,10 @@ def main() -> None:
                     rows[kind, name].append(row)
         print(kind, flush=True)
     text = "\n\n".join("\n".join(table(rows)) for table in (guard_table, sure_table))
-    if asked.out is None:
+    if args.out is None:
         print(text)
     else:
-        asked.out.write_text(text + "\n", encoding="utf-8")
+        args.out.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

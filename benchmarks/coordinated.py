@@ -63,13 +63,13 @@ def attacked(seeds: range, kinds: str, references: Sequence[str]) -> None:
     for kind, settings in ATTACKED.items():
         for attack in ATTACKS if "2 classes" not in kind else ATTACKS[:1]:
             for reference in references if kind.startswith(kinds) else ():
-                found = [
+                means = [
                     np.mean([_run(seed, reference, attack, size, rate, settings) for seed in seeds], 0)
                     for rate in RATES
                     for size in SIZES
                 ]
-                parts = " | ".join(f"{share:.2f}" for share, _ in found)
-                print(f"| {attack}, {kind} | {reference} | {parts} | {max(h for _, h in found):.2f} |", flush=True)
+                parts = " | ".join(f"{share:.2f}" for share, _ in means)
+                print(f"| {attack}, {kind} | {reference} | {parts} | {max(h for _, h in means):.2f} |", flush=True)
 
 
 def large() -> None:

@@ -41,8 +41,8 @@ def measured(name: str, dataset: cc.CrowdDataset, crowd: cc.CrowdDataset, start:
     assert dataset.sentences is not None and result.tagger is not None and result.worker_weight is not None
     labels = result.tagger.tag_new(dataset)
     cells = []
-    for found in (cc.analysis.tagging_scores(dataset, result.labels), cc.analysis.tagging_scores(dataset, labels)):
-        cells += [f"{100 * x:.1f}" for x in (found.precision, found.recall, found.f1)]
+    for score in (cc.analysis.tagging_scores(dataset, result.labels), cc.analysis.tagging_scores(dataset, labels)):
+        cells += [f"{100 * x:.1f}" for x in (score.precision, score.recall, score.f1)]
     if crowd is dataset:
         f1 = cc.analysis.span_scores(dataset, n_resamples=0).value[2]
         cells += [f"{result.log_likelihood[-1]:.0f}", f"{spearmanr(f1, result.worker_weight).statistic:.2f}"]
@@ -60,8 +60,8 @@ def main() -> None:
     measured("the crowd (CRF-MA)", dataset, dataset)
     measured("the crowd (CRF-MA), from vote shares on", dataset, dataset, "votes")
     for name in ("majority-vote", "bsc-seq"):
-        found = cc.aggregation.get(name).fit(dataset)
-        measured(f"tags by {name}", dataset, of_one_worker(dataset, found.labels), "votes")
+        result = cc.aggregation.get(name).fit(dataset)
+        measured(f"tags by {name}", dataset, of_one_worker(dataset, result.labels), "votes")
     measured("gold", dataset, of_one_worker(dataset, np.where(dataset.annotated, dataset.gold, -1)), "votes")
 
 
@@ -84,7 +84,7 @@ def simulated() -> None:
             fits = [cc.aggregation.CRFMA(start=start).fit(crowd) for start in STARTS]
             plain = [cc.aggregation.get(method).fit(crowd).labels for method in ("majority-vote", "bsc-seq")]
             labels = [*plain, *(fit.labels for fit in fits), *(fit.tagger.tag_new(crowd) for fit in fits if fit.tagger)]
-            rows.append([cc.analysis.tagging_scores(crowd, found).f1 for found in labels])
+            rows.append([cc.analysis.tagging_scores(crowd, label).f1 for label in labels])
         f1 = np.array(rows)
         mean, leads = 100 * f1.mean(0), [int((f1[:, k + 1] > f1[:, k]).sum()) for k in (2, 4)]
         cells = [f"{x:.1f}" for x in mean]

@@ -90,8 +90,8 @@ class Library:
         labels = np.full(crowd.n_tasks, -1)
         labels[paths.tasks] = paths.per_token(np.eye(crowd.n_classes)[paths.label], self.share).argmax(1)
         assert crowd.sentences is not None
-        found = [tag for x in items(crowd.sentences.take(new), self.features) for tag in self.tagger.tag(x)]
-        labels[new] = [crowd.classes.index(tag) for tag in found]
+        tags = [tag for x in items(crowd.sentences.take(new), self.features) for tag in self.tagger.tag(x)]
+        labels[new] = [crowd.classes.index(tag) for tag in tags]
         return labels
 
 

@@ -100,11 +100,11 @@ def cell_click(page: Page, address: str, dataset: str) -> Redraw:
     classes = load_dataset(dataset).classes
     open_page(page, f"{address}/shared-mistakes?dataset={dataset}&reference=gold&true={classes[0]}&given={classes[1]}")
     heatmap(page).wait_for()
-    said = "document.querySelector('[data-testid=stMain]').innerText.replaceAll('\\u2060', '').includes({!r})"
+    text = "document.querySelector('[data-testid=stMain]').innerText.replaceAll('\\u2060', '').includes({!r})"
 
     def redraw(k: int) -> float:
         row, column = (k + 1) % len(classes), (3 * k + 2) % len(classes)
-        words = said.format(f"gave {classes[column]} to a task that is {classes[row]}")
+        words = text.format(f"gave {classes[column]} to a task that is {classes[row]}")
         return timed(page, words, lambda: click_cell(page, row, column, len(classes)))
 
     return redraw
@@ -162,8 +162,8 @@ def main() -> None:
         hello.write_text(HELLO)
         crowd = replace(large(10_284, 2_571, 10, 50, seed=1), name="large")
         write_folder(crowd, Path(folder) / "large")
-        found = os.pathsep.join(filter(None, [os.environ.get("CROWDCORE_DATA", ""), folder]))
-        os.environ["CROWDCORE_DATA"] = found
+        path = os.pathsep.join(filter(None, [os.environ.get("CROWDCORE_DATA", ""), folder]))
+        os.environ["CROWDCORE_DATA"] = path
         browser = launch(playwright)
         measure(browser, hello, dataset)
         browser.close()

@@ -118,8 +118,8 @@ def measure(browser: Browser, floor: str, address: str, dataset: str, run: Run) 
             psutil.cpu_percent()
             least, taken = alternate(redraws, CLICKS)
             busy = f"{os.cpu_count()} cores {psutil.cpu_percent():.0f} % busy"
-        told = f"median {np.median(taken):.0f}; hello world {p95(least):.0f}, median {np.median(least):.0f}; {busy}"
-        verdict(f"{name} ({told})", p95(taken), BOUND, "ms")
+        text = f"median {np.median(taken):.0f}; hello world {p95(least):.0f}, median {np.median(least):.0f}; {busy}"
+        verdict(f"{name} ({text})", p95(taken), BOUND, "ms")
 
 
 if __name__ == "__main__":

@@ -60,14 +60,14 @@ def measure_queue(threads: int) -> None:
     cluster = make(scheduler={"cls": Scheduler, "options": {"dashboard": False}}, workers={"first": one})
     with cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
         client.wait_for_workers(1)
-        asked = time.time()
+        start = time.time()
         waiting = [client.submit(task, k, resources={"slot": 1}) for k in range(TASKS)]
         cluster.worker_spec["second"] = one
         cluster.sync(cluster._correct_state)
         client.wait_for_workers(2)
-        joined = time.time() - asked
+        joined = time.time() - start
         began = sorted(future.result() for future in waiting)
-    order = ", ".join(f"task {number} on the {worker} after {at - asked:.0f} s" for at, number, worker in began)
+    order = ", ".join(f"task {number} on the {worker} after {at - start:.0f} s" for at, number, worker in began)
     print(f"{threads} threads, the second worker after {joined:.0f} s: {order}")
 
 

@@ -95,10 +95,10 @@ def measured(crowd: CrowdDataset, reference: str) -> FloatArray:
     return np.array([*wrong, (1 - old.sure[judged]).sum(), *others, now.dependence, by_gold, *quality])
 
 
-def _quality(found: analysis.TaskVerdicts, gold: IntArray) -> tuple[float, float]:
+def _quality(verdicts: analysis.TaskVerdicts, gold: IntArray) -> tuple[float, float]:
     """Expected calibration error of the probability of each label, and the share of fine tasks that are right."""
-    judged = (found.label >= 0) & (gold >= 0)
-    right, sure, fine = (found.label == gold)[judged], found.sure[judged], found.verdict[judged] == "fine"
+    judged = (verdicts.label >= 0) & (gold >= 0)
+    right, sure, fine = (verdicts.label == gold)[judged], verdicts.sure[judged], verdicts.verdict[judged] == "fine"
     gaps = np.bincount(np.ceil(10 * sure).astype(int), right - sure)
     return float(np.abs(gaps).sum() / len(sure)), float(right[fine].mean()) if fine.any() else np.nan
 

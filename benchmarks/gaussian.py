@@ -132,16 +132,16 @@ def ceiling(sets: Sequence[str], seeds: int, _: Sequence[str]) -> None:
 def accuracy_of(name: str, seeds: int, method: str, select: str, unlabelled: str) -> str:
     """The cells of one row."""
     seen = {} if method == "dl-em" else {"unlabelled": unlabelled}
-    found = trained(name, seeds, method, select, **seen)
-    of = [targets_right(r) for r in found]
+    result = trained(name, seeds, method, select, **seen)
+    of = [targets_right(r) for r in result]
     together = "–"
     if name != "leaves":
-        p = np.concatenate([r.posterior("test") for r in found]).astype(np.float64).mean(0, keepdims=True)
-        together = spread(metrics.accuracy(p, found[0].gold[found[0].split == 2]))
-    error = spread([r.scores("test")["calibration_error"].to_numpy() for r in found])
+        p = np.concatenate([r.posterior("test") for r in result]).astype(np.float64).mean(0, keepdims=True)
+        together = spread(metrics.accuracy(p, result[0].gold[result[0].split == 2]))
+    error = spread([r.scores("test")["calibration_error"].to_numpy() for r in result])
     right, of_q = (spread(np.array(column)) for column in zip(*of, strict=True))
-    words = weights(found) if method == "auto" else ""
-    return f"{spread([r.accuracy('test') for r in found])} | {together} | {error} / {of_q} | {right} | {words}"
+    words = weights(result) if method == "auto" else ""
+    return f"{spread([r.accuracy('test') for r in result])} | {together} | {error} / {of_q} | {right} | {words}"
 
 
 def calibration(sets: Sequence[str], seeds: int, _: Sequence[str]) -> None:
@@ -181,10 +181,10 @@ def ablation(sets: Sequence[str], seeds: int, _: Sequence[str]) -> None:
     for words, settings in ABLATIONS.items():
         cells = []
         for name in sets:
-            found = trained(name, seeds, **settings)
+            result = trained(name, seeds, **settings)
             cells += [
-                spread([r.accuracy("valid") for r in found]),
-                spread(np.array([targets_right(r)[0] for r in found])),
+                spread([r.accuracy("valid") for r in result]),
+                spread(np.array([targets_right(r)[0] for r in result])),
             ]
         print(f"| {words} | {' | '.join(cells)} |", flush=True)
 

@@ -138,9 +138,9 @@ def main() -> None:
         wall = time.perf_counter() - began
         seconds["network"] += time.process_time() - start
         peak.ended.set()
-    found = next(note for note in result.notes if "were chosen" in note)
+    chosen_note = next(note for note in result.notes if "were chosen" in note)
     right = (result.probabilities["last"][0].argmax(1) == result.gold)[: n - HELD].mean()
-    print(f"{crowd}; {torch.get_num_threads()} threads; {found} Right on training tasks: {100 * right:.1f} %")
+    print(f"{crowd}; {torch.get_num_threads()} threads; {chosen_note} Right on training tasks: {100 * right:.1f} %")
     for part, spent in seconds.items():
         if part:
             print(f"  {part:15} {spent:8.1f} s")

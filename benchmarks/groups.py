@@ -52,8 +52,8 @@ def main(crowds: int = 20) -> None:
     made = [planted(seed) for seed in range(crowds)]
     print("| distance | two groups | as many as the tree says |\n|---|---|---|")
     for kind in get_args(Distance):
-        found = [[adjusted_rand_score(group, groups(ds, kind, n)) for ds, group in made] for n in (2, None)]
-        cells = (f"{np.mean(one):.2f} ± {np.std(one, ddof=1) / len(one) ** 0.5:.2f}" for one in found)
+        scores = [[adjusted_rand_score(group, groups(ds, kind, n)) for ds, group in made] for n in (2, None)]
+        cells = (f"{np.mean(one):.2f} ± {np.std(one, ddof=1) / len(one) ** 0.5:.2f}" for one in scores)
         print(f"| `{kind}` | {' | '.join(cells)} |")
     print("\n| set | distance | groups: workers, their median labels, their median accuracy |\n|---|---|---|")
     for name in ("labelme", "music", "demo"):
@@ -61,10 +61,10 @@ def main(crowds: int = 20) -> None:
         quality = cc.analysis.worker_quality(dataset, "gold").frame()
         for kind in get_args(Distance):
             each = quality.groupby(groups(dataset, kind))
-            told = (
+            args = (
                 f"{len(g)}, {g['n_annotations'].median():.0f}, {100 * g['accuracy'].median():.0f} %" for _, g in each
             )
-            print(f"| {name} | `{kind}` | {'; '.join(told)} |")
+            print(f"| {name} | `{kind}` | {'; '.join(args)} |")
 
 
 if __name__ == "__main__":

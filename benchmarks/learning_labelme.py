@@ -90,7 +90,7 @@ def main() -> None:
     torch.set_num_threads(1)
     datasets = [a for a in sys.argv[1:] if a in PEERS] or list(PEERS)
     seeds = next((int(a) for a in sys.argv[1:] if a.isdigit()), 10)
-    asked = [a for a in sys.argv[1:] if a in methods.names()] or methods.names()
+    names = [a for a in sys.argv[1:] if a in methods.names()] or methods.names()
     for dataset in datasets:
         print(
             f"{dataset}, {seeds} seeds, test accuracy in % (mean ± standard deviation): {', '.join(COLUMNS)}; "
@@ -99,7 +99,7 @@ def main() -> None:
         reached: dict[str, bool] = {}
         preset = get(f"{dataset}-table")
         for (method, own), (_, settings) in zip(preset.methods, preset.runs, strict=True):
-            if method not in asked:
+            if method not in names:
                 continue
             start = time.perf_counter()
             (found, together), name = accuracies(dataset, method, settings, seeds), label(method, own)

@@ -47,7 +47,7 @@ def main() -> None:
         for their, ours, data in zip(theirs, rows[name], _SETS, strict=True):
             if data == "Music" and name in AGAIN:
                 public, own, (more, error) = AGAIN[name]
-                cells += [f"{_number(*public)} ²", f"{_number(*own)} ²", _told(more, error)]
+                cells += [f"{_number(*public)} ²", f"{_number(*own)} ²", _verdict(more, error)]
                 continue
             seeds = 15 if (name, data) == ("conal", "LabelMe") else _THEIR_SEEDS
             mean, std = map(float, re.findall(r"[\d.]+", ours))
@@ -62,13 +62,13 @@ def _number(mean: float, std: float | None) -> str:
 def _difference(mean: float, std: float, their: float, their_std: float | None, seeds: int) -> str:
     if their_std is None:
         return f"{mean - their:+.2f}"
-    return _told(mean - their, math.hypot(std / math.sqrt(_SEEDS), their_std / math.sqrt(seeds)))
+    return _verdict(mean - their, math.hypot(std / math.sqrt(_SEEDS), their_std / math.sqrt(seeds)))
 
 
-def _told(more: float, error: float) -> str:
+def _verdict(more: float, error: float) -> str:
     """In points, with its standard error; in bold where we are lower by more than one."""
-    told = f"{more:+.2f} ± {error:.2f}"
-    return f"**{told}**" if more < -error else told
+    text = f"{more:+.2f} ± {error:.2f}"
+    return f"**{text}**" if more < -error else text
 
 
 if __name__ == "__main__":

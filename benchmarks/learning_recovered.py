@@ -49,8 +49,8 @@ def compared(crowd: CrowdDataset, matrices: FloatArray) -> FloatArray:
     many = crowd.labels_per_worker >= LEAST
     rows = []
     for s in range(len(matrices)):
-        found = analysis.skill_comparison(observed, np.nan_to_num(matrices[s : s + 1]), seeds=[s])
-        learnt, seen = found.learned[many], found.observed[many]
+        skills = analysis.skill_comparison(observed, np.nan_to_num(matrices[s : s + 1]), seeds=[s])
+        learnt, seen = skills.learned[many], skills.observed[many]
         rows.append([spearmanr(learnt, seen).statistic, np.abs(learnt - seen).mean(), learnt.std() / seen.std()])
     return np.array(rows)
 
@@ -94,11 +94,11 @@ def shared(crowd: CrowdDataset, result: TrainingResult) -> None:
     for cell in np.argsort(-off.ravel())[:6]:
         a, b = divmod(int(cell), crowd.n_classes)
         words = f"{part.share[a, b]:.2f} [{part.low[a, b]:.2f}, {part.high[a, b]:.2f}]"
-        said = "–" if own is None else f"{own[:, a, b].mean():.2f} ± {own[:, a, b].std():.2f}"
+        text = "–" if own is None else f"{own[:, a, b].mean():.2f} ± {own[:, a, b].std():.2f}"
         claim = ""
         if (crowd.classes[a], crowd.classes[b]) == CELL[:2]:
             claim = f"  ≥ {CELL[2]}: {'MET' if part.share[a, b] >= CELL[2] else 'NOT MET'}"
-        print(f"    {crowd.classes[a]} → {crowd.classes[b]}: {observed[a, b]:.2f}, {words}, {said}{claim}")
+        print(f"    {crowd.classes[a]} → {crowd.classes[b]}: {observed[a, b]:.2f}, {words}, {text}{claim}")
     source = None if crowd.truth is None else crowd.truth.used_common
     wrong = (crowd.label != crowd.gold[crowd.task]) & (crowd.gold[crowd.task] >= 0)
     omega = None if result.omega is None else result.omega.mean(0)

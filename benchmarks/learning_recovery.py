@@ -44,15 +44,15 @@ def verdict(claim: str, value: float, bound: float, at_least: bool = False) -> N
     print(f"    {claim}: {value:.4f} ({'≥' if at_least else '≤'} {bound:g}) {'MET' if met else 'NOT MET'}", flush=True)
 
 
-def errors(true: FloatArray, found: FloatArray) -> tuple[FloatArray, float]:
+def errors(true: FloatArray, learnt: FloatArray) -> tuple[FloatArray, float]:
     """Recovery error of each replica, and that of the identity: (R, C, C), (S, R, C, C)."""
     identity = np.broadcast_to(np.eye(true.shape[-1]), true.shape)
-    return recovery_error(true, found), float(recovery_error(true, identity))
+    return recovery_error(true, learnt), float(recovery_error(true, identity))
 
 
-def likeliest(true: FloatArray, found: FloatArray) -> float:
+def likeliest(true: FloatArray, learnt: FloatArray) -> float:
     """Share of rows whose largest entry is the true one."""
-    return float((true.argmax(-1) == found.argmax(-1)).mean())
+    return float((true.argmax(-1) == learnt.argmax(-1)).mean())
 
 
 def diagonals(confusions: FloatArray) -> FloatArray:
@@ -69,13 +69,13 @@ def conal(crowds: int = 3, seeds: int = 3) -> None:
     print(f"  CoNAL's Synthetic, best-of starts, {crowds} crowds × {seeds} seeds, the worst of them against the bound:")
     for point, bounds in points:
         for pattern in ("asymmetric", "symmetric"):
-            found: dict[str, list[FloatArray]] = {}
+            by_method: dict[str, list[FloatArray]] = {}
             for number in range(crowds):
                 crowd = simulate.synthetic(pattern=pattern, **point, seed=number)
                 for name, values in conal_run(crowd, seeds).items():
-                    found.setdefault(name, []).append(values)
+                    by_method.setdefault(name, []).append(values)
             print(f"    {pattern} {' '.join(f'{k} {v:g}' for k, v in point.items())}")
-            for name, each in found.items():
+            for name, each in by_method.items():
                 values, high = np.concatenate(each), name in ("ω", "accuracy", "accuracy - gold's")
                 worst = values.min() if high else values.max()
                 bound = -0.5 if name == "accuracy - gold's" else bounds.get(name)
@@ -90,15 +90,15 @@ def conal_run(crowd: CrowdDataset, seeds: int) -> dict[str, FloatArray]:
     truth, training = crowd.truth, {**SYNTHETIC, "seeds": seeds}
     result = train(crowd, "conal", start="best-of", **training)
     gold = train(crowd, "dl-true", **training).accuracy("test", "last").mean()
-    found = result.recovered_at("last")
+    recovery = result.recovered_at("last")
     assert truth is not None and truth.common_confusion is not None and truth.worker_confusion is not None
-    assert found.common_confusion is not None and found.worker_confusion is not None
-    assert truth.omega is not None and found.omega is not None
+    assert recovery.common_confusion is not None and recovery.worker_confusion is not None
+    assert truth.omega is not None and recovery.omega is not None
     reached = result.accuracy("test", "last")
     return {
-        "common": recovery_error(truth.common_confusion[None], found.common_confusion[:, None]),
-        "own": recovery_error(truth.worker_confusion, found.worker_confusion),
-        "ω": omega_correlation(truth.omega, found.omega),
+        "common": recovery_error(truth.common_confusion[None], recovery.common_confusion[:, None]),
+        "own": recovery_error(truth.worker_confusion, recovery.worker_confusion),
+        "ω": omega_correlation(truth.omega, recovery.omega),
         "accuracy": 100 * reached,
         "accuracy - gold's": 100 * np.array([reached.mean() - gold]),
     }
@@ -116,14 +116,14 @@ def gaussians(crowds: int = 3) -> None:
                 crowd = simulate.synthetic(**noise, seed=number)
                 known = crowd.annotated
                 fit = get("conal-em").fit(crowd)
-                found = {"conal-em, without features": (fit, (fit.labels == crowd.gold)[known].mean())}
+                values = {"conal-em, without features": (fit, (fit.labels == crowd.gold)[known].mean())}
                 for name, rename in (("gaussian-em", True), ("gaussian-em, names by votes", False)):
                     how: dict[str, Any] = {"seeds": 1, "epochs": 1, "select_on": "none", "rename": rename}
                     result = train(crowd, "gaussian-em", **how)
                     assert result.q is not None
                     right = (result.q[0].argmax(1) == result.gold[: len(result.q[0])]).mean()
-                    found[name] = (result, right)
-                for name, (of, right) in found.items():
+                    values[name] = (result, right)
+                for name, (of, right) in values.items():
                     rows.setdefault(name, []).append([*recovered(crowd, of), 100 * float(right)])
             for name, each in rows.items():
                 mean = np.mean(each, 0)
@@ -135,8 +135,8 @@ def recovered(crowd: CrowdDataset, of: Any) -> tuple[float, float]:
     """Error of the common confusion, and the correlation of ω with who used it."""
     truth = crowd.truth
     assert truth is not None and truth.common_confusion is not None and truth.used_common is not None
-    found = np.asarray(of.common_confusion)
-    error = recovery_error(truth.common_confusion[None], found.reshape(1, *found.shape[-2:]))
+    confusion = np.asarray(of.common_confusion)
+    error = recovery_error(truth.common_confusion[None], confusion.reshape(1, *confusion.shape[-2:]))
     return float(error), float(np.corrcoef(np.ravel(of.omega), truth.used_common)[0, 1])
 
 
@@ -199,14 +199,14 @@ def rodrigues() -> None:
         assert result.worker_confusion is not None
         error, identity = errors(true, result.worker_confusion)
         truths, weights = diagonals(true), diagonals(result.model["matrices.weight"])
-        found = diagonals(result.worker_confusion)
+        accuracies = diagonals(result.worker_confusion)
         print(
             f"  {title}: test accuracy {100 * result.accuracy('test').mean():.1f} %, recovery error "
             f"{error.mean():.4f} ({identity:.2f}), skill correlation "
             f"{skill_correlation(true, result.worker_confusion).min():.3f}"
         )
         of_weights = min(np.corrcoef(truths, w)[0, 1] for w in weights)
-        of_confusions = min(np.corrcoef(truths, d)[0, 1] for d in found)
+        of_confusions = min(np.corrcoef(truths, d)[0, 1] for d in accuracies)
         verdict("correlation of W's diagonals with the truth (Fig. 2), worst seed", of_weights, 0.95, at_least=True)
         verdict("correlation of the exported confusions' diagonals, worst seed", of_confusions, 0.95, at_least=True)
 

@@ -95,13 +95,13 @@ def searched(crowd: CrowdDataset, method: str, seeds: int) -> TrainingResult:
 
 def effective_error(crowd: CrowdDataset, result: TrainingResult) -> FloatArray:
     """(S,) error of the workers' effective confusions; NaN for methods without confusions."""
-    truth, found = crowd.truth, result.recovered_at("last")
+    truth, recovery = crowd.truth, result.recovered_at("last")
     assert truth is not None and truth.worker_confusion is not None
     true = effective_confusion(crowd, truth.worker_confusion, truth.common_confusion, truth.omega)
-    if found.worker_confusion is not None:
-        estimate = effective_confusion(crowd, *found, group=result.group)
-    elif found.common_confusion is not None:
-        estimate = np.repeat(found.common_confusion[:, None], crowd.n_workers, 1)
+    if recovery.worker_confusion is not None:
+        estimate = effective_confusion(crowd, *recovery, group=result.group)
+    elif recovery.common_confusion is not None:
+        estimate = np.repeat(recovery.common_confusion[:, None], crowd.n_workers, 1)
     else:
         return np.full(len(result.seeds), np.nan)
     return recovery_error(true, estimate)
@@ -109,14 +109,14 @@ def effective_error(crowd: CrowdDataset, result: TrainingResult) -> FloatArray:
 
 def recovery(crowd: CrowdDataset, conal: TrainingResult) -> tuple[float, float, float]:
     """Recovery error of common and individual confusions, correlation of ω, means over seeds."""
-    truth, found = crowd.truth, conal.recovered_at("last")
+    truth, recovery = crowd.truth, conal.recovered_at("last")
     assert truth is not None and truth.common_confusion is not None and truth.worker_confusion is not None
-    assert found.common_confusion is not None and found.worker_confusion is not None
-    common = recovery_error(truth.common_confusion[None], found.common_confusion[:, None]).mean()
-    own = recovery_error(truth.worker_confusion, found.worker_confusion).mean()
-    if truth.omega is None or found.omega is None or np.ptp(truth.omega) == 0:
+    assert recovery.common_confusion is not None and recovery.worker_confusion is not None
+    common = recovery_error(truth.common_confusion[None], recovery.common_confusion[:, None]).mean()
+    own = recovery_error(truth.worker_confusion, recovery.worker_confusion).mean()
+    if truth.omega is None or recovery.omega is None or np.ptp(truth.omega) == 0:
         return float(common), float(own), np.nan
-    return float(common), float(own), float(omega_correlation(truth.omega, found.omega).mean())
+    return float(common), float(own), float(omega_correlation(truth.omega, recovery.omega).mean())
 
 
 def synthetic(point: dict[str, Any], crowds: int, seeds: int) -> tuple[bool, bool]:
@@ -175,13 +175,13 @@ def figure(over: str, crowds: int, seeds: int) -> None:
 
 def main() -> None:
     torch.set_num_threads(1)
-    asked = [int(a) for a in sys.argv[1:] if a.isdigit()]
+    names = [int(a) for a in sys.argv[1:] if a.isdigit()]
     named = [a for a in sys.argv[1:] if not a.isdigit()] or ["table2", "table3", "strength", "proportion"]
     for name in named:
         if name in ("table2", "table3"):
-            {"table2": table2, "table3": table3}[name](asked[0] if asked else 5)
+            {"table2": table2, "table3": table3}[name](names[0] if names else 5)
         else:
-            figure(name, *(asked or [3, 3]))
+            figure(name, *(names or [3, 3]))
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ def shared(crowds: int) -> None:
     rng = np.random.default_rng(0)
 
     def called(dataset: CrowdDataset) -> tuple[BoolArray, BoolArray]:
-        found = analysis.shared_mistakes(dataset)
-        return benjamini_hochberg(found.p_workers) <= LEVEL, found.q_value <= LEVEL
+        mistakes = analysis.shared_mistakes(dataset)
+        return benjamini_hochberg(mistakes.p_workers) <= LEVEL, mistakes.q_value <= LEVEL
 
     print("Share of crowds with a false cell, workers only → with tasks\n")
     print("| crowd | mistakes | " + " | ".join(FOOLED) + " |\n|---|---|" + "---|" * len(FOOLED))
@@ -46,8 +46,8 @@ def shared(crowds: int) -> None:
         for kind in KINDS:
             rates = []
             for fooled in FOOLED.values():
-                found = [called(individual(design, kind, 0.0, fooled, rng)[0]) for _ in range(crowds)]
-                rates.append(np.mean([[one.any() for one in both] for both in found], axis=0))
+                mistakes = [called(individual(design, kind, 0.0, fooled, rng)[0]) for _ in range(crowds)]
+                rates.append(np.mean([[one.any() for one in both] for both in mistakes], axis=0))
                 worst = max(worst, rates[-1][1])
             print(f"| {name} | {kind} | " + " | ".join(f"{a:.2f} → {b:.2f}" for a, b in rates) + " |", flush=True)
     print(f"\nWorst share with tasks: {worst:.2f}, aim: at most .10\n\nShare of the common mistakes found\n")
@@ -92,8 +92,10 @@ def pairs(crowds: int) -> None:
     print("|---|---|---|---|---|---|---|")
     for name, design in PAIRS.items():
         for kind, tasks in TASKS.items():
-            found = [analysis.pair_mistakes(unequal(design, tasks, rng)) for _ in range(crowds)]
-            plain, beyond = (np.mean([(getattr(r, q) <= LEVEL).any() for r in found]) for q in ("q_value", "q_beyond"))
+            mistakes = [analysis.pair_mistakes(unequal(design, tasks, rng)) for _ in range(crowds)]
+            plain, beyond = (
+                np.mean([(getattr(r, q) <= LEVEL).any() for r in mistakes]) for q in ("q_value", "q_beyond")
+            )
             hits, both, named = [], [], []
             for _ in range(max(crowds // 2, 4)):
                 copied, a, b = with_copier(unequal(design, tasks, rng), 0.5, rng)
@@ -111,7 +113,7 @@ def intervals(crowds: int) -> None:
     model = aggregation.get("dawid-skene")
     print("| crowd | sampled | as pages show | true labels known | credible | bootstrap |\n|---|---|---|---|---|---|")
     for name, (n_tasks, n_workers, n, per_task, skill, evenly) in INTERVALS.items():
-        held = []
+        coverage = []
         for seed in range(crowds):
             rng = np.random.default_rng(1000 + seed)  # the sampler's prior was chosen on the seeds from 0 on
             confusion = skill * np.eye(n) + (1 - skill) * rng.dirichlet(np.full(n, evenly), (n_workers, n))
@@ -127,17 +129,17 @@ def intervals(crowds: int) -> None:
                 analysis.bootstrap_confusion(dataset, model, n_resamples=60),
             )
             inside = [((x.low <= confusion) & (confusion <= x.high))[~np.isnan(x.low)].mean() for x in each]
-            held.append(inside)
-        print(f"| {name} | " + " | ".join(f"{x:.3f}" for x in np.mean(held, axis=0)) + " |", flush=True)
+            coverage.append(inside)
+        print(f"| {name} | " + " | ".join(f"{x:.3f}" for x in np.mean(coverage, axis=0)) + " |", flush=True)
 
 
 PARTS = {"shared": (shared, 40), "inferred": (inferred, 40), "pairs": (pairs, 40), "intervals": (intervals, 10)}
 
 
 def main() -> None:
-    asked = [name for name in sys.argv[1:] if name in PARTS] or list(PARTS)
+    names = [name for name in sys.argv[1:] if name in PARTS] or list(PARTS)
     numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
-    for name in asked:
+    for name in names:
         part, crowds = PARTS[name]
         print(f"\n## {name}, {(numbers or [crowds])[0]} crowds each\n", flush=True)
         part((numbers or [crowds])[0])

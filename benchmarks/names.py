@@ -55,8 +55,8 @@ class Seen:
     def look(self, place: str, *contents: bytes) -> None:
         """Search some bytes for names, and for what stands in their place."""
         self.pseudonyms += sum(b"worker 0" in content or b"worker 1" in content for content in contents)
-        if found := names_in(*contents):
-            self.leaks.setdefault(place, found)
+        if names := names_in(*contents):
+            self.leaks.setdefault(place, names)
 
 
 @contextmanager
@@ -118,11 +118,11 @@ def take(page: Page, seen: Seen) -> None:
     """Every download of the page, also those that a figure's toolbar presses."""
     for button in area(page).locator("[data-testid=stDownloadButton] button").all():
         try:
-            with page.expect_download(timeout=60_000) as found:
+            with page.expect_download(timeout=60_000) as download:
                 button.evaluate("button => button.click()", timeout=3000)
             seen.files += 1
-            file = found.value.suggested_filename
-            seen.look(f"file {file} of {page.url}", file.encode(), Path(found.value.path()).read_bytes())
+            file = download.value.suggested_filename
+            seen.look(f"file {file} of {page.url}", file.encode(), Path(download.value.path()).read_bytes())
         except Error:
             seen.missed.append(page.url)
 
@@ -145,27 +145,27 @@ def crawl(page: Page, seen: Seen, address: str) -> None:
 
 def named(name: str, folder: Path) -> None:
     """Write a dataset with unmistakable names and e-mails."""
-    found = load_dataset(name)
-    names = pd.Index([f"{NAME}{n:02d}" for n in range(found.n_workers)])  # as `addresses` asks for them
-    extra = pd.DataFrame({"e_mail": [f"{SIDE}{r}@example.org" for r in found.worker]})
-    write_folder(replace(found, worker_ids=names, extra=extra, media=None), folder / name)
+    dataset = load_dataset(name)
+    names = pd.Index([f"{NAME}{n:02d}" for n in range(dataset.n_workers)])  # as `addresses` asks for them
+    extra = pd.DataFrame({"e_mail": [f"{SIDE}{r}@example.org" for r in dataset.worker]})
+    write_folder(replace(dataset, worker_ids=names, extra=extra, media=None), folder / name)
 
 
 def main() -> int:
     """Crawl."""
-    asked = sys.argv[1:] or ["named", *(name for name in list_datasets() if load_dataset(name).n_annotations)]
+    names = sys.argv[1:] or ["named", *(name for name in list_datasets() if load_dataset(name).n_annotations)]
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
         found, workspace = Path(home, "found"), Path(home, "workspace")
         found.mkdir()
         workspace.mkdir()
-        for name in asked:
+        for name in names:
             if name != "named":
                 named(name, found)
-        runs = record_named_crowd(found, workspace) if "named" in asked else []
+        runs = record_named_crowd(found, workspace) if "named" in names else []
         environment = {"CROWDCORE_DATA": str(found), "CROWDCORE_WORKSPACE": str(workspace)}
         leaked = 0
         with serving(environment=environment) as app, launch(playwright) as browser:
-            for name in asked:
+            for name in names:
                 seen = Seen()
                 for path, view in addresses(name, runs if name == "named" else []):
                     page = browser.new_page(base_url=app, viewport={"width": 1440, "height": 900})

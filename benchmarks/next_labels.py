@@ -64,24 +64,24 @@ def main() -> int:
     print("|---|--:|---|--:|--:|--:|--:|--:|")
     for name in names:
         ds, began = crowd(name), time.process_time()
-        found = np.array([[curve(ds, strategy, seed) for seed in range(seeds)] for strategy in STRATEGIES])
+        scores = np.array([[curve(ds, strategy, seed) for seed in range(seeds)] for strategy in STRATEGIES])
         start = 2 if ds.n_annotations >= 5 * ds.n_tasks else 1
         first = int(np.minimum(ds.labels_per_task, start).sum())
         steps = np.linspace(0, SHARE, BATCHES + 1)
-        budgets[name], curves[name] = (first + steps * (ds.n_annotations - first)) / ds.n_tasks, found
-        along = 100 * found[:, :, 1:].mean(2)  # mean over the budget, (strategy, seed)
+        budgets[name], curves[name] = (first + steps * (ds.n_annotations - first)) / ds.n_tasks, scores
+        along = 100 * scores[:, :, 1:].mean(2)  # mean over the budget, (strategy, seed)
         for k, strategy in enumerate(STRATEGIES):
-            at = [100 * found[k, :, step].mean() for step in (2, 5, 10)]
+            at = [100 * scores[k, :, step].mean() for step in (2, 5, 10)]
             gaps = [along[k] - along[other] for other in (0, 1)]
-            told = [
+            args = [
                 f"{g.mean():+.1f} ± {g.std(ddof=1):.1f}" if k > other and seeds > 1 else ""
                 for other, g in enumerate(gaps)
             ]
             span = f"{budgets[name][0]:.1f} to {budgets[name][-1]:.1f}"
             row = [name if not k else "", span if not k else "", strategy, *[f"{a:.1f}" for a in at]]
-            print("| " + " | ".join([*row, f"{along[k].mean():.1f}", *told]) + " |", flush=True)
+            print("| " + " | ".join([*row, f"{along[k].mean():.1f}", *args]) + " |", flush=True)
         lines.append(
-            f"{name}: {100 * found[:, :, 0].mean():.1f} % at the start, {time.process_time() - began:.0f} s of CPU"
+            f"{name}: {100 * scores[:, :, 0].mean():.1f} % at the start, {time.process_time() - began:.0f} s of CPU"
         )
     print("\n".join(["", *lines]))
     if not sys.argv[2:]:

@@ -59,8 +59,8 @@ def constant_among_learners(seed: int) -> float:
     other = (crowd.gold[crowd.task] + rng.integers(1, crowd.n_classes, len(right))) % crowd.n_classes
     label = np.where(right, crowd.gold[crowd.task], other).astype(np.int32)
     crowd = replace(crowd, label=label, extra=pd.DataFrame({"round": np.where(second, 2, 1)}))
-    found = analysis.rounds(crowd, "auto", by="round")
-    return float((found.workers.second - found.workers.first)[0])
+    rounds = analysis.rounds(crowd, "auto", by="round")
+    return float((rounds.workers.second - rounds.workers.first)[0])
 
 
 def copied(seed: int) -> tuple[float, float]:
@@ -93,8 +93,8 @@ def cohen(seeds: range) -> FloatArray:
 def doubted(kind: str, seed: int) -> float:
     """Wrong tasks that the labels tell of, less those that are wrong, as a share of the tasks."""
     crowd = simulated(kind, seed)
-    found = analysis.task_verdicts(replace(crowd, gold=np.full(crowd.n_tasks, -1, np.int32)), "auto")
-    return float((found.in_doubt - (found.label != crowd.gold)[found.n_annotations > 0].sum()) / crowd.n_tasks)
+    verdicts = analysis.task_verdicts(replace(crowd, gold=np.full(crowd.n_tasks, -1, np.int32)), "auto")
+    return float((verdicts.in_doubt - (verdicts.label != crowd.gold)[verdicts.n_annotations > 0].sum()) / crowd.n_tasks)
 
 
 def coverage(seeds: range) -> None:
@@ -115,24 +115,24 @@ def coverage(seeds: range) -> None:
     for name in ("gold", "auto", "majority-vote"):
 
         def accuracy(seed: int, name: str = name) -> BoolArray:
-            found = analysis.worker_quality(crowd(seed), name)
-            return np.asarray((found.accuracy_low <= skill) & (skill <= found.accuracy_high))
+            quality = analysis.worker_quality(crowd(seed), name)
+            return np.asarray((quality.accuracy_low <= skill) & (skill <= quality.accuracy_high))
 
         row(f"accuracy of a worker by {name}", accuracy)
     for name in ("gold", "auto"):
 
         def change(seed: int, name: str = name) -> BoolArray:
-            found = analysis.rounds(crowd(seed, np.arange(300) >= 150), name, by="round").workers
-            return np.asarray((found.low <= 0) & (found.high >= 0))
+            workers = analysis.rounds(crowd(seed, np.arange(300) >= 150), name, by="round").workers
+            return np.asarray((workers.low <= 0) & (workers.high >= 0))
 
         row(f"change of a worker between two rounds by {name}", change)
 
     def shared(seed: int) -> BoolArray:
         settings = {"shared_low": 0, "shared_high": 0, "spammers": 0, "copiers": 0, "n_workers": 30}
         of = cc.data.simulate.ratings(seed=seed, low=-20, high=30, **settings)
-        found = analysis.shared_bias(of, analysis.rating_truth(of))
-        enough = (found.effective_workers >= 5) & (found.tasks >= 10)
-        return np.asarray((found.low <= 0) & (found.high >= 0))[enough]
+        bias = analysis.shared_bias(of, analysis.rating_truth(of))
+        enough = (bias.effective_workers >= 5) & (bias.tasks >= 10)
+        return np.asarray((bias.low <= 0) & (bias.high >= 0))[enough]
 
     row("shared bias of ratings", shared)
 

@@ -62,16 +62,16 @@ def main() -> int:
             if id(dataset) not in plain:
                 plain[id(dataset)] = write_long(dataset, home / "plain.csv").stat().st_size
             command = [sys.executable, "-m", "benchmarks.opening", "--open", name, str(path)]
-            found = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
-            times = found["memory"] / size
-            spent = ", ".join(f"{method} {seconds:.1f}" for method, seconds in found["aggregate"].items())
-            memory = found["memory_open"], found["memory"]
-            sizes = size, plain[id(dataset)], found["arrays"], found["least"]
+            document = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+            times = document["memory"] / size
+            spent = ", ".join(f"{method} {seconds:.1f}" for method, seconds in document["aggregate"].items())
+            memory = document["memory_open"], document["memory"]
+            sizes = size, plain[id(dataset)], document["arrays"], document["least"]
             mib = [f"{n / 2**20:.0f}" for n in (*sizes, *memory)]
-            ratios = times, found["least"] / size, found["memory"] / plain[id(dataset)]
-            cells = name, *mib[:4], f"{found['open']:.1f}", spent, *mib[4:], *(f"{ratio:.2f}" for ratio in ratios)
+            ratios = times, document["least"] / size, document["memory"] / plain[id(dataset)]
+            cells = name, *mib[:4], f"{document['open']:.1f}", spent, *mib[4:], *(f"{ratio:.2f}" for ratio in ratios)
             print(f"| {' | '.join(cells)} |", flush=True)
-            met = met and times <= TIMES and found["open"] + sum(found["aggregate"].values()) <= SECONDS
+            met = met and times <= TIMES and document["open"] + sum(document["aggregate"].values()) <= SECONDS
     print(f"claim: {TIMES:g} times the file, {SECONDS:g} s: {'met' if met else 'NOT met'}")
     return not met
 
@@ -100,8 +100,8 @@ def write_doccano(dataset: CrowdDataset, path: Path) -> None:
             high = at[task[spans.end[own] - 1] + 1] - 1 - at[start[number]]
             types = [scheme.types[kind] for kind in spans.type[own]]
             given = [*zip(low.tolist(), high.tolist(), types, strict=True)]
-            who = str(dataset.worker_ids[worker[place]])
-            record = {"id": number, "text": texts[number], "label": given, "username": who}
+            name = str(dataset.worker_ids[worker[place]])
+            record = {"id": number, "text": texts[number], "label": given, "username": name}
             file.write(json.dumps(record) + "\n")
 
 
@@ -134,16 +134,16 @@ def opened(name: str, path: Path) -> None:
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
     began = time.process_time()
     dataset = read(name, path)
-    told = {"open": time.process_time() - began, "aggregate": {}}
-    told["memory_open"], told["arrays"] = memory("VmHWM") - before, array_bytes(dataset)
-    told["least"] = told["arrays"]
+    values = {"open": time.process_time() - began, "aggregate": {}}
+    values["memory_open"], values["arrays"] = memory("VmHWM") - before, array_bytes(dataset)
+    values["least"] = values["arrays"]
     for method, aggregator in zip(METHODS[kind], aggregators, strict=True):
         began = time.process_time()
         result = aggregator.fit(dataset)
-        told["aggregate"][method] = time.process_time() - began
-        told["least"] = max(told["least"], told["arrays"] + array_bytes(result))
+        values["aggregate"][method] = time.process_time() - began
+        values["least"] = max(values["least"], values["arrays"] + array_bytes(result))
         del result
-    print(json.dumps(told | {"memory": memory("VmHWM") - before}))
+    print(json.dumps(values | {"memory": memory("VmHWM") - before}))
 
 
 def read(name: str, path: Path) -> RatingDataset | CrowdDataset:

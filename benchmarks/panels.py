@@ -41,20 +41,20 @@ def drawn(crowd: CrowdDataset, share: float, rng: np.random.Generator) -> CrowdD
     return take_tasks(crowd, np.sort(np.concatenate(classes)))
 
 
-def scores(found: AggregationResult, crowd: CrowdDataset) -> tuple[float, float, float]:
+def scores(fit: AggregationResult, crowd: CrowdDataset) -> tuple[float, float, float]:
     """Accuracy, ECE and AUC, in percent."""
-    right = float((found.labels == crowd.gold).mean())
-    order = float(roc_auc_score(crowd.gold, found.posterior[:, 1]))
-    return 100 * right, 100 * calibration(found, crowd.gold).error, 100 * order
+    right = float((fit.labels == crowd.gold).mean())
+    order = float(roc_auc_score(crowd.gold, fit.posterior[:, 1]))
+    return 100 * right, 100 * calibration(fit, crowd.gold).error, 100 * order
 
 
 def at_share(crowd: CrowdDataset, share: float, seed: int) -> np.ndarray:
     """(5, 3) scores of vote, Dawid–Skene, and the trait with the votes' share, that of 25 gold, and the true one."""
     rng = np.random.default_rng(seed)
     some = drawn(crowd, share, rng)
-    told = (some.gold[rng.choice(ITEMS, GOLD, replace=False)].sum() + 0.5) / (GOLD + 1)
+    ratio = (some.gold[rng.choice(ITEMS, GOLD, replace=False)].sum() + 0.5) / (GOLD + 1)
     fits = [cc.aggregation.get(name) for name in ("majority-vote", "dawid-skene", "trait")]
-    fits += [cc.aggregation.get("trait", share=of) for of in (told, share)]
+    fits += [cc.aggregation.get("trait", share=of) for of in (ratio, share)]
     return np.array([scores(fit.fit(some), some) for fit in fits])
 
 
@@ -62,8 +62,11 @@ def labels(crowd: CrowdDataset, seed: int) -> None:
     """The table of accuracies, and the whole set."""
     whole = [("majority-vote", {}), ("dawid-skene", {}), ("trait", {}), ("trait", {"share": 0.5})]
     for name, settings in whole:
-        found = scores(cc.aggregation.get(name, **settings).fit(crowd), crowd)
-        print(f"| {name} {settings or ''} | {found[0]:.1f} | {found[1] / 100:.3f} | {found[2]:.1f} |", flush=True)
+        accuracies = scores(cc.aggregation.get(name, **settings).fit(crowd), crowd)
+        print(
+            f"| {name} {settings or ''} | {accuracies[0]:.1f} | {accuracies[1] / 100:.3f} | {accuracies[2]:.1f} |",
+            flush=True,
+        )
     for share in SHARES:
         every = np.array([at_share(crowd, share, seed + k) for k in range(DRAWS)])
         mean, lost = every.mean(0), (every[:, 2, 0] - every[:, 0, 0]).min()
@@ -77,7 +80,7 @@ def given_gold(crowd: CrowdDataset, seed: int) -> np.ndarray:
 
     By verdicts and by scores; the share by votes, and the true one stated. The order needs one fit for all of them.
     """
-    found = np.zeros((len(SOME), 2, 2, 5))
+    counts = np.zeros((len(SOME), 2, 2, 5))
     vote = cc.aggregation.get("majority-vote").fit(crowd).posterior
     by_votes = float(((vote[:, 1] > vote[:, 0]) + 0.5 * (vote[:, 1] == vote[:, 0])).mean())
     orders = Trait()._by_verdicts(crowd)[0], Trait(scores="score")._by_scores(crowd)[0]
@@ -92,8 +95,8 @@ def given_gold(crowd: CrowdDataset, seed: int) -> np.ndarray:
             sides = vote.argmax(1), order.place > border, fit.labels
             right = [100 * float((side == crowd.gold)[off].mean()) for side in sides]
             error = calibration(fit, np.where(off, crowd.gold, -1)).error
-            found[k, kind, told] = *right, error, right[2] - right[1]
-    return found
+            counts[k, kind, told] = *right, error, right[2] - right[1]
+    return counts
 
 
 def some_gold(crowd: CrowdDataset, seed: int) -> None:
@@ -117,8 +120,8 @@ def some_gold(crowd: CrowdDataset, seed: int) -> None:
 def crowd_of(verdicts: np.ndarray) -> CrowdDataset:
     """A dataset of verdicts (n, m) of 0, 1, …, 4, -1 = none."""
     item, judge = np.nonzero(verdicts >= 0)
-    said = np.array(["no", "yes", "c", "d", "e"])[verdicts[item, judge]]
-    return cc.from_frame(pd.DataFrame({"task": item, "worker": judge, "label": said}))
+    args = np.array(["no", "yes", "c", "d", "e"])[verdicts[item, judge]]
+    return cc.from_frame(pd.DataFrame({"task": item, "worker": judge, "label": args}))
 
 
 def dependent(rng: np.random.Generator) -> CrowdDataset:
@@ -177,14 +180,14 @@ def guard(crowd: CrowdDataset, seed: int) -> None:
 def votes(crowd: CrowdDataset, seed: int) -> None:
     """Effective votes without gold over those with gold, on parts of the panel and other shares of the classes."""
     for share in (0.5, 0.2, 0.8):
-        found = []
+        pairs = []
         for k in range(20):
             rng = np.random.default_rng(seed + k)
             some = drawn(crowd, share, rng)
             some = some.where(np.isin(some.worker, rng.choice(24, int(rng.integers(4, 25)), replace=False)))
             both = [analysis.panel(some, by, n_resamples=100).votes for by in ("majority-vote", "gold")]
-            found.append([(a.kish / b.kish, a.kish_low <= b.kish <= a.kish_high) for a, b in zip(*both, strict=True)])
-        ratio, held = np.moveaxis(np.array(found), -1, 0)
+            pairs.append([(a.kish / b.kish, a.kish_low <= b.kish <= a.kish_high) for a, b in zip(*both, strict=True)])
+        ratio, held = np.moveaxis(np.array(pairs), -1, 0)
         for kind, name in enumerate(("raw", "within classes")):
             near = (np.abs(ratio[:, kind] - 1) < 0.1).sum()
             ends = f"{ratio[:, kind].min():.2f}–{ratio[:, kind].max():.2f}"

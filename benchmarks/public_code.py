@@ -99,7 +99,7 @@ def gold(checkout: Path, train: Songs, valid: Songs, test: Songs, hidden: list[i
     )
     (optimiser,), (schedule,) = model.configure_optimizers()
     x, z = torch.from_numpy(train.features), torch.from_numpy(train.gold)
-    found = []
+    rights = []
     for _ in range(50):
         model.train()
         for batch in torch.randperm(len(x)).split(64)[: len(x) // 64]:  # it drops the last, smaller one
@@ -110,8 +110,8 @@ def gold(checkout: Path, train: Songs, valid: Songs, test: Songs, hidden: list[i
         model.eval()
         p = [model.predict_step({"x": torch.from_numpy(part.features)}, 0)["p_class"].numpy() for part in (valid, test)]
         right = [100 * (q.argmax(1) == part.gold).mean() for q, part in zip(p, (valid, test), strict=True)]
-        found.append((right[0], -np.log(p[0][np.arange(len(p[0])), valid.gold]).mean(), right[1]))
-    return np.array(found)
+        rights.append((right[0], -np.log(p[0][np.arange(len(p[0])), valid.gold]).mean(), right[1]))
+    return np.array(rights)
 
 
 def row(epochs: FloatArray) -> Row:
@@ -129,12 +129,12 @@ def main() -> None:
     music, public = load_dataset("music"), {"ccc": _public_ccc.accuracies, "gold": gold}[what]
     print("| | | validation | selected | last | best |\n|---|---|---|---|---|---|", flush=True)
     for name, (settings, theirs) in _PAIRS[what].items():
-        found = []
+        rows = []
         for s in range(n):
             mine, result = ours(music, s, settings)
-            found.append((row(public(checkout, *songs(music, result), theirs, s)), mine))
-            print(name, s, *found[-1], file=sys.stderr, flush=True)
-        values = np.array(found)  # (hold-outs, theirs and ours, columns)
+            rows.append((row(public(checkout, *songs(music, result), theirs, s)), mine))
+            print(name, s, *rows[-1], file=sys.stderr, flush=True)
+        values = np.array(rows)  # (hold-outs, theirs and ours, columns)
         for k, whose in enumerate(("public", "ours")):
             cells = [f"{v.mean():.2f} ± {v.std():.2f}" for v in values[:, k].T]
             print(f"| {name} | {whose} | {' | '.join(cells)} |")

@@ -37,8 +37,8 @@ VALID, TEST = SPLITS.index("valid"), SPLITS.index("test")
 
 def row(name: str, split: str, predicted: FloatArray, gold: FloatArray, began: float, *more: str) -> None:
     """Print one."""
-    found = {metric: float(value[0]) for metric, value in rating_scores(predicted[None], gold).items()}
-    cells = [f"{10 * found['mae']:.3f}", f"{10 * found['rmse']:.3f}", f"{100 * found['r2']:.1f}"]
+    values = {metric: float(value[0]) for metric, value in rating_scores(predicted[None], gold).items()}
+    cells = [f"{10 * values['mae']:.3f}", f"{10 * values['rmse']:.3f}", f"{100 * values['r2']:.1f}"]
     cells += [f"{predicted.mean():.3f}", f"{time.process_time() - began:.0f}", *more]
     print("|", name, "|", split, "|", " | ".join(cells), "|", flush=True)
 

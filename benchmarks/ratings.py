@@ -57,7 +57,7 @@ def speed(n: int) -> bool:
 def coverage(crowds: int) -> None:
     """How often 95 % intervals hold the truth, and how often the test of shared bias is wrong."""
     hits = {"bias": [0, 0], "scale": [0, 0], "correlation": [0, 0], "mae": [0, 0], "rmse": [0, 0], "ICC(1)": [0, 0]}
-    found = {"equal work": [0, 0], "busy workers": [0, 0]}
+    values = {"equal work": [0, 0], "busy workers": [0, 0]}
     noise = np.hypot(0.1, 0.05)
     for seed in range(crowds):
         one, bias = crowd(seed, 400, 40, 5)
@@ -83,13 +83,13 @@ def coverage(crowds: int) -> None:
         for name, busy in (("equal work", 0.0), ("busy workers", 1.0)):
             alone, _ = crowd(seed + 10_000, 1000, 100, 5, busy)
             p = shared_bias(alone, rating_truth(alone), n_bins=50).p_value
-            found[name][0] += int((p < 0.05).sum())
-            found[name][1] += int((~np.isnan(p)).sum())
+            values[name][0] += int((p < 0.05).sum())
+            values[name][1] += int((~np.isnan(p)).sum())
     print(f"\n{crowds} crowds; share of 95 % intervals that hold the truth")
     for name, (inside, n) in hits.items():
         print(f"  {name:<12} {inside / n:.3f} of {n:,}")
     print("Individual biases only; share of bins with p < 0.05 in the test of shared bias")
-    for name, (wrong, n) in found.items():
+    for name, (wrong, n) in values.items():
         print(f"  {name:<12} {wrong / n:.3f} of {n:,}")
 
 

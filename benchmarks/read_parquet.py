@@ -78,7 +78,7 @@ def main() -> None:
             for _ in range(REPEATS):  # interleaved, so that a busy moment hits all alike
                 for way, action in WAYS.items():
                     times[way].append(seconds(action, path))
-            median = {way: statistics.median(found) for way, found in times.items()}
+            median = {way: statistics.median(timing) for way, timing in times.items()}
             print(f"10 million rows, {'shuffled' if shuffled else 'grouped by task'}:")
             for way, value in median.items():
                 print(f"  {way:24} {value:6.2f} s   peak {peak_mib(way, path):6.0f} MiB")

@@ -43,7 +43,7 @@ def main() -> int:
     for kind in ("4 classes, sparse", "4 classes, dense"):
         for n_tasks in (400, 1000):
             for reference in ("gold", "dawid-skene"):
-                found = np.zeros(3)
+                counts = np.zeros(3)
                 for seed in range(first, first + crowds):
                     ds = two_rounds(seed, "tasks", {**HONEST[kind], "n_tasks": n_tasks}, changes=True)
                     result = analysis.rounds(ds, reference, by="round")
@@ -51,8 +51,8 @@ def main() -> int:
                     ended = (
                         result.q_mistakes[0, 1] <= 0.05 and result.mistakes.second[0, 1] < result.mistakes.first[0, 1]
                     )
-                    found += [named[CHANGED], ended, (np.delete(named, CHANGED)).any()]
-                print(f"{kind:20} {n_tasks:5} tasks, {reference:12}", *np.round(found / crowds, 2), flush=True)
+                    counts += [named[CHANGED], ended, (np.delete(named, CHANGED)).any()]
+                print(f"{kind:20} {n_tasks:5} tasks, {reference:12}", *np.round(counts / crowds, 2), flush=True)
     return int(failed)
 
 

@@ -29,10 +29,10 @@ def main() -> None:
         began = time.process_time()
         labels = cc.aggregation.get(name, **settings).fit(dataset).labels
         seconds = time.process_time() - began
-        found = cc.analysis.tagging_scores(dataset, labels)
-        said = name + "".join(f", {key}={value}" for key, value in settings.items())
-        shares = (found.token_accuracy, found.precision, found.recall, found.f1)
-        print("|", said, "|", " | ".join(f"{100 * x:.1f}" for x in shares), "|", f"{seconds:.1f} |", flush=True)
+        scores = cc.analysis.tagging_scores(dataset, labels)
+        title = name + "".join(f", {key}={value}" for key, value in settings.items())
+        shares = (scores.token_accuracy, scores.precision, scores.recall, scores.f1)
+        print("|", title, "|", " | ".join(f"{100 * x:.1f}" for x in shares), "|", f"{seconds:.1f} |", flush=True)
     return None
 
 

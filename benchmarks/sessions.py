@@ -107,7 +107,7 @@ async def user(
             cell = ((cell[0] + 1) % len(classes), (cell[1] + 3) % len(classes))
             if cell[0] == cell[1]:
                 continue
-            said = SAID.format(f"gave {classes[cell[1]]} to a task that is {classes[cell[0]]}")
+            sentence = SAID.format(f"gave {classes[cell[1]]} to a task that is {classes[cell[0]]}")
             area = heat.locator(".nsewdrag").first
             await expect(heat).to_have_attribute("data-listens", "yes", timeout=60_000)
             await area.scroll_into_view_if_needed()
@@ -118,7 +118,7 @@ async def user(
                 "y": box["height"] * (cell[0] + 0.5) / len(classes),
             }
             kind = "cell click"
-            ms = await timed(page, said, lambda at=at, area=area: area.click(position=at, force=True), seen)
+            ms = await timed(page, sentence, lambda at=at, area=area: area.click(position=at, force=True), seen)
         seen.times[kind].append(ms)
         if await page.get_by_text("could not be drawn").count():
             seen.errors.append(f"session {number}: a part could not be drawn")

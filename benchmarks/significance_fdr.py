@@ -61,12 +61,12 @@ def by_ranks(dataset: CrowdDataset, reference: str = "gold") -> BoolArray:
 def by_number_of_workers(dataset: CrowdDataset) -> BoolArray:
     """The plain test: a worker with k different wrong labels is in a cell with probability k / (C - 1)."""
     n = dataset.n_classes
-    found = mistake_triples(dataset.task, dataset.worker, dataset.label, dataset.gold, dataset.n_workers, n)
-    true, given = np.divmod(found.cell, n)
+    triples = mistake_triples(dataset.task, dataset.worker, dataset.label, dataset.gold, dataset.n_workers, n)
+    true, given = np.divmod(triples.cell, n)
     p_value = np.full((n, n), np.nan)
     for a in range(n):
         row = (true == a) & (given != a)
-        k, n_k = np.unique(np.unique(found.worker[row], return_counts=True)[1], return_counts=True)
+        k, n_k = np.unique(np.unique(triples.worker[row], return_counts=True)[1], return_counts=True)
         partial = k < n - 1
         if n_k[partial].sum() >= 2:
             score = np.tile([0, 1], partial.sum())

@@ -61,8 +61,8 @@ def main() -> None:
             times[name].append(seconds(lambda action=action: action(dataset)))
     floor = statistics.median(floors)
     print(f"{dataset.n_annotations:,} annotations, {own:.0f} MiB; NumPy reads them once in {1000 * floor:.1f} ms")
-    for name, found in times.items():
-        median = statistics.median(found)
+    for name, timing in times.items():
+        median = statistics.median(timing)
         ratio, peak = median / floor, peak_mib(name)
         met = "met" if ratio < TIME_BOUND and peak < MEMORY_BOUND * own else "NOT met"
         print(

@@ -54,9 +54,9 @@ def main() -> None:
             print(spans.to_csv(index=False, header=not runs, float_format="%.4f").strip(), flush=True)
             runs.append(spans)
     table = pd.concat(runs).set_index(["seed", "row"])
-    for row, found in table.groupby("row", sort=False):
-        several = len(found) > 1
-        print(row, "; ".join(f"{m} {v.mean():.3f}" + f" ± {v.std():.3f}" * several for m, v in found.items()))
+    for row, group in table.groupby("row", sort=False):
+        several = len(group) > 1
+        print(row, "; ".join(f"{m} {v.mean():.3f}" + f" ± {v.std():.3f}" * several for m, v in group.items()))
     f1 = table["f1"].unstack()
     for name in given.rows if "DL-MV" in f1 else ():
         gap = (f1[name] - f1["DL-MV"]).to_numpy()

@@ -28,7 +28,7 @@ def compared(seed: int) -> dict[str, float]:
     corpus = Corpus(seed)
     crowd, counts, gold = corpus.dataset(), sparse.csr_matrix(corpus.counts), corpus.gold
     model = fit_topics(crowd, counts=counts, n_topics=TOPICS, seed=seed)
-    found = {
+    values = {
         "MA-sLDAc, training texts": (model.posterior.argmax(1) == gold[:N_TRAIN]).mean(),
         "MA-sLDAc, new texts": (model.predict_proba(counts[N_TRAIN:]).argmax(1) == gold[N_TRAIN:]).mean(),
     }
@@ -36,17 +36,17 @@ def compared(seed: int) -> dict[str, float]:
     inputs = {"LDA": lda.transform(counts), "TF-IDF": TfidfTransformer().fit(counts[:N_TRAIN]).transform(counts)}
     for name in ("majority-vote", "dawid-skene"):
         labels = aggregation.get(name).fit(crowd).labels[:N_TRAIN]
-        found[f"{name}, training texts"] = (labels == gold[:N_TRAIN]).mean()
+        values[f"{name}, training texts"] = (labels == gold[:N_TRAIN]).mean()
         for words, x in inputs.items():
             predicted = LogisticRegression(max_iter=1000).fit(x[:N_TRAIN], labels).predict(x[N_TRAIN:])
-            found[f"{words} + {name}, new texts"] = (predicted == gold[N_TRAIN:]).mean()
-    return found
+            values[f"{words} + {name}, new texts"] = (predicted == gold[N_TRAIN:]).mean()
+    return values
 
 
 def main() -> None:
-    found = [compared(seed) for seed in range(int(sys.argv[1]) if len(sys.argv) > 1 else 10)]
-    for name in found[0]:
-        values = 100 * np.array([one[name] for one in found])
+    results = [compared(seed) for seed in range(int(sys.argv[1]) if len(sys.argv) > 1 else 10)]
+    for name in results[0]:
+        values = 100 * np.array([one[name] for one in results])
         print(f"{name:36s} {values.mean():.1f} ± {values.std():.1f}")
 
 

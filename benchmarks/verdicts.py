@@ -28,26 +28,26 @@ from testkit.planted import CONFUSED, COPIED, COPIER, DRIFTING, HONEST, PLANTED,
 REFERENCES = ("gold", "dawid-skene", "majority-vote")
 
 
-def named(found: analysis.WorkerVerdicts) -> tuple[bool, bool, bool, bool, bool]:
+def named(verdicts: analysis.WorkerVerdicts) -> tuple[bool, bool, bool, bool, bool]:
     """Whether spammer, copier, confused and drifting worker are named for what they are, and whether another is."""
-    cells = found.confused
+    cells = verdicts.confused
     return (
-        bool(found.verdict[SPAMMER] == "remove"),
-        {int(found.copies.partner[COPIER]), int(found.copies.partner[COPIED])} == {COPIER, COPIED},
-        bool(found.train[CONFUSED] and (cells.true[CONFUSED], cells.given[CONFUSED]) == (0, 1)),
-        bool(found.drifts[DRIFTING]),
-        bool(found.accused[5:].any()),
+        bool(verdicts.verdict[SPAMMER] == "remove"),
+        {int(verdicts.copies.partner[COPIER]), int(verdicts.copies.partner[COPIED])} == {COPIER, COPIED},
+        bool(verdicts.train[CONFUSED] and (cells.true[CONFUSED], cells.given[CONFUSED]) == (0, 1)),
+        bool(verdicts.drifts[DRIFTING]),
+        bool(verdicts.accused[5:].any()),
     )
 
 
-def most_power(found: analysis.WorkerVerdicts, n_classes: int) -> float:
+def most_power(verdicts: analysis.WorkerVerdicts, n_classes: int) -> float:
     """The power of the most powerful test of ``κ >= remove_below`` against guessing, were all true labels known.
 
     By Neyman and Pearson it rejects at the fewest right labels; of a worker who knows the truth with probability κ and
     else guesses evenly they are binomial. Its level is that of Holm's first step, kept exactly by drawing lots.
     """
-    n, level = int(found.judged[SPAMMER]), GUESSING * 0.05 / len(found.verdict)
-    guess, knows = binom(n, 1 / n_classes), binom(n, 1 / n_classes + (1 - 1 / n_classes) * found.remove_below)
+    n, level = int(verdicts.judged[SPAMMER]), GUESSING * 0.05 / len(verdicts.verdict)
+    guess, knows = binom(n, 1 / n_classes), binom(n, 1 / n_classes + (1 - 1 / n_classes) * verdicts.remove_below)
     most = int(np.searchsorted(knows.cdf(np.arange(n + 1)), level, side="right")) - 1
     rest = (level - knows.cdf(most)) / knows.pmf(most + 1)
     return float(guess.cdf(most) + rest * guess.pmf(most + 1))
@@ -64,9 +64,9 @@ def most_power_of_fall(crowd: CrowdDataset) -> float:
     own, when = crowd.worker == DRIFTING, crowd.extra["timestamp"].to_numpy()
     right = (crowd.label == crowd.gold[crowd.task])[own]
     late = when[own] > np.median(when[own])
-    chance, found = hypergeom(len(right), right.sum(), late.sum()), right[late].sum()
+    chance, n_right = hypergeom(len(right), right.sum(), late.sum()), right[late].sum()
     level = FALLING * 0.05 / crowd.n_workers
-    return float(np.clip((level - chance.cdf(found - 1)) / chance.pmf(found), 0, 1))
+    return float(np.clip((level - chance.cdf(n_right - 1)) / chance.pmf(n_right), 0, 1))
 
 
 def bounds(seeds: range) -> None:
@@ -79,10 +79,10 @@ def bounds(seeds: range) -> None:
         rows = []
         for seed in seeds:
             crowd = planted_crowd(seed, **settings)
-            found = analysis.worker_verdicts(crowd, "gold")
-            spammer, _, _, falls, _ = named(found)
+            verdicts = analysis.worker_verdicts(crowd, "gold")
+            spammer, _, _, falls, _ = named(verdicts)
             of_fall = falls, most_power_of_fall(crowd)
-            rows.append((found.judged[SPAMMER], spammer, most_power(found, crowd.n_classes), *of_fall))
+            rows.append((verdicts.judged[SPAMMER], spammer, most_power(verdicts, crowd.n_classes), *of_fall))
         labels, *shares = np.mean(rows, 0)
         print(f"| {kind} | {labels:.0f} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
 
@@ -114,9 +114,9 @@ def main() -> int:
     print("|---|---|--:|--:|--:|--:|")
     for kind, settings in HONEST.items():
         for reference in references:
-            found = [analysis.worker_verdicts(honest_crowd(seed, **settings), reference) for seed in seeds]
+            verdicts = [analysis.worker_verdicts(honest_crowd(seed, **settings), reference) for seed in seeds]
             parts = np.array(
-                [[(v.verdict == "remove").any(), v.together.any(), v.drifts.any(), v.accused.any()] for v in found]
+                [[(v.verdict == "remove").any(), v.together.any(), v.drifts.any(), v.accused.any()] for v in verdicts]
             ).mean(0)
             worst = max(worst, parts[-1])
             print(f"| {kind} | {reference} | " + " | ".join(f"{share:.2f}" for share in parts) + " |", flush=True)

@@ -32,12 +32,12 @@ Walk = dict[str, set[str]]
 
 def walk(step: Callable[[], object]) -> Walk:
     """File -> functions of ours that a step calls, in this thread and in those that it starts."""
-    found: Walk = defaultdict(set)
+    visited: Walk = defaultdict(set)
 
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         if event == "call" and code.co_filename.startswith(OURS) and code.co_name[0] != "<":
-            found[os.path.relpath(code.co_filename, ROOT)].add(code.co_qualname)
+            visited[os.path.relpath(code.co_filename, ROOT)].add(code.co_qualname)
 
     threading.setprofile(note)
     sys.setprofile(note)
@@ -46,7 +46,7 @@ def walk(step: Callable[[], object]) -> Walk:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return found
+    return visited
 
 
 def second(step: Callable[[], object]) -> Walk:
@@ -97,11 +97,11 @@ def click() -> Walk:
     return walk(page.run)
 
 
-def show(name: str, found: Walk, target: int | None = None) -> None:
-    files, functions = len(found), sum(map(len, found.values()))
+def show(name: str, walk: Walk, target: int | None = None) -> None:
+    files, functions = len(walk), sum(map(len, walk.values()))
     print(f"| {name} | {files} | {functions} | {'' if target is None else target} |", flush=True)
     if NAMES:
-        for file, names in sorted(found.items()):
+        for file, names in sorted(walk.items()):
             print(f"    {file}: {', '.join(sorted(names))}")
 
 

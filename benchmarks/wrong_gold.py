@@ -73,10 +73,10 @@ def main() -> None:
     for name in sorted({"labelme", "music"} & set(list_datasets())):
         ds = cc.load_dataset(name)
         of = view(ds, "gold")
-        told = verdicts.tasks_judged(of)
-        doubted = np.flatnonzero(told.verdict == "check")
-        shared = verdicts.guideline_cells(of)[ds.gold[doubted], told.label[doubted]].sum()
-        against = (ds.annotated & (told.gold >= 0) & (told.label != told.gold)).sum()
+        judged = verdicts.tasks_judged(of)
+        doubted = np.flatnonzero(judged.verdict == "check")
+        shared = verdicts.guideline_cells(of)[ds.gold[doubted], judged.label[doubted]].sum()
+        against = (ds.annotated & (judged.gold >= 0) & (judged.label != judged.gold)).sum()
         rng = np.random.default_rng(first)
         more = [sum(counts(ds, ds.gold, share, rng) for _ in range(5)) for share in SHARES]
         recall = ", ".join(f"{hit / wrong:.2f}" for wrong, hit, _ in more)
