@@ -173,12 +173,12 @@ def load_ratings(name: str, *, accept: bool = False, **mapping: Any) -> RatingDa
 
 
 def find_dataset(name: str, home: Path | None = None) -> Path:
-    """The file or folder of a dataset: a named dataset, an upload by its address, an upload by its title, or a path.
+    """The file or folder of a dataset: an upload by its address, a named dataset, an upload by its title, or a path.
 
     ``home`` is the workspace of the uploads; default: the one of `workspace`.
     """
     folders = dataset_folders()
-    place = folders.get(name) or upload_folder(name, home)
+    place = upload_folder(name, home) or folders.get(name)
     path = Path(name)
     if place is None and is_path(name) and (path.exists() or path.is_absolute()):
         place = path

@@ -120,7 +120,7 @@ def test_without_extras_every_page_works_or_says_what_to_install(bare, environme
     assert {*args} == {view.stem for view in (ROOT / "dashboard" / "views").glob("*.py")} - {"own"}
     needing = {page for page, words in args.items() if "pip install" in words}
     sentence = as_text(need_extra("Training", "torch", "mlflow", "distributed", "optuna"))
-    assert needing == {"compare", "confusions", "omega", "report", "reproduction", "train"}
+    assert needing == {"compare", "confusions", "omega", "reproduction", "train"}
     assert {args[page] for page in needing} == {sentence}
     assert loaded == "[]"
 
