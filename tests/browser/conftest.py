@@ -1,11 +1,15 @@
-"""The app in a real browser: one server, one Chromium and one tab for the session."""
+"""The app in a real browser: one server, one engine, one Chromium and one tab for the session."""
 
 from __future__ import annotations
 
 import os
 import re
+import signal
+import subprocess
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +22,17 @@ from crowdcore.data.catalogue import open_labels
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
 from crowdcore.learning.learners import FIRST
-from crowdcore.runs import Workspace, estimation
+from crowdcore.learning.results.result import TrainingResult
+from crowdcore.runs import Run, Workspace, estimation
 from dashboard.services import train
+from testkit.app_server import APP, start, wait_until_up
 from testkit.crowds import simulate_crowd
 from testkit.recorded_runs import record
 from testkit.steps import LISTEN, listening, main, stand_still
-from tests.browser.lab import Lab
 from tests.learning.made_up import made_up
 
+SOON, LONG = 60.0, 240.0  # seconds that a busy machine may take to begin, and to train
+METHODS = ("conal", "crowd-layer", "dl-mv")  # of the runs that `made` finds
 WORDS, CONTROLS = 60, 8  # before the first figure of a page
 # How many words stand above the first figure, table or picture of a page, and how many controls.
 ABOVE = """() => {
@@ -65,6 +72,52 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
+
+
+@dataclass
+class Lab:
+    """What `running` started."""
+
+    workspace: Workspace
+    environment: dict[str, str]
+    process: subprocess.Popen[bytes]
+    address: str
+
+    @classmethod
+    @contextmanager
+    def running(cls, workspace: Workspace, **environment: str) -> Iterator[Lab]:
+        """Everything that it starts ends with it; no pretrained network is there."""
+        environment = {"TORCH_HOME": str(workspace.folder / "torch"), **workspace.environment, **environment}
+        made = cls(workspace, environment, *start(APP, **environment))
+        try:
+            wait_until_up(made.address, made.process)
+            yield made
+        finally:
+            made.kill()
+            runs.stop_engine(workspace=workspace)
+
+    def kill(self) -> None:
+        """End the app as an accident would; the engine is not told."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def restart(self) -> None:
+        """Start the app anew at the same address."""
+        port = int(self.address.rsplit(":", 1)[1])
+        self.process, self.address = start(APP, port=port, **self.environment)
+        wait_until_up(self.address, self.process)
+
+    def runs(self, dataset: str | None = "labelme") -> dict[str, Run]:
+        """Id -> run, as the record has them; of all datasets if None."""
+        return {run.id: run for run in runs.list_runs(dataset, workspace=self.workspace)}
+
+
+def until(holds: Callable[[], bool], most: float = SOON) -> None:
+    """Wait up to ``most`` seconds until something holds; tabs that need not watch should be closed meanwhile."""
+    end = time.monotonic() + most
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.5)
 
 
 def hostile_crowd() -> CrowdDataset:
@@ -130,10 +183,18 @@ def app(lab: Lab) -> str:
 
 
 @pytest.fixture(scope="session")
-def two(app: str, workspace: Path) -> str:
+def made(app: str, workspace: Path) -> dict[str, tuple[str, TrainingResult]]:
+    """Method -> id and result of a run on the demo dataset; many: one on its crowd of 400 workers."""
+    demo, many = load_dataset("demo"), load_dataset("many")
+    found = {m: (made_up(demo, m, sure=2 + k / 2), demo) for k, m in enumerate(METHODS)}
+    found["many"] = made_up(many, "conal"), many
+    return {name: (record(workspace, result, crowd), result) for name, (result, crowd) in found.items()}
+
+
+@pytest.fixture(scope="session")
+def two(made: dict[str, tuple[str, TrainingResult]]) -> str:
     """Address parameters of two runs on the demo dataset."""
-    demo = load_dataset("demo")
-    return "dataset=demo" + "".join(f"&runs={record(workspace, made_up(demo, m))}" for m in ("conal", "crowd-layer"))
+    return "dataset=demo" + "".join(f"&runs={made[m][0]}" for m in METHODS[:2])
 
 
 def keep_estimates(

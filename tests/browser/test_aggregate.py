@@ -1,20 +1,24 @@
-"""The aggregate page as a user meets it: run, compare, look at tasks, take a result along, go back."""
+"""The aggregate page as a user meets it: run, compare, look at tasks, take a result along; it answers all the while."""
 
 from __future__ import annotations
 
 import csv
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
 import crowdcore as cc
-from testkit.steps import click_cell, heatmap, main, settled, visit
+from crowdcore.data.simulate import large
+from crowdcore.data.writers import write_folder
+from testkit.steps import choose, click_cell, heatmap, main, settled, stand_still, visit
 from tests.browser.conftest import taken
 
 METHODS = ("majority-vote", "dawid-skene", "one-coin")
 FITS = "".join(f"&methods={name}" for name in METHODS)
+SLOW = "patient"
 
 
 def test_the_numbers_are_the_library_s_and_lead_to_tasks_and_back(page: Page) -> None:
@@ -72,3 +76,31 @@ def test_the_numbers_are_the_library_s_and_lead_to_tasks_and_back(page: Page) ->
     expect(main(page).get_by_role("heading", name=name)).to_be_visible()
     page.go_back()
     expect(main(page).get_by_text(words)).to_be_visible()
+
+
+@pytest.mark.slow
+def test_results_come_as_they_are_found_and_the_page_answers_all_the_while(page: Page, crowds: Path) -> None:
+    crowd = large(n_tasks=20_000, n_workers=500, n_classes=10, per_task=5)
+    write_folder(crowd, crowds / "large")
+    visit(page, f"/aggregate?dataset=large{FITS}&methods={SLOW}")
+    for name in METHODS:
+        expect(heatmap(page).locator(".xtick").get_by_text(name)).to_be_visible()
+    settled(page)
+    stand_still(page.get_by_role("combobox", name="Result"))
+    page.get_by_role("combobox", name="Result").click()
+    expect(page.get_by_role("option")).to_have_count(3)
+    (crowds / "done").touch()
+    expect(heatmap(page).get_by_text(SLOW).first).to_be_visible()
+    settled(page)
+    page.get_by_role("option", name="one-coin", exact=True).click()  # the list is still open
+    expect(page).to_have_url(re.compile("result=one-coin"))
+    choose(page, "Objective", "Its value")
+    expect(main(page).get_by_text("log-likelihood or its bound").first).to_be_visible()
+    found = cc.analysis.label_disagreement(crowd, {name: name for name in ("gold", *METHODS)})
+    frame = heatmap(page).evaluate("e => e._fullData.find(t => t.type === 'heatmap').z.map(row => Array.from(row))")
+    names = heatmap(page).locator(".xtick text").all_text_contents()  # as they ended
+    assert set(names) == {*found.names, SLOW}
+    order, off = [names.index(name) for name in found.names], ~np.eye(4, dtype=bool)
+    shown = np.array(frame, float)[np.ix_(order, order)]
+    assert shown[off] == pytest.approx(100 * found.share[off], abs=1e-4)
+    expect(main(page).get_by_text("of 20,000").filter(visible=True).first).to_be_visible()

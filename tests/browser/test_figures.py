@@ -11,10 +11,13 @@ from playwright.sync_api import Page, expect
 from plotly.colors import hex_to_rgb
 
 from crowdcore import analysis, load_dataset
+from crowdcore.data.tour import DEMO
 from crowdcore.figures import theme
 from crowdcore.figures.paper import FONT
+from dashboard.pages import MENU
+from testkit.app_server import APP, serving
 from testkit.steps import charts, choose, click_cell, heatmap, main, open_page, settled, stand_still, visit
-from tests.browser.conftest import soon, taken
+from tests.browser.conftest import row, soon, taken
 
 STREET, INSIDECITY = 3, 1
 
@@ -28,57 +31,39 @@ def typed(page: Page, *choices: tuple[str, str]) -> None:
         settled(page)
 
 
-def test_a_verdict_is_read_on_a_phone_and_one_click_leads_to_its_evidence(page: Page) -> None:
+def back_home(page: Page) -> None:
+    page.go_back()
+    expect(main(page).get_by_role("heading", name="demo")).to_be_visible()
+    expect(page).to_have_url(re.compile("/overview"))
+    settled(page)
+
+
+def test_the_overview_leads_to_its_evidence_and_an_act_is_one_step_back(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})  # a phone, where a reason has the whole width
-    visit(page, "/overview?dataset=demo&reference=gold")
-    row = main(page).locator("[class*=st-key-verdict-worker-]").first
-    badge, reason = row.locator(".stMarkdownBadge").bounding_box(), row.locator("p").last.bounding_box()
+    open_page(page, "/overview?dataset=demo&reference=gold")  # a former address of Home
+    verdict = main(page).locator("[class*=st-key-verdict-worker-]").first
+    badge, reason = verdict.locator(".stMarkdownBadge").bounding_box(), verdict.locator("p").last.bounding_box()
     assert badge is not None
     assert reason is not None
     assert reason["y"] >= badge["y"] + badge["height"]
     assert reason["width"] > 280
     page.set_viewport_size({"width": 1440, "height": 900})
     settled(page)
-    expect(page.get_by_role("navigation", name="Menu")).to_be_visible()  # live.js is there
-    main(page).get_by_role("link", name="w35").click()
-    expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))
-    expect(main(page).get_by_text("Shows no knowledge")).to_be_visible()
-    page.go_back()
-    expect(main(page).get_by_role("heading", name="demo")).to_be_visible()
-    settled(page)
-    main(page).get_by_text("All workers", exact=True).click()
-    canvas = main(page).locator("canvas").first
-    canvas.scroll_into_view_if_needed()
-    stand_still(canvas)
-    canvas.click(position={"x": 12, "y": 52}, force=True)  # a scroll area lies above it
-    expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))
-    expect(main(page).get_by_role("heading", name="Message to the worker")).to_be_visible()
-    page.go_back()  # and not forward again
-    expect(main(page).get_by_role("heading", name="demo")).to_be_visible()
-
-
-def test_a_dot_and_a_cell_above_the_fold_lead_to_their_evidence(page: Page) -> None:
-    visit(page, "/overview?dataset=demo&reference=gold")
     for figure in (main(page).locator(".points path").first, main(page).locator(".heatmaplayer").first):
         place = figure.bounding_box()
         assert place is not None
         assert place["y"] < 700
-    click_cell(page, 0, 3, 10)
-    expect(page).to_have_url(re.compile(r"/shared-mistakes\?.*true=zero&given=three"))
-    page.go_back()
-    expect(main(page).get_by_role("heading", name="demo")).to_be_visible()
-    settled(page)
-    dot = main(page).locator(".st-key-figure-ranking .points path").last
-    stand_still(dot)
-    place = dot.bounding_box()
-    assert place is not None
-    page.mouse.click(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
-    expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))
-
-
-def test_an_act_is_one_step_back(page: Page) -> None:
-    visit(page, "/overview?dataset=demo&reference=gold")
     expect(page.get_by_role("navigation", name="Menu")).to_be_visible()  # live.js is there
+    main(page).get_by_role("link", name="w35").click()
+    expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))
+    expect(main(page).get_by_text("Shows no knowledge")).to_be_visible()
+    back_home(page)
+    main(page).get_by_text("All workers", exact=True).click()
+    main(page).locator("canvas").first.scroll_into_view_if_needed()
+    row(page)
+    expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))
+    expect(main(page).get_by_role("heading", name="Message to the worker")).to_be_visible()
+    back_home(page)  # and not forward again
     page.get_by_role("link", name="Workers", exact=True).click()
     expect(page).to_have_url(re.compile("annotators.*reference=gold"))  # which the page adds to what the menu opened
     settled(page)
@@ -89,9 +74,16 @@ def test_an_act_is_one_step_back(page: Page) -> None:
     expect(page).not_to_have_url(re.compile("view=Distances"))
     expect(page).to_have_url(re.compile("annotators"))
     settled(page)
-    page.go_back()
-    expect(main(page).get_by_role("heading", name="demo")).to_be_visible()
-    expect(page).to_have_url(re.compile("/overview"))
+    back_home(page)
+    click_cell(page, 0, 3, 10)
+    expect(page).to_have_url(re.compile(r"/shared-mistakes\?.*true=zero&given=three"))
+    back_home(page)
+    dot = main(page).locator(".st-key-figure-ranking .points path").last
+    stand_still(dot)
+    place = dot.bounding_box()
+    assert place is not None
+    page.mouse.click(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))
 
 
 def test_a_cell_is_chosen_by_mouse_and_keyboard_outlined_spoken_and_left_by_the_back_button(page: Page) -> None:
@@ -99,8 +91,8 @@ def test_a_cell_is_chosen_by_mouse_and_keyboard_outlined_spoken_and_left_by_the_
     visit(page, "/shared-mistakes?dataset=demo&reference=gold&true=one&given=seven")
     expect(heatmap(page).locator(".chosen-cell")).to_be_visible()
     before = page.wait_for_function(place).json_value()
-    status = main(page).get_by_role("status").filter(has_text=re.compile("gave seven"))
-    status.evaluate("region => { region.setAttribute('data-same', '') }")  # only changes within it are spoken
+    told = main(page).get_by_role("status").filter(has_text=re.compile("gave seven"))
+    told.evaluate("region => { region.setAttribute('data-same', '') }")  # only changes within it are spoken
     click_cell(page, 3, 9, 10)
     expect(page).to_have_url(re.compile("true=three&given=nine"))
     page.wait_for_function(f"before => (found => found && found !== before)({place})", arg=before)
@@ -152,9 +144,9 @@ def test_a_figure_is_taken_from_a_dark_page_for_a_journal_and_as_png_and_csv(pag
     toolbar.get_by_role("button", name="170 mm").focus()
     for _ in range(3):
         page.keyboard.press("ArrowRight")
-    with page.expect_download() as download:
+    with page.expect_download() as found:
         page.keyboard.press("Enter")
-    assert download.value.suggested_filename == "demo-shared-mistakes-gold.csv"
+    assert found.value.suggested_filename == "demo-shared-mistakes-gold.csv"
     name, content = taken(page, frame.locator("[data-format=png]"))
     assert name == "demo-shared-mistakes-gold.png"
     assert content.startswith(b"\x89PNG")
@@ -208,6 +200,22 @@ def test_distances_stand_beside_their_tree_and_two_workers_are_compared_without_
     expect(main(page).get_by_text("w03 and w07. Distance")).to_be_visible()
 
 
+def test_a_large_matrix_refines_when_zoomed(page: Page) -> None:
+    visit(page, "/annotators?dataset=many&view=Distances")
+    chart = charts(page).first
+    expect(chart.locator(".hm, .im").first).to_be_visible()
+    cells = "e => { const h = e._fullData.find(t => t.type === 'heatmap'); return h ? h.dx : 0 }"
+    assert chart.evaluate(cells) == 2
+    box = chart.locator(".nsewdrag").first.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.2 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.4 * box["height"], steps=4)
+    page.mouse.up()
+    fine = f"() => ({cells})(document.querySelector('.st-key-figure-distance .js-plotly-plot')) === 1"
+    page.wait_for_function(fine)
+
+
 def test_a_cell_of_a_coordinated_group_leads_to_its_labels(page: Page) -> None:
     visit(page, "/annotators?dataset=demo&view=Together")
     expect(main(page).get_by_text("w04 and w05 agree beyond what")).to_be_visible()
@@ -234,32 +242,56 @@ def test_a_key_marks_a_task_and_the_marks_become_the_reference(page: Page) -> No
     expect(main(page).get_by_role("button", name="Reference of every page")).to_be_visible()
 
 
-def test_a_row_on_tasks_opens_its_task_and_the_back_button_the_list(page: Page) -> None:
+def test_the_menu_has_eight_places_and_every_page_takes_the_reference_along(page: Page) -> None:
     visit(page, "/tasks?dataset=demo")
-    canvas = main(page).locator("canvas").first
-    canvas.scroll_into_view_if_needed()
-    canvas.click(position={"x": 12, "y": 52}, force=True)  # a scroll area lies above it
+    row(page)
     expect(page).to_have_url(re.compile("task=digit-"))
     name = page.url.split("task=")[1]
     expect(main(page).get_by_role("heading", name=name)).to_be_visible()
     page.go_back()
     expect(main(page).get_by_role("heading", name="Items", exact=True)).to_be_visible()
-
-
-def test_another_dataset_or_reference_redraws_every_page(page: Page) -> None:
     visit(page, "/tasks?dataset=demo&task=digit-0551")
     choose(page, "Reference", "majority-vote")
     expect(page).to_have_url(re.compile("reference=majority-vote"))
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Labels against majority-vote")).to_be_visible()
-    for name in ("Mistakes", "Workers", "Home"):
-        page.get_by_role("navigation", name="Menu").get_by_role("link", name=name).click()
+    menu = page.get_by_role("navigation", name="Menu")
+    places = [place.title for place in MENU]
+    expect(menu.get_by_role("link")).to_have_count(8)
+    assert [text.split("\n")[-1] for text in menu.get_by_role("link").all_inner_texts()] == places
+    for picker in ("Dataset", "Reference"):
+        expect(page.get_by_role("combobox", name=picker)).to_be_in_viewport(ratio=1)
+    for name in places:
+        expect(menu.get_by_role("link", name=name)).to_be_in_viewport(ratio=1)
+    for name in ("Workers", "Home", "Mistakes"):
+        menu.get_by_role("link", name=name).click()
         settled(page)
         expect(page).to_have_url(re.compile("dataset=demo&reference=majority-vote"))
+    expect(page).to_have_url(re.compile(r"/shared-mistakes\?"))
+    page.get_by_role("link", name="Print / PDF").click()
+    expect(page).to_have_url(re.compile(r"/report\?.*parts=mistakes$"))
+    expect(main(page).get_by_text("The same on the command line")).to_be_visible()
+
+
+def test_a_former_address_leads_to_where_its_page_is_now_under_streamlit_run(page: Page) -> None:
+    with serving(APP.with_name("app.py"), DEMO) as address:  # as `streamlit run` starts it
+        open_page(page, f"{address}/mistakes?dataset=demo&true=one")
+        expect(page).to_have_url(re.compile(r"/shared-mistakes\?.*true=one"))
+        page.goto("about:blank")  # before that server ends
+
+
+def test_the_colour_bar_is_as_high_as_a_square_matrix_on_a_phone(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit(page, "/annotators?dataset=demo&view=Distances")
+    matrix, bar = (charts(page).first.locator(part).first for part in (".hm", ".cbfills"))
+    high = "e => e.getBoundingClientRect().height"
+    expect(matrix).to_be_visible()
+    expect(charts(page).first).to_have_attribute("data-listens", "yes")
+    assert abs(matrix.evaluate(high) - bar.evaluate(high)) < 2
 
 
 def test_from_labelme_to_one_task_and_back(page: Page, data_folder: object) -> None:
     """The main job, as a user does it: its shared mistakes, the workers and the tasks behind one of them."""
-    visit(page, "/?dataset=demo")
+    visit(page, "/?dataset=demo&reference=gold")
     choose(page, "Dataset", "labelme")
     page.get_by_role("link", name="Mistakes", exact=True).click()
     expect(heatmap(page).get_by_text("61.0", exact=True)).to_be_visible()

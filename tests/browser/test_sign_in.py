@@ -31,13 +31,11 @@ domains = {json.dumps(domains)}
     return str(file)
 
 
-def visit(browser: Browser, address: str) -> Page:
-    page = browser.new_context(base_url=address, reduced_motion="reduce").new_page()
-    page.goto("/")
+def enter(page: Page) -> None:
+    """Sign in; nothing of the data is there before."""
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
-    assert page.get_by_text("demo").count() == 0  # nothing of the data before
+    assert page.get_by_text("demo").count() == 0
     page.get_by_role("button", name="Sign in").click()
-    return page
 
 
 def source(page: Page) -> str:
@@ -55,15 +53,16 @@ def test_sign_in_and_the_list(browser: Browser, tmp_path: Path) -> None:
     with oidc.provider("ada@lab.example", "eve@other.example") as provider:
         files = secrets(tmp_path, port, provider, ["lab.example"])
         with serving(port=port, environment={"STREAMLIT_SECRETS_FILES": files}) as address:
-            page = visit(browser, address)
+            page = browser.new_context(base_url=address, reduced_motion="reduce").new_page()
+            page.goto("/")
+            enter(page)
             expect(page.get_by_text(re.compile("ada.?@lab.example"))).to_be_visible()
             expect(page.get_by_text("annotations").first).to_be_visible()
             assert oidc.SECRET not in source(page)
             page.get_by_role("button", name="Sign out").click()
             expect(page.get_by_role("button", name="Sign in")).to_be_visible()
             assert oidc.SECRET not in source(page)
-            page.context.close()
-            page = visit(browser, address)
+            enter(page)
             expect(page.get_by_text("has no access")).to_be_visible()
             assert page.get_by_text("annotations").count() == 0
             assert oidc.SECRET not in source(page)
