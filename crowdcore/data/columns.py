@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes, distinct
-from crowdcore.data.report import Finding, make_change
+from crowdcore.data.report import Finding, make_change, quoted
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 from crowdcore.data.times import about_time
@@ -318,9 +318,10 @@ class MappingError(DataError):
         effect: str = "",
     ) -> None:
         self.columns, self.roles = tuple(columns), dict(roles)
-        listed = ", ".join(repr(c) for c in self.columns[:12]) + (" …" if len(self.columns) > 12 else "")
         remedy = Remedy(settings, effect=effect)
-        super().__init__(what, f"Its columns are {listed}.", file=file, code="columns", remedies=(remedy,))
+        super().__init__(
+            what, f"Its columns are {quoted(self.columns, 12)}.", file=file, code="columns", remedies=(remedy,)
+        )
 
 
 def plain(column: str) -> str:
@@ -469,10 +470,9 @@ def read_roles(
     keep = tuple(c for c in table.columns if extra and c not in roles.values())
     findings = [*table.findings, *alias_findings(roles, table.columns, settings)]
     if keep and table.path is not None and table.path.stat().st_size > EXTRA_LIMIT:
-        shown = ", ".join(map(repr, keep[:5])) + (" …" if len(keep) > 5 else "")
         what = f"Columns without a role in a file above {EXTRA_LIMIT >> 20} MiB"
         change = make_change(
-            "columns-left-out", what, "be left out", detail=f": {shown}", count=len(keep), examples=keep[:5]
+            "columns-left-out", what, "be left out", detail=f": {quoted(keep)}", count=len(keep), examples=keep[:5]
         )
         findings.append(change)
         keep = tuple(c for c in keep if c == settings.time)

@@ -113,8 +113,17 @@ class Variants:
 
 def plural(count: int, noun: str) -> str:
     """``1 task``, ``1,200 tasks``, ``2 classes``."""
-    ending = "es" if noun.endswith("s") else "s"
-    return f"{count:,} {noun}{'' if count == 1 else ending}"
+    return f"{count:,} {noun if count == 1 else plural_of(noun)}"
+
+
+def plural_of(noun: str) -> str:
+    """``tasks``, ``classes``."""
+    return noun + ("es" if noun.endswith("s") else "s")
+
+
+def quoted(names: Sequence[object], most: int = 5) -> str:
+    """``'a', 'b' …``: the first names, and whether there are more."""
+    return ", ".join(map(repr, names[:most])) + (" …" if len(names) > most else "")
 
 
 def make_finding(code: str, level: Level, sentence: str, rows: AnyArray | None = None, **parts: Any) -> Finding:

@@ -16,10 +16,11 @@ from streamlit import runtime
 
 from crowdcore.analysis.verdicts import VERDICT_WORDS
 from crowdcore.data.dictionary import csv_bytes
+from crowdcore.data.report import plural_of
 from crowdcore.data.writers.tables import ENDINGS, table_bytes
 from crowdcore.exhibits.exhibit import containing
 from crowdcore.exhibits.glossary import HEADINGS, meaning
-from dashboard.components.text import count, plural
+from dashboard.components.text import count
 from dashboard.state import limited
 
 _OF_FORM = {
@@ -80,7 +81,7 @@ def table(
         on_row: called with the index of a clicked row.
         limits: begin of the address's fields for a filter by number; None: no such filter.
     """
-    nouns = plural(noun)
+    nouns = plural_of(noun)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         words = st.text_input(
             f"Filter {nouns}",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from crowdcore.data.report import plural_of
+
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # What Streamlit rewrites after Markdown has been parsed: icons, addresses, arrows, dashes.
 _LATE = re.compile(r"(?<=:)(?=\w|//)|(?<=www)(?=\.)|(?<=\w)(?=@)|(?<=[-<])(?=[->])", re.IGNORECASE)
@@ -23,14 +25,9 @@ def listed(what: str, items: Iterable[object], remedy: str = "") -> str:
     return f"{as_text(what)}:\n\n{lines}\n\n{as_text(remedy)}"
 
 
-def plural(noun: str) -> str:
-    """``workers``, ``classes``."""
-    return noun + ("es" if noun.endswith("s") else "s")
-
-
 def count(n: float, one: str, many: str = "") -> str:
     """``36 workers``, ``1 worker``: a whole number with thousands separators and its noun."""
-    return f"{n:,.0f} {one if n == 1 else many or plural(one)}"
+    return f"{n:,.0f} {one if n == 1 else many or plural_of(one)}"
 
 
 def percent(share: float, digits: int = 1) -> str:

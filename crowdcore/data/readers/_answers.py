@@ -16,7 +16,7 @@ from crowdcore.data.columns import ALIASES, MappingError, plain
 from crowdcore.data.dictionary import Codes, strings
 from crowdcore.data.encoder import encode
 from crowdcore.data.readers.base import Raw, RawTasks, Source, read_annotations
-from crowdcore.data.report import Finding, make_change, make_finding, plural
+from crowdcore.data.report import Finding, make_change, make_finding, plural, quoted
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import JsonTable, Table
 from crowdcore.data.tables.json_table import read_json
@@ -355,8 +355,7 @@ def other_questions(questions: Iterable[str], chosen: str) -> list[Finding]:
     others = [name for name in questions if name != chosen]
     if not others:
         return []
-    listed = ", ".join(map(repr, others[:5])) + (" …" if len(others) > 5 else "")
-    sentence = f"{chosen!r} is read; the answers to {listed} are not"
+    sentence = f"{chosen!r} is read; the answers to {quoted(others)} are not"
     return [
         Finding(
             "other-questions", "note", sentence, len(others), remedies=(Remedy("label", when="another one is meant"),)

@@ -16,7 +16,7 @@ from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.columns import ALIASES, MappingError, assign_roles, plain
 from crowdcore.data.dictionary import Codes, compact, distinct, strings
 from crowdcore.data.readers.base import Raw, RawTasks
-from crowdcore.data.report import Finding, Level, make_change, plural
+from crowdcore.data.report import Finding, Level, make_change, plural, quoted
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import MAX_ROWS, Table
 from crowdcore.data.times import about_time
@@ -361,7 +361,7 @@ def are_places(workers: tuple[str, ...]) -> bool:
 
 
 def _findings(workers: tuple[str, ...], aside: dict[str, str], named: bool) -> tuple[Finding, ...]:
-    listed = ", ".join(map(repr, workers[:LISTED])) + (" …" if len(workers) > LISTED else "")
+    listed = quoted(workers, LISTED)
     sentence = f"{plural(len(workers), 'column')} {'was' if len(workers) == 1 else 'were'} read as workers: {listed}"
     alone = len(workers) == 1 and not named
     level: Level = "warning" if alone else "note"

@@ -28,7 +28,7 @@ from crowdcore.data.readers._stacked import (
 )
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.readers.nested import Nested
-from crowdcore.data.report import Finding
+from crowdcore.data.report import Finding, quoted
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
@@ -338,7 +338,7 @@ def ask_whether_counts(table: Table, columns: tuple[str, ...]) -> list[Finding]:
     apart = cells.sum(1).var() / spread <= 1 - 3 * np.sqrt(2 * (k - 1) / k / n)
     if total is None and not (apart and (cells == 0).any(0).mean() >= 0.6):
         return []
-    listed = ", ".join(map(repr, columns[:5])) + (" …" if k > 5 else "")
+    listed = quoted(columns)
     why = f"Where one of {listed} is high, the others are low" if total is None else f"{total!r} is the sum of {listed}"
     sentence = f"{why}: they may count the labels of {k} classes"
     remedies = (
@@ -366,7 +366,7 @@ def ask_whether_tags(table: Table, columns: tuple[str, ...]) -> list[Finding]:
     uneven = uneven or (alike_by < 2 * chance and differ)
     if not spread or (alike_by > -3 * chance and not uneven):
         return []
-    listed = ", ".join(map(repr, columns[:5])) + (" …" if k > 5 else "")
+    listed = quoted(columns)
     sentence = (
         f"{listed} hold yes or no, and do not agree as workers do: if one person marked {k} classes, no crowd is here"
     )

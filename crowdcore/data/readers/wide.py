@@ -37,7 +37,7 @@ from crowdcore.data.readers._stacked import (
 )
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.readers.counts import ask_whether_counts, ask_whether_tags
-from crowdcore.data.report import Finding, Level, make_change, plural
+from crowdcore.data.report import Finding, Level, make_change, plural, quoted
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
@@ -239,8 +239,7 @@ def _empty_columns(workers: tuple[str, ...], counts: IntArray) -> list[Finding]:
     empty = [worker for worker, count in zip(workers, counts, strict=True) if count == 0]
     if not empty:
         return []
-    listed = ", ".join(repr(w) for w in empty[:5]) + (" …" if len(empty) > 5 else "")
-    what, detail = plural(len(empty), "empty worker column"), f": {listed}"
+    what, detail = plural(len(empty), "empty worker column"), f": {quoted(empty)}"
     change = make_change("empty-worker-column", what, "be left out", None, detail, count=len(empty))
     return [replace(change, examples=tuple(empty[:5]))]
 

@@ -29,7 +29,7 @@ from crowdcore.data.dictionary import (
 )
 from crowdcore.data.encoder import encode
 from crowdcore.data.readers.base import Raw, RawTasks
-from crowdcore.data.report import Finding, Level, make_change, plural
+from crowdcore.data.report import Finding, Level, make_change, plural, quoted
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 
@@ -154,8 +154,7 @@ class Classes:
             findings.append(Finding("many-classes", "warning", sentence, len(names), remedy="Check the label column."))
         if n and not per_class.all():
             unused = [name for name, count in zip(names, per_class, strict=True) if not count]
-            listed = ", ".join(map(repr, unused[:5])) + (" …" if len(unused) > 5 else "")
-            sentence = f"{plural(len(unused), 'class')} never given as a label: {listed}"
+            sentence = f"{plural(len(unused), 'class')} never given as a label: {quoted(unused)}"
             findings.append(Finding("unused-classes", "note", sentence, len(unused), examples=tuple(unused[:5])))
         if not by_labels:
             return findings
