@@ -156,8 +156,7 @@ def worker_quality(view: View) -> Exhibit:
             **({"accuracy without": alone["accuracy_change"]} if view.truth.checked else {}),
         }
     )
-    order = np.lexsort((-frame["acc. low"], signals == ""))  # unknown accuracies are last
-    table = frame.iloc[order]
+    table = frame.iloc[quality.ranking(signals != "")]
 
     def click(number: int) -> dict[str, str]:
         return {"worker": view.workers[number], "view": "One worker"}

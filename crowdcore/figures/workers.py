@@ -51,7 +51,7 @@ def worker_ranking(
 
     Args:
         quality: from `analysis.worker_quality`.
-        by: what to rank by; accuracy has its interval, whose lower end ranks: a few right labels put nobody first.
+        by: what to rank by (`WorkerQuality.ranking`); accuracy has its interval.
         names: (n_workers,) what the workers are called; default their ids.
         highlight: number of a worker to mark.
         guessing: (n_workers,) who is no better than guessing (`analysis.worker_verdicts`).
@@ -67,7 +67,7 @@ def worker_ranking(
     none = np.zeros(len(values), bool)
     guessing, together, worse = (none if who is None else who for who in (guessing, together, worse))
     suspect = guessing | together | worse
-    order = np.lexsort((-(quality.accuracy_low if by == "accuracy" else values), ~suspect))
+    order = quality.ranking(suspect, by)
     order = order[~np.isnan(values[order])]
     called = np.asarray(quality.worker_ids if names is None else names, object)
     size = 5 + 9 * np.sqrt(quality.n_annotations / max(quality.n_annotations.max(initial=1), 1))

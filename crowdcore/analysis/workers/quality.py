@@ -99,6 +99,14 @@ class WorkerQuality(Shown):
         columns["single_label"] = pd.Index([*self.classes, ""])[self.single_label]  # the last one is -1
         return pd.DataFrame({"worker": self.worker_ids, **columns})
 
+    def ranking(self, first: BoolArray, by: str = "accuracy") -> IntArray:
+        """(n_workers,) numbers of those who come ``first``, then of the others, each the best by ``by`` first.
+
+        Accuracy ranks by the lower end of its interval, so that a few right labels put nobody at the top.
+        """
+        values = self.accuracy_low if by == "accuracy" else getattr(self, by)
+        return np.asarray(np.lexsort((-values, ~first)))
+
 
 @door
 def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = None, *, level: float = 0.95) -> WorkerQuality:
