@@ -162,7 +162,7 @@ def _not_following(view: RatingView) -> tuple[str, ...]:
         words.append(f"{listed} {'does' if len(ignores) == 1 else 'do'} not follow the tasks")
     if reverses:
         verb = "rates" if len(reverses) == 1 else "rate"
-        words.append(f"{_those(reverses, view)} {verb} high what others rate low: the scale may be turned")
+        words.append(f"{_those(reverses, view)} {verb} high what is low by {view.truth.name}: the scale may be turned")
     return (f"{'; '.join(words)}. The typical scale is {np.nanmedian(result.scale):.2f}.",) if words else ()
 
 

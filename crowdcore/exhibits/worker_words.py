@@ -148,7 +148,7 @@ def _reason(result: WorkerVerdicts, r: int, hidden: float) -> list[str]:
         return [*words, *_speed(result, r), _TO_DO["watch"]]
     weak = f"{'Weak, and perhaps guessing' if result.low[r] <= 0 else 'Weak'}: {knows}."
     if result.high[r] < 0:
-        weak = "Right less often than guesses are: may have mixed up the classes."
+        weak = "Agrees with what is taken for the truth less often than guesses do: may have mixed up the classes."
     return [weak, *_speed(result, r), _TO_DO["weak"]]
 
 

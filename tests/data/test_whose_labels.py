@@ -70,9 +70,10 @@ def test_records_that_may_be_of_either_are_asked_about(tmp_path: Path, records: 
         assert (imported.report.n_tasks, imported.report.n_workers) == size
 
 
-def votes(folder: Path, gold: dict[str, str], lines: int = 30) -> Path:
-    path = folder / "votes.csv"
-    rows = [f"{d},{p},{label(p, d)},{gold[label('u0', d)]}" for d in DOCS[:lines] for p in PEOPLE]
+def votes(folder: Path, gold: dict[str, str], lines: int = 30, turned: bool = False) -> Path:
+    """Votes and gold by another name; ``turned``: most votes are wrong."""
+    path, given = folder / "votes.csv", {"yes": "no", "no": "yes"} if turned else {"yes": "yes", "no": "no"}
+    rows = [f"{d},{p},{given[label(p, d)]},{gold[label('u0', d)]}" for d in DOCS[:lines] for p in PEOPLE]
     path.write_text("\n".join(["task,worker,label,gold", *rows]))
     return path
 
@@ -93,6 +94,11 @@ def test_gold_that_nobody_gives_is_asked_about(tmp_path: Path, gold: dict[str, s
     assert {*dataset.classes} == {"yes", "no"} and 0.85 < right.mean() < 1
     all_classes = examine(path, classes=[*gold, *gold.values()])
     assert not all_classes.report.questions and len(all_classes.dataset().classes) == 4
+
+
+def test_what_1_means_is_not_told_by_votes_that_are_wrong(tmp_path: Path) -> None:
+    (asked,) = examine(votes(tmp_path, {"yes": "1", "no": "0"}, turned=True)).report.questions
+    assert asked.remedies[0].value == {"yes": ["1"], "no": ["0"]}
 
 
 def test_a_word_for_no_gold_is_asked_about_and_few_tasks_are_not(tmp_path: Path) -> None:

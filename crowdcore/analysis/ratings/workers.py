@@ -121,7 +121,7 @@ class RatingWorkers(Shown):
 
     @property
     def reverses(self) -> BoolArray:
-        """(n_workers,) who rate high what others rate low."""
+        """(n_workers,) who rate high what is low by the reference."""
         return np.asarray((self.p_reverses <= 1 - self.level) & (self.p_follows <= 1 - self.level))
 
     def frame(self) -> pd.DataFrame:

@@ -79,7 +79,7 @@ def assemble(understood: Understood, settings: ReadSettings, name: str) -> tuple
     per_task = counted_sorted(given.task, len(tasks.ids))
     findings += [*crowd_findings(counts, per_task, tasks.ids, workers), *no_shared_tasks(given, per_task, raw)]
     if isinstance(labels, Classes) and raw.sentences is None:
-        findings += look_again(given, gold, labels, tasks.ids, raw)
+        findings += look_again(given, gold, labels, counts.per_class, tasks.ids, raw)
     extra, noticed = _readable_times(raw, given.rows)
     findings = by_level([*findings, *noticed])
     folder = raw.path if raw.path is None or raw.path.is_dir() else raw.path.parent

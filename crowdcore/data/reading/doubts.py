@@ -20,8 +20,8 @@ from crowdcore.data.ratings import Labelled
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.reading.labels import Classes, Labels
 from crowdcore.data.reading.repeated import further_columns
-from crowdcore.data.reading.spellings import rename
-from crowdcore.data.report import IMAGES, TEXTS, Finding, Level, plural
+from crowdcore.data.reading.spellings import YES_NO, rename
+from crowdcore.data.report import IMAGES, TEXTS, Finding, Level, plural, quoted
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow
 
@@ -139,10 +139,12 @@ def no_shared_tasks(given: Annotations, per_task: IntArray, raw: Raw) -> list[Fi
     return [Finding("no-shared-tasks", level, what, len(per_task), remedies=remedies)]
 
 
-def look_again(given: Annotations, gold: IntArray, labels: Classes, tasks: Arrow, raw: Raw) -> list[Finding]:
+def look_again(
+    given: Annotations, gold: IntArray, labels: Classes, per_class: IntArray, tasks: Arrow, raw: Raw
+) -> list[Finding]:
     """Findings on totals: a row of sums, no errors, no disagreement, or more of it than by chance.
 
-    The first hundred thousand annotations, sorted by task, are looked at.
+    The first hundred thousand annotations, sorted by task, are looked at; ``per_class`` (C,) counts all labels.
     """
     classes = labels.names
     task, label, n_classes = given.task[:_SOME], given.label[:_SOME], len(classes)
@@ -152,7 +154,8 @@ def look_again(given: Annotations, gold: IntArray, labels: Classes, tasks: Arrow
         sentence = f"All {known.sum():,} labels of tasks with gold are right: gold and label may be one column"
         remedies = tuple(Remedy(role, when="another column") for role in ("gold", "label"))
         findings.append(Finding("all-right", "warning", sentence, int(known.sum()), remedies=remedies))
-    findings += _other_gold(given, gold, labels, raw) if known.any() else _unread_gold(given, labels.names, raw)
+    has_gold = bool((gold >= 0).any())
+    findings += _other_gold(given, gold, labels, per_class, raw) if has_gold else _unread_gold(given, classes, raw)
     cell, n_same = np.unique(task.astype(np.int64) * n_classes + label, return_counts=True)
     alone = np.bincount(cell % n_classes)[cell % n_classes] == 1  # classes of a single task
     n_own, n_all = np.bincount(cell // n_classes, alone), np.bincount(cell // n_classes)
@@ -190,36 +193,46 @@ def look_again(given: Annotations, gold: IntArray, labels: Classes, tasks: Arrow
     return findings
 
 
-def _other_gold(given: Annotations, gold: IntArray, classes: Classes, raw: Raw) -> list[Finding]:
-    """The question what gold of a fifth of the tasks means that nobody gives: 1 beside yes, or "to be done".
-
-    Proposed is the spelling that is the same but for case and marks, else the label that most tasks of that gold have,
-    or, where other gold is among the labels, that there is none.
-    """
-    names, n_classes = classes.names, len(classes.names)
-    given_to, tasks = counted(given.label, n_classes), np.unique(gold[gold >= 0], return_counts=True)
-    lost, n_lost = [int(c) for c in tasks[0] if not given_to[c]], tasks[1][given_to[tasks[0]] == 0].sum()
-    if classes.source != "labels found" or 5 * n_lost < tasks[1].sum() or n_lost < _ENOUGH_GOLD:
+def _other_gold(given: Annotations, gold: IntArray, labels: Classes, per_class: IntArray, raw: Raw) -> list[Finding]:
+    """The question what gold of a fifth of the tasks means that nobody gives: 1 beside yes, or "to be done"."""
+    names = labels.names
+    classes, n_tasks = np.unique(gold[gold >= 0], return_counts=True)
+    apart = per_class[classes] == 0
+    n_apart = int(n_tasks[apart].sum())
+    if labels.source != "labels found" or 5 * n_apart < n_tasks.sum() or n_apart < _ENOUGH_GOLD:
         return []
-    free = [c for c in range(n_classes) if given_to[c] and c not in tasks[0]]
-    truth = gold[given.task]
-    share = np.array([np.bincount(given.label[truth == c], minlength=n_classes)[free] for c in lost], float)
-    share /= np.maximum(share.sum(1, keepdims=True), 1)
-    bare = {c: re.sub(r"[\W_]+", "", fold_name(names[c])) for c in (*lost, *free)}
-    share += [[bare[c] == bare[other] != "" for other in free] for c in lost]
-    best = share.argmax(1) if free else np.zeros(len(lost), int)
-    sure = len({*best}) == len(lost) and (share.max(1, initial=0) > 0.5).all()
-    same = {names[free[j]]: [names[c]] for c, j in zip(lost, best, strict=True)} if sure else {}
-    words, of = [names[c] for c in lost], [names[c] for c in np.flatnonzero(given_to)]
-    sentence = f"The gold of {plural(int(n_lost), 'task')} ({_listed(words)}) is a class that nobody gives; the labels "
-    sentence += f"are {_listed(of)}"
+    lost, used = classes[apart].tolist(), np.flatnonzero(per_class)
+    words = [names[c] for c in lost]
+    sentence = f"Nobody gives the gold of {plural(n_apart, 'task')} ({quoted(words)}) as a label; the labels are "
+    sentence += quoted([names[c] for c in used])
     remedies = [Remedy("gold", when="it is another column"), Remedy("classes", [*names], when="all are classes")]
-    if len(lost) < len(tasks[0]):
+    if len(lost) < len(classes):
         remedies.insert(0, Remedy("missing", [*raw.missing, *words], when="it means that there is no gold"))
-    if same:
+    if same := _same_classes(given, gold, names, lost, np.setdiff1d(used, classes).tolist()):
         remedies.insert(0, Remedy("merge_classes", same, when="they are the same"))
     column = raw.roles.get("gold")
-    return [Finding("gold-apart", "question", sentence, int(n_lost), column=column, remedies=(*remedies,))]
+    return [Finding("gold-apart", "question", sentence, n_apart, column=column, remedies=(*remedies,))]
+
+
+def _same_classes(
+    given: Annotations, gold: IntArray, names: tuple[str, ...], lost: list[int], free: list[int]
+) -> dict[str, list[str]]:
+    """Label -> the gold that it may be: alike but for case and marks, both yes or both no, or else most given there.
+
+    Empty unless each of the ``lost`` classes of gold has one of the ``free`` labels for itself.
+    """
+    if not free:
+        return {}
+    truth = gold[given.task]
+    share = np.array([np.bincount(given.label[truth == c], minlength=len(names))[free] for c in lost], float)
+    share /= np.maximum(share.sum(1, keepdims=True), 1)
+    bare = {c: re.sub(r"[\W_]+", "", fold_name(names[c])) for c in (*lost, *free)}
+    bare = {c: YES_NO.get(word, word) for c, word in bare.items()}
+    share += [[bare[c] == bare[other] != "" for other in free] for c in lost]
+    best = share.argmax(1)
+    if len({*best}) < len(lost) or share.max(1).min() <= 0.5:
+        return {}
+    return {names[free[j]]: [names[c]] for c, j in zip(lost, best, strict=True)}
 
 
 def _unread_gold(given: Annotations, classes: tuple[str, ...], raw: Raw) -> list[Finding]:
@@ -232,7 +245,10 @@ def _unread_gold(given: Annotations, classes: tuple[str, ...], raw: Raw) -> list
     if not columns or len(np.unique(given.task)) == len(given.task):
         return []
     which = "Column" if len(columns) == 1 else "Each of the columns"
-    sentence = f"{which} {_listed(columns)} holds a class for each task: it may be the gold, or made from the labels"
+    sentence = (
+        f"{which} {quoted(columns)} holds a class for each task: it may be the gold, another worker's labels, or "
+    )
+    sentence += "made from these labels"
     remedies = tuple(Remedy("gold", name, when="it holds the true classes") for name in columns[:_LISTED])
     return [Finding("unread-gold", "note", sentence, len(columns), remedies=remedies)]
 
@@ -245,10 +261,6 @@ def _further_codes(raw: Raw, given: Annotations, n: int) -> Iterator[tuple[str, 
         kind = extra[name].type
         if not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
             yield name, encode(extra[name].take(rows))
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(map(repr, names[:_LISTED])) + (" …" if len(names) > _LISTED else "")
 
 
 def _gold_by_chance(gold: IntArray, label: IntArray, n_tasks: int, alpha: float, raw: Raw) -> list[Finding]:
@@ -343,8 +355,7 @@ def worker_findings(raw: Raw, worker: Codes, labels: Labels, settings: ReadSetti
     names = [name for name in labels.names if not re.match(r"[-+0-9.]", name)][:_LOOKED_AT]
     both = tuple(strings(names).filter(pc.is_in(strings(names), value_set=values)).to_pylist())
     if raw.format in ("long", "wide") and len(both) > 1 and 2 * len(both) >= min(len(names), len(values)):
-        listed = ", ".join(map(repr, both[:5])) + (" …" if len(both) > 5 else "")
-        sentence = f"{plural(len(both), 'worker')} {listed} also stand among the labels: columns may be mixed up"
+        sentence = f"{plural(len(both), 'worker')} {quoted(both)} also stand among the labels: columns may be mixed up"
         remedies = (Remedy("worker", when="another column"), Remedy("label", when="another column"))
         findings.append(
             Finding("workers-among-labels", "question", sentence, len(both), examples=both[:5], remedies=remedies)

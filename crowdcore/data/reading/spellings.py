@@ -17,7 +17,7 @@ from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.dictionary import Codes, clean, compact, distinct, fold_name, natural_order, strings
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.reading.labels import Classes
-from crowdcore.data.report import Finding, Level, Role, Variants, make_finding, plural
+from crowdcore.data.report import Finding, Level, Role, Variants, make_finding, plural, quoted
 from crowdcore.data.settings import Merge, ReadSettings
 from crowdcore.data.tables.base import Arrow
 from crowdcore.data.tables.json_table import read_json
@@ -26,7 +26,7 @@ _SETTING: dict[Role, str] = {"label": "merge_classes", "worker": "merge_workers"
 _NOUN: dict[Role, str] = {"label": "classes", "worker": "workers"}
 _SEPARATORS = "|;,+/&"
 _WEAK = "+/&"  # which join what are classes of their own
-_YES_NO = {  # folded -> one of two answers
+YES_NO = {  # folded -> one of two answers
     **dict.fromkeys(("yes", "y", "true", "t", "1", "1.0"), "yes"),
     **dict.fromkeys(("no", "n", "false", "f", "0", "0.0"), "no"),
 }
@@ -73,8 +73,8 @@ def merge_variants(
     whose values become its keys.
     """
     given = dict(merge) if isinstance(merge, Mapping) else {}
-    known = [fold_name(name) for name in read.values[: len(_YES_NO) * 4].to_pylist()] if role == "label" else []
-    same = _YES_NO if len(read.values) == len(known) and {*known} <= {*_YES_NO} and len({*known}) > 2 else {}
+    known = [fold_name(name) for name in read.values[: len(YES_NO) * 4].to_pylist()] if role == "label" else []
+    same = YES_NO if len(read.values) == len(known) and {*known} <= {*YES_NO} and len({*known}) > 2 else {}
     others = [*listed, *([] if gold is None else gold.values.to_pylist())]
     named = {_tidy(name) for names in given.values() for name in names}
     spelled = _spellings(written, read, others, {*named, *(read.values.to_pylist() if same else ())})
@@ -294,8 +294,7 @@ def ask_each_class(raw: Raw, settings: ReadSettings) -> Raw:
 
 
 def _left_aside(outside: set[str]) -> str:
-    listed = ", ".join(map(repr, sorted(outside)[:5])) + (" …" if len(outside) > 5 else "")
-    return f"; not asked for, as the list of classes lacks them: {listed}" if outside else ""
+    return f"; not asked for, as the list of classes lacks them: {quoted(sorted(outside))}" if outside else ""
 
 
 def _questions(task: Codes, classes: tuple[str, ...]) -> Codes:
