@@ -93,7 +93,7 @@ def enter(page: str) -> None:
     params = _params()
     moved = params != st.session_state.get("address")
     st.session_state["moved"] = arrived or moved or st.session_state.get("moved", False)
-    if not st.session_state.pop("touched", False) and moved:
+    if (not st.session_state.pop("touched", False) or arrived) and moved:  # a widget of the page before says nothing
         memory = _memory()
         if arrived and not set(params) - set(SHARED):
             for key in _FLEETING:

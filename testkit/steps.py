@@ -61,6 +61,7 @@ def visit(page: Page, address: str) -> None:
     if page.locator("[data-testid=stApp]").count() == 0:
         open_page(page, address)
         return
+    settled(page)  # or what was done last may arrive with the address, and win
     page.evaluate("a => { history.pushState({}, '', a); dispatchEvent(new PopStateEvent('popstate')) }", address)
     settled(page)
     expect(main(page).get_by_role("heading").first).to_be_visible()

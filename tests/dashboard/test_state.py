@@ -78,6 +78,15 @@ def test_a_widget_wins_over_an_address_that_lags_behind() -> None:
     assert address(test)["true"] == "eel"
 
 
+def test_an_address_of_another_page_wins_over_a_widget_of_the_page_that_is_left() -> None:
+    test = run(dataset="labelme")
+    test.selectbox[1].select("eel")
+    test.session_state["go"] = "tasks"
+    test.query_params["dataset"] = "demo"
+    test.run()
+    assert address(test)["dataset"] == "demo"
+
+
 def test_another_dataset_forgets_what_was_chosen_on_the_pages() -> None:
     test = run(dataset="labelme", true="dog")
     test.selectbox[0].select("demo").run()
