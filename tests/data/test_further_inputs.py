@@ -178,6 +178,11 @@ CASES: dict[str, tuple[Any, ...]] = {
            {"task": "what", "worker": "who", "label": "said"}))},
     "places are not proposed as workers": (
         table([(t, WORKERS.index(w), v) for t, w, v in ROWS], "item", "no", "vote"), {"refused": None, "choices": []}),
+    **{f"the index is named below the columns of a pivot table: {len(above)}": (
+        table([*above, ("annotator", *WORKERS), ("item", *[""] * 4), *NAMED]),
+        {**ALL, "format": "wide", "roles": {"task": "item"}}) for above in ((), (("", *["label"] * 4),))},
+    "a first task without a label is a task": (
+        table([("photo00", *[""] * 4), *NAMED], "item", *WORKERS), {"n_tasks": 25, "n_workers": 4}),
     "a class with the name of tasks is a class": (
         table(PIVOT, "Row Labels", "bug", "feature", "question", "Grand Total"),
         {"findings": {"counts-or-workers": {"level": "question"}}},

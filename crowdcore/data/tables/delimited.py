@@ -25,7 +25,7 @@ from crowdcore.data.report import Finding, make_change, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 from crowdcore.data.tables.content import Content
-from crowdcore.data.tables.header import KNOWN, NUMBER, Header, explains, find_header
+from crowdcore.data.tables.header import KNOWN, NUMBER, Header, explains, find_header, names_index
 from crowdcore.data.tables.json_table import nested_columns
 
 CELL_LIMIT = 8 << 20  # characters of one cell
@@ -340,7 +340,8 @@ def _is_plain(rows: list[list[str]]) -> bool:
     if len(set(first)) < len(first) or any(not cell.strip() or NUMBER.match(cell) for cell in first):
         return False
     odd = [row for row in below[:3] if any(cell.lstrip()[:1] in "({[:-" for cell in row)]  # or empty
-    if any(len(row) > len(first) for row in below[:10]) or any(explains(row, below[3:]) for row in odd):
+    explained = names_index(rows) or any(explains(row, below[3:]) for row in odd)
+    if explained or any(len(row) > len(first) for row in below[:10]):
         return False
     return not any(row != first and any(a == b for a, b in zip(row, first, strict=False)) for row in below)
 

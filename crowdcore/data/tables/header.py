@@ -43,7 +43,7 @@ def find_header(rows: list[list[str]], known: set[str], header: bool | None, ext
     """
     findings: list[Finding] = []
     if titles and header is None and extra is None and (joined := _join_header_rows(rows)):
-        unfilled = len(rows) > 3 and _filled(rows[2][1:]) == 0 < _filled(rows[2])  # as pandas names the index
+        unfilled = _alone(rows[2:])  # as pandas names the index
         sentence = f"Two rows of names were joined, such as {joined[-1]!r}"
         note = Finding("joined-names", "note", sentence, remedies=(Remedy("header", False, when="they are data"),))
         names = (rows[2][0], *joined[1:]) if unfilled else joined
@@ -56,19 +56,22 @@ def find_header(rows: list[list[str]], known: set[str], header: bool | None, ext
         remedies = (Remedy("skip", 0, when="the first row holds the names"),)
         examples = tuple(row[0][:60] for row in rows[:skip])
         findings.append(Finding("title-rows", "warning", sentence, skip, examples=examples, remedies=remedies))
-    rows = rows[skip:]
+    above, rows = rows[:skip], rows[skip:]
     named = header
     if header is None:
         named, finding = _first_row(rows, known)
         findings += [finding] if finding else []
-    explained = extra or 0
-    if extra is None and named:
+    explained, names = extra or 0, tuple[str, ...]()
+    repeated = skip > 0 and not above[-1][0].strip() and len({*above[-1][1:]}) == 1  # what pandas took the cells from
+    if header is None and extra is None and named and (names_index(rows) or (repeated and _alone(rows[1:]))):
+        explained, names = 1, (rows[1][0], *rows[0][1:])
+    elif extra is None and named:
         explained = next((i for i, row in enumerate(rows[1:4], 1) if explains(row, rows[4:])), 0)
         if explained:
             sentence = f"{plural(explained, 'row')} below the column names that explain them were passed over"
             remedies = (Remedy("extra_headers", 0, when="they hold labels"),)
             findings.append(Finding("extra-headers", "warning", sentence, explained, remedies=remedies))
-    return Header(skip, bool(named), explained, tuple(findings))
+    return Header(skip, bool(named), explained, tuple(findings), names)
 
 
 JOINT = "__"
@@ -96,6 +99,16 @@ def explains(row: list[str], below: list[list[str]]) -> bool:
         return True  # SurveyMonkey's second row
     explained = bool(filled) and 2 * sum(bool(_EXPLAINS.match(cell)) for cell in filled) >= len(filled)
     return explained and not any(explains(other, []) for other in below)
+
+
+def names_index(rows: list[list[str]]) -> bool:
+    """Whether the second row names the index alone, below the name of the columns, as pivot tables do."""
+    return _alone(rows[1:]) and {rows[0][0].strip().lower(), rows[1][0].strip().lower()} <= KNOWN
+
+
+def _alone(rows: list[list[str]]) -> bool:
+    """Whether the first row holds its first cell alone, and the next one more."""
+    return len(rows) > 1 and _filled(rows[0][1:]) == 0 < _filled(rows[0]) and _filled(rows[1]) > 1
 
 
 def _filled(row: list[str]) -> int:
