@@ -1,4 +1,4 @@
-"""What `crowdcore app` starts: Streamlit's server around `app.py`, refused where it would let anyone in.
+"""Options of Streamlit's server, which is not started where it would let anyone in.
 
 Every answer forbids other sites to frame the app, and scripts, styles and requests that lead elsewhere.
 """
@@ -10,29 +10,24 @@ import sys
 import threading
 import webbrowser
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import streamlit as st
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 from streamlit import config
 
-HERE = Path(__file__).parent
-if "dashboard" not in sys.modules:  # this folder, also where the user's own has a dashboard.py
-    sys.path.insert(0, str(HERE.parent))
-
-import crowdcore.core.garbage  # noqa: E402, F401
-from crowdcore.core.spelling import log_visibly  # noqa: E402
-from crowdcore.data.tour import DEMO  # noqa: E402
-from dashboard.access import AccessError, sign_in_settings  # noqa: E402
-from dashboard.pages import FOUND  # noqa: E402
+import crowdcore.core.garbage  # noqa: F401
+from crowdcore.core.spelling import log_visibly
+from crowdcore.data.tour import DEMO
+from dashboard.access import AccessError, sign_in_settings
+from dashboard.pages import FOUND
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    import streamlit as st
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -88,7 +83,7 @@ def _base() -> str:
 
 
 def _redirect(request: Request) -> Response:
-    """From a page's title or name to its address, where that is another."""
+    """Lead from a page's title or former address to its address."""
     there = FOUND[request.url.path.rpartition("/")[2]]
     return RedirectResponse(f"./{there}?{request.url.query}")
 
@@ -116,20 +111,21 @@ async def _running(_: st.App) -> AsyncIterator[None]:
     print(f"Results kept in memory at the end: {kept / 1e6:,.0f} MB of at most {most / 1e6:,.0f} MB")
 
 
-log_visibly("dashboard")
-os.umask(os.umask(0o077) | 0o077)  # what the app and its engine write is for their user alone
-app = st.App(
-    HERE / "app.py",
-    routes=[Route("/{base:path}sans.woff", _font), *(Route(f"{_base()}/{name}", _redirect) for name in FOUND)],
-    middleware=[Middleware(Headers)],
-    lifespan=_running,
-)
-try:
-    sign_in_settings()
-except AccessError as fault:
-    print(f"crowdcore: {fault}", file=sys.stderr)
-    sys.exit(2)
-if sys.argv[1:2] not in ([], [DEMO]):  # which is ours, and opened without it
-    from crowdcore.core import confined
+def server_options() -> dict[str, Any]:
+    """Prepare this process, and return the arguments of `st.App`; end it where anyone would be let in."""
+    log_visibly("dashboard")
+    os.umask(os.umask(0o077) | 0o077)  # what the app and its engine write is for their user alone
+    try:
+        sign_in_settings()
+    except AccessError as fault:
+        print(f"crowdcore: {fault}", file=sys.stderr)
+        sys.exit(2)
+    if sys.argv[1:2] not in ([], [DEMO]):  # which is ours, and opened without it
+        from crowdcore.core import confined
 
-    confined.server.start()
+        confined.server.start()
+    return {
+        "routes": [Route("/{base:path}sans.woff", _font), *(Route(f"{_base()}/{name}", _redirect) for name in FOUND)],
+        "middleware": [Middleware(Headers)],
+        "lifespan": _running,
+    }

@@ -16,7 +16,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Playwright, expect
 
 ROOT = Path(__file__).resolve().parents[1]
-APP = ROOT / "dashboard" / "server.py"
+APP = ROOT / "dashboard" / "app.py"
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",

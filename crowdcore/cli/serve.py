@@ -47,7 +47,7 @@ def app(
     if dataset == DEMO and is_this_machine(address):
         print(_welcome(f"http://{address}:{port}"), flush=True)
     places = (_PACKAGE / "_app" / "dashboard", _PACKAGE.parent / "dashboard")  # of a wheel, and of a checkout
-    script = next(folder / "server.py" for folder in places if folder.is_dir())
+    script = next(folder / "app.py" for folder in places if folder.is_dir())
     options = [f"--server.port={port}", f"--server.address={address}", *["--server.headless=true"] * no_browser]
     # -P keeps the modules of the user's folder out. Streamlit takes over this process, so signals reach it.
     os.execv(sys.executable, [sys.executable, "-P", "-m", "streamlit", "run", str(script), *options, "--", dataset])

@@ -11,11 +11,9 @@ from playwright.sync_api import Page, expect
 from plotly.colors import hex_to_rgb
 
 from crowdcore import analysis, load_dataset
-from crowdcore.data.tour import DEMO
 from crowdcore.figures import theme
 from crowdcore.figures.paper import FONT
 from dashboard.pages import MENU
-from testkit.app_server import APP, serving
 from testkit.steps import charts, choose, click_cell, heatmap, main, open_page, settled, stand_still, visit
 from tests.browser.conftest import row, soon, taken
 
@@ -270,13 +268,6 @@ def test_the_menu_has_eight_places_and_every_page_takes_the_reference_along(page
     page.get_by_role("link", name="Print / PDF").click()
     expect(page).to_have_url(re.compile(r"/report\?.*parts=mistakes$"))
     expect(main(page).get_by_text("The same on the command line")).to_be_visible()
-
-
-def test_a_former_address_leads_to_where_its_page_is_now_under_streamlit_run(page: Page) -> None:
-    with serving(APP.with_name("app.py"), DEMO) as address:  # as `streamlit run` starts it
-        open_page(page, f"{address}/mistakes?dataset=demo&true=one")
-        expect(page).to_have_url(re.compile(r"/shared-mistakes\?.*true=one"))
-        page.goto("about:blank")  # before that server ends
 
 
 def test_the_colour_bar_is_as_high_as_a_square_matrix_on_a_phone(page: Page) -> None:

@@ -41,7 +41,7 @@ def test_a_file_on_the_command_line_is_opened_with_its_questions(
 ) -> None:
     file = tmp_path / "votes.csv"
     file.write_text("item,rater,answer\n1,ann,cat\n1,bob,dog\n2,ann,cat\n")
-    monkeypatch.setattr("sys.argv", ["server.py", str(file)])
+    monkeypatch.setattr("sys.argv", ["app.py", str(file)])
     test = open_page("overview")
     assert not test.error
     assert "votes.csv" in words(test)

@@ -21,7 +21,7 @@ from dashboard.access import AccessError, SignIn, may_enter, read_sign_in, sign_
 from tests.conftest import ROOT
 from tests.dashboard.app_page import open_page, words
 
-SERVER = str(ROOT / "dashboard" / "server.py")
+APP = str(ROOT / "dashboard" / "app.py")
 ADA = {"email": "Ada@Lab.example", "email_verified": True}
 SECRET = "nobody should ever read this text"
 AUTH = {
@@ -206,7 +206,7 @@ def test_secrets_that_were_named_and_are_not_there_deny(server: Path, monkeypatc
         sign_in_settings()
 
 
-@pytest.mark.parametrize("start", [["crowdcore", "app", "--address", "0.0.0.0"], ["streamlit", "run", SERVER]])
+@pytest.mark.parametrize("start", [["crowdcore", "app", "--address", "0.0.0.0"], ["streamlit", "run", APP]])
 def test_the_server_is_not_started_for_anyone(start: list[str], tmp_path: Path) -> None:
     process = subprocess.run(
         [sys.executable, "-m", *start],
