@@ -1,4 +1,4 @@
-"""Who may come in: everyone on this machine, or, where a secrets file has `[auth]`, whom it lets in.
+"""Access to the app: everyone on this machine, or, where a secrets file has `[auth]`, the people it lets in.
 
 Whatever is odd about the secrets or an identity denies. `docs/sharing.md` shows such a file.
 """
@@ -43,7 +43,7 @@ class _Table(BaseModel):
 
 
 class _Auth(_Table):
-    """What Streamlit's `st.login` needs, for one provider."""
+    """Settings of Streamlit's `st.login`, for one provider."""
 
     redirect_uri: Annotated[str, Field(pattern=r"^https?://.+/oauth2callback$")]
     cookie_secret: Annotated[str, Field(min_length=32)]
@@ -92,7 +92,7 @@ def read_sign_in(secrets: Mapping[str, Any]) -> SignIn:
 
 
 def sign_in_settings() -> SignIn | None:
-    """What the secrets file of this server says now; None where there is none and only this machine is served.
+    """Read the secrets file of this server; None where there is none and only this machine is served.
 
     Raises:
         AccessError: the file is unreadable, odd or has gone, or others are served without one.
@@ -108,7 +108,7 @@ def sign_in_settings() -> SignIn | None:
 
 
 def _secrets_expected() -> bool:
-    """Whether the operator has, had or named a secrets file, be it readable or not."""
+    """Return whether the operator has, had or named a secrets file, be it readable or not."""
     return _asked or config.is_manually_set("secrets.files") or any(map(_is_there, config.get_option("secrets.files")))
 
 
@@ -135,7 +135,7 @@ def _secrets() -> dict[str, Any]:
 
 
 def may_enter(user: Mapping[str, Any], access: _List | None) -> bool:
-    """Whether an identity is let in: its address is verified, and it or its domain is on the list.
+    """Return whether an identity is let in: its address is verified, and it or its domain is on the list.
 
     Args:
         user: claims of the identity token.

@@ -114,11 +114,11 @@ FOUND: Mapping[str, str] = {"home": "", "data": "", "mistakes": "shared-mistakes
     "two-rounds": "rounds",
     "runs": "train",
 }
-"""What somebody may take for an address -> where it is."""
+"""Former addresses, and titles that are none -> address of the page."""
 
 
 def place_of(page: str, view: str = "") -> Place:
-    """Where in the menu a page, or one of its views, is."""
+    """Place of a page, or of one of its views, in the menu."""
     view = view or ("bias" if page == "ratings" else "")
     places = [place for place in MENU if any(mode.page == page for mode in place.modes)]
     return next((place for place in places if any(mode[1:3] == (page, view) for mode in place.modes)), places[0])

@@ -78,7 +78,7 @@ def _font(_: Request) -> Response:
 
 
 def _base() -> str:
-    """Where the app lies on its server: empty, or a path that begins with a slash."""
+    """Path of the app on its server: empty, or beginning with a slash."""
     return "".join(f"/{part}" for part in str(config.get_option("server.baseUrlPath")).split("/") if part)
 
 

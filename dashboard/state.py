@@ -1,4 +1,4 @@
-"""What the address bar and the session hold: plain strings, so that a link reopens the same view.
+"""State of the address bar and the session: plain strings, so that a link reopens the same view.
 
 A view is a handful of named strings. Those of `SHARED` belong to every page, the rest to one page. The session
 keeps them; the address bar repeats those of the page on screen. Whoever changed last wins: a widget (`put`
@@ -127,7 +127,7 @@ def get(key: str, default: str = "") -> str:
 
 
 def kept() -> dict[str, str]:
-    """What was chosen on this page, but for its view and what a menu's link forgets."""
+    """Choices of this page, except its view and what links of the menu drop."""
     return {key: text for key, text in _memory()[page()].items() if key not in ("view", *_FLEETING)}
 
 

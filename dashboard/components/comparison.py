@@ -44,7 +44,7 @@ def in_place(done: Fits) -> Fits:
 
 
 def _first_shown(key: str, value: str) -> str:
-    """What the page showed under a key when its first fits had ended: ``value`` if it does so now."""
+    """Value of a key when the first fits had ended; ``value`` if that is now."""
     return cast(str, st.session_state["compared"]["first"].setdefault(key, value))
 
 
@@ -113,7 +113,7 @@ def one_result(fits: Fits) -> None:
 
 
 def hard_tasks(fit: str) -> None:
-    """How hard each task is and which class it misleads to, by a fit that tells."""
+    """Difficulty of each task and the class it misleads to, where the fit estimates them."""
     view, dataset = looked_at(), state.get("dataset")
     if exhibits.aggregation.estimates_difficulty(view.dataset, fit):
         st.subheader("Hard tasks")
@@ -123,7 +123,7 @@ def hard_tasks(fit: str) -> None:
 
 
 def confusions(fit: str) -> None:
-    """What the fit says of one worker, or of all together."""
+    """Confusion of one worker, or of all together, by the fit."""
     view, dataset = looked_at(), state.get("dataset")
     common = exhibits.aggregation.common_names(view.dataset, fit)
     own = fitted(view.dataset, fit).counts is not None
@@ -197,7 +197,7 @@ def differing(
 
 
 def _detail(pairs: LabelDisagreement, a: int, b: int, tasks_of: Callable[[str, str], pd.DataFrame], name: str) -> None:
-    """How often a pair differs, who is right there, and the tasks."""
+    """Number of tasks on which a pair differs, the accuracy of both there, and the tasks."""
     first, second = pairs.names[a], pairs.names[b]
     st.markdown(
         f"**{as_text(first)}** and **{as_text(second)}** differ on **{count(pairs.differ[a, b], 'task')}** "

@@ -1,4 +1,4 @@
-"""What was noticed in a file, each with its ways out as buttons and controls; and why a file cannot be read yet."""
+"""Findings about a file and the refusal of one, with their remedies as buttons and controls."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _draw_finding(finding: Finding, known: Known, mapping: dict[str, Any], accep
 
 
 def refused(error: CrowdError, known: Known, mapping: dict[str, Any]) -> None:
-    """Why a file cannot be read as it is, and the ways out."""
+    """Show why a file cannot be read as it is, and the remedies."""
     what = error.args[0] if error.args else ""
     st.error(as_text(without_server_paths(str(what))), icon=":material/block:")
     with st.container(horizontal=True, vertical_alignment="bottom"):

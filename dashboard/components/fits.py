@@ -68,7 +68,7 @@ def titled(fit: str) -> str:
 
 @fragment
 def chooser() -> None:
-    """Which aggregators to run, with which settings."""
+    """Picker of aggregators and their settings."""
     shown = list(dict.fromkeys(wanted()))
     dataset = opening.dataset(state.get("dataset"))
     if "draft" not in st.session_state or st.session_state.get("drafted") != (dataset.name, shown):
@@ -90,7 +90,7 @@ def chooser() -> None:
 
 
 def gold_picker() -> int:
-    """How much gold to show; nothing to choose where there is none."""
+    """Picker of the share of gold to show; 0 where there is none."""
     available = int((shown_gold(opening.dataset(state.get("dataset")), 100)[0] >= 0).sum())
     if not available:
         return 0

@@ -1,4 +1,4 @@
-"""What surrounds every page: sign-in, the pickers in the sidebar, the tour, the guard, the address bar."""
+"""Frame of every page: sign-in, the sidebar's pickers and menu, refusals, the address bar."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _mode(mode: Mode, on: bool) -> None:
 
 
 def _unfit() -> None:
-    """Where the page is about labels of another kind."""
+    """Tell that the page is about labels of another kind."""
     opened = opening.labelled(state.get("dataset"))
     now = "classes" if isinstance(opened, CrowdDataset) else f"numbers from {opened.low:g} to {opened.high:g}"
     st.title(TITLES[state.page()])
@@ -148,7 +148,7 @@ def _unfit() -> None:
 
 
 def hidden_names() -> bool:
-    """Whether workers go by pseudonyms: as chosen, else in reports and for what others uploaded, unless simulated."""
+    """Return whether to hide names: as chosen, else in reports and for what others uploaded, unless simulated."""
     names, dataset = state.get("names"), state.get("dataset")
     if names:
         return names == "hidden"
@@ -190,7 +190,7 @@ def _pickers(above: DeltaGenerator) -> bool:
 
 
 def _draw_facts(has_labels: bool) -> None:
-    """How much there is, whose names are shown, and the page to print."""
+    """Size of the dataset, the switch for worker names, and the link to the page to print."""
     if not has_labels:
         return
     st.toggle(
@@ -209,14 +209,14 @@ def _draw_facts(has_labels: bool) -> None:
 
 
 def _labels(dataset: Labelled) -> str:
-    """How many labels, and of what kind."""
+    """Number of labels, and their classes or range."""
     if not isinstance(dataset, CrowdDataset):
         return f"{count(dataset.n_annotations, 'rating')} from {dataset.low:g} to {dataset.high:g}"
     return f"{count(dataset.n_annotations, 'annotation')} · {count(dataset.n_classes, 'class')}"
 
 
 def _tasks(dataset: Labelled) -> str:
-    """How many tasks; of a crowd that tags tokens, how many tokens and sentences."""
+    """Number of tasks; of a crowd that tags tokens, of tokens and sentences."""
     if dataset.sentences is None:
         return count(dataset.n_tasks, "task")
     return f"{count(dataset.n_tasks, 'token')} · {count(len(dataset.sentences), 'sentence')}"
@@ -226,7 +226,7 @@ _log = logging.getLogger("dashboard")
 
 
 def admitted() -> bool:
-    """Whether the page may be drawn; otherwise draws what the visitor can do about it."""
+    """Return whether the visitor may see pages; if not, draw what to do about it."""
     try:
         settings = sign_in_settings()
     except AccessError as fault:

@@ -54,7 +54,7 @@ def importer() -> None:
 
 
 def understood(path: str, mapping: dict[str, Any]) -> Import | None:
-    """What a file holds; None while the range of its ratings is not known, which is asked for."""
+    """Read a file; None while the range of its ratings is unknown, and ask for it."""
     how = tuple(sorted(mapping.items()))
     if mapping.get("kind") == "ratings":
         values = uploads.rating_values(path, how)
@@ -143,7 +143,7 @@ def merging(report: ImportReport, mapping: dict[str, Any], path: str) -> None:
 
 
 def ask_split(path: str, mapping: dict[str, Any], info: ImportReport) -> None:
-    """How many tasks validate and test, where the file does not say."""
+    """Shares of validation and test tasks, where the file names none."""
     if "split" in info.roles:
         return
     with st.expander("Validation and test tasks", expanded=False):

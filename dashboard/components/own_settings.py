@@ -19,7 +19,7 @@ from dashboard.services import opening
 
 
 def _kind() -> learners.Kind:
-    """What the labels of the page's dataset are, which decides the methods."""
+    """Kind of labels of the page's dataset, on which the methods depend."""
     return opening.kind(state.get("dataset"))
 
 

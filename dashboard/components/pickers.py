@@ -11,7 +11,7 @@ from dashboard import state
 
 K = TypeVar("K", bound=str)
 Names = Sequence[K] | Mapping[K, str]
-"""What can be chosen; of a mapping its keys, shown by what they stand for."""
+"""Options of a picker; a mapping's keys are chosen and its values shown."""
 
 
 def _option_arguments(names: Collection[Any]) -> dict[str, Any]:

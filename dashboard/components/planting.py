@@ -66,7 +66,7 @@ def _errors(exhibit: Exhibit) -> None:
 
 
 def _pick_fit(compared: tuple[str, ...], usual: str) -> str:
-    """Whose truth stands in the place of the true one."""
+    """Picker of the aggregator whose result is shown."""
     return picker("As recovered by", "by", compared, usual, width=260)
 
 
@@ -105,7 +105,7 @@ def crowd_form(dataset: str) -> Wanted:
 
 
 def _query() -> tuple[str, ...]:
-    """What the address says of the crowds beside their simulator."""
+    """Values of the address about the crowds, except their simulator."""
     return tuple(map(state.get, ("vary", "tasks", "repeats")))
 
 
@@ -171,7 +171,7 @@ def _list(field: FormField, settings: Mapping[str, Any], key: str) -> list[Any] 
 
 
 def _tasks(dataset: str, key: str) -> str:
-    """Which tasks of the dataset, as a line."""
+    """Form for the tasks of the dataset; returns them as a line."""
     st.caption(
         f"Planted on the gold of **{as_text(dataset_title(dataset))}**, the dataset chosen in the sidebar; "
         "its own labels are left out."
@@ -225,7 +225,7 @@ def _vary(fields: Mapping[str, FormField], chosen: Mapping[str, Any], key: str) 
 
 
 def _repeats(key: str) -> int:
-    """How many crowds of each kind."""
+    """Number of crowds of each kind."""
     return st.number_input(
         "Crowds of each kind",
         1,

@@ -139,7 +139,7 @@ def reading(
 
 
 def button_of(choice: Mapping[str, Any]) -> str:
-    """What a button that chooses this is called: ``Read the task from doc_id + sent_id``."""
+    """Label of the button for a choice: ``Read the task from doc_id + sent_id``."""
     first, *others = [_button(setting, value) for setting, value in choice.items()]
     return ", ".join([first, *(words[:1].lower() + words[1:] for words in others)])
 
@@ -250,7 +250,7 @@ def otherwise(known: Known, mapping: dict[str, Any], codes: Collection[str] = ()
 
 
 def ask_kind(path: str, mapping: dict[str, Any], kind_read: str | None) -> None:
-    """What the labels are, if not what was found; settings that mean nothing for the other kind are forgotten."""
+    """Picker of the kind of labels; another kind drops the settings that mean nothing for it."""
     key = f"kind-{path}"
 
     def chosen() -> None:

@@ -142,7 +142,7 @@ def _recovering(part: str) -> list[str]:
 
 
 def _link_to_training(run: Run, part: str) -> None:
-    """What a run's method does not have, and where to train one that has it."""
+    """Name what the run's method lacks, and link to training one that has it."""
     others = [name for name in _recovering(part) if name != run.spec.method]
     words = f"This run of {run.spec.method} {_LACKING[part]}. Methods that do: {', '.join(others)}."
     st.info(as_text(words), icon=":material/info:")
@@ -155,7 +155,7 @@ WIDE = 12  # classes from which small matrices take the page's whole width
 
 
 def matrices(choice: Choice) -> None:
-    """What all share, what one worker does, and what the labels show, in one row; and the truth, if it is known."""
+    """Common confusion, one worker's, and that of the labels in one row; and the true one, if it is known."""
     view = choice.view
     worker, workers = _worker(view)
     name, cell = view.workers[worker], _marked_cell(view)
@@ -273,7 +273,7 @@ def small(choice: Choice) -> None:
 
 
 def _turn(page: int, n_pages: int) -> None:
-    """Which page of workers."""
+    """Picker of the page of workers."""
     key = f"workers-page-of-{n_pages}"
 
     def turned() -> None:
@@ -346,7 +346,7 @@ def ranking(choice: Choice) -> None:
 
 
 def contradicted(choice: Choice) -> None:
-    """How many there are, the tasks themselves with links to their pages, and all as a table."""
+    """Number of tasks, cards with links to their pages, and a table of all."""
     exhibit = exhibits.recovered.contradicted_tasks(choice.view)
     notes(exhibit.notes)
     if not len(exhibit.table):
@@ -379,7 +379,7 @@ def explained() -> None:
 
 
 def shared_part(choice: Choice) -> None:
-    """What the shared mistake explains of the labels, which they determine, beside the common confusion."""
+    """Share of the labels that the shared mistake explains, which the data determine, beside the common confusion."""
     drawn = exhibits.shared.shared_part(choice.view)
     if drawn is None:
         st.info("This run kept no predictions of this epoch.", icon=":material/info:")

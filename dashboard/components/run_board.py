@@ -61,7 +61,7 @@ def follow_runs(shown: Sequence[Run], drawn: Sequence[Run], on: Mapping[str, str
 
 
 def _stage(run: Run) -> tuple[object, ...]:
-    """What the rest of the page depends on: state, name, whether there are curves and a result, trials of a search."""
+    """Key of what the rest of the page shows: state, name, whether there are curves and a result, trials so far."""
     progress = run.epoch if run.spec.search else bool(run.scores)
     return run.id, run.state, run.has_result, run.name, run.note, run.tags, progress
 

@@ -85,7 +85,7 @@ def _offered(only: Callable[[Run], bool], without: str, optional: bool = False) 
 
 
 def _untrained(dataset: str) -> None:
-    """What one click gives: runs of the methods that matter, to be compared here."""
+    """Offer to start runs of the methods in front with one click, to be compared here."""
     from dashboard.components.train_form import FRONT  # takes long
 
     opened, yet = opening.labelled(dataset), f"Nothing has been trained on {as_text(dataset_title(dataset))} yet."
@@ -128,7 +128,7 @@ def _unfinished(run: Run, name: str) -> None:
 
 
 def nothing(why: str) -> None:
-    """Why no run can be shown, and where one is started."""
+    """Tell why no run can be shown, and link to the page that starts one."""
     if fault := training_fault():
         st.info(as_text(fault), icon=":material/download:")
         return

@@ -1,4 +1,4 @@
-"""What can be done with the runs that are ticked: with one its files and its log, with several their differences."""
+"""Actions on the runs that are ticked; of one its files and log, of several their differences."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _links(chosen: Sequence[Run]) -> None:
 
 
 def app_dataset(run: Run) -> str:
-    """What the app calls the dataset of a run; "" where the app cannot open it."""
+    """Name of a run's dataset in the app; "" where the app cannot open it."""
     path = Path(run.spec.dataset)
     if not path.is_absolute():
         return run.spec.dataset
@@ -196,7 +196,7 @@ def run_outcome(run: Run) -> str:
 
 
 def measured_now(run: Run) -> list[str]:
-    """What it is judged by as it was after the newest epoch, of each split."""
+    """Score of each split after the newest epoch, in words."""
     measure = leading(run.scores)
     if measure is None:
         return []
@@ -207,7 +207,7 @@ def measured_now(run: Run) -> list[str]:
 
 
 def _test_scores(run: Run) -> str:
-    """What it is judged by on the test split, at three epochs; "" without gold there."""
+    """Test score at three epochs, in words; "" without gold there."""
     measure = leading(run.scores)
     if measure is None:
         return ""

@@ -1,4 +1,4 @@
-"""What to train: methods with their settings, network, seeds, epochs, device; what it will take; and the start."""
+"""Form of a training: methods with their settings, network, seeds, epochs, device; time and memory; the start."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def train_on(names: Sequence[str], suggested: Sequence[str], usual: str = "", pr
 
 
 def _draft_of_address(dataset: str, usual: str) -> Draft:
-    """What all methods share, as the address has it; fields are made anew where it says something else than they."""
+    """Settings of the address that all methods share; new fields where it differs from those on the page."""
     before = st.session_state.setdefault("train-drafts", {})  # dataset -> methods, settings
     if dataset in before and not state.chosen("methods") and not state.chosen("settings"):
         methods, settings = before[dataset]
@@ -118,7 +118,7 @@ def _remember(dataset: str, draft: Draft, usual: str) -> None:
 
 
 def refusal_of(dataset: str, draft: Draft) -> str:
-    """Why this draft cannot be started; "" if it can."""
+    """Reason why this draft cannot be started; "" if it can."""
     try:
         return refused(dataset, draft)
     except CrowdError as refusal:
@@ -152,7 +152,7 @@ def _front() -> None:
 
 
 def _methods(dataset: str, lines: list[str], presets: Mapping[str, str]) -> list[str]:
-    """Which methods; several at once, one of them also with different settings."""
+    """Picker of methods, one of them also several times with different settings."""
     if "train-methods" not in st.session_state or st.session_state.get("train-asked") != lines:
         st.session_state["train-methods"] = st.session_state["train-asked"] = lines
     kind = opening.kind(dataset)
@@ -260,7 +260,7 @@ def _choice(label: str, options: dict[str, str], value: str, key: str, width: in
 
 
 def _network_settings(network: str, training: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """What differs from the defaults of the network."""
+    """Form of the network's settings; returns those that differ from its defaults."""
     backbone = learners.about_backbone(network)
     if not backbone.settings.model_fields:
         return {}

@@ -1,1 +1,1 @@
-"""What pages need beside exhibits: datasets and references by name, jobs, uploads; the only place of `st.cache_*`."""
+"""Services of pages: datasets and references by name, jobs, uploads; the only place of `st.cache_*`."""

@@ -82,7 +82,7 @@ def _kind(one: Run) -> tuple[str, dict[str, object]]:
 
 
 def axes(name: str, runs: Runs, crowds: tuple[str, ...], searches: Runs) -> dict[str, str]:
-    """What varies among the runs, of this dataset and of others, in words; what the searches varied comes first."""
+    """Settings and facts that vary among the runs, of this dataset and of others; those of searches come first."""
     from crowdcore.learning.comparison import variation
 
     plans = [one.spec.search for one in runs_of(name) if one.id in searches]

@@ -33,7 +33,7 @@ def default_dataset() -> str:
 
 
 def references(name: str, chosen: str = "") -> list[str]:
-    """What can be taken for the truth, the best first; then the fits that were asked for or offered (`offer`)."""
+    """Names of references, the best first; then the fits that were chosen or offered (`offer`)."""
     opened = labelled(name)
     if not isinstance(opened, CrowdDataset):
         return [*(["gold"] if opened.has_gold else []), *aggregation.ratings.names()]
@@ -50,7 +50,7 @@ def offer(name: str, fit: str) -> None:
 
 
 def other_names(name: str, hidden: bool) -> dict[str, str]:
-    """What a dataset's workers are called where their names are shown instead of hidden, or the reverse -> here."""
+    """Worker names where names are shown instead of hidden, or the reverse -> names here."""
     here, there = (worker_names(labelled(name), of) for of in (hidden, not hidden))
     known = set(here)
     return {other: now for other, now in zip(there, here, strict=True) if other not in known}

@@ -91,7 +91,7 @@ class Jobs:
             job.run(self._what)
 
     def _next(self) -> Job | None:
-        """What to do now; forgets what nobody waits for, and what ended long ago."""
+        """Next job that is due; drop those that nobody waits for, and the oldest that ended."""
         now = time.monotonic()
         ended = [key for key, job in self._jobs.items() if job.ended.is_set()]
         lost = [k for k, job in self._jobs.items() if job.state == "waiting" and now - job.last >= self._forgotten]

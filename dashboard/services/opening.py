@@ -26,7 +26,7 @@ _recent: dict[str, tuple[float, Labelled]] = {}
 
 
 def datasets_folder() -> Path:
-    """Where the datasets of the workspace lie; made if need be."""
+    """Folder of the workspace's datasets; created if missing."""
     folder = workspace() / "datasets"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -99,7 +99,7 @@ def _looked_up(name: str) -> Labelled:
 
 
 def version(run_id: str) -> int:
-    """When a run's process last wrote something: a cancelled run that goes on comes to another result."""
+    """Time of a run's last log line: a cancelled run that is resumed comes to another result."""
     try:
         return (workspace() / "runs" / run_id / "log.txt").stat().st_mtime_ns
     except OSError:

@@ -1,4 +1,4 @@
-"""What the runs of this workspace have come to of the papers' tables and figures."""
+"""Results of this workspace's runs for the papers' tables and figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a table or figure of a paper has come to.
+    """Results for a table or figure of a paper.
 
     Args:
         found: of every part.
@@ -38,7 +38,7 @@ class Outcome:
 
 
 def outcome(id: str, scale: Scale) -> Outcome:
-    """What an entry has come to so far, drawn anew once a run has ended or begun, or a dataset has come."""
+    """Results for an entry so far; made anew when a run begins or ends, or a dataset is added."""
     return _outcome(id, scale, tuple((run.id, run.state) for run in all_runs()), tuple(dataset_folders()))
 
 

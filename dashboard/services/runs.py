@@ -31,7 +31,7 @@ _FRESH = 1.0  # seconds for which what was read is good enough; what is older is
 
 
 def training_fault() -> str:
-    """Why nothing can be trained or opened here, and what would help; empty if nothing stands in the way."""
+    """Reason why nothing can be trained or opened here, with the remedy; empty if there is none."""
     try:
         need_posix("Training")
     except SystemNotSupportedError as fault:
@@ -40,7 +40,7 @@ def training_fault() -> str:
 
 
 def spelled(name: str) -> str:
-    """What a run calls a dataset: its name, or the folder of an uploaded one."""
+    """Dataset as a run names it: its name, or the folder of an uploaded one."""
     return str(upload_folder(name) or name)
 
 
@@ -83,12 +83,12 @@ def forget() -> None:
 
 
 def readable(run: Run, name: str) -> bool:
-    """Whether a run has a result on the current dataset; a cancelled one may have one, too."""
+    """Return whether a run has a result on the dataset as it is now; a cancelled one may have one, too."""
     return run.has_ended and run.has_result and run.spec.fingerprint in {"", labelled(name).fingerprint}
 
 
 def result(run_id: str) -> TrainingResult:
-    """What a finished run learnt from classes or tags; shared, never copied: nobody may change it.
+    """Result of a finished run on classes or tags; shared and never copied, so it must not be changed.
 
     Raises:
         DataError: it has no result (yet), or learnt from ratings.
@@ -100,7 +100,7 @@ def result(run_id: str) -> TrainingResult:
 
 
 def learnt(run_id: str) -> Learnt:
-    """What a finished run learnt from labels of whatever kind.
+    """Result of a finished run on labels of any kind.
 
     Raises:
         DataError: it has no result (yet).
@@ -114,7 +114,7 @@ def _learnt(run_id: str, version: int) -> Learnt:
 
 
 def curves(run_id: str, ended: datetime | None = None, metric: str = "") -> pd.DataFrame:
-    """What was measured after every epoch, about a second old.
+    """Metrics after every epoch, about a second old.
 
     Args:
         ended: when it ended, if it has: then nothing more will come.
@@ -146,7 +146,7 @@ def act(action: Callable[P, object], *arguments: P.args, **named: P.kwargs) -> N
 
 
 def is_stopping(run_id: str) -> bool:
-    """Whether a run was asked to stop."""
+    """Return whether a run was asked to stop."""
     return runs.Workspace.open().cancel_requested(run_id)
 
 
@@ -157,7 +157,7 @@ def put(run_id: str, *, first: bool) -> None:
 
 
 def model_kinds() -> dict[Literal["torch", "onnx"], str]:
-    """How a trained network can leave, and in words."""
+    """Formats in which trained networks can be downloaded -> words."""
     onnx = all(importlib.util.find_spec(package) for package in ("onnx", "onnxscript"))
     return {"torch": "PyTorch", **({"onnx": "ONNX"} if onnx else {})}
 

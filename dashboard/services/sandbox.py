@@ -59,7 +59,7 @@ def read_vary(lines: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def read_tasks(line: str) -> dict[str, Any]:
-    """Which tasks of a dataset, of a line ``tasks n_train=500``; "" stands for all.
+    """Choice of a dataset's tasks, read from a line ``tasks n_train=500``; "" stands for all.
 
     Raises:
         SettingError: a setting that does not exist, or a value that it does not take.
@@ -159,7 +159,7 @@ def archive(name: str) -> bytes:
 
 
 def crowd_words(names: Sequence[str]) -> dict[str, str]:
-    """What to call planted crowds that stand together."""
+    """Names that tell these planted crowds apart."""
     return exhibits.planted.crowd_names({name: labelled(name) for name in names})
 
 
@@ -182,7 +182,7 @@ def newest(names: Sequence[str]) -> dict[tuple[str, str], Run]:
 
 
 def errors(names: Sequence[str]) -> Exhibit | None:
-    """Who recovered what of these crowds; None while no run has ended."""
+    """Recovery errors of the runs on these crowds; None while no run has ended."""
     runs = newest(names)
     if not runs:
         return None

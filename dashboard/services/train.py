@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Draft = Mapping[str, Any]
-"""What a form holds: ``methods`` (lines), ``seeds`` (as typed), ``device`` and ``training`` (name -> value): settings
+"""Values of a form: ``methods`` (lines), ``seeds`` (as typed), ``device`` and ``training`` (name -> value): settings
 of the trainer that somebody chose, for all methods."""
 _NETWORK = {"backbone": TrainSettings.model_fields["backbone"].default}  # where a run on features names none
 
@@ -103,7 +103,7 @@ def draft_of_preset(preset: str) -> tuple[Draft, str]:
 
 
 def spell_draft(name: str, draft: Draft) -> str:
-    """What all methods of a draft share, as a line for the address; "" when it is what an untouched form has."""
+    """Settings that all methods of a draft share, as a line for the address; "" for those of an untouched form."""
     usual = read_draft(name, "")
     seeds = draft["seeds"].replace(" ", "")
     shared = {"seeds": int(seeds) if seeds.isdecimal() else seeds, "device": draft["device"]}
@@ -148,7 +148,7 @@ def _estimate_job(spec: RunSpec, opened: Labelled) -> Job:
 
 
 def refused(name: str, draft: Draft) -> str:
-    """Why one of these runs would be refused, as far as a trial has told; "" while none has.
+    """Reason why one of these runs would be refused, by its trial run; "" while none is known.
 
     Raises:
         CrowdError: see `specs`.

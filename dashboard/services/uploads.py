@@ -78,7 +78,7 @@ def rename_upload(upload: Upload, name: str) -> None:
 
 T = TypeVar("T")
 Mapped = tuple[tuple[str, Any], ...]
-"""How a file is to be read: pairs of setting and value."""
+"""Settings for reading a file: pairs of name and value."""
 
 OF_A_KIND = {"kind", "classes", "merge_classes", "multi_select", "valid_share", "test_share", "low", "high", "levels"}
 """Settings that mean nothing for labels of another kind."""

@@ -31,7 +31,7 @@ def draw() -> None:
 
 @fragment
 def board() -> None:
-    """What the fits found, as far as they are done: where they differ first."""
+    """Results of the fits that are done: first where they differ."""
     fits = start_fits(state.get("dataset"), asked())
     ended = comparison.in_place(tuple(name for name, fit in fits.items() if fit.state == "done"))
     if ended:

@@ -42,7 +42,7 @@ def ranking() -> None:
 
 
 def consequences(view: View, without: tuple[str, ...]) -> None:
-    """How the majority vote changes without some workers."""
+    """Changes of the majority vote without some workers."""
     vote = exhibits.workers.what_if(view, without).table.iloc[0]
     grid = st.grid(4, min_column_width=150, gap="xsmall")
     for what in ("annotations left out", "labels changed", "tasks left without label"):
@@ -99,7 +99,7 @@ def matrices(view: View, name: str) -> None:
 
 
 def pace(view: View, name: str, speed: Exhibit) -> None:
-    """How long the worker's answers take beside the others', in numbers and over time."""
+    """Duration of the worker's answers beside the others', in numbers and over time."""
     own: dict[Any, Any] = speed.table.loc[view.worker_number(name)].to_dict()
     cells = (
         ("Median answer", f"{own['seconds']:.3g} s", f"Of {own['n']:,.0f} comparable answers"),

@@ -60,7 +60,7 @@ def accuracy(runs: Runs) -> None:
 
 
 def significance(runs: Runs) -> None:
-    """Whether the runs differ: over test tasks, and over seeds."""
+    """Tests of differences between the runs: over test tasks, and over seeds."""
     at = _epoch()
     if at == "best":
         st.caption("Tests over tasks use the selected epoch: predictions of the best test epoch are not kept.")
@@ -90,7 +90,7 @@ def calibration(runs: Runs) -> None:
 
 
 def disagreement(runs: Runs) -> None:
-    """Where two runs label differently, down to the tasks."""
+    """Tasks that two runs label differently."""
     dataset = state.get("dataset")
     opened = opening.dataset(dataset)
     split = picker("Tasks", "split", exhibits.differences.SPLITS, width=200)
@@ -183,7 +183,7 @@ def _epoch() -> At:
 
 
 def _no_basis(runs: Runs) -> str:
-    """Why nothing can be said of their test accuracy; "" where it can."""
+    """Reason why the runs have no test accuracy; "" where they have one."""
     from crowdcore.learning.comparison.comparability import explain_missing_gold
 
     return explain_missing_gold(list(compare.compared(state.get("dataset"), runs).values()))
@@ -208,7 +208,7 @@ def tabled(shown: Exhibit, key: str, noun: str, heading: bool = False) -> None:
 
 
 def _notes(shown: Exhibit) -> None:
-    """What to bear in mind; where nothing can be shown, why not."""
+    """Notes; of an empty exhibit, the reason why it is empty."""
     for note in shown.notes:
         st.caption(as_text(note)) if len(shown.table) else _why(note)
 

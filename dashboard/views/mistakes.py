@@ -94,7 +94,7 @@ def board() -> None:
 
 @fragment
 def everything() -> None:
-    """What to bear in mind, and the list of all mistakes."""
+    """Notes, a run's shared mistakes, and the table of all mistakes."""
     view = looked_at()
     every = exhibits.mistakes.shared_mistakes(view)
     show_notes(every.notes[2 * (len(view.classes) < 3) :])  # of two classes, the first are about chance

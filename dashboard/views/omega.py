@@ -34,7 +34,7 @@ ENDS = 4  # items of each end that are shown beside the ranking
 def each_seed(
     choice: Choice, make: Callable[[RunView], Exhibit], key: str, *, columns: int = 1, **options: Any
 ) -> None:
-    """What is made of each seed that is shown, side by side where there is room."""
+    """An exhibit of each seed that is shown, side by side where there is room."""
     one = choice.view.seed != "each"
     grid = st.grid(1 if one else columns, min_column_width=400, gap="small")
     for view in choice.view.one_by_one():
@@ -44,7 +44,7 @@ def each_seed(
 
 
 def ranking(choice: Choice) -> None:
-    """How ω̄ spreads in each class, a figure for each seed shown; the items at the two ends."""
+    """Ranking of ω̄ in each class, a figure for each seed shown, and the items at its two ends."""
     view, task = choice.view, _marked_task(choice)
     media = has_media(view.dataset)
     true = state.index_of("true", view.classes)
@@ -63,7 +63,7 @@ def ranking(choice: Choice) -> None:
 
 
 def _pictured(tasks: pd.DataFrame, reference: str, key: str) -> None:
-    """What tasks show, with ω̄ and the class by the reference."""
+    """Cards of tasks, with ω̄ and the class by the reference."""
     cards(tasks, lambda row: f"ω̄ {row['mean ω']:.3f} · {row[reference]}", key)
 
 
@@ -74,7 +74,7 @@ def notes(choice: Choice) -> None:
 
 
 def tasks(choice: Choice) -> None:
-    """What sums ω up, the halves of the ranking, a figure for each seed shown; then the list."""
+    """Summary of ω, the halves of the ranking for each seed shown, and the list of tasks."""
     summary(choice)
     each_seed(choice, exhibits.omega.omega_halves, "halves", columns=2, notes=False)
     listing(choice)
@@ -86,7 +86,7 @@ def _marked_task(choice: Choice) -> int | None:
 
 
 def summary(choice: Choice) -> None:
-    """What sums ω up."""
+    """Summary of ω in numbers."""
     of = exhibits.omega.numbers(choice.view)
     agree = number(of.seed_correlation, 2) + (f" · {of.agreement}" if of.agreement else "")
     cells = (
@@ -162,7 +162,7 @@ def _spread(choice: Choice, by: Literal["class", "worker"], names: Sequence[str]
 
 
 def truth(choice: Choice) -> None:
-    """How far the recovered ω follows the true one; numbers of the first seed where all are shown."""
+    """Recovered ω beside the true one; numbers are those of the first seed where all are shown."""
     comparison = exhibits.omega.against_truth(choice.view)
     auc = f"{number(comparison.auc)} of {number(comparison.auc_limit)}"
     cells = (

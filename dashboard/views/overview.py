@@ -249,7 +249,7 @@ def _title(title: str, number: int) -> None:
 
 
 def pictures(view: View) -> None:
-    """How good each worker is, and which mistakes they share, drawn first; a click opens the evidence."""
+    """Skill of each worker, and shared mistakes, drawn first; a click opens the evidence."""
     from crowdcore.figures.theme import copied
 
     def low(exhibit: Exhibit, key: str) -> None:
@@ -290,7 +290,7 @@ def no_fault(unknown: int, workers: int) -> None:
 
 
 def how_many(table: pd.DataFrame, of: str) -> None:
-    """How many workers, or tasks, got which verdict."""
+    """Number of workers, or of tasks, with each verdict."""
     rows = table[table["of"] == of].to_dict("records")
     named = [verdict_word(r["verdict"]).capitalize() for r in rows]
     numbers(((name, f"{r['number']:,}", as_text(r["meaning"])) for name, r in zip(named, rows, strict=True)), 120)

@@ -22,12 +22,12 @@ VIEWS: dict[str, tuple[Callable[[RatingView], Exhibit], str]] = {
     "pairs": (ratings.errors_alike, "Click a cell to see the tasks that both rated."),
     "workers": (ratings.worker_bias, "Click a dot to see the worker's ratings."),
 }
-"""What is shown of the ratings, and what a click does; the last unless the address says otherwise."""
+"""View -> its exhibit, and a hint on what a click does; the last is shown by default."""
 
 
 @fragment
 def draw() -> None:
-    """What the ratings show, compared with the reference: a figure, a link to what was clicked, and the table."""
+    """Figure of the ratings against the reference, a link to what was clicked, and the table."""
     heading()
     view, key = looked_at(), state.get("view")
     if key == "truth":
@@ -52,7 +52,7 @@ def draw() -> None:
 
 
 def true_ratings(view: RatingView) -> None:
-    """How far each aggregator is from gold, where there is some, and the reference's rating of each task."""
+    """Error of each aggregator where there is gold, and the reference's rating of each task."""
     found = ratings.aggregators(view)
     if found.table["RMSE"].notna().any():
         show(found, "aggregators", file=f"{view.dataset.name}-ratings-aggregation", noun="method")
@@ -64,7 +64,7 @@ def true_ratings(view: RatingView) -> None:
 
 
 def clicked(view: RatingView, key: str) -> tuple[str, dict[str, str]] | None:
-    """What to call the ratings behind what was clicked, and where they are."""
+    """Label and address of the ratings behind what was clicked."""
     worker, other = (state.one_of(name, view.workers) for name in ("worker", "other"))
     if key == "workers":
         return (f"All ratings of {worker}", {"worker": worker}) if worker else None

@@ -52,7 +52,7 @@ def takes(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference
 
 
 def follow(folder: report.Archiving) -> None:
-    """Whether the folder is being made, what is drawn now and the time left.
+    """Progress of the folder: the figure being drawn, and the time left.
 
     It looks all the time: a click that reran the page would take the file's name from under the browser's request.
     """
@@ -66,7 +66,7 @@ def follow(folder: report.Archiving) -> None:
 
 
 def contents(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference: str, show_names: bool) -> None:
-    """What the report will hold; put together when this is opened."""
+    """Contents of the report, which is built when this is opened."""
     listed = st.expander("Contents", key="contents", on_change="rerun", icon=":material/toc:")
     if not listed.open:
         return

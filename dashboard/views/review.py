@@ -43,7 +43,7 @@ _MOST = 9  # classes with a key of their own
 
 
 def at(table: pd.DataFrame) -> int:
-    """Which row is looked at: the one that the address names, else the first without a mark, else the first."""
+    """Row on screen: the one that the address names, else the first without a mark, else the first."""
     chosen = table["task"] == state.get("task")
     if "worker" in table and (worker := state.get("worker")):
         exact = chosen & (table["worker"] == worker)
@@ -204,7 +204,7 @@ def _read(dataset: str, file: str, content: bytes) -> TakenMarks:
 
 
 def _offer(dataset: str, taken: TakenMarks, key: str) -> None:
-    """What cannot be taken, and a button for the rest."""
+    """List the marks that cannot be taken, and offer a button for the others."""
     show_notes(taken.notes)
     if len(taken.faults):
         st.warning(f"{count(len(taken.faults), 'mark')} cannot be taken:", icon=":material/report:")

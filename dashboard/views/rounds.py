@@ -23,7 +23,7 @@ FEW = 20  # values of a column that may tell rounds apart
 
 @fragment
 def draw() -> None:
-    """What the rounds are; then the answer, mistakes and workers."""
+    """Choice of the rounds; then measures, mistakes and workers."""
     heading()
     follow()
     view, by, at = rounds()
@@ -74,7 +74,7 @@ def rounds() -> tuple[View | None, str, str]:
 
 
 def columns(view: View) -> list[str]:
-    """What may tell rounds apart: a column ``round``, dates, then other columns, unless they may tell hidden names."""
+    """Columns that may tell rounds apart: ``round``, dates, then others, unless they may reveal hidden names."""
     extra = view.dataset.extra
     if extra is None:
         return []

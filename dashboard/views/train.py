@@ -244,7 +244,7 @@ def _on_screen(shown: Sequence[Run]) -> pd.DataFrame:
 
 
 def _columns() -> dict[str, Any]:
-    """What each column is called, and how its numbers are written."""
+    """Title and number format of each column."""
     column, number = st.column_config.TextColumn, st.column_config.NumberColumn
     share: dict[str, Any] = {"format": "%.1f %%", "width": 92}
     spread: dict[str, Any] = {"format": "%.1f", "width": 56, "help": "Standard deviation over seeds, in points"}
@@ -370,7 +370,7 @@ def draw() -> None:
 
 
 def forms(begins: bool) -> None:
-    """What to train, or what to search, folded once there are runs."""
+    """Forms to train and to search settings, folded once there are runs."""
     opened = st.session_state.setdefault("train-open", {})
     begins = opened.setdefault(state.get("dataset"), begins or bool(state.chosen("methods") or state.chosen("view")))
     names, icon = ["Train", "Search settings"], ":material/model_training:"
@@ -383,7 +383,7 @@ def forms(begins: bool) -> None:
 
 
 def nothing_to_learn(why: str) -> None:
-    """What would make this dataset one that can be trained on."""
+    """Tell why nothing can be learnt here, and link to what can be done."""
     st.info(why, icon=":material/image_not_supported:")
     with st.container(horizontal=True):
         link("overview", "Open a file", icon="upload_file", view="Open a file")
