@@ -31,7 +31,7 @@ _RIGHT = {
     "auth": "a table",
     "access": "a table",
 }
-_asked = False  # whether this process has ever seen that people must sign in
+_expected = False  # whether this process has ever seen that people must sign in
 
 
 class AccessError(CrowdError):
@@ -97,9 +97,9 @@ def sign_in_settings() -> SignIn | None:
     Raises:
         AccessError: the file is unreadable, odd or has gone, or others are served without one.
     """
-    global _asked
+    global _expected
     if _secrets_expected():
-        _asked = True
+        _expected = True
         return read_sign_in(_secrets())
     address = config.get_option("server.address")  # None: no server, since our config.toml names localhost
     if address is not None and not is_this_machine(address) and os.environ.get(LET_ANYONE_IN) != "yes":
@@ -109,7 +109,9 @@ def sign_in_settings() -> SignIn | None:
 
 def _secrets_expected() -> bool:
     """Return whether the operator has, had or named a secrets file, be it readable or not."""
-    return _asked or config.is_manually_set("secrets.files") or any(map(_is_there, config.get_option("secrets.files")))
+    return (
+        _expected or config.is_manually_set("secrets.files") or any(map(_is_there, config.get_option("secrets.files")))
+    )
 
 
 def _is_there(path: str) -> bool:

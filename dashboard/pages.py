@@ -105,7 +105,7 @@ MENU = (
 )
 PATHS: Mapping[str, str] = {"mistakes": "shared-mistakes"}
 """Addresses that are not the page's name."""
-FOUND: Mapping[str, str] = {"home": "", "data": "", "mistakes": "shared-mistakes"} | {
+REDIRECTS: Mapping[str, str] = {"home": "", "data": "", "mistakes": "shared-mistakes"} | {
     "workers": "annotators",
     "items": "tasks",
     "labels": "aggregate",

@@ -22,7 +22,7 @@ import crowdcore.core.garbage  # noqa: F401
 from crowdcore.core.spelling import log_visibly
 from crowdcore.data.tour import DEMO
 from dashboard.access import AccessError, sign_in_settings
-from dashboard.pages import FOUND
+from dashboard.pages import REDIRECTS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -84,7 +84,7 @@ def _base() -> str:
 
 def _redirect(request: Request) -> Response:
     """Lead from a page's title or former address to its address."""
-    there = FOUND[request.url.path.rpartition("/")[2]]
+    there = REDIRECTS[request.url.path.rpartition("/")[2]]
     return RedirectResponse(f"./{there}?{request.url.query}")
 
 
@@ -125,7 +125,10 @@ def server_options() -> dict[str, Any]:
 
         confined.server.start()
     return {
-        "routes": [Route("/{base:path}sans.woff", _font), *(Route(f"{_base()}/{name}", _redirect) for name in FOUND)],
+        "routes": [
+            Route("/{base:path}sans.woff", _font),
+            *(Route(f"{_base()}/{name}", _redirect) for name in REDIRECTS),
+        ],
         "middleware": [Middleware(Headers)],
         "lifespan": _running,
     }

@@ -195,12 +195,12 @@ def put(**values: str | list[str] | None) -> None:
     st.session_state["touched"] = True
 
 
-def rename(called: Callable[[], Mapping[str, str]]) -> None:
+def rename(names: Callable[[], Mapping[str, str]]) -> None:
     """Put other names for workers into this page's address."""
     drawer = _memory()[page()]
     for key in _WORKERS & drawer.keys():
-        other = called()
-        drawer[key] = _SEPARATOR.join(other.get(name, name) for name in drawer[key].split(_SEPARATOR))
+        other_names = names()
+        drawer[key] = _SEPARATOR.join(other_names.get(name, name) for name in drawer[key].split(_SEPARATOR))
 
 
 def settle(**values: str) -> None:
@@ -212,7 +212,7 @@ def bind(
     key: str,
     value: object,
     *,
-    say: tuple[str, str] = ("yes", ""),
+    words: tuple[str, str] = ("yes", ""),
     among: Sequence[str] | None = None,
     of: Sequence[str] | None = None,
 ) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def bind(
     Args:
         key: the name in the address bar; one widget per page.
         value: what the widget shows, of the widget's own type.
-        say: the words for True and False.
+        words: those for True and False.
         among: the only values to remember; a browser may still send the title that an option had before.
         of: options that a browser knows by their place: with others, the widget is another one, or the place that
             the browser remembers would mean another value.
@@ -229,7 +229,7 @@ def bind(
     widget = f"{st.session_state['page']}-{key}"
     widget += "" if of is None else f"-{zlib.crc32(_SEPARATOR.join(of).encode()):08x}"
     show(widget, value)
-    return {"key": widget, "on_change": _take, "args": (widget, key, say, among)}
+    return {"key": widget, "on_change": _take, "args": (widget, key, words, among)}
 
 
 def show(widget: str, value: object) -> None:
@@ -238,12 +238,12 @@ def show(widget: str, value: object) -> None:
         st.session_state[widget] = value
 
 
-def _take(widget: str, key: str, say: tuple[str, str], among: Sequence[str] | None) -> None:
+def _take(widget: str, key: str, words: tuple[str, str], among: Sequence[str] | None) -> None:
     value = st.session_state[widget]
     if among is not None and value not in among:
         return
     if isinstance(value, bool):
-        value = say[0] if value else say[1]
+        value = words[0] if value else words[1]
     put(**{key: [str(v) for v in value] if isinstance(value, list) else None if value is None else str(value)})
 
 

@@ -11,7 +11,7 @@ from crowdcore import exhibits
 from crowdcore.exhibits.fits import fitted
 from dashboard import state
 from dashboard.components.exhibit import figure, looked_at, show
-from dashboard.components.fits import asked, reference_button, titled
+from dashboard.components.fits import reference_button, shown_fits, titled
 from dashboard.components.link import link
 from dashboard.components.media import cards
 from dashboard.components.pickers import picker
@@ -35,7 +35,7 @@ def in_place(done: Fits) -> Fits:
     An open select box closes when the value that it shows changes or moves. So while fits of one question end, those
     on the page keep their places, and what it shows by default (`_first_shown`) stays.
     """
-    question = (state.get("dataset"), *asked())
+    question = (state.get("dataset"), *shown_fits())
     if st.session_state.get("compared", {}).get("question") != question:
         st.session_state["compared"] = {"question": question, "fits": (), "first": {}}
     compared = st.session_state["compared"]

@@ -32,17 +32,17 @@ _ICONS = {
 MANY = 100_000  # labels from which only the first of the usual aggregators begins at once
 
 
-def wanted() -> list[str]:
+def fits_of_address() -> list[str]:
     """The fits that the address names, else the usual ones."""
     dataset = opening.dataset(state.get("dataset"))
     usual = SUGGESTED if dataset.sentences is None else OF_TAGS
     return state.get_many("methods") or list(usual if dataset.n_annotations < MANY else usual[:1])
 
 
-def asked() -> tuple[str, ...]:
+def shown_fits() -> tuple[str, ...]:
     """The fits to show, each spelled in its one way, with the gold shown to them."""
     gold, fits = percent(), []
-    for name in wanted():
+    for name in fits_of_address():
         try:
             fits.append(canonical(f"{name} gold={gold}%"))
         except CrowdError:
@@ -69,7 +69,7 @@ def titled(fit: str) -> str:
 @fragment
 def chooser() -> None:
     """Picker of aggregators and their settings."""
-    shown = list(dict.fromkeys(wanted()))
+    shown = list(dict.fromkeys(fits_of_address()))
     dataset = opening.dataset(state.get("dataset"))
     if "draft" not in st.session_state or st.session_state.get("drafted") != (dataset.name, shown):
         st.session_state["draft"] = shown
@@ -133,7 +133,7 @@ def settings(fit: str, draft: list[str], gold: int) -> None:
 def run(draft: list[str], gold: int) -> None:
     """Ask for these fits; those that failed are tried again."""
     state.put(methods=list(dict.fromkeys(draft)), gold=str(gold) if gold else None)
-    start_fits(state.get("dataset"), asked(), again=True)
+    start_fits(state.get("dataset"), shown_fits(), again=True)
     st.rerun()
 
 

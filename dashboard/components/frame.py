@@ -196,7 +196,7 @@ def _draw_facts(has_labels: bool) -> None:
     st.toggle(
         "Hide worker names",
         help="Show stable pseudonyms instead of worker ids, in tables, figures, links, downloads and reports.",
-        **state.bind("names", hidden_names(), say=("hidden", "shown")),
+        **state.bind("names", hidden_names(), words=("hidden", "shown")),
     )
     opened = opening.labelled(state.get("dataset"))
     st.caption(f"{_tasks(opened)} · {count(opened.n_workers, 'worker')} · {_labels(opened)}")

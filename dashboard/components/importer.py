@@ -162,7 +162,7 @@ def ask_split(path: str, mapping: dict[str, Any], info: ImportReport) -> None:
 
 def report(info: ImportReport, path: str) -> None:
     """Show what was understood, in examples and in numbers."""
-    st.header(f"{as_text(uploads.called(info.source, path))}: what was understood")
+    st.header(f"{as_text(uploads.title_of(info.source, path))}: what was understood")
     if info.examples:
         says, is_ = ("rates", "as") if info.rating_range else ("says", "is")
         lines = [[as_text(name if len(name) <= _SHORT else f"{name[:_SHORT]}…") for name in e] for e in info.examples]

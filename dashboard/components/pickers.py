@@ -45,5 +45,5 @@ def several(
 def switch(label: str, key: str, *, usual: bool = False, on: str = "yes", **look: Any) -> bool:
     """Yes or no; ``on`` stands in the address for yes where no is usual."""
     shown = state.get(key) != "no" if usual else state.get(key) == on
-    st.toggle(label, **look, **state.bind(key, shown, say=("", "no") if usual else (on, "")))
+    st.toggle(label, **look, **state.bind(key, shown, words=("", "no") if usual else (on, "")))
     return shown

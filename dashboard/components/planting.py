@@ -70,7 +70,7 @@ def _pick_fit(compared: tuple[str, ...], usual: str) -> str:
     return picker("As recovered by", "by", compared, usual, width=260)
 
 
-Wanted = tuple[str, list[str], str, int]
+FormValues = tuple[str, list[str], str, int]
 FIRST = (
     "shared_low", "shared_high", "bias_sd", "scale_sd", "noise", "spammers", "copiers",
     "shared_confusion", "missed", "boundary", "confused", "careless", "n_sentences", "per_sentence",
@@ -85,7 +85,7 @@ READINGS = (
 )
 
 
-def crowd_form(dataset: str) -> Wanted:
+def crowd_form(dataset: str) -> FormValues:
     """Draw the form; returns the simulator's line, what varies, the tasks' line and how many crowds."""
     usual = usual_simulator(opening.labelled(dataset))
     line, name, settings = _crowd_of_address(dataset, usual)
@@ -261,10 +261,10 @@ def planting() -> None:
     _presets()
     grid = st.grid(2, min_column_width=420, gap="medium")
     with grid.cell():
-        wanted = crowd_form(dataset)
+        values = crowd_form(dataset)
     crowd = None
     with grid.cell(), refusals():
-        plan = sandbox.plan(dataset, *wanted)
+        plan = sandbox.plan(dataset, *values)
         with st.spinner("Planting …"):
             crowd = sandbox.preview(dataset, plan)
         _preview(crowd)

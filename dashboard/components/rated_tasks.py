@@ -23,14 +23,14 @@ def draw() -> None:
     one() if state.get("task") else listing()
 
 
-def in_numbers(seen: RatingView) -> None:
+def in_numbers(view: RatingView) -> None:
     """Summary of the ratings, and agreement of workers."""
     file = f"{state.get('dataset')}-ratings"
     grid = st.grid(2, min_column_width=380, gap="small")
     with grid.cell():
-        show(ratings.summary(seen), "summary", file=file, noun="measure", rows=12)
+        show(ratings.summary(view), "summary", file=file, noun="measure", rows=12)
     with grid.cell():
-        show(ratings.agreement(seen), "agreement", file=f"{file}-agreement", noun="coefficient")
+        show(ratings.agreement(view), "agreement", file=f"{file}-agreement", noun="coefficient")
 
 
 @fragment
@@ -39,13 +39,13 @@ def listing() -> None:
     if state.get("task"):
         st.rerun()
     heading()
-    seen = looked_at()
+    view = looked_at()
     with st.container(horizontal=True):
         order = picker("Order", "sort", ratings.SORTS, width=330)
-        listed = sorted(seen.workers)
+        listed = sorted(view.workers)
         optional("Rated by", "worker", listed, "Anyone")
         optional("And by", "other", listed, "Anyone")
-    exhibit = listed_tasks(seen)
+    exhibit = listed_tasks(view)
     with live("listed"):
         if not len(exhibit.table):
             nobody = "No task was rated by both." if state.get("other") else "No task has a rating."
@@ -55,26 +55,26 @@ def listing() -> None:
     show(exhibit, "tasks", file=f"{state.get('dataset')}-tasks", noun="task", rows=16, limits="")
 
 
-def listed_tasks(seen: RatingView) -> Exhibit:
+def listed_tasks(view: RatingView) -> Exhibit:
     """The tasks that pass the filters of the address."""
     order = state.one_of("sort", list(ratings.SORTS)) or "surprise"
-    worker, other = (state.one_of(key, seen.workers) or "" for key in ("worker", "other"))
-    return ratings.rated_tasks(seen, order, worker, other)  # type: ignore[arg-type]
+    worker, other = (state.one_of(key, view.workers) or "" for key in ("worker", "other"))
+    return ratings.rated_tasks(view, order, worker, other)  # type: ignore[arg-type]
 
 
 def one() -> None:
     """One task: the item, its rating by the reference and by an aggregator, and what each worker said."""
-    dataset, seen, name = state.get("dataset"), looked_at(), state.get("task")
-    links(seen, name)
+    dataset, view, name = state.get("dataset"), looked_at(), state.get("task")
+    links(view, name)
     heading(as_text(name))
-    task = ratings.rated_task(seen, name)
+    task = ratings.rated_task(view, name)
     grid = st.grid(2, min_column_width=380, gap="medium")
     with grid.cell():
-        if not has_media(seen.dataset):
+        if not has_media(view.dataset):
             st.caption("This dataset has no images, texts or sounds of its items.")
-        media(dataset, task_number(seen.dataset, name), LARGE)
+        media(dataset, task_number(view.dataset, name), LARGE)
         with st.container(horizontal=True):
-            st.metric(as_text(seen.truth.name), number(task.reference))
+            st.metric(as_text(view.truth.name), number(task.reference))
             st.metric(as_text(ratings.ESTIMATE), number(task.estimate))
             st.metric("95 % interval", f"{number(task.low)} – {number(task.high)}")
             st.metric("Mean rating", number(task.mean))
@@ -83,17 +83,17 @@ def one() -> None:
         if not task.n_ratings:
             st.info("No worker has rated this task.", icon=":material/star_half:")
             return
-        exhibit, file = ratings.task_ratings(seen, name), f"{dataset}-{name}-ratings"
+        exhibit, file = ratings.task_ratings(view, name), f"{dataset}-{name}-ratings"
         show(Exhibit(exhibit.name, exhibit.title, exhibit.figure, exhibit.table), "picture", file=file)
         table = Exhibit(exhibit.name, exhibit.title, None, exhibit.table, exhibit.notes, click=exhibit.click)
         show(table, "labels", file=file, noun="rating")
         st.caption("A rating leads to all ratings of its worker.")
 
 
-def links(seen: RatingView, name: str) -> None:
+def links(view: RatingView, name: str) -> None:
     """Back to the list, and to the tasks before and after in it."""
     chosen = {key: state.get(key) for key in FILTERS}
-    names = listed_tasks(seen).table["task"].tolist()
+    names = listed_tasks(view).table["task"].tolist()
     at = names.index(name) if name in names else -1
     with st.container(horizontal=True):
         link("tasks", "All tasks", icon="arrow_back", **chosen)

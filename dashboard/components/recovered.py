@@ -90,8 +90,8 @@ def choose(part: str, without: str) -> Choice | None:
             bound = state.bind("epoch", str(view.at), of=[run.id, *options])
             st.select_slider("Epoch", list(options), format_func=options.__getitem__, **bound)
     runs = [run, *([beside] if beside else [])]
-    called = run_names(runs)
-    return Choice(run.id, *(_view(one, seed, shown, called[one.id]) for one in runs))
+    names = run_names(runs)
+    return Choice(run.id, *(_view(one, seed, shown, names[one.id]) for one in runs))
 
 
 def _pick_second_run(bar: DeltaGenerator, run: Run, able: Mapping[str, Run]) -> Run | None:
@@ -120,12 +120,12 @@ def show_caveats(choice: Choice) -> None:
         st.warning(as_text(common), icon=":material/hourglass_empty:")
 
 
-def _view(run: Run, seed: Seed = None, part: Literal["", "own"] = "", called: str = "") -> RunView:
+def _view(run: Run, seed: Seed = None, part: Literal["", "own"] = "", name: str = "") -> RunView:
     """The run at the epoch that the address names, if it kept that."""
-    seen, at = datasets.view(state.get("dataset"), state.get("reference"), hidden_names()), state.get("epoch")
+    view, at = datasets.view(state.get("dataset"), state.get("reference"), hidden_names()), state.get("epoch")
     epoch: Epoch = int(at) if at.isdecimal() else "last" if at == "last" else "selected"
-    called = called or run_names([run])[run.id]
-    return exhibits.recovered.of_run(seen, result(run.id), called, seed=seed, at=epoch, part=part)
+    name = name or run_names([run])[run.id]
+    return exhibits.recovered.of_run(view, result(run.id), name, seed=seed, at=epoch, part=part)
 
 
 def _runs(parts: tuple[str, ...]) -> list[Run]:

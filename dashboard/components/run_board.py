@@ -15,7 +15,7 @@ from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.guard import attempt, live, refused_before, watch
 from dashboard.components.link import link
-from dashboard.components.run_choice import run_asked, run_title
+from dashboard.components.run_choice import run_settings, run_title
 from dashboard.components.run_chosen import measured_now, run_outcome
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, duration
@@ -95,7 +95,7 @@ def row(run: Run, on: str = "") -> None:
     ):
         with st.container(gap=None):
             n = len(run.spec.seeds)
-            details = "".join(f" · {as_text(words)}" for words in (run_asked(run) if run.name else "", on) if words)
+            details = "".join(f" · {as_text(words)}" for words in (run_settings(run) if run.name else "", on) if words)
             with live(f"run-{run.id}"):  # its progress is not in it: nobody wants to hear every epoch
                 st.markdown(f"{ICONS[run.state]} **{as_text(run_title(run))}**{details} · {count(n, 'seed')}")
                 if run.state != "running":

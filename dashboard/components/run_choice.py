@@ -139,10 +139,10 @@ def nothing(why: str) -> None:
 
 def run_title(run: Run) -> str:
     """Name of the run, else its method and settings other than the defaults."""
-    return run.name or run_asked(run)
+    return run.name or run_settings(run)
 
 
-def run_asked(run: Run) -> str:
+def run_settings(run: Run) -> str:
     """Method of the run and settings other than the defaults."""
     return describe_spec(run.spec, settings_in_words, setting_title)
 
@@ -150,7 +150,7 @@ def run_asked(run: Run) -> str:
 def run_label(run: Run) -> str:
     """A run for people: its name, method, what differs from its defaults, seeds, when; other runs never change it."""
     n = len(run.spec.seeds)
-    words = [*([run.name] if run.name else []), run_asked(run), f"{n} seed{'s' if n != 1 else ''}"]
+    words = [*([run.name] if run.name else []), run_settings(run), f"{n} seed{'s' if n != 1 else ''}"]
     return " · ".join([*words, *([when(run.created)] if run.created else [])])
 
 

@@ -30,7 +30,7 @@ def _fit(opened: CrowdDataset, name: str) -> None:
 def start_fits(of: str, names: Iterable[str], again: bool = False) -> dict[str, Job]:
     """See to it that these fits of a dataset are run; returns how far each is."""
     opened = dataset(of)
-    return {name: _jobs().ask((opened.fingerprint, name), partial(_fit, opened, name), again) for name in names}
+    return {name: _jobs().submit((opened.fingerprint, name), partial(_fit, opened, name), again) for name in names}
 
 
 def wait_for(fits: Iterable[Job], seconds: float) -> None:

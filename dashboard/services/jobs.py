@@ -28,7 +28,7 @@ class Job:
         first, last: times (monotonic) at which somebody asked for it.
         state: where it stands.
         began: time (monotonic) at which it began to run.
-        found: what came of it.
+        result: what it returned.
         refusal: why it was refused or failed.
         ended: set when it stands still.
     """
@@ -38,7 +38,7 @@ class Job:
     last: float = 0.0
     state: Literal["waiting", "running", "done", "refused", "failed"] = "waiting"
     began: float = 0.0
-    found: Any = None
+    result: Any = None
     refusal: CrowdError | None = None
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -46,7 +46,7 @@ class Job:
         """Do it; faults are logged."""
         self.began, self.state = time.monotonic(), "running"
         try:
-            self.found, self.state = self.work(), "done"
+            self.result, self.state = self.work(), "done"
         except CrowdError as refusal:
             self.refusal, self.state = refusal, "refused"
         except Exception:
@@ -72,7 +72,7 @@ class Jobs:
         self._changed = threading.Condition()
         threading.Thread(target=self._serve, daemon=True, name=f"{what}s").start()
 
-    def ask(self, key: Hashable, work: Callable[[], Any], again: bool = False) -> Job:
+    def submit(self, key: Hashable, work: Callable[[], Any], again: bool = False) -> Job:
         """The job of that key, queued if it is new (or failed, and is to be tried again)."""
         with self._changed:
             job = self._jobs.get(key)

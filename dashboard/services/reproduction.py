@@ -25,13 +25,13 @@ class Outcome:
     """Results for a table or figure of a paper.
 
     Args:
-        found: of every part.
+        parts: the result of each part.
         table: paper | ours | why different.
         footnoted: the same with marks for what is long, and what they refer to.
         figures: ours.
     """
 
-    found: list[Found]
+    parts: list[Found]
     table: Exhibit
     footnoted: tuple[pd.DataFrame, tuple[str, ...]]
     figures: list[Exhibit]

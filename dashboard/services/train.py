@@ -144,7 +144,7 @@ def _jobs() -> Jobs:
 
 
 def _estimate_job(spec: RunSpec, opened: Labelled) -> Job:
-    return _jobs().ask(spec.model_dump_json(exclude={"group", "priority"}), partial(runs.estimate, spec, opened))
+    return _jobs().submit(spec.model_dump_json(exclude={"group", "priority"}), partial(runs.estimate, spec, opened))
 
 
 def refused(name: str, draft: Draft) -> str:
@@ -169,7 +169,7 @@ def estimate(name: str, draft: Draft) -> list[Estimate] | None:
     for job in trials:
         if job.refusal is not None:
             raise job.refusal
-    return [job.found for job in trials] if all(job.ended.is_set() for job in trials) else None
+    return [job.result for job in trials] if all(job.ended.is_set() for job in trials) else None
 
 
 def start_search(name: str, draft: Draft, space: Mapping[str, Range | Choice], trials: int, sampler: str) -> str:

@@ -42,12 +42,12 @@ def owner() -> str:
     return str(st.user.to_dict().get("email") or "")
 
 
-def free_title(wanted: str) -> str:
+def free_title(title: str) -> str:
     """The title itself, or with a number where a dataset is called so already."""
     import crowdcore as cc
 
     taken = {*cc.list_datasets(), *(upload.name for upload in list_uploads() if upload.dataset)}
-    titles = (wanted if n == 1 else f"{wanted} ({n})" for n in range(1, len(taken) + 2))
+    titles = (title if n == 1 else f"{title} ({n})" for n in range(1, len(taken) + 2))
     return next(candidate for candidate in titles if candidate not in taken)
 
 
@@ -108,7 +108,7 @@ def named_file() -> Path | None:
     return path if path.is_file() else None
 
 
-def asked_file() -> str:
+def file_to_open() -> str:
     """Digest of `named_file`, which a session opens once; empty without."""
     path = named_file()
     if path is None or st.session_state.get("asked"):
@@ -143,7 +143,7 @@ def _unpacked(archive: Path) -> Path:
     return tables[0] if len(tables) == 1 else folder
 
 
-def called(name: str, path: str) -> str:
+def title_of(name: str, path: str) -> str:
     """Title of a dataset: for a table in a ZIP, which may be one of many ``votes.csv``, the ZIP's."""
     stored = stored_file(digest_of(path))
     in_archive = stored is not None and stored.suffix.lower() == ".zip" and Path(path).suffix.lower() in _TABLES
@@ -245,7 +245,7 @@ def accept(examined: Import, path: str = "", mapping: Mapped = ()) -> str:
 
     dataset = examined.dataset(accept=True)
     fitting(dataset)
-    title = called(dataset.name, path)
+    title = title_of(dataset.name, path)
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "upload"
     identity = json.dumps([dataset.fingerprint, digest_of(path), mapping])
     name = f"{slug}-{hashlib.blake2b(identity.encode(), digest_size=5).hexdigest()}"

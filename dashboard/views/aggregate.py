@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard import state
 from dashboard.components import comparison
-from dashboard.components.fits import asked, chooser, follow, refused
+from dashboard.components.fits import chooser, follow, refused, shown_fits
 from dashboard.components.frame import heading, page
 from dashboard.components.guard import fragment, live
 from dashboard.services.fits import start_fits, wait_for
@@ -16,7 +16,7 @@ def draw() -> None:
     """The page."""
     heading()
     chooser()
-    fits = start_fits(state.get("dataset"), asked())
+    fits = start_fits(state.get("dataset"), shown_fits())
     with live("fits"):  # never seen
         wait_for(fits.values(), PATIENCE)
         ended = sum(fit.ended.is_set() for fit in fits.values())
@@ -32,7 +32,7 @@ def draw() -> None:
 @fragment
 def board() -> None:
     """Results of the fits that are done: first where they differ."""
-    fits = start_fits(state.get("dataset"), asked())
+    fits = start_fits(state.get("dataset"), shown_fits())
     ended = comparison.in_place(tuple(name for name, fit in fits.items() if fit.state == "done"))
     if ended:
         for part in (comparison.differences, comparison.overview, comparison.one_result, comparison.curves):

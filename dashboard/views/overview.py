@@ -24,7 +24,7 @@ from dashboard.components.table import download, formats, numbers
 from dashboard.components.text import as_text, count, number, percent, size
 from dashboard.services import uploads
 from dashboard.services.runs import runs_of
-from dashboard.services.uploads import asked_file
+from dashboard.services.uploads import file_to_open
 
 SHARES = {
     "Wrong labels": "wrong annotations",
@@ -71,9 +71,9 @@ def glance() -> None:
 @fragment
 def glance_at_ratings() -> None:
     """Numbers and agreement of labels that are numbers, and the way to who is off by how much."""
-    seen = looked_at()
-    show(replace(exhibits.ratings.worker_bias(seen), click=None), "bias", notes=False)
-    rated_tasks.in_numbers(seen)
+    view = looked_at()
+    show(replace(exhibits.ratings.worker_bias(view), click=None), "bias", notes=False)
+    rated_tasks.in_numbers(view)
     with st.container(horizontal=True):
         link("ratings")
         link("tasks")
@@ -157,7 +157,7 @@ FEW = 3  # workers, mistakes and items that a card names
 
 def draw(first: Callable[[], None] | None = None) -> None:
     """The page; ``first`` draws its first view."""
-    if digest := asked_file():
+    if digest := file_to_open():
         state.put(view="Open a file", file=digest)
     heading(as_text(dataset_title(state.get("dataset"))))
     {"Numbers": glance, "Open a file": importing}.get(state.get("view"), first or board)()

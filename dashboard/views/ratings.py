@@ -53,11 +53,11 @@ def draw() -> None:
 
 def true_ratings(view: RatingView) -> None:
     """Error of each aggregator where there is gold, and the reference's rating of each task."""
-    found = ratings.aggregators(view)
-    if found.table["RMSE"].notna().any():
-        show(found, "aggregators", file=f"{view.dataset.name}-ratings-aggregation", noun="method")
+    errors = ratings.aggregators(view)
+    if errors.table["RMSE"].notna().any():
+        show(errors, "aggregators", file=f"{view.dataset.name}-ratings-aggregation", noun="method")
     else:
-        st.info(as_text(f"{found.notes[0]} Another reference gives other ratings."), icon=":material/help:")
+        st.info(as_text(f"{errors.notes[0]} Another reference gives other ratings."), icon=":material/help:")
     rated = replace(ratings.rated_tasks(view, "spread"), click=None, notes=())
     st.header(as_text(rated.title))
     show(rated, "rated", noun="task", rows=12)

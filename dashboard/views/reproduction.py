@@ -36,9 +36,9 @@ def draw() -> None:
         scale = picker("Scale", "scale", SCALES, width=220)
     with st.spinner("Looking up the runs …"):
         outcome = reproduction.outcome(chosen, scale)
-    missing = sum(not one.ours and not one.why.startswith("not run: ") for one in outcome.found)
+    missing = sum(not one.ours and not one.why.startswith("not run: ") for one in outcome.parts)
     if missing:
-        some = f"{missing} of {count(len(outcome.found), 'row')}"
+        some = f"{missing} of {count(len(outcome.parts), 'row')}"
         st.info(f"Not run yet: {some}. This command runs what is missing:", icon=":material/terminal:")
         st.code(f"crowdcore reproduce {chosen} --scale {scale}", language="sh")
     table, footnotes = outcome.footnoted
@@ -48,7 +48,7 @@ def draw() -> None:
     show_notes(outcome.table.notes)
     for exhibit in outcome.figures:
         show(exhibit, exhibit.name, file=exhibit.name)
-    if runs := {one.run.id: one.run.spec.dataset for one in outcome.found if one.run}:
+    if runs := {one.run.id: one.run.spec.dataset for one in outcome.parts if one.run}:
         there = list(dict.fromkeys(runs.values()))
         link("train", f"{count(len(runs), 'run')} behind these numbers", datasets=there, runs=list(runs))
 

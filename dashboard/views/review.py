@@ -84,7 +84,7 @@ def _buttons(view: View, table: pd.DataFrame, row: int, label: str) -> None:
     worker = str(view.dataset.worker_ids[view.worker_number(shown)]) if shown else ""
     comment = f"review-comment-{dataset}-{task}"
 
-    def say(truth: str | None) -> None:
+    def mark(truth: str | None) -> None:
         attempt(_mark, dataset, task, truth, worker, st.session_state.get(comment, ""))
         step()
 
@@ -102,18 +102,18 @@ def _buttons(view: View, table: pd.DataFrame, row: int, label: str) -> None:
 
     with st.container(horizontal=True, gap="xsmall"):
         st.button(
-            "Right", on_click=say, args=(label,), shortcut="A", icon=":material/check:", type="primary", key="say-right"
+            "Right", on_click=mark, args=(label,), shortcut="A", icon=":material/check:", type="primary", key="right"
         )
         for key, name in enumerate(_candidates(view, task, label, str(now[view.reference])), 1):
-            st.button(as_text(name), on_click=say, args=(name,), shortcut=str(key), key=f"say-{key}")
-        st.button("Unclear", on_click=say, args=(None,), shortcut="U", icon=":material/help:", key="say-unclear")
+            st.button(as_text(name), on_click=mark, args=(name,), shortcut=str(key), key=f"class-{key}")
+        st.button("Unclear", on_click=mark, args=(None,), shortcut="U", icon=":material/help:", key="unclear")
         st.button("Skip", on_click=step, shortcut="N", icon=":material/skip_next:", type="tertiary", key="skip")
         st.button("Undo", on_click=back, shortcut="Z", icon=":material/undo:", type="tertiary", key="undo")
     other = f"review-other-{dataset}-{task}-{shown}"
 
     def chosen() -> None:
         if picked := st.session_state[other]:
-            say(picked)
+            mark(picked)
 
     with st.container(horizontal=True, gap="xsmall"):
         st.selectbox(

@@ -138,7 +138,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     file = tmp_path / "secrets.toml"
     set_options(monkeypatch, file, "localhost")
     monkeypatch.setattr(config, "is_manually_set", lambda name: False)
-    monkeypatch.setattr(access, "_asked", False)
+    monkeypatch.setattr(access, "_expected", False)
     return file
 
 

@@ -19,7 +19,7 @@ def script() -> None:
         classes = ["cat", "dog", "eel"]
         true = state.index_of("true", classes) or 0
         st.selectbox("True", classes, **state.bind("true", classes[true]))
-        st.toggle("Marks", **state.bind("marks", state.get("marks") != "no", say=("", "no")))
+        st.toggle("Marks", **state.bind("marks", state.get("marks") != "no", words=("", "no")))
     st.text(" ".join(f"{key}={value}" for key, value in state.address(st.session_state["page"], true="dog").items()))
     state.publish()
 

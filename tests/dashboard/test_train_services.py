@@ -113,7 +113,7 @@ class _Slow:
     def ask(self, *names: str) -> list[object]:
         specs = [RunSpec(dataset="crowd", method=name) for name in names]
         jobs = [train._estimate_job(spec, self.opened) for spec in specs]
-        return [job.found or job.refusal for job in jobs]
+        return [job.result or job.refusal for job in jobs]
 
     def ask_until_known(self, *names: str) -> list[object]:
         for _ in itertools.takewhile(lambda _: None in self.ask(*names), range(200)):
