@@ -11,14 +11,14 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError, Remedy
 from crowdcore.core.types import IntArray
-from crowdcore.data.dictionary import Codes, distinct
+from crowdcore.data.dictionary import Codes, distinct, strings
 from crowdcore.data.report import Finding, make_change, quoted
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
+from crowdcore.data.tables.json_table import label_of_list
 from crowdcore.data.times import about_time
 
 _FEW = 20  # different values that answers may have
@@ -292,7 +292,6 @@ WEAK_ALIASES: dict[str, tuple[str, ...]] = {  # that count where no other is the
 PEOPLE = {*ALIASES["worker"], *WEAK_ALIASES["worker"], "who", "by", "name"} - {"subject"}
 _PLACES = {"number", "no", "nr", "num", "index", "idx", "position", "rank", "order", "round", "session", "batch"}
 _ID = re.compile("_(uuid|guid|hash|code|number|no|nr|email|initials)$")  # what names things as an id does
-_ONLY = r'^\["([^"\\]*)"\]$'  # a list of one label
 _MAY_BE_JUDGED = ("answer", "response", "annotation", "value", "output", "choice")  # the text that is judged, too
 
 
@@ -482,7 +481,7 @@ def read_roles(
     listed_labels = label in table.nested and all(
         re.match(r"\[[^\[{\]]", name) for name in codes[label].values.to_pylist()
     )  # several classes, which a finding reports
-    if listed_labels and pc.all(pc.match_substring_regex(codes[label].values, _ONLY)).as_py():
-        codes[label] = distinct(pc.replace_substring_regex(codes[label].values, _ONLY, r"\1"), codes[label].codes)
+    if listed_labels or label in table.written_nested:
+        codes[label] = distinct(strings(map(label_of_list, codes[label].values.to_pylist())), codes[label].codes)
     table.refuse_nested(c for role, c in roles.items() if role not in MEDIA and not (c == label and listed_labels))
     return RoleColumns({**roles}, {role: codes[column] for role, column in roles.items()}, kept, findings)

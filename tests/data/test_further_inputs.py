@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -156,7 +157,26 @@ CASES: dict[str, tuple[Any, ...]] = {
     "lists of one class": (
         ("single.jsonl", [{"task": t, "worker": w, "label": [v]} for t, w, v in ROWS]),
         {"classes": CLASSES, "findings": ()}),
-    "lists of classes": (("lists.jsonl", LISTS), {"has": {"multi-select"}}),
+    "lists of classes": (
+        ("lists.jsonl", LISTS),
+        {"classes": {*CLASSES, *(json.dumps(x["label"]) for x in LISTS if len(x["label"]) > 1)},
+         "findings": {"multi-select": {"count": sum(len(x["label"]) > 1 for x in LISTS)}}}),
+    **{f"lists in cells: {write([])} {more}": (
+        table([(t, w, write([v, *["none"] * (more and k % 5 == 0)])) for k, (t, w, v) in enumerate(ROWS)],
+              "text_id", "annotator", "labels"),
+        {"classes": {*CLASSES, *(f'["{c}", "none"]' for c in CLASSES if more)}},
+        ({"multi_select": "yes-no"}, {"n_tasks": 24 * (3 + more)})) for write in (json.dumps, str) for more in (0, 1)},
+    **{f"a record is no map of workers: {name}": (
+        (f"{name}.json", [{"id": t, "response": fields(k)} for k, t in enumerate(TASKS)]), {"refused": "columns"})
+       for name, fields in (("category", lambda k: {"category": CLASSES[k % 3]}),
+                            ("evaluation", lambda k: {"right": k % 2 > 0, "picked": "AB"[k % 5 > 2]}))},
+    **{f"{low} is a number": (
+        table([(t, w, low + k % (1 - 2 * low)) for k, (t, w, _) in enumerate(ROWS)], "item", "rater", "score"),
+        {"lacks": {"looks-missing"}}) for low in (-2, -3)},
+    "one of two answers is -1": (said(PLAIN, lambda k, v: "-1" if v == "cat" else "1"), {"lacks": {"looks-missing"}}),
+    "percents are numbers": (
+        said(("item", "rater", "rating"), lambda k, v: f"{7 * k % 101}%"), {"refused": "many-numbers"},
+        ({"kind": "ratings", "low": 0, "high": 100}, {"rating": [7 * k % 101 for k in range(len(ROWS))]})),
     "lists and a record": (
         ("records.jsonl", [*LISTS, {"task": "t", "worker": "w", "label": {"a": [1]}}]),
         {"refused": None, "match": "record"}),

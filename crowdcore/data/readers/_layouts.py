@@ -196,6 +196,9 @@ def _of_map(name: str, maps: list[Record], settings: ReadSettings) -> Layout | N
     if settings.format in ("counts", "nested"):
         return Layout("counts" if settings.format == "counts" else "map", name)
     numbers = [v for m in maps for v in m.values() if v is not None]
+    marks = {k: {isinstance(m[k], bool) for m in maps if m.get(k) is not None} for k in chain(*maps)}
+    if len(marks) == 1 or ({True} in marks.values() and {False} in marks.values()):
+        return None  # fields of the record, which are no workers
     if not _few(v for m in maps for v in m.values()) and not {*plain(name).split("_")} & COUNTER:
         return None
     whole = all(isinstance(v, int | float) and not isinstance(v, bool) and v >= 0 for v in numbers)

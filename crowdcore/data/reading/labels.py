@@ -186,6 +186,8 @@ class Classes:
 
 
 def _looks_missing(name: str, names: Sequence[str]) -> bool:
+    if name in MINUS_ONE:  # a number between others, or one of two answers
+        return len(names) > 2 and not any(re.match("-[0-9.]", other) for other in names if other not in MINUS_ONE)
     return name.casefold() in LOOKS_MISSING and not (name in "-–—" and "+" in names)
 
 
@@ -229,7 +231,7 @@ def _refuse_many_numbers(names: list[str], raw: Raw) -> None:
     if len(names) <= FEW_NUMBERS:
         return
     try:
-        numbers = np.array([float(name) for name in names])
+        numbers = np.array([float(name.rstrip("%")) for name in names])
     except ValueError:
         return
     finite = numbers[np.isfinite(numbers)]
@@ -352,7 +354,8 @@ def parse_numbers(values: Arrow) -> FloatArray:
         return np.asarray(values.cast(pa.float64()))
     numbers = np.full(len(values), np.nan)
     numbers[plain] = np.asarray(values.filter(pa.array(plain)).cast(pa.float64()))
-    numbers[~plain] = pd.to_numeric(values.filter(pa.array(~plain)).to_pandas(), errors="coerce")
+    others = values.filter(pa.array(~plain)).to_pandas().str.removesuffix("%")
+    numbers[~plain] = pd.to_numeric(others, errors="coerce")
     return numbers
 
 

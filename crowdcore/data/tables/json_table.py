@@ -258,6 +258,14 @@ def decoded(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, 
     return {name: _decoded(value, columns[name]) if name in columns else value for name, value in record.items()}
 
 
+def label_of_list(cell: str) -> str | None:
+    """The only label of a list that stands as text in a cell; lists of several as JSON, and other text, stay text."""
+    value = _decoded(cell, "") if cell.startswith("[") else None
+    if not isinstance(value, list) or any(isinstance(part, dict | list | tuple) for part in value):
+        return cell
+    return text_of_json(value[0] if len(value) == 1 else value)
+
+
 def _decoded(cell: Any, joint: str) -> Any:
     if not isinstance(cell, str) or not cell.strip():
         return None
